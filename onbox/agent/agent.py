@@ -9,7 +9,6 @@ All steps of a queue stand here in their order; what each does has a file of its
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import platform
@@ -95,7 +94,6 @@ def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | Non
             return one.run()
         finally:
             one.ahead.close()
-            one.claims.close()
             one.ending.end_copies()
 
 
@@ -317,7 +315,6 @@ class Agent:
         before = resaid.sentence(cell, started)
         if found is Standing.OTHERWISE:
             problem = f"{before}: write the line as it was, or give it another name, name=..."
-            self.loop.room.through(self.claims.make_durable)
             self.outcome.refuse(cell, max(1, record.attempts), problem, resaid.FAILURE)
             return False
         if record.attempts:
@@ -331,7 +328,6 @@ class Agent:
         """One attempt, from its start to what follows from it; True when the cell is through."""
         runner = self.runner_of(cell, is_adopted=is_adopted)
         if not is_adopted and (problem := runner.lines.problem(cell)):
-            self.loop.room.through(self.claims.make_durable)
             self.outcome.refuse(cell, number, problem)
             return True
         child = None
@@ -339,14 +335,11 @@ class Agent:
         if not is_adopted:
             self.set_stage(runner, cell, number)
             child = self.loop.room.through(lambda: runner.start(cell, number))
-        with contextlib.suppress(OSError):  # a script runs: it is tried again behind it
-            self.claims.make_durable()
         self.loop.beat.at(cell.name, number)
         beside = Beside(after_s, lambda: self.begin_beside(cell))
         done = runner.see_to_its_end(cell, number, child, beside)
         self.last, self.last_took_s = cell, done.seconds if done else math.inf
         self.loop.beat.at(None)
-        self.loop.room.through(self.claims.make_durable)
         if self.claims.leave_what_is_anothers(cell.name):
             return True
         looked = runner.staging.look(cell)
@@ -378,7 +371,6 @@ class Agent:
         is_short = self.last_took_s < LONG_S
         runner = self.runner_of(like, is_adopted=False)
         runner.start_ahead(like, loads_after_s=LOADS_AFTER * self.last_took_s if is_short else None)
-        self.claims.prepare()
 
     def set_stage(self, runner: Runner, cell: CellLine, number: int) -> None:
         """The cell before does not wait for what takes a while, such as room on a disk."""

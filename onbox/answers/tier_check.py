@@ -10,8 +10,7 @@ import contextlib
 import shutil
 from pathlib import Path
 
-from boxcar.shared.disk import atomic, blank, digest
-from boxcar.shared.disk.blank import Blank
+from boxcar.shared.disk import atomic, digest
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import TierProbe, TierProbed
 
@@ -44,15 +43,12 @@ def _read(folder: Path, question: TierProbe) -> TierProbed:
 
 
 def _claim(folder: Path, question: TierProbe) -> TierProbed:
-    path, data = folder / _CLAIM, question.name.encode().ljust(blank.SIZE_BYTES)
-    made = Blank(folder / f"for {question.name}")
-    made.lay(data)
-    return TierProbed(has_won=made.become(path, data) or atomic.create_once(path, data))
+    return TierProbed(has_won=atomic.create_once(folder / _CLAIM, question.name.encode()))
 
 
 def _owner(folder: Path, question: TierProbe) -> TierProbed:
     with contextlib.suppress(FileNotFoundError):
-        return TierProbed(owner=(folder / _CLAIM).read_text(errors="replace").rstrip())
+        return TierProbed(owner=(folder / _CLAIM).read_text(errors="replace"))
     return TierProbed()
 
 

@@ -131,20 +131,6 @@ def test_a_journal_that_could_not_be_written_once_is_gone_on_with(
     assert_nothing_torn(run)
 
 
-@pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
-def test_a_claim_whose_name_could_not_be_made_durable_at_once_costs_nothing(
-    project: MakeProject, error: str
-) -> None:
-    """Its script runs by then, and is seen to its end."""
-    skip_without_strace()
-    run = project({"q1": ["configs/a.json one", "configs/b.json one"]})
-    run.boxcar("push").ended(0)
-    said = run.agent("q1", failing_at(1, "fsync", error, run.tier / "claims"))
-    assert said.returncode == 0, run.told()
-    assert_published_once(run, ["a", "b"])
-    assert_nothing_torn(run)
-
-
 def fill(path: Path, left: int) -> None:
     """A file that leaves `left` bytes of its disk."""
     with path.open("wb") as file:

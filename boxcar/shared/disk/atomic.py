@@ -31,39 +31,36 @@ def replace_by(path: Path | str, data: bytes, *, is_synced: bool = True, mode: i
 
     Not `is_synced`: nor with the file's, for what another boot makes void. Raises OSError.
     """
-    temporary = write_beside(path, data, mode, is_synced=is_synced)
+    temporary = _write_beside(path, data, mode, is_synced=is_synced)
     try:
         os.replace(temporary, path)  # noqa: PTH105  (as below)
     except BaseException:
-        remove(temporary)
+        _remove(temporary)
         raise
 
 
-def create_once(path: Path, data: bytes, *, mode: int = 0o644, syncs_folder: bool = True) -> bool:
+def create_once(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
     """Create `path` with `data` unless it exists; True where this call created it.
-
-    Not `syncs_folder`: a power cut may take the name, until the caller has made that durable.
 
     Of any number of processes and hosts that call at once, exactly one gets True, and nobody ever
     sees the name without its whole content. This needs hard links; on a file system without them
     O_EXCL is used instead, where a crash may leave an empty file, which readers call damaged.
     """
-    temporary = write_beside(path, data, mode)
+    temporary = _write_beside(path, data, mode)
     try:
-        if not link_once(temporary, path):
+        if not _link_once(temporary, path):
             return False
     except OSError as error:
-        if not is_linkless(error):
+        if not _is_linkless(error):
             raise
         return _create_exclusively(path, data, mode)
     finally:
-        remove(temporary)
-    if syncs_folder:
-        sync_folder(path.parent)
+        _remove(temporary)
+    sync_folder(path.parent)
     return True
 
 
-def link_once(temporary: str, path: Path) -> bool:
+def _link_once(temporary: str, path: Path) -> bool:
     """Give `temporary` this name, too; False where it is another's. Raises OSError."""
     try:
         os.link(temporary, path)
@@ -74,9 +71,9 @@ def link_once(temporary: str, path: Path) -> bool:
     return True
 
 
-def is_linkless(error: OSError) -> bool:
+def _is_linkless(error: OSError) -> bool:
     """Whether it says that there can be no hard link."""
-    return error.errno in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
+    return error.errno in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS)
 
 
 def append(path: Path, data: bytes) -> None:
@@ -179,13 +176,8 @@ def remove_unfinished_of(path: Path) -> None:
         left.unlink(missing_ok=True)
 
 
-def write_beside(
-    path: Path | str, data: bytes, mode: int = 0o644, *, is_synced: bool = True
-) -> str:
-    """A temporary file in the folder of `path`; its name, which the caller gives another or
-    removes. Raises OSError.
-    """
-    # By texts and not by Paths, whose module costs an attempt's wrapper a fifth of its start.
+def _write_beside(path: Path | str, data: bytes, mode: int, *, is_synced: bool = True) -> str:
+    """By texts and not by Paths, whose module costs an attempt's wrapper a fifth of its start."""
     temporary = f"{_folder(path)}/{_temporary(os.path.basename(path))}"  # noqa: PTH119
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     try:
@@ -193,7 +185,7 @@ def write_beside(
         if is_synced:
             os.fsync(fd)
     except BaseException as error:
-        remove(temporary)
+        _remove(temporary)
         if isinstance(error, OSError):
             raise _named(error, path) from error
         raise
@@ -206,7 +198,7 @@ def _folder(path: Path | str) -> str:
     return os.path.dirname(path) or "."  # noqa: PTH120
 
 
-def remove(path: str) -> None:
+def _remove(path: str) -> None:
     try:
         os.unlink(path)  # noqa: PTH108
     except FileNotFoundError:

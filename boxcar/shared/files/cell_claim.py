@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
 
-# In the place of the cell: it was made before that was known, and a power cut took the rest. Its
-# file's name says which cell's it is.
+# In the place of the cell: older agents made it before that was known, and a power cut took it.
+# Its file's name says which cell's it is.
 OF_NO_CELL = ""
 
 

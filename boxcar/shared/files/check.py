@@ -55,7 +55,7 @@ class Seal:
     def fits(self, data: bytes, before: str = OF_NOTHING) -> bool:
         """Whether the check is that of the bytes before it."""
         # Without a call of our own: a journal has half a million lines.
-        body, end = data[: -self.size_bytes], data[-self.size_bytes :]
+        body, end = data[: -self._size_bytes], data[-self._size_bytes :]
         found = hashlib.blake2b(before.encode() + body, digest_size=_SIZE_BYTES).hexdigest()
         return end == b"%b%b%b" % (self.head, found.encode(), self.tail)
 
@@ -63,6 +63,5 @@ class Seal:
         return b"%b%b%b" % (self.head, of(data).encode(), self.tail)
 
     @cached_property
-    def size_bytes(self) -> int:
-        """Of the whole field."""
+    def _size_bytes(self) -> int:
         return len(self.head) + _DIGITS + len(self.tail)

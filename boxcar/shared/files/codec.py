@@ -41,10 +41,8 @@ _PARTS: dict[int, tuple[Any, Any, tuple[Any, ...]]] = {}
 _SEAL = check.Seal(b',\n "check": "', b'"\n}\n')
 
 
-def to_document(record: Any, least_bytes: int = 0) -> bytes:
-    """A dataclass with FORMAT and VERSION as one JSON document, ending in a line feed. One with a
-    check is filled with blanks up to `least_bytes`.
-    """
+def to_document(record: Any) -> bytes:
+    """A dataclass with FORMAT and VERSION as one JSON document, ending in a line feed."""
     head = {"format": f"boxcar.{record.FORMAT}/{record.VERSION}"}
     # Head again: a field of that name that was kept must not take its place.
     document = head | finite(encode(record)) | head
@@ -54,10 +52,7 @@ def to_document(record: Any, least_bytes: int = 0) -> bytes:
     spelled = json.dumps(document, indent=1, ensure_ascii=False)
     # Half a surrogate pair, from a file name that is no UTF-8, is written as JSON's escape of it.
     data = spelled.encode(errors="backslashreplace")
-    if not is_checked:
-        return data + b"\n"
-    content = data.removesuffix(b"\n}")
-    return _SEAL.put(content.ljust(least_bytes - _SEAL.size_bytes))
+    return _SEAL.put(data.removesuffix(b"\n}")) if is_checked else data + b"\n"
 
 
 def from_document(cls: type[T], data: bytes, where: str) -> T:

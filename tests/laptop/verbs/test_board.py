@@ -70,7 +70,7 @@ def test_a_page_is_replaced_whole_or_not_at_all(
     def full(*arguments: object, **more: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(atomic, "write_beside", full)
+    monkeypatch.setattr(atomic, "_write_beside", full)
     with pytest.raises(OSError, match="No space"):
         write(run, str(path))
     assert path.read_text() == "the one before" and list(tmp_path.glob("*.html*")) == [path]

@@ -194,10 +194,10 @@ def test_a_claim_that_a_power_cut_left_of_no_cell_is_no_damage_but_of_another_qu
     path = run.site.tier.claim("b")
     good = cell_claim.read(path)
     assert good
-    path.write_bytes(codec.to_document(replace(good, cell=""), 512))
+    path.write_bytes(codec.to_document(replace(good, cell="")))
     assert repair(run.project, is_to_write=True) == 0
     assert "nothing is damaged" in capsys.readouterr().err
-    path.write_bytes(codec.to_document(replace(good, cell="", queue="q3"), 512))
+    path.write_bytes(codec.to_document(replace(good, cell="", queue="q3")))
     assert repair(run.project, is_to_write=True) == 0
     assert cell_claim.read(path) == good
 

@@ -69,32 +69,6 @@ def test_what_a_killed_agent_left_half_written_is_removed_and_others_stay(make_r
     assert left == [".q10.json.0a1b2c3d.part", "q1.json"]
 
 
-def test_what_a_killed_agent_had_made_for_its_next_claim_is_removed(make_run):
-    run = make_run({"a": {}, "b": {}})
-    folder = run.durable.lock("q1").parent
-    for name in (".q1 next claim.0a1b2c3d.part", ".q10 next claim.0a1b2c3d.part"):
-        (folder / name).write_bytes(b"{")
-    assert run.finish() == 0
-    assert [path.name for path in folder.glob(".*")] == [".q10 next claim.0a1b2c3d.part"]
-
-
-def test_the_claim_of_a_line_to_come_is_made_while_it_waits(make_run, until):
-    run = make_run({"a": {}, "b": {}}, linger_s=int(LIMIT_S))
-    run.durable.queue("q1").write_text("configs/a.json count 3\n")
-    agent = run.start()
-    run.wait_for("cell.verified", "a")
-    folder = run.durable.lock("q1").parent
-    until(lambda: [*folder.glob(".q1 next claim.*.part")])
-    [laid] = folder.glob(".q1 next claim.*.part")
-    inode = laid.stat().st_ino
-    run.append("configs/b.json count 3")
-    run.wait_for("cell.verified", "b")
-    assert run.durable.claim("b").stat().st_ino == inode
-    run.ask("drain")
-    assert agent.wait(LIMIT_S) == 0
-    assert not [*folder.glob(".*")]
-
-
 @pytest.mark.parametrize(
     ("last_took_s", "has_waited", "after_s"),
     [

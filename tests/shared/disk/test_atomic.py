@@ -201,13 +201,6 @@ def test_create_once_syncs_the_file_before_the_name_and_the_folder_after(
     assert calls == ["fsync file", "link", "fsync folder"]
 
 
-def test_create_once_syncs_the_file_before_the_name_also_where_the_name_may_be_lost(
-    tmp_path: Path, calls: list[str]
-) -> None:
-    assert atomic.create_once(tmp_path / "claim", OLD, syncs_folder=False)
-    assert calls == ["fsync file", "link"]
-
-
 @pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP, errno.ENOSYS])
 def test_create_once_works_where_there_are_no_hard_links(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
