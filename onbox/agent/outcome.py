@@ -88,6 +88,9 @@ class Outcome:
     def _give_up(
         self, cell: CellLine, done: Done | None, verdict: Verdict, about: dict[str, Any]
     ) -> None:
+        is_changed = verdict.failure == classify.CHANGED_CODE
+        moves = set_aside.moves_of(self._loop.place, cell.name) if is_changed else ()
+        about |= {"reason": verdict.reason + set_aside.told(moves)}
         self._loop.say(
             "cell.failed",
             **about,
@@ -97,8 +100,7 @@ class Outcome:
             is_kept=verdict.is_kept or None,
         )
         self._save_log(cell)
-        if verdict.failure == classify.CHANGED_CODE:
-            set_aside.what_it_left(self._loop.place, cell.name)
+        set_aside.move(moves)
         if verdict.course is Course.OTHER_BOX:
             raise StopQueue(f"{cell.name}: {verdict.reason}. {self._who_waits(cell)}")
         if verdict.action is Action.STOP_QUEUE:

@@ -269,12 +269,13 @@ class Settler:
     def _say_changed(self, cell: CellLine, number: int, changed: Sequence[str]) -> None:
         """It had ended well, but nobody knows what it was that ran."""
         verdict = classify.of_changed_code(changed)
+        moves = set_aside.moves_of(self._place, cell.name)
         self._reporter.say(
             "cell.failed",
             cell=cell.name,
             attempt=number,
             failure=verdict.failure,
-            reason=verdict.reason,
+            reason=verdict.reason + set_aside.told(moves),
             release=self._place_of(cell.name).release.name,
             seconds=0.0,
             is_final=verdict.is_final,
@@ -282,7 +283,7 @@ class Settler:
         self._wait_for_mirror(cell.name)
         with contextlib.suppress(BoxcarError, OSError):  # it stays on the box
             settle.save_log(self._place, cell.name)
-        set_aside.what_it_left(self._place, cell.name)
+        set_aside.move(moves)
 
     def _say_gone(self, cell: CellLine, number: int, reason: str) -> None:
         """The box's scratch was lost before the result was published: the cell is run again."""

@@ -24,6 +24,7 @@ from boxcar.shared.message import counted
 from boxcar.shared.paths import ScratchPaths
 from onbox.cell import beside
 from onbox.cell.collect import collected_strays
+from onbox.cell.wrapper import program
 from onbox.cell.wrapper.program import Program
 from onbox.machine.folder_watch import FolderWatch
 
@@ -71,10 +72,12 @@ class Stage:
         for staged in (self._wrapper, self._code):
             was_there = staged.folder.is_dir()
             seen = staged.restore()
-            changed += seen.changed if was_there else ()
             if staged is self._wrapper:
+                changed += program.without(seen.changed) if was_there else ()
                 for name in seen.added:  # what lies beside a program could be imported by it
                     removal.remove(staged.folder / name)
+            elif was_there:
+                changed += seen.changed
         self._last_at, self._is_restored = None, True
         self._last = Seen(tuple(changed), seen.added)
         return self._last
@@ -101,8 +104,10 @@ class Stage:
     def _look(self, code_told: set[str] | None, wrapper_told: set[str] | None) -> Seen:
         self._is_wholly_seen, self._late = not self._is_much or code_told is None, {}
         code, wrapper = self._code.look(code_told), self._wrapper.look(wrapper_told)
-        self._is_restored = self._is_restored and not wrapper.added
-        self._last = Seen((*code.changed, *wrapper.changed), code.added)
+        changed = program.without(wrapper.changed)
+        is_whole = changed == wrapper.changed and not wrapper.added
+        self._is_restored = self._is_restored and is_whole
+        self._last = Seen((*code.changed, *changed), code.added)
         self._last_at = time.monotonic()
         return self._last
 
@@ -173,15 +178,16 @@ def of_release(
 
 def _wrapper(folder: Path, found: Release, scratch: ScratchPaths) -> ProvenFolder:
     """run_one.sh, what it looks for beside itself, and the program that it becomes."""
-    program = Program(folder / found.onbox)
-    staged, of_release = program.records(), _fetch_from(folder)
-    made = {file.path for file in staged}
+    made = Program(folder / found.onbox)
+    staged, of_release = made.records(), _fetch_from(folder)
+    of_program = {file.path for file in staged}
 
     def fetch(file: FileRecord, target: Path) -> None:
-        (program.fetch if file.path in made else of_release)(file, target)
+        (made.fetch if file.path in of_program else of_release)(file, target)
 
     files = (*_wrapper_files(found), *staged)
-    return ProvenFolder(scratch.wrapper(found.digest), files, fetch, _UNLIKE)
+    staged_in = scratch.wrapper(found.digest)
+    return ProvenFolder(staged_in, files, fetch, _UNLIKE, keeps_bytecode=True)
 
 
 def check_release(folder: Path) -> Release:

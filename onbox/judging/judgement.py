@@ -41,11 +41,11 @@ def of_attempt(
     tail = log_tail.read(ran_at.scratch, cell)
     if done is None and published.stands(ran_at.durable, cell):
         return Verdict(Action.SUCCEED)
-    if looked.changed:
-        return classify.of_changed_code(looked.changed)
     lacking_room = checked_copy.lack_of_room(ran_at.scratch.root)
     if done is None:
         return classify.without_record(wrapper_rc, tail.text, lacking_room=lacking_room)
+    if looked.changed:
+        return classify.of_changed_code(looked.changed)
     found = left_artifacts.look(ran_at, cell)
     return classify.classify(
         done,

@@ -175,9 +175,6 @@ from onbox.cell import attempt
 # What is forked has loaded these before.
 attempt.GRACE_S = plan.GRACE_S
 attempt.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
-from onbox.cell.wrapper import program
-
-program.FIRST = program.LATER = ()  # compiled anew for each run; this one's is
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
     from onbox.agent import beat, ending, loop, orders, queue_watch

@@ -38,6 +38,7 @@ class ProvenFolder:
     """`fetch(file, target)` writes a file of the list to a path.
 
     `unlike` says what it means that a fetched file is not that of the list, and what to do then.
+    Bytecode is removed, which may have been made from another text, unless it `keeps_bytecode`.
     """
 
     def __init__(
@@ -46,6 +47,8 @@ class ProvenFolder:
         files: Iterable[FileRecord],
         fetch: Callable[[FileRecord, Path], None],
         unlike: str,
+        *,
+        keeps_bytecode: bool = False,
     ) -> None:
         self.folder = folder
         self._files = {file.path: file for file in files}
@@ -53,6 +56,7 @@ class ProvenFolder:
             str(step) for path in self._files for step in PurePosixPath(path).parents
         } - {"."}
         self._fetch, self._unlike = fetch, unlike
+        self._keeps_bytecode = keeps_bytecode
         self._proven: dict[str, tuple[int, ...]] = {}
         self._unlike_last: set[str] = set()  # to be looked at again, whatever is told
 
@@ -75,7 +79,7 @@ class ProvenFolder:
         return seen
 
     def look(self, told: Collection[str] | None = None) -> Seen:
-        """Compare. Touches nothing but bytecode, which may have been made from another text.
+        """Compare. Touches nothing but bytecode.
 
         `told`: only these paths can differ from what the last call saw. Nothing is said of a folder
         that is not there and never was proven.
@@ -104,7 +108,8 @@ class ProvenFolder:
             if path in self._files:
                 stamps[path] = _stamp(found)
             elif name == _BYTECODE and is_folder:
-                shutil.rmtree(self.folder / path, ignore_errors=True)
+                if not self._keeps_bytecode:
+                    shutil.rmtree(self.folder / path, ignore_errors=True)
             elif not atomic.is_temporary(name):
                 added.append(f"{path}/" if is_folder else path)
             elif is_for_use:  # a copy that was killed, or what a script named like one

@@ -1,13 +1,15 @@
-"""What is staged of the program that runs an attempt: modules of the agent's file, with bytecode.
+"""What is staged of the program that runs an attempt: modules of the agent's file.
 
 From the file itself each start would read its list, inflate and compile: two thirds of the time
 that a start takes. What is in neither list is still found there, see begin.py.
+
+Their sources are proven. Their bytecode is Python's own cache, which the first attempt makes: what
+is compiled of one text differs from process to process.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import marshal
+import os
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +20,7 @@ from onbox.cell.wrapper.waiting import TORCHRUN
 
 FOLDER = "program"
 BEGIN = "begin.py"
-# Scripts, without bytecode: beside the modules.
+# Scripts: beside the modules.
 _SCRIPTS = {BEGIN: "onbox.cell.wrapper.begin", TORCHRUN: "onbox.cell.wrapper.torchrun"}
 # What stands between two cells: tests/onbox/cell/wrapper/test_begin.py holds that it is no more.
 FIRST: tuple[str, ...] = (
@@ -103,8 +105,6 @@ class Program:
             sources = {name: opened.read(name) for name in _paths(names, _MODULES)}
             scripts = {name: opened.read(_path(of, names)) for name, of in _SCRIPTS.items()}
         self._data |= scripts | sources
-        for name, source in sources.items():
-            self._data[importlib.util.cache_from_source(name)] = _bytecode(name, source)
 
     def records(self) -> tuple[FileRecord, ...]:
         return tuple(
@@ -114,6 +114,15 @@ class Program:
 
     def fetch(self, file: FileRecord, target: Path) -> None:
         target.write_bytes(self._data[file.path.removeprefix(f"{FOLDER}/")])
+        # Of no other time than this is the bytecode: what was made of another text is made anew.
+        os.utime(target, (0, 0))
+
+
+def without(changed: Iterable[str]) -> tuple[str, ...]:
+    """Of files of a wrapper those that are not of its program, which is Boxcar's own: it is put
+    back, and no cell is failed for it.
+    """
+    return tuple(path for path in changed if not path.startswith(f"{FOLDER}/"))
 
 
 def _paths(names: set[str], modules: Iterable[str]) -> list[str]:
@@ -124,13 +133,3 @@ def _path(module: str, names: set[str]) -> str:
     path = module.replace(".", "/")
     package = f"{path}/__init__.py"
     return package if package in names else f"{path}.py"
-
-
-def _bytecode(name: str, source: bytes) -> bytes:
-    """As `py_compile` writes it with UNCHECKED_HASH: the file is proven, its source need not be
-    looked at.
-    """
-    code = compile(source, name, "exec", dont_inherit=True)
-    flags = (0b01).to_bytes(4, "little")
-    head = importlib.util.MAGIC_NUMBER + flags + importlib.util.source_hash(source)
-    return head + marshal.dumps(code)

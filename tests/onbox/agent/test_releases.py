@@ -151,3 +151,28 @@ def test_a_damaged_newer_release_costs_only_the_lines_that_need_it(running, arch
     assert finish(running) == 1
     assert "plan.json" in running.warnings("release_not_taken")[0]
     assert [running.state(cell) for cell in ("a", "b", "new")] == ["verified", "verified", "failed"]
+
+
+def test_a_cell_that_outlived_its_agent_is_judged_as_it_ended_by_one_of_a_newer_release(
+    make_run, archives
+):
+    """No file of Boxcar's own is a reason to fail it, whatever an agent had read by then."""
+    run = make_run({"a": {"gate": 1}, "b": {}}, is_hurried=False)
+    queue = run.durable.queue("q1")
+    queue.write_text(queue.read_text().replace("count", "-"))
+    agent = run.start()
+    run.wait_for_step("a")
+    agent.kill()
+    agent.wait()
+    older, train = run.release, (run.release / "code/train.py").read_text() + OTHER
+    run.release = run.push(archives, {"b": {}, "new": {}}, train=train)
+    run.append("configs/new.json - 3")
+    second = run.start()
+    run.wait_for("queue.started", count=2)
+    run.open_gate()
+    rc = second.wait(LIMIT_S)
+    assert [event.data["reason"] for event in run.events("cell.failed")] == []
+    assert rc == 0
+    assert len(run.events("cell.started", cell="a")) == 1
+    assert release_of(run, "a") == older.name
+    assert [run.state(cell) for cell in ("a", "b", "new")] == ["verified"] * 3

@@ -104,6 +104,8 @@ def test_a_cell_that_writes_into_the_release_fails_and_begins_anew_when_it_is_ru
     assert run.state("b") == "verified"
     assert not run.durable.manifest("a").exists()
     (kept,) = run.scratch().earlier.glob("a-*")
+    (failed,) = run.events("cell.failed")
+    assert f"What it left is kept in {kept}" in failed.data["reason"]
     assert json.loads((kept / "latest.json").read_text()) == {"step": 2}
     code = run.scratch().code(run.release.name)
     assert run.finish() == 1  # it is tried again, from the release's code and from step 0

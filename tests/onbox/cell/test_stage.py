@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,14 @@ def watched_from(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 
 @pytest.fixture
 def pushed(tmp_path: Path) -> Path:
-    records = tuple(FileRecord(n, len(d), digest.of_bytes(d)) for n, d in sorted(FILES.items()))
+    return push(tmp_path, FILES)
+
+
+def push(root: Path, files: Mapping[str, bytes]) -> Path:
+    records = tuple(FileRecord(n, len(d), digest.of_bytes(d)) for n, d in sorted(files.items()))
     described = Release("r", "onbox.pyz", "training.zip", Code(None, False), records)
-    folder = tmp_path / described.digest
-    for name, data in {**FILES, release.FILE: codec.to_document(described)}.items():
+    folder = root / described.digest
+    for name, data in {**files, release.FILE: codec.to_document(described)}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
     (folder / "code/tool.sh").chmod(0o755)
@@ -218,6 +223,30 @@ def test_what_somebody_left_beside_the_wrapper_is_removed_before_an_attempt(push
     stage.look()
     assert stage.restore() == Seen()
     assert not stranger.exists()
+
+
+def test_the_program_of_an_attempt_is_put_back_and_no_reason_to_fail_a_cell(
+    tmp_path, scratch, archives
+):
+    """It is Boxcar's own; what lies in a folder of the code's that has its name is not."""
+    own = {"onbox.pyz": archives.files[archives.onbox], "code/program/begin.py": b"pass\n"}
+    pushed = push(tmp_path, FILES | own)
+    stage, code = staged(pushed, scratch)
+    stage.restore()
+    program = scratch.wrapper(pushed.name) / "program"
+    before = (program / "begin.py").read_bytes()
+    (program / "__pycache__").mkdir()
+    assert stage.look() == Seen()
+    assert stage.is_fresh
+    (program / "begin.py").write_bytes(b"another text")
+    (program / "onbox/cell/attempt.py").unlink()
+    assert stage.look() == Seen()
+    assert not stage.is_fresh and not stage.is_still_proven()
+    assert stage.restore() == Seen()
+    assert (program / "begin.py").read_bytes() == before
+    assert (program / "onbox/cell/attempt.py").exists() and (program / "__pycache__").exists()
+    (code / "program/begin.py").write_bytes(b"another text")
+    assert stage.look().changed == ("program/begin.py",)
 
 
 def through_another_name(path: Path, text: str) -> None:

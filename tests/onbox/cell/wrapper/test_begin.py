@@ -63,13 +63,19 @@ def all_files(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file()}
 
 
-def test_its_bytecode_is_taken_as_it_lies_and_none_is_written(staged):
-    before = all_files(staged)
-    source = staged / "onbox/cell/wrapper/words.py"
-    os.utime(source, (0, 0))
-    source.write_text("raise SystemExit('compiled')")
+def test_its_bytecode_is_made_once_and_never_taken_for_another_text(staged):
     assert "usage: onbox attempt" in started(staged).stderr
-    assert all_files(staged) == before
+    made = {path for path in all_files(staged) if path.suffix == ".pyc"}
+    stamps = {path: path.stat().st_mtime_ns for path in made}
+    assert "usage: onbox attempt" in started(staged).stderr
+    assert {path: path.stat().st_mtime_ns for path in made} == stamps != {}
+    source = staged / "onbox/cell/wrapper/words.py"
+    before = source.read_bytes()
+    source.write_bytes(b"raise SystemExit('changed')".ljust(len(before)))
+    assert "changed" in started(staged).stderr
+    source.write_bytes(before)
+    os.utime(source, (0, 0))  # as it is put back
+    assert "usage: onbox attempt" in started(staged).stderr
 
 
 def test_what_is_not_staged_is_found_in_the_agents_file(staged, tmp_path):
