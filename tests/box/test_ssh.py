@@ -14,13 +14,21 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from host_scripts import address
 from hosts import Hosts
 from waiting import LIMIT_S, until
 
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.sites.ssh import silence
 from boxcar.laptop.ssh import connection, host_keys
 from boxcar.laptop.ssh.connection import Ssh
-from boxcar.laptop.ssh.ssh_errors import HostKeyChanged, KeyRefused, LinkCut, Unreachable
+from boxcar.laptop.ssh.ssh_errors import (
+    HostKeyChanged,
+    KeyRefused,
+    LinkCut,
+    TooManyConnections,
+    Unreachable,
+)
 from boxcar.shared.errors import InputError
 
 FOLDER = 'it\'s a "project" here'
@@ -280,6 +288,31 @@ def test_a_crowded_sshd_lets_all_in_after_a_while(hosts: Hosts, tmp_path: Path) 
     assert pauses, "nobody was turned away: the test shows nothing"
     for box in boxes:
         box.close()
+
+
+def test_a_box_that_lets_nobody_in_for_a_while_is_not_off(
+    hosts: Hosts, box: Ssh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(silence, "PAUSE_S", dict.fromkeys(silence.Sign, 0.0))
+    monkeypatch.setattr(silence, "WITHIN_S", 0.0)
+    hosts.start_sshd("box-a", MaxStartups=1, LoginGraceTime=0)
+    stranger = f"exec 3<>/dev/tcp/{address(2)}/22; read -r greeting <&3; echo in; cat"
+    with subprocess.Popen(
+        [*hosts.laptop(), "bash", "-c", stranger], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as waits:
+        assert waits.stdout is not None and waits.stdout.readline() == b"in\n"
+        with pytest.raises(TooManyConnections, match="MaxStartups"):
+            box.run(["true"])
+        sign = silence.wait_until_silent(lambda _: box.run(["true"]), "box-a", [])
+        assert sign is silence.Sign.SHUT_OUT
+        assert waits.stdin is not None
+        waits.stdin.close()
+    until(lambda: silence.look(lambda _: box.run(["true"]), "box-a", []) is silence.Sign.ANSWERS)
+    hosts.stop_sshd("box-a")
+    box.close()
+    anew = Ssh("box-a", box.home, print, sleep=lambda _: None)
+    assert silence.wait_until_silent(lambda _: anew.run(["true"]), "box-a", []) is None
+    anew.close()
 
 
 def test_parallel_commands_share_one_connection(hosts: Hosts, box: Ssh) -> None:

@@ -6,10 +6,17 @@ import pytest
 
 from boxcar.laptop.sites.ssh import silence
 from boxcar.laptop.sites.ssh.silence import LOOKS, Sign, look, wait_until_silent
-from boxcar.laptop.ssh.ssh_errors import HostKeyChanged, KeyRefused, LinkCut, Unreachable
+from boxcar.laptop.ssh.ssh_errors import (
+    HostKeyChanged,
+    KeyRefused,
+    LinkCut,
+    TooManyConnections,
+    Unreachable,
+)
 from boxcar.shared.errors import InputError, TemporaryError
 
 REFUSED = Unreachable("box-a", "it refused the connection", is_brief=True)
+SHUT_OUT = TooManyConnections("box-a", "sshd closed the connection at once", is_brief=True)
 TIMED_OUT = Unreachable("box-a", "the connection timed out")
 CUT = LinkCut("box-a", "the link was cut")
 STRANGER = HostKeyChanged("box-a", ["SHA256:old"], "SHA256:new", "forget")
@@ -42,7 +49,9 @@ def knocking(*looks: Exception | None, other: Exception | None = None) -> Callab
         (STRANGER, None, Sign.STRANGER),
         (InputError("another box answers under this name"), None, Sign.STRANGER),
         (REFUSED, TIMED_OUT, Sign.TURNED_AWAY),
+        (SHUT_OUT, TIMED_OUT, Sign.SHUT_OUT),
         (TIMED_OUT, None, Sign.NOTHING),
+        (TIMED_OUT, SHUT_OUT, Sign.NOTHING),
         (CUT, REFUSED, Sign.NOTHING),
         (TIMED_OUT, TIMED_OUT, Sign.LOST),
         (CUT, CUT, Sign.LOST),
@@ -58,13 +67,24 @@ def test_where_no_other_box_can_be_asked_nothing_is_known() -> None:
     assert look(knocking(TIMED_OUT), "box-a", []) is Sign.LOST
 
 
-def test_a_box_is_silent_after_looks_in_a_row() -> None:
+def test_a_box_is_silent_after_looks_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = [REFUSED] * (LOOKS - 1) + [None] + [REFUSED] * LOOKS
     assert wait_until_silent(knocking(None, *looks), "box-a", []) is Sign.ANSWERS
     assert wait_until_silent(knocking(*[TIMED_OUT] * LOOKS, None), "box-a", ["box-b"]) is None
     assert wait_until_silent(knocking(REFUSED), "box-a", []) is None
+    looks = [SHUT_OUT] * LOOKS + [REFUSED] * LOOKS
+    monkeypatch.setattr(silence, "WITHIN_S", 3600.0)
+    assert wait_until_silent(knocking(*looks, None), "box-a", []) is None
 
 
-@pytest.mark.parametrize(("met", "sign"), [(STRANGER, Sign.STRANGER), (TIMED_OUT, Sign.LOST)])
+@pytest.mark.parametrize(
+    ("met", "sign"),
+    [
+        (STRANGER, Sign.STRANGER),
+        (TIMED_OUT, Sign.LOST),
+        # sshd 9.8 and newer does so to an address for minutes, MaxStartups in every version.
+        (SHUT_OUT, Sign.SHUT_OUT),
+    ],
+)
 def test_what_nobody_can_tell_is_no_silence(met: Exception, sign: Sign) -> None:
     assert wait_until_silent(knocking(met), "box-a", []) is sign

@@ -1,8 +1,10 @@
 """Whether a box that was told to end itself has fallen silent, and not only the way to it.
 
-A pulled cable is silent too. So a box counts as silent where whoever has its address turns us away
-(no sshd there any more), or where nothing comes back while another box of the run is heard, and
-that on several looks in a row. What is heard of neither is no sign of anything.
+A pulled cable is silent too. So a box counts as silent where its address refuses the connection (no
+sshd there any more), or where nothing comes back while another box of the run is heard, and that on
+several looks in a row. What is heard of neither is no sign of anything. Nor is a connection that is
+taken and closed at once: sshd itself does that, by MaxStartups, and since 9.8 for up to ten minutes
+to an address from which log-ins failed.
 
 Not covered: a box that ends its sshd and lives on. Only the console knows.
 """
@@ -14,7 +16,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 from boxcar.laptop.common import side_by_side
-from boxcar.laptop.ssh.ssh_errors import KeyRefused, Unreachable
+from boxcar.laptop.ssh.ssh_errors import KeyRefused, TooManyConnections, Unreachable
 from boxcar.shared.errors import BoxcarError, InputError
 
 LOOKS = 3
@@ -26,7 +28,11 @@ class Sign(Enum):
 
     ANSWERS = "it still answers"
     STRANGER = "another machine answers under its name"
-    TURNED_AWAY = "whoever has its address turns us away"
+    TURNED_AWAY = "its address refuses the connection"
+    SHUT_OUT = (
+        "its address closes each connection at once, as a gateway may, or an sshd that shuts this "
+        "address out for some minutes"
+    )
     NOTHING = "nothing comes back from it"
     LOST = "nothing comes back from it, nor from any other box: this machine may be cut off"
 
@@ -35,6 +41,7 @@ class Sign(Enum):
 PAUSE_S = {
     Sign.ANSWERS: 3.0,
     Sign.TURNED_AWAY: 3.0,
+    Sign.SHUT_OUT: 3.0,
     Sign.NOTHING: 10.0,
     Sign.LOST: 10.0,
 }
@@ -74,6 +81,8 @@ def _is_any_heard(knock: Knock, boxes: Sequence[str]) -> bool:
 def _sign_of(knock: Knock, box: str) -> Sign:
     try:
         knock(box)
+    except TooManyConnections:
+        return Sign.SHUT_OUT
     except Unreachable as error:
         return Sign.TURNED_AWAY if error.is_brief else Sign.NOTHING
     except KeyRefused:
