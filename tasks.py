@@ -19,7 +19,7 @@ from invoke import Argument, Collection, Context, Exit, Task, task
 from boxcar.door import garbage, streams
 from boxcar.door.flags import LETTERS, text_of
 from boxcar.door.help import verb_text
-from boxcar.shared import exit_codes
+from boxcar.shared import exit_codes, told_to_end
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.message import Command, Message
@@ -80,7 +80,8 @@ def _ended(
 ) -> tuple[int, tuple[Message, ...]]:
     """A verb's exit code, and where it raised an error, what that says."""
     try:
-        return function(*arguments, **options), ()
+        with told_to_end.as_exit():
+            return function(*arguments, **options), ()
     except BoxcarError as error:
         return 2 if error.exit_code == 2 else 1, error.messages
     except BrokenPipeError:

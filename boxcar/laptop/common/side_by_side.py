@@ -29,7 +29,7 @@ def each(
     with ThreadPoolExecutor(min(len(wanted), MOST_AT_ONCE)) as pool:
         try:
             return list(pool.map(act, wanted))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             on_interrupt()
             raise
 

@@ -22,13 +22,12 @@ from boxcar.laptop.project import cell_smoke, short_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
-from boxcar.laptop.tryout import code_copy, passes
+from boxcar.laptop.tryout import code_copy, one_at_a_time, passes
 from boxcar.laptop.tryout.code_copy import CodeCopy
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.said import Places, SaidCell
-from boxcar.shared.disk import atomic, lock
+from boxcar.shared.disk import atomic
 from boxcar.shared.environment import clean_environment
-from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage import torchrun_words
@@ -92,17 +91,9 @@ def prepare(project: Project, python: str) -> Iterator[Stage]:
     """
     folder = Home(project.root).smoke(project.plan.run)
     atomic.make_folder(folder)
-    held = lock.hold(folder / ".lock")
-    if held is None:
-        raise TemporaryError(
-            f"{folder}: another smoke of this run is running, or a try that a killed one left "
-            "behind; run this again when it has ended"
-        )
-    try:
+    with one_at_a_time.alone_in(folder) as held:
         _training(folder).write_bytes(archives.build_training())
         yield Stage(project, folder, held, code_copy.make(project, folder / "code"), python)
-    finally:
-        os.close(held)
 
 
 def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
@@ -111,6 +102,7 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
     shutil.rmtree(out.parent, ignore_errors=True)
     out.mkdir(parents=True)
     argv, added = command(stage, cell), environment(stage, cell)
+    one_at_a_time.begin_try(stage.folder)
     try:
         with stage.log(cell.name).open("wb") as log:
             process = subprocess.Popen(
@@ -125,7 +117,7 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
             )
     except OSError as error:
         return f"{argv[0]}: {error.strerror}", False
-    return _wait(process)
+    return _wait(stage, process)
 
 
 def by_hand(stage: Stage, cell: Cell) -> str:
@@ -228,8 +220,9 @@ def secrets(project: Project) -> dict[str, str]:
 # --- the process
 
 
-def _wait(process: subprocess.Popen[bytes]) -> tuple[str, bool]:
+def _wait(stage: Stage, process: subprocess.Popen[bytes]) -> tuple[str, bool]:
     try:
+        one_at_a_time.note_try(stage.folder, process.pid)
         code = process.wait(TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return f"it had not ended after {units.duration(TIMEOUT_S)}", True
@@ -242,10 +235,12 @@ def _wait(process: subprocess.Popen[bytes]) -> tuple[str, bool]:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Tell it to stop, as torchrun then ends its ranks; and kill whoever of its group is left."""
-    if process.poll() is None:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE_S)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    try:
+        if process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE_S)
+    finally:  # also where a second Ctrl-C ends the wait
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -25,7 +25,7 @@ from boxcar.laptop.common.progress import THINGS, Part
 from boxcar.laptop.project import cell_smoke
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import python_here
-from boxcar.laptop.tryout import passes
+from boxcar.laptop.tryout import one_at_a_time, passes
 from boxcar.laptop.tryout.stage import Stage, command, environment, prepare, secrets
 from boxcar.shared import out_pattern
 from boxcar.shared.catalogue.sentence import Sentence
@@ -187,6 +187,7 @@ def _environment(stage: Stage, cell: Cell) -> dict[str, str]:
 
 def _run_child(stage: Stage, argv: Sequence[str], environment: dict[str, str]) -> int:
     """Its exit code, once it has ended; what it says on the way is said at once."""
+    one_at_a_time.begin_try(stage.folder)
     try:
         process = subprocess.Popen(
             argv,
@@ -204,6 +205,7 @@ def _run_child(stage: Stage, argv: Sequence[str], environment: dict[str, str]) -
     except OSError as error:
         raise InputError(f"{argv[0]}: cannot be started: {error.strerror}") from error
     try:
+        one_at_a_time.note_try(stage.folder, process.pid)
         for line in process.stderr or ():
             show.quote(line.rstrip("\n"))
         return process.wait()

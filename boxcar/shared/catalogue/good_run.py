@@ -21,6 +21,23 @@ SENTENCES = {
         "one of each kind was tried; smoke --all tries each",
         "每一类试了一个；smoke --all 会逐个试",
     ),
+    "smoke_at_work": Said(
+        "{folder}: another smoke or rehearse of this run is at work there (process {pid}). Wait "
+        "for its end, or end it: kill {pid}",
+        "{folder}：本运行的另一个 smoke 或 rehearse 正在使用它（进程 {pid}）。"
+        "请等它结束，或结束它：kill {pid}",
+    ),
+    "try_at_work": Said(
+        "{folder}: a try goes on there whose smoke or rehearse was killed. End it, then run this "
+        "again: kill -- -{pid}",
+        "{folder}：smoke 或 rehearse 已被杀死，但它试跑的进程还在。"
+        "请结束它，再重试：kill -- -{pid}",
+    ),
+    "unknown_at_work": Said(
+        "{folder}: somebody is at work there. To see which process: lsof {file}. Run this again "
+        "when it has ended",
+        "{folder}：有进程正在使用它。查看是哪个进程：lsof {file}。等它结束后再重试",
+    ),
     "fewer_ranks": Said(
         "cells with more ranks are tried with {n}", "进程数更多的 cell 用 {n} 个进程试跑"
     ),

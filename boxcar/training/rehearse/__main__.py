@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import exit_codes
+from boxcar.shared import exit_codes, told_to_end
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import codec
@@ -31,7 +31,8 @@ FORMAT = "boxcar.rehearsal/1"
 def main(arguments: Sequence[str]) -> int:
     request, as_json = _request(arguments)
     try:
-        report = rehearsal.rehearse(request, _say)
+        with told_to_end.as_exit():
+            report = rehearsal.rehearse(request, _say)
         document = _document(report)
         atomic.write_whole(request.work / rehearsal.REPORT, document)
     except BoxcarError as error:

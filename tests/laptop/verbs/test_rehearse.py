@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from tiny_project import make_project
 
 from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.tryout import one_at_a_time
 from boxcar.laptop.verbs import rehearse as verb
 from boxcar.laptop.verbs.rehearse import rehearse
 from boxcar.shared.disk import lock
@@ -145,12 +145,12 @@ def test_it_shares_the_lock_of_the_smoke(
     rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rehearsed.stage.mkdir(parents=True)
-    held = lock.try_hold(rehearsed.stage / ".lock")
-    assert held is not None
     monkeypatch.setattr(lock, "hold", lock.try_hold)  # without its patience
-    with pytest.raises(TemporaryError, match="is running"):
+    with (
+        one_at_a_time.alone_in(rehearsed.stage),
+        pytest.raises(TemporaryError, match="another smoke or rehearse"),
+    ):
         rehearse(rehearsed.project, cells=["a"])
-    os.close(held)
 
 
 def test_a_child_that_leaves_no_report_is_an_error(

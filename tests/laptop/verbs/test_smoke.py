@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -12,9 +13,10 @@ from typing import Any
 
 import pytest
 from tiny_project import make_project
+from waiting import LIMIT_S, until
 
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.tryout import passes, stage
+from boxcar.laptop.tryout import one_at_a_time, passes, stage
 from boxcar.laptop.tryout.passes import measured, missing
 from boxcar.laptop.verbs.smoke import smoke
 from boxcar.shared.disk import lock
@@ -69,6 +71,19 @@ class Tried:
     @property
     def project(self) -> Project:
         return open_project(self.root / "job.yaml", "local")
+
+    @contextlib.contextmanager
+    def hanging(self) -> Iterator[subprocess.Popen[bytes]]:
+        """A smoke of its own process, whose try is at work and does not end."""
+        self.config("a", hangs=True)
+        words = ["-c", "from boxcar.cli import program; program.run()", "smoke", "--cell", "a"]
+        with subprocess.Popen([sys.executable, *words], cwd=self.root) as verb:
+            try:
+                log = self.root / ".boxcar/smoke/tiny/cells/a/a.log"
+                until(lambda: log.exists() and b"a line" in log.read_bytes(), "the try is at work")
+                yield verb
+            finally:
+                verb.kill()
 
     @property
     def starts(self) -> list[dict[str, Any]]:
@@ -349,12 +364,38 @@ def test_a_second_smoke_of_the_run_is_refused(
 ) -> None:
     folder = tried.root / ".boxcar" / "smoke" / "tiny"
     folder.mkdir(parents=True)
-    held = lock.try_hold(folder / ".lock")
-    assert held is not None
     monkeypatch.setattr(lock, "hold", lock.try_hold)  # without its patience
-    with pytest.raises(TemporaryError, match="another smoke of this run is running"):
-        smoke(tried.project)
-    os.close(held)
+    with one_at_a_time.alone_in(folder):
+        with pytest.raises(TemporaryError, match=rf"at work there .process {os.getpid()}."):
+            smoke(tried.project)
+        one_at_a_time._verbs_pid(folder).unlink()
+        with pytest.raises(TemporaryError, match=r"To see which process: lsof .*/\.smoke.?\. Run"):
+            smoke(tried.project)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_smoke_that_is_told_to_end_ends_its_try(tried: Tried, number: int) -> None:
+    with tried.hanging() as verb:
+        # A shell and the kernel send it, each for itself.
+        for _ in range(2):
+            verb.send_signal(number)
+        assert verb.wait(LIMIT_S) == 128 + number
+    assert not lock.is_held(tried.root / ".boxcar/smoke/tiny/.lock"), "the try goes on"
+
+
+def test_a_try_whose_smoke_was_killed_is_named_and_ended_by_what_is_said(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "hold", lock.try_hold)  # without its patience
+    with tried.hanging() as verb:
+        verb.kill()
+    tried.config("a")
+    with pytest.raises(TemporaryError, match="whose smoke or rehearse was killed") as refused:
+        smoke(tried.project, cells=["a"])
+    subprocess.run(["bash", "-c", str(refused.value).rpartition(": ")[2]], check=True)
+    held = tried.root / ".boxcar/smoke/tiny/.lock"
+    until(lambda: not lock.is_held(held), "the try has ended")
+    assert smoke(tried.project, cells=["a"]) == 0
 
 
 def test_torchrun_starts_the_ranks_of_the_cell_and_at_most_two(

@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import LIMIT_S, until
 
 from boxcar.laptop.release import archives
+from boxcar.shared.disk import lock
 from boxcar.training.rehearse.__main__ import _document
 from boxcar.training.rehearse.compare import compare
 from boxcar.training.rehearse.curve import Curve, Parting
@@ -87,6 +89,18 @@ def test_a_script_that_fails_is_told_with_the_end_of_its_log(tmp_path: Path) -> 
     assert "failed: a run did not end well" in done.stdout
     assert "the uninterrupted run ended with exit code 1" in done.stdout
     assert "KeyError: 'no such key'" in done.stdout
+
+
+def test_one_that_is_told_to_end_leaves_nothing_of_the_cell(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("open('began', 'w').close()\nimport time; time.sleep(3600)")
+    words = [*MODULE, "--", "train.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(words, cwd=tmp_path, env=environment) as rehearsal:
+        until((tmp_path / "began").exists, "the script runs")
+        rehearsal.terminate()
+        assert rehearsal.wait(LIMIT_S) == 143
+    [log] = (tmp_path / ".boxcar/rehearse").rglob("*.log")
+    assert not lock.is_held(log), "a process of the cell lives"
 
 
 def test_every_finding_has_its_place_in_the_document() -> None:

@@ -1,5 +1,5 @@
 """The terminal while the board is on it: keys come one by one, and what it was is put back on every
-way out: the end, an exception, SIGTERM, Ctrl-C, Ctrl-Z.
+way out: the end, an exception (the door makes one of SIGTERM), Ctrl-C, Ctrl-Z.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ class Terminal:
         self._handlers = {
             signal.SIGWINCH: signal.signal(signal.SIGWINCH, self._on_resize),
             signal.SIGTSTP: signal.signal(signal.SIGTSTP, self._on_pause),
-            signal.SIGTERM: signal.signal(signal.SIGTERM, _leave),
-            signal.SIGHUP: signal.signal(signal.SIGHUP, _leave),
         }
         tty.setcbreak(self._fd)
         return self
@@ -101,7 +99,3 @@ class Terminal:
     def _on_pause(self, number: int, frame: FrameType | None) -> None:
         self.is_to_pause = True
         self.wake()
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)

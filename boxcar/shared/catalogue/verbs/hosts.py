@@ -18,8 +18,8 @@ SENTENCES = {
     "few_at_a_time": Said(
         "It accepts only a few at a time (MaxStartups), or it shuts this address out for failed "
         "log-ins (OpenSSH 9.8 and newer): wait a minute, then try the same command again",
-        "它同时只接受少量连接（MaxStartups），或因登录失败暂时拒绝本机地址（OpenSSH 9.8 及更新版本）："
-        "请等一分钟，再重试同一条命令",
+        "它同时只接受少量连接（MaxStartups），或因登录失败暂时拒绝本机地址"
+        "（OpenSSH 9.8 及更新版本）：请等一分钟，再重试同一条命令",
     ),
     "refused": Said(
         "it refused the connection: no sshd listens at that address and port",

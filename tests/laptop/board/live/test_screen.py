@@ -31,6 +31,7 @@ from waiting import until
 
 from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.verbs.watch import watch
+from boxcar.shared import told_to_end
 from boxcar.shared.wire import asks
 
 LINES = {"queue_1": [f"configs/{name}.yaml recon 3" for name in ("a", "b", "c", "d")]}
@@ -107,7 +108,8 @@ def _be_watch(run: RunOnDisk) -> None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8")
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler if number == 2 else signal.SIG_DFL)
-        code = watch(run.project, interval_s=0.1)
+        with told_to_end.as_exit():
+            code = watch(run.project, interval_s=0.1)
     except SystemExit as left:
         code = int(left.code or 0)
     finally:
