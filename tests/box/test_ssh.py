@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shlex
 import socket
 import subprocess
@@ -26,6 +27,7 @@ from boxcar.laptop.ssh.ssh_errors import (
     HostKeyChanged,
     KeyRefused,
     LinkCut,
+    ProxyFailed,
     TooManyConnections,
     Unreachable,
 )
@@ -313,6 +315,60 @@ def test_a_box_that_lets_nobody_in_for_a_while_is_not_off(
     anew = Ssh("box-a", box.home, print, sleep=lambda _: None)
     assert silence.wait_until_silent(lambda _: anew.run(["true"]), "box-a", []) is None
     anew.close()
+
+
+def through(hosts: Hosts, way: str, jump: str = "") -> None:
+    """From now on the way to `behind`, which is box-a, goes through `jump`, which is box-a too."""
+    known_hosts = hosts.folder / "known_by_the_person"
+    key = hosts.seen("box-a", "/tmp/box/etc/host_key.pub").read_text()
+    known_hosts.write_text(f"{address(2)} {key}")
+    host = f"HostName {address(2)}\n User root\n IdentityFile {hosts.key}\n"
+    hosts.config.write_text(
+        f"Host behind\n {way}\n {host}\n"
+        f"Host jump\n {jump}\n {host} UserKnownHostsFile {known_hosts}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("way", "jump", "told"),
+    [
+        ("ProxyJump jump", "UserKnownHostsFile /dev/null", "Host key verification failed"),
+        ("ProxyJump jump", "IdentitiesOnly yes\n User nobody", "Permission denied ("),
+        ("ProxyJump jump", "Port 2222", "Connection refused"),
+        ("ProxyJump jump", "HostName no-such.invalid", "Could not resolve hostname"),
+        ("ProxyCommand no-such-tunnel access ssh", "", "no-such-tunnel"),
+        ("ProxyCommand sh -c 'echo WHY >&2; exit 1'", "", "WHY"),
+    ],
+)
+def test_what_leads_to_the_box_says_what_is_wrong_with_it(
+    hosts: Hosts, tmp_path: Path, way: str, jump: str, told: str
+) -> None:
+    through(hosts, way, jump)
+    box = Ssh("behind", Home(tmp_path), print, sleep=lambda _: None)
+    with pytest.raises(ProxyFailed, match=re.escape(told)) as failed:
+        box.run(["true"])
+    to_type = "ssh jump true" if "ProxyJump" in way else "ssh behind true"
+    assert to_type in str(failed.value) and "ssh-keygen -R" not in str(failed.value)
+    assert not failed.value.is_brief or told == "Connection refused"
+    # It says nothing about the box, so nobody calls that off.
+    assert silence.look(lambda _: box.run(["true"]), "behind", []) is silence.Sign.LOST
+    box.close()
+
+
+def test_a_box_behind_a_jump_host_is_spoken_to_and_what_the_jump_host_says_of_it_is_told(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    through(hosts, "ProxyJump jump")
+    box = Ssh("behind", Home(tmp_path), print, sleep=lambda _: None)
+    assert box.run(["echo", "here"]).out == b"here\n"
+    box.close()
+    through(hosts, "ProxyJump jump\n Port 2222")
+    box = Ssh("behind", Home(tmp_path), print, sleep=lambda _: None)
+    with pytest.raises(Unreachable, match="it refused the connection") as refused:
+        box.run(["true"])
+    assert refused.value.is_brief
+    assert silence.look(lambda _: box.run(["true"]), "behind", []) is silence.Sign.TURNED_AWAY
+    box.close()
 
 
 def test_parallel_commands_share_one_connection(hosts: Hosts, box: Ssh) -> None:

@@ -218,18 +218,38 @@ class Ssh:
             except subprocess.TimeoutExpired:
                 why = f"it did not let anybody in within {timeout_s:g} s"
                 raise Unreachable(self.alias, why) from None
-        self._raise_for(done.returncode, said.read_text(errors="replace"))
+        words_there = said.read_text(errors="replace")
+        if done.returncode == ssh_errors.SSH_FAILED and ssh_errors.is_proxied(words_there):
+            self._raise_for_proxy(timeout_s)
+        self._raise_for(done.returncode, words_there)
         self._masters.append(control)
         self._used_at = time.time()
         if not self._is_pinned:
             record = host_keys.note_key(self.home, self.alias, self._settings(), self.tell)
             self._is_pinned = record is not None
 
+    def _raise_for_proxy(self, timeout_s: float) -> None:
+        """Ask once without ControlPersist, under which ssh gives its proxy no stderr (9.2, 10.6).
+        Nothing is raised where that goes well, or says no more.
+        """
+        words = ["ssh", *self._options(), "-o", "ControlMaster=no", "-o", "ControlPath=none"]
+        try:
+            done = self._run_program([*words, self.alias, "true"], b"", timeout_s)
+        except (subprocess.TimeoutExpired, run_program.TooMuchSaid):
+            return
+        self._raise_for(done.returncode, done.stderr.decode(errors="replace"))
+
     def _raise_for(self, code: int, said: str) -> None:
         if code != ssh_errors.SSH_FAILED:
             return
-        if error := host_keys.error(self.home, self.alias, said):
+        jumps = self._jumps() if ssh_errors.is_proxied(said) else ()
+        if error := host_keys.error(self.home, self.alias, said, jumps):
             raise error
+
+    def _jumps(self) -> list[str]:
+        """Of the last one ssh makes a ProxyCommand of its own, the others lead to it."""
+        jump = self._settings().get("proxyjump", "none")
+        return [] if jump == "none" else jump.split(",")
 
     def _settings(self) -> dict[str, str]:
         """What the person's config makes of the alias."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, ClassVar
 
@@ -96,14 +96,17 @@ def forget_command(home: Home, alias: str) -> str:
     return shlex.join(["ssh-keygen", "-R", alias, "-f", str(home.known_hosts)])
 
 
-def error(home: Home, alias: str, said: str) -> BoxcarError | None:
-    """What ssh said when it ended by itself, as an error that knows the recorded keys."""
+def error(home: Home, alias: str, said: str, jumps: Sequence[str] = ()) -> BoxcarError | None:
+    """What ssh said when it ended by itself, as an error that knows the recorded keys. `jumps` are
+    the hosts of its ProxyJump.
+    """
     return ssh_errors.read(
         alias,
         ssh_errors.SSH_FAILED,
         said,
         recorded=fingerprints(home, alias),
         forget=forget_command(home, alias),
+        jumps=jumps,
     )
 
 

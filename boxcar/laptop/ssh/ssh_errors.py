@@ -8,6 +8,7 @@ because nobody can say how far the command came.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 
 from boxcar.shared.catalogue.sentence import Sentence
@@ -24,18 +25,28 @@ _REFUSED = re.compile(
 # sshd drops connections at random beyond MaxStartups, and new ones sort out who comes too often.
 _CROWDED = re.compile(
     r"(?:kex|ssh)_exchange_identification|Exceeded MaxStartups|Not allowed at this time"
-    r"|Connection (?:closed|reset) by \S+ port \d+"
+    r"|Connection (?:closed|reset) by \S+ port \d+|banner exchange: .*: Broken pipe"
+)
+# What ssh itself says of a connection through ProxyJump or ProxyCommand: it knows no address.
+_PROXIED = re.compile(r"Connection (?:closed|reset) by UNKNOWN port|UNKNOWN port \d+: ")
+_OWN_WORDS = re.compile(rf"(?:kex|ssh)_exchange_identification|{_PROXIED.pattern}")
+# Beside what matters: warnings, such as those of OpenSSH 10.1 and newer about key exchange (`@`
+# frames that of another host key), and what is said of the end by who is at the other end.
+_NOISE = re.compile(r"[*@]{2}|[Ww]arning:|rsync\b|client_loop:|$")
+# The jump host's word about the box.
+_OF_THE_BOX = re.compile(
+    r"channel \d+: open failed: connect failed: "
+    r"(?:Connection (?:refused|timed out)|No route to host|Network is unreachable)"
 )
 _UNKNOWN_NAME = re.compile(r"Could not resolve hostname (\S+?):? ")
 _BEFORE = (
     ("Connection refused", "refused"),
     ("No route to host", "no_route"),
     ("Network is unreachable", "no_network"),
-    (
-        "Connection timed out during banner exchange",
-        "silent",
-    ),
+    ("Connection to UNKNOWN port 65535 timed out", "nothing_through"),
+    ("Connection timed out during banner exchange", "silent"),
     ("connect to host", "timed_out"),
+    ("connect failed: Connection timed out", "timed_out"),
 )
 
 
@@ -55,6 +66,10 @@ class Unreachable(TemporaryError):
 
 class TooManyConnections(Unreachable):
     """sshd closed the connection before it said who it is."""
+
+
+class ProxyFailed(Unreachable):
+    """What leads to the box failed, a jump host or a ProxyCommand: of the box nothing is known."""
 
 
 class LinkCut(Unreachable):
@@ -79,19 +94,66 @@ class HostKeyChanged(InputError):
 
 
 def read(
-    alias: str, code: int, said: str, *, recorded: Sequence[str] = (), forget: str = ""
+    alias: str,
+    code: int,
+    said: str,
+    *,
+    recorded: Sequence[str] = (),
+    forget: str = "",
+    jumps: Sequence[str] = (),
 ) -> BoxcarError | None:
     """The error behind an exit code and stderr of ssh; None where the code is not ssh's own.
 
-    `recorded` are the fingerprints known for the alias, `forget` the command that drops them.
+    `recorded` are the fingerprints known for the alias, `forget` the command that drops them;
+    `jumps` its ProxyJump.
     """
     if code != SSH_FAILED:
         return None
+    if line := _proxy_line(said):
+        of_the_box = _OF_THE_BOX.search(line)
+        return _unreachable(alias, line) if of_the_box else _proxy_failed(alias, line, jumps)
     if any(sign in said for sign in _CHANGED) or "no matching host key type" in said:
         return HostKeyChanged(alias, recorded or ["none"], _offered(said), forget)
     if refused := _REFUSED.search(said):
         return KeyRefused(alias, _line_of(said, refused))
     return _unreachable(alias, said)
+
+
+def is_proxied(said: str) -> bool:
+    """Whether it failed through a proxy, whose own words ssh drops under ControlPersist."""
+    return _PROXIED.search(said) is not None
+
+
+def _proxy_line(said: str) -> str:
+    """The line of a proxy that says why: one that is known, else its first; '' for none."""
+    if not is_proxied(said):
+        return ""
+    lines = [line.strip() for line in said.splitlines() if not _OWN_WORDS.search(line)]
+    lines = [line for line in lines if not _NOISE.match(line)]
+    return next((line for line in lines if _is_known(line)), lines[0] if lines else "")
+
+
+def _is_known(line: str) -> bool:
+    signs = (*_CHANGED, *(sign for sign, _ in _BEFORE))
+    known = (_REFUSED, _UNKNOWN_NAME, _CROWDED, _OF_THE_BOX)
+    return any(sign in line for sign in signs) or any(one.search(line) for one in known)
+
+
+def _proxy_failed(alias: str, line: str, jumps: Sequence[str]) -> ProxyFailed:
+    if jumps:
+        why = Sentence("hosts.jump_failed", jump=", ".join(jumps), line=line)
+    else:
+        why = Sentence("hosts.proxy_failed", line=line)
+    to_do = Sentence("hosts.try_the_way", command=shlex.join([*_to_the_last(jumps or [alias])]))
+    is_brief = "Connection refused" in line or _CROWDED.search(line) is not None
+    return ProxyFailed(alias, why, to_do, is_brief=is_brief)
+
+
+def _to_the_last(hosts: Sequence[str]) -> list[str]:
+    """The command that tries the way to the last of them, through the others."""
+    *through, last = hosts
+    jump = ["-J", ",".join(through)] if through else []
+    return ["ssh", *jump, f"ssh://{last}" if ":" in last else last, "true"]
 
 
 def _unreachable(alias: str, said: str) -> Unreachable:

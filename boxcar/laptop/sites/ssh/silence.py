@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 
 from boxcar.laptop.common import side_by_side
-from boxcar.laptop.ssh.ssh_errors import KeyRefused, TooManyConnections, Unreachable
+from boxcar.laptop.ssh.ssh_errors import KeyRefused, ProxyFailed, TooManyConnections, Unreachable
 from boxcar.shared.errors import BoxcarError, InputError
 
 LOOKS = 3
@@ -81,6 +81,8 @@ def _is_any_heard(knock: Knock, boxes: Sequence[str]) -> bool:
 def _sign_of(knock: Knock, box: str) -> Sign:
     try:
         knock(box)
+    except ProxyFailed:
+        return Sign.NOTHING  # what leads there said it, whatever it said
     except TooManyConnections:
         return Sign.SHUT_OUT
     except Unreachable as error:

@@ -21,6 +21,12 @@ SENTENCES = {
         "它同时只接受少量连接（MaxStartups），或因登录失败暂时拒绝本机地址"
         "（OpenSSH 9.8 及更新版本）：请等一分钟，再重试同一条命令",
     ),
+    "jump_failed": Said("its jump host {jump} failed ({line})", "跳板机 {jump} 出了问题（{line}）"),
+    "proxy_failed": Said(
+        "its ProxyJump or ProxyCommand failed ({line})",
+        "ProxyJump 或 ProxyCommand 出了问题（{line}）",
+    ),
+    "try_the_way": Said("To see it, try: {command}", "要查看原因，请试：{command}"),
     "refused": Said(
         "it refused the connection: no sshd listens at that address and port",
         "连接被拒绝：该地址和端口没有 sshd 在监听",
@@ -29,6 +35,10 @@ SENTENCES = {
     "no_network": Said("this machine's network does not lead there", "本机网络到不了那里"),
     "silent": Said(
         "it accepted the connection and then said nothing", "它接受了连接，然后没有任何回应"
+    ),
+    "nothing_through": Said(
+        "nothing came back through its ProxyJump or ProxyCommand",
+        "经 ProxyJump 或 ProxyCommand 没有任何回应",
     ),
     "timed_out": Said(
         "the connection timed out: the box is off, or something swallows packets",
