@@ -64,6 +64,8 @@ _NO_RSYNC_CODES = (2, 12, 126, 127)
 _AT_A_PATH = re.compile(r'"([^"]+)"[^"]*?: ([A-Z][^:()]*) \(\d+\)$')
 _DRESSING = re.compile(r"^rsync(?:\(\d+\))?: (?:\[\w+\] )?")
 _SUMMARY = re.compile(r"rsync (?:error|warning): ")
+# Of 3.5, without the flag that it proposes; the line with the path comes behind.
+_REFUSAL = re.compile(r"refusing to [^;]+")
 _MOST_REASON = 300
 
 
@@ -176,14 +178,16 @@ def check(code: int, words: str, source: Path | Remote, destination: Path | Remo
 
 
 def reason(words: str) -> str:
-    """The first thing that went wrong, as one short line without rsync's own dressing."""
+    """The first thing that went wrong, as one short line without rsync's own dressing. Before
+    rsync's words may stand those of ssh (`** WARNING`) and a banner of the box.
+    """
     lines = (plain(line).strip() for line in re.split(r"[\r\n]+", words))
     said = [line for line in lines if line and not _SUMMARY.match(line)]
-    if not said:
-        return "no output"
+    refusal = next((found for line in said if (found := _REFUSAL.match(line))), None)
     if found := next((found for line in said if (found := _AT_A_PATH.search(line))), None):
-        return f"{found[1]}: {found[2]}"
-    return _DRESSING.sub("", said[0])[:_MOST_REASON]
+        return f"{found[1]}: {refusal[0] if refusal else found[2]}"
+    said = [line for line in said if _DRESSING.match(line)] or said
+    return _DRESSING.sub("", said[0])[:_MOST_REASON] if said else "no output"
 
 
 def _is_full(destination: Path | Remote) -> bool:
@@ -215,7 +219,9 @@ def _look(program: str) -> Rsync:
 
 def _spell(place: Path | Remote) -> str:
     if not isinstance(place, Remote):
-        return str(place.absolute())  # rsync takes `name:rest` for a host
+        # rsync takes `name:rest` for a host; and 3.5 follows no link of another user than root and
+        # its own, where whoever made a link of the results folder meant it.
+        return str(place.resolve())
     user, at, host = place.ssh.alias.rpartition("@")
     return f"{user}{at}[{host}]:." if ":" in host else f"{place.ssh.alias}:."
 

@@ -133,6 +133,22 @@ def test_each_end_over_ssh_says_what_it_is(
             'rsync: [sender] link_stat "/s/best.pth" failed: No such file or directory (2)',
             "/s/best.pth: No such file or directory",
         ),
+        # As 3.5.0 says it, and what 10.6 of OpenSSH and a banner say first.
+        (
+            "refusing to follow a symlink owned by an untrusted user; use --insecure-links locally "
+            'or "insecure links = yes" in a daemon module ONLY if every path component is trusted\n'
+            'rsync: [Receiver] change_dir#2 "/results/a" failed: Too many levels of symbolic links '
+            "(40)",
+            "/results/a: refusing to follow a symlink owned by an untrusted user",
+        ),
+        (
+            "** WARNING: connection is not using a post-quantum key exchange algorithm.\n"
+            '** This session may be vulnerable to "store now, decrypt later" attacks.\n'
+            "Welcome to Rented GPUs!\n"
+            "rsync: --info=progress2: unknown option\n"
+            "rsync error: syntax or usage error (code 1) at main.c(1569)",
+            "--info=progress2: unknown option",
+        ),
         ('rsync: mkdir "/x" failed: Read-only file system (30)', "/x: Read-only file system"),
         ("rsync: [sender] no such option: --frob\r", "no such option: --frob"),
         ("some I/O error (5)\nand more", "some I/O error (5)"),

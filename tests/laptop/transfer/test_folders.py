@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from odd_files import NAMES, fill, found
 
-from boxcar.laptop.transfer import folders
+from boxcar.laptop.transfer import by_rsync, folders
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
 
@@ -64,6 +64,21 @@ def test_it_works_where_the_current_folder_is_gone(
     (tmp_path / "gone").rmdir()
     folders.fetch_folder(tmp_path / "source", tmp_path / "destination")
     assert found(tmp_path / "destination") == {"x": "x"}
+
+
+@needs_rsync
+def test_a_destination_behind_somebody_elses_link_is_the_persons_choice(tmp_path: Path) -> None:
+    """rsync 3.5 refuses to follow a link of another user than root and its own."""
+    fill(tmp_path / "source", ("x",))
+    (tmp_path / "large disk").mkdir()
+    (tmp_path / "results").symlink_to(tmp_path / "large disk")
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "results", 1000, 1000, follow_symlinks=False)
+    destination = tmp_path / "results" / "cells" / "a"
+    folders.fetch_folder(tmp_path / "source", destination)
+    assert found(tmp_path / "large disk" / "cells" / "a") == {"x": "x"}
+    words = by_rsync.command(by_rsync.find(), tmp_path, destination, with_list=False)
+    assert words[-1] == str(tmp_path / "large disk" / "cells" / "a")
 
 
 @needs_rsync
