@@ -6,26 +6,44 @@ the shell. Where that one has no torch and Boxcar's own has, as after `pipx inje
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from boxcar.laptop.common import run_program
+from boxcar.shared.environment import clean_environment
+
 # What activating an environment sets.
 _ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
+_ASKS = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+_ASK_S = 20.0
 
 
 def for_training() -> str:
     """An absolute path, not resolved: the link in a virtual environment finds its packages."""
     other = active(os.environ)
     has_torch = importlib.util.find_spec("torch") is not None
-    return other if other and (_has_torch(other) or not has_torch) else sys.executable
+    return other if other and (not has_torch or _has_torch(other)) else sys.executable
 
 
+@functools.cache
 def _has_torch(python: str) -> bool:
-    """Whether it lies in that environment; asking it would cost each verb a start of Python."""
-    return any(Path(python).parents[1].glob("lib/python3*/site-packages/torch"))
+    """Whether it lies in that environment, or comes there from elsewhere (a .pth file, the system's
+    packages), which only that Python knows: to ask it costs a start of Python.
+    """
+    if any(Path(python).parents[1].glob("lib/python3*/site-packages/torch")):
+        return True
+    try:
+        # Not in the project's folder, where a folder may be called torch.
+        words, kept = [python, "-c", _ASKS], clean_environment(os.environ)
+        asked = run_program.run(words, b"", _ASK_S, cwd=Path("/"), environment=kept)
+    except (OSError, subprocess.TimeoutExpired, run_program.TooMuchSaid):
+        return False
+    return asked.returncode == 0
 
 
 def active(environ: Mapping[str, str]) -> str | None:
