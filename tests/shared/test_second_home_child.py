@@ -37,6 +37,16 @@ def test_the_request_and_the_secrets_are_in_no_command_line() -> None:
     assert "s3cret" not in repr(given)
 
 
+SUMS = "AWS_REQUEST_CHECKSUM_CALCULATION", "AWS_RESPONSE_CHECKSUM_VALIDATION"
+TELL_SUMS = f"import json, os; print(json.dumps({{'done': {{n: os.environ[n] for n in {SUMS}}}}}))"
+
+
+def test_object_stores_are_sent_no_checksums_that_many_refuse_unless_a_person_wants_them() -> None:
+    assert ask(child(TELL_SUMS), {}) == dict.fromkeys(SUMS, "when_required")
+    own = {SUMS[0]: "when_supported"}
+    assert ask(child(TELL_SUMS, environment=own), {}) == {SUMS[1]: "when_required"} | own
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
