@@ -80,6 +80,7 @@ def _ended(
 ) -> tuple[int, tuple[Message, ...]]:
     """A verb's exit code, and where it raised an error, what that says."""
     try:
+        _refuse_a_folder_that_is_gone()
         with told_to_end.as_exit():
             return function(*arguments, **options), ()
     except BoxcarError as error:
@@ -95,6 +96,14 @@ def _ended(
     except KeyboardInterrupt:
         again = Message(Sentence("mistakes.interrupted"))
         return exit_codes.INTERRUPTED, (again,)
+
+
+def _refuse_a_folder_that_is_gone() -> None:
+    """A shell stays in it where a project was removed, or cloned anew under the same name."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise InputError(Sentence("mistakes.folder_gone")) from None
 
 
 @verb()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from boxcar.cli import Door, _tasks
+from boxcar.door.program import Door, _tasks
 from boxcar.shared import message
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Command
+
+ROOT = Path(__file__).parents[1]
 
 
 def door_of(*words: str) -> Door:
@@ -152,3 +157,59 @@ def test_a_command_within_a_text_is_the_one_that_was_typed(monkeypatch, capsys) 
     assert typed("check-profiles", "--json") == 2
     shown = capsys.readouterr()
     assert "measured it: boxcar smoke" in shown.out and "measured it: boxcar smoke" in shown.err
+
+
+GONE = """
+import os, signal, sys
+os.mkdir("gone")
+os.chdir("gone")
+os.rmdir("../gone")
+from boxcar.cli import program
+program.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "out", "err"),
+    [
+        (["status"], 2, "", "is not there any more. Type: cd to your project"),
+        (["init"], 2, "", "is not there any more"),
+        (["grid", "c.yaml", "--json"], 2, '"exit_code": 2', "is not there any more"),
+        (["--version"], 0, "boxcar ", ""),
+        (["--help", "status"], 0, "--json", ""),
+        (["--complete", "--", "boxcar", "stat"], 0, "status", ""),
+    ],
+)
+def test_in_a_folder_that_is_gone_a_verb_says_so(
+    tmp_path: Path, words: list[str], code: int, out: str, err: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", GONE, *words],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    assert out in done.stdout and err in done.stderr and "Traceback" not in done.stderr
+
+
+# Ctrl-C while what is imported last but one is imported.
+EARLY = """
+import signal, sys
+
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == "boxcar.door.completion":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Press())
+from boxcar.cli import program
+program.run()
+"""
+
+
+def test_ctrl_c_before_the_door_is_open_says_nothing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", EARLY, "--version"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.cli import _tasks
 from boxcar.door.completion import candidates
+from boxcar.door.program import _tasks
 
 
 @pytest.fixture

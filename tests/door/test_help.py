@@ -7,9 +7,9 @@ import pytest
 from test_cli import parsed_words
 from test_frozen import VERBS
 
-from boxcar.cli import _tasks
 from boxcar.door import flags, help
 from boxcar.door.examples import EXAMPLES
+from boxcar.door.program import _tasks
 from boxcar.door.wrap import columns, wrapped
 
 LANGUAGES = ["en", "zh"]

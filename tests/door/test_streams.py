@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from waiting import LIMIT_S
 
-from boxcar.cli import _tasks
+from boxcar.door.program import _tasks
 
 BOXCAR = str(Path(sys.executable).with_name("boxcar"))
 # Each is imported by verbs only: a person waits for it with every Tab.

@@ -44,6 +44,11 @@ SENTENCES = {
         "local files: {problem} (and {n} more); fix it before the next push or launch",
         "本机文件：{problem}（另有 {n} 处）；请在下次 push 或 launch 之前改好",
     ),
+    "folder_gone": Said(
+        "The folder that this shell is in is not there any more. Type: cd to your project's "
+        "folder, also where it has the same name",
+        "当前 shell 所在的文件夹已不存在。请重新 cd 到项目文件夹（即使名字没变）",
+    ),
     "interrupted": Said(
         "\ninterrupted; the same command again continues from here",
         "\n已中断；重复同一条命令会从这里继续",
