@@ -8,6 +8,7 @@ hand to accept the box as it is now.
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,9 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
+
+# A box says it, and a person copies it.
+_PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,18 @@ def read(home: Home, alias: str) -> HostRecord | None:
     except DamagedError as damage:
         accept = f"rm {shlex.quote(str(file))}"
         raise DamagedError(f"{damage}. To record its key anew, type: {accept}") from damage
+
+
+def instance_id(home: Home, alias: str) -> str | None:
+    """The platform's id of the box, as the box itself gave it; None for one that is not known, or
+    that a person could not copy into a command.
+    """
+    try:
+        record = read(home, alias)
+    except (DamagedError, OSError):
+        return None
+    said = str((record.box or {}).get("instance_id") or "") if record else ""
+    return said if _PLAIN_ID.fullmatch(said) else None
 
 
 def fingerprints(home: Home, alias: str) -> list[str]:
@@ -107,6 +123,7 @@ def error(home: Home, alias: str, said: str, jumps: Sequence[str] = ()) -> Boxca
         recorded=fingerprints(home, alias),
         forget=forget_command(home, alias),
         jumps=jumps,
+        instance=instance_id(home, alias),
     )
 
 

@@ -101,22 +101,25 @@ def read(
     recorded: Sequence[str] = (),
     forget: str = "",
     jumps: Sequence[str] = (),
+    instance: str | None = None,
 ) -> BoxcarError | None:
     """The error behind an exit code and stderr of ssh; None where the code is not ssh's own.
 
     `recorded` are the fingerprints known for the alias, `forget` the command that drops them;
-    `jumps` its ProxyJump.
+    `jumps` its ProxyJump, `instance` the platform's id of it.
     """
     if code != SSH_FAILED:
         return None
     if line := _proxy_line(said):
         of_the_box = _OF_THE_BOX.search(line)
-        return _unreachable(alias, line) if of_the_box else _proxy_failed(alias, line, jumps)
+        return (
+            _unreachable(alias, line, instance) if of_the_box else _proxy_failed(alias, line, jumps)
+        )
     if any(sign in said for sign in _CHANGED) or "no matching host key type" in said:
         return HostKeyChanged(alias, recorded or ["none"], _offered(said), forget)
     if refused := _REFUSED.search(said):
         return KeyRefused(alias, _line_of(said, refused))
-    return _unreachable(alias, said)
+    return _unreachable(alias, said, instance)
 
 
 def is_proxied(said: str) -> bool:
@@ -156,7 +159,7 @@ def _to_the_last(hosts: Sequence[str]) -> list[str]:
     return ["ssh", *jump, f"ssh://{last}" if ":" in last else last, "true"]
 
 
-def _unreachable(alias: str, said: str) -> Unreachable:
+def _unreachable(alias: str, said: str, instance: str | None) -> Unreachable:
     if unknown := _UNKNOWN_NAME.search(said):
         why = Sentence("hosts.no_address", name=unknown[1])
         return Unreachable(alias, why, Sentence("hosts.is_it_there", alias=alias))
@@ -168,6 +171,8 @@ def _unreachable(alias: str, said: str) -> Unreachable:
         if sign in said:
             is_brief = sign == "Connection refused"
             to_do = Sentence("hosts.look_at_console", alias=alias)
+            if instance:
+                to_do = Sentence("hosts.look_for_id", alias=alias, id=instance)
             return Unreachable(alias, Sentence(f"hosts.{name}"), to_do, is_brief=is_brief)
     return LinkCut(alias, *cut(said))
 

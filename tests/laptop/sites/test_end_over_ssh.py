@@ -14,11 +14,14 @@ from finished_run import FinishedRun, make_run, steps_until_end
 
 from boxcar.laptop.boxes.reported_files import Mirror
 from boxcar.laptop.common import show
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.ssh import silence
 from boxcar.laptop.sites.ssh.ssh_site import SshSite
+from boxcar.laptop.ssh import host_keys
 from boxcar.laptop.ssh.connection import Ran
+from boxcar.laptop.ssh.host_keys import HostRecord
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.status import status
@@ -110,6 +113,34 @@ def test_secrets_go_and_nothing_starts_again_and_all_else_stays(far: Far) -> Non
     gone = {far.run.root / name for name in before.keys() - after.keys()}
     assert gone == {*far.secrets, scratch.start("q1")}
     assert list(far.stop().boxes) == ["box-a", "box-b"], "harmless again"
+
+
+def test_the_box_that_a_person_ends_is_named_by_its_id(far: Far) -> None:
+    home = Home(far.project.root)
+    vast = replace(far.project, profile=load_profile("vastai", far.project.root))
+    meter = SshSite.of(vast, show.say).meter
+    unknown = meter.to_do() or ""
+    assert "destroy box-a, box-b yourself" in unknown and "instance <id> -y" in unknown
+    atomic.make_folder(home.host("box-a").parent)
+    for box, id_ in (("box-a", "28000023"), ("box-b", "28000024")):
+        record = HostRecord(box, "1.2.3.4", 22, "SHA256:x", AT, {"instance_id": id_})
+        atomic.write_whole(home.host(box), codec.to_document(record))
+    told = meter.to_do() or ""
+    assert "destroy box-a (28000023), box-b (28000024) yourself" in told and "<id>" not in told
+    assert "vastai destroy instance 28000023 -y" in told
+    assert "vastai destroy instance 28000024 -y" in told
+
+
+def test_a_box_that_cannot_be_reached_is_named_by_its_id(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    record = HostRecord("box-a", "1.2.3.4", 22, "SHA256:x", AT, {"instance_id": "28000023"})
+    refused = "ssh: connect to host 1.2.3.4 port 22: Connection refused"
+    assert "28000023" not in str(host_keys.error(home, "box-a", refused))
+    atomic.make_folder(home.host("box-a").parent)
+    atomic.write_whole(home.host("box-a"), codec.to_document(record))
+    assert "(its id there: 28000023)" in str(host_keys.error(home, "box-a", refused))
+    home.host("box-a").write_text("damaged")
+    assert "console" in str(host_keys.error(home, "box-a", refused))
 
 
 def test_a_box_that_has_ended_is_not_asked_again(far: Far) -> None:

@@ -16,10 +16,12 @@ from typing import ClassVar
 
 from boxcar.laptop.boxes.over_ssh import SshBoxes
 from boxcar.laptop.common import side_by_side
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.sites.ssh import silence
 from boxcar.laptop.sites.ssh.silence import Sign, wait_until_silent
+from boxcar.laptop.ssh import host_keys
 from boxcar.laptop.ssh.connection import Ran
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
@@ -96,8 +98,10 @@ class SshMeter:
         verb = self.project.profile.meter_stop
         if verb.from_box is not None:
             return None
-        names = ", ".join(box.name for box in self.project.plan.boxes)
-        return Sentence("gate.yourself", verb=verb.verb, boxes=names, where=verb.where)
+        ids = {box: self._id(box) for box in self._names}
+        names = ", ".join(f"{box} ({known})" if known else box for box, known in ids.items())
+        where = "; ".join(dict.fromkeys(self._where(box) for box in ids))
+        return Sentence("gate.yourself", verb=verb.verb, boxes=names, where=where)
 
     def _end_all(self, steps: Steps) -> list[Message]:
         """Boxcar's own part on each box; what is wrong with those that could not be reached."""
@@ -163,7 +167,7 @@ class SshMeter:
         if sign is Sign.ANSWERS:
             return Message(
                 f"{box}: still answers {silence.WITHIN_S:.0f} s after {shlex.join(words)}. "
-                f"{verb.verb} it by hand ({verb.where}), then again",
+                f"{self._by_hand(box)}, then again",
                 Command("down"),
             )
         if sign:
@@ -173,28 +177,36 @@ class SshMeter:
         return None
 
     def _refused(self, box: str, words: Sequence[str], ran: Ran) -> Message:
-        verb = self.project.profile.meter_stop
         return Message(
             f"{box}: {shlex.join(words)} ended there with code {ran.code}, so its meter runs: "
-            f"{ran.err.strip()[-300:] or 'no output'}. {verb.verb} it by hand ({verb.where}), then",
+            f"{ran.err.strip()[-300:] or 'no output'}. {self._by_hand(box)}, then",
             _again(box),
         )
 
     def _untold(self, box: str, error: Exception) -> Message:
-        verb = self.project.profile.meter_stop
         return Message(
             f"{box}: was not told to end itself, so its meter runs: {message_of(error).text}. "
-            f"{verb.verb} it by hand ({verb.where}), or again",
+            f"{self._by_hand(box)}, or again",
             _again(box),
         )
 
     def _unknown(self, box: str, told_at: str, sign: Sign) -> Message:
-        verb = self.project.profile.meter_stop
         return Message(
             f"{box}: was told to end itself at {told_at}, and whether it did is not known: "
-            f"{sign.value}. Look at the console ({verb.where}), then",
+            f"{sign.value}. Look at the console ({self._where(box)}), then",
             _again(box),
         )
+
+    def _by_hand(self, box: str) -> str:
+        return f"{self.project.profile.meter_stop.verb} it by hand ({self._where(box)})"
+
+    def _id(self, box: str) -> str | None:
+        return host_keys.instance_id(Home(self.project.root), box)
+
+    def _where(self, box: str) -> str:
+        """Where a person ends it, with its own id in a command that wants one."""
+        where = self.project.profile.meter_stop.where
+        return where.replace("<id>", self._id(box) or "<id>")
 
     @property
     def _names(self) -> list[str]:

@@ -48,6 +48,11 @@ SENTENCES = {
         "See in the platform's console whether it runs; then try: ssh {alias} true",
         "请在平台控制台确认它在运行；然后试试：ssh {alias} true",
     ),
+    "look_for_id": Said(
+        "See in the platform's console whether it runs (its id there: {id}); then try: "
+        "ssh {alias} true",
+        "请在平台控制台确认它在运行（编号：{id}）；然后试试：ssh {alias} true",
+    ),
     "cut": Said("the link was cut ({said})", "连接中断（{said}）"),
     "may_be_done": Said(
         "What was asked may have been done in part or in full; run the same command again",
