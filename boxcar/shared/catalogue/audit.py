@@ -43,6 +43,7 @@ SENTENCES = {
     "array": Said("array", "数组作业"),
     "resume": Said("resume", "续跑"),
     "node": Said("node", "节点"),
+    "hook": Said("hook", "hook"),
     "GPUs": Said("GPUs", "GPU"),
     "tier from nodes": Said("tier from nodes", "节点写持久盘"),
     "file locks": Said("file locks", "文件锁"),

@@ -780,7 +780,9 @@ class SlurmAudit(Question[SlurmFacts], name="slurm_audit"):
 @dataclass(frozen=True)
 class SlurmTried:
     """What the nodes have that ran it, the least of each; nothing, and a `problem`, where none was
-    free. `flock` is `works`, `fails` or `lies`, null where only one node was free.
+    free. `silent` were free, and their Python said nothing: `problem` has why. `flock` is `works`,
+    `fails` or `lies`, null where only one node was free; `hook_problem` what a hook said that
+    failed.
     """
 
     nodes: tuple[str, ...]
@@ -790,15 +792,20 @@ class SlurmTried:
     is_one_winner: bool
     flock: str | None
     problem: str | None
+    silent: tuple[str, ...] = field(default=(), metadata=SILENT)
+    hook_problem: str | None = field(default=None, metadata=SILENT)
 
 
 @dataclass(frozen=True)
 class SlurmTry(Question[SlurmTried], name="slurm_try"):
-    """Try by a short srun what nodes are like that these `options` of sbatch lead to."""
+    """Try by a short srun what nodes are like that these `options` of sbatch lead to, in the
+    `container` if there are words for one.
+    """
 
     options: tuple[str, ...]
     python: str
     hook: str
+    container: tuple[str, ...] = field(default=(), metadata=SILENT)
 
 
 QUESTIONS: dict[str, type[Question[Any]]] = {

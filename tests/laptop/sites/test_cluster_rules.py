@@ -105,6 +105,17 @@ def test_a_full_cluster_refuses_nothing() -> None:
     assert of_nodes(replace(TRIED, nodes=(), problem="no node")) == {"node": "warn"}
 
 
+def test_a_node_that_was_given_and_did_not_run_python_is_refused() -> None:
+    silent = replace(TRIED, nodes=(), silent=("n1",), problem="/x/python: No such file")
+    assert of_nodes(silent) == {"node": "refuse"}
+    assert of_nodes(replace(TRIED, silent=("n3",), problem="n3: why"))["node"] == "refuse"
+
+
+def test_a_hook_that_fails_is_a_warning() -> None:
+    assert of_nodes(replace(TRIED, hook_problem="module: command not found"))["hook"] == "warn"
+    assert "hook" not in of_nodes(TRIED)
+
+
 def test_every_row_is_said_in_both_languages() -> None:
     jobs = [
         BatchJob("run_slurm.sh", SlurmOptions(time="2-00:00:00", gres="gpu:1"), {1001: "queue_1"})
@@ -115,7 +126,12 @@ def test_every_row_is_said_in_both_languages() -> None:
         SlurmTried(("n1", "n2"), "3.11", 0, 2**30, True, "lies", None),
     )
     found = cluster_rules.judge(facts(), jobs, plan, None)
-    for one in (tried, replace(tried, flock=None), replace(tried, nodes=(), problem="busy")):
+    for one in (
+        tried,
+        replace(tried, flock=None),
+        replace(tried, nodes=(), problem="busy"),
+        replace(tried, silent=("n3",), hook_problem="no"),
+    ):
         found += cluster_rules.of_nodes(one, jobs[0], plan)
     left = [
         text

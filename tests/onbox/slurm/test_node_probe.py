@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -53,6 +54,49 @@ def test_without_a_free_node_nothing_is_known_and_slurms_words_are_told(slurm: P
     srun(slurm, free=0)
     tried = node_probe.answer(ASKED, slurm.run)
     assert tried.nodes == () and "Unable to allocate" in str(tried.problem)
+
+
+@pytest.mark.parametrize("free", [1, 2])
+def test_a_node_that_was_free_and_has_no_such_python_is_not_a_full_cluster(
+    slurm: Pretended, free: int
+) -> None:
+    srun(slurm, free=free)
+    tried = node_probe.answer(replace(ASKED, python="/no/such/python"), slurm.run)
+    assert tried.nodes == () and tried.silent == tuple(f"n{at + 1}" for at in range(free))
+    assert "/no/such/python: No such file or directory" in str(tried.problem)
+
+
+def test_the_hook_and_the_python_are_tried_in_the_container(slurm: Pretended) -> None:
+    srun(slurm, free=1)
+    inside = slurm.folder / "bin" / "inside"
+    inside.write_text('#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=0,1,2\nexec "$@"\n')
+    inside.chmod(0o755)
+    asked = replace(ASKED, hook='echo "$CUDA_VISIBLE_DEVICES" >&2', container=("inside",))
+    assert node_probe.answer(asked, slurm.run).gpus == 3
+    gone = node_probe.answer(replace(ASKED, container=("apptainer", "exec", "x.sif")), slurm.run)
+    assert gone.silent == ("n1",) and "apptainer: not found" in str(gone.problem)
+
+
+@pytest.mark.parametrize(
+    ("hook", "problem"),
+    [
+        ("module load cuda/12.4", "module: command not found"),
+        ("module load cuda/12.4\ntrue", "module: command not found"),
+        ("false", "it ended with code 1"),
+        ("echo why not >&2; (exit 3)", "it ended with code 3: why not"),
+        ("export A=1; echo all is well >&2", None),
+        ("", None),
+    ],
+)
+def test_a_hook_that_fails_is_told_though_all_goes_on(
+    slurm: Pretended, hook: str, problem: str | None
+) -> None:
+    srun(slurm, free=1)
+    tried = node_probe.answer(replace(ASKED, hook=hook), slurm.run)
+    assert tried.nodes == ("n1",)
+    assert (tried.hook_problem or "").endswith(problem or "") and bool(problem) == bool(
+        tried.hook_problem
+    )
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,9 @@ def judge(facts: SlurmFacts, jobs: Sequence[BatchJob], plan: Plan, login: str | 
 def of_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
     """What a short srun found there. A cluster without a free node refuses nothing."""
     box = ", ".join(plan.queues[queue] for queue in job.queues.values())
+    if tried.silent:
+        silent = Sentence("cluster.no_python", nodes=", ".join(tried.silent))
+        return [Row(box, "node", "refuse", silent, tried.problem or "")]
     if not tried.nodes:
         return [
             Row(
@@ -57,6 +60,9 @@ def of_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
         ),
         *_gpus(tried, job, box),
     ]
+    if tried.hook_problem:
+        failed = Sentence("cluster.hook_failed")
+        rows.append(Row(box, "hook", "warn", tried.hook_problem, failed))
     if tried.shm_free_bytes is not None and tried.shm_free_bytes < SMALL_SHM_BYTES:
         found = units.size(tried.shm_free_bytes)
         rows.append(Row(box, "/dev/shm", "warn", found, Sentence("cluster.small_shm")))

@@ -92,7 +92,9 @@ class SlurmSite(Site):
         """On nodes as its queues would get them, for a moment."""
         options = [word for word in job.options.lines() if not word.startswith("--time=")]
         profile = self.project.profile
-        question = asks.SlurmTry(tuple(options), self.plan.training_python, profile.hook)
+        question = asks.SlurmTry(
+            tuple(options), self.plan.training_python, profile.hook, profile.slurm.container
+        )
         [first, *_] = self.plan.boxes
         return self.boxes.ask(first.name, question, timeout_s=TRY_TIMEOUT_S)
 

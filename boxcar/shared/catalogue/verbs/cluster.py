@@ -34,6 +34,15 @@ SENTENCES = {
     ),
     "untried": Said("not tried", "没有测试"),
     "no_free_node": Said("no node was free: {problem}", "没有空闲节点：{problem}"),
+    "no_python": Said(
+        "{nodes}: the training's Python does not start", "{nodes}：训练用的 Python 无法启动"
+    ),
+    "hook_failed": Said(
+        "cells go on without what the hook sets; where `module` is not found: source "
+        "/etc/profile.d/modules.sh first",
+        "cell 会在没有 hook 设置的情况下继续；若找不到 `module`，"
+        "请先 source /etc/profile.d/modules.sh",
+    ),
     "nodes": Said("{nodes}: Python {python}", "{nodes}：Python {python}"),
     "small_shm": Said(
         "set num_workers=0, or ask for more", "请设 num_workers=0，或申请更大的 /dev/shm"
