@@ -32,6 +32,7 @@ MODULES: dict[type[asks.Question[Any]], str] = {
     asks.Deliver: "onbox.answers.news.deliver_late",
     asks.PostNews: "onbox.answers.news.post_news",
     asks.TryHosts: "onbox.answers.news.try_hosts",
+    asks.SeeOthers: "onbox.answers.beside.others",
     asks.End: "onbox.answers.end",
     asks.Audit: "onbox.answers.audit",
     asks.TierProbe: "onbox.answers.tier_check",

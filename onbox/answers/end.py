@@ -1,22 +1,25 @@
-"""The end of a run on this box: nothing is at work any more, and no secret stays behind."""
+"""The end of a run on this box: nothing is at work any more, and no secret stays behind.
+
+Where the box itself is to end, nothing of another run may be at work there, either.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from boxcar.shared import paths
-from boxcar.shared.cell.cell_name import CELL_NAME
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.errors import InputError
-from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import AtWork
 from onbox.answers import credentials_in
+from onbox.answers.beside import at_work, others
 from onbox.webhooks import linger
 
 # Whoever only looks whether a lock is held has it for an instant.
@@ -26,13 +29,19 @@ PATIENCE_S = 0.5
 def answer(question: asks.End, run: asks.RunOnBox) -> asks.Ended:
     """Remove the file `credentials` and what `onbox resume` would start, if nothing is at work.
 
-    Asked of `queues`, of every queue that was started here, and of every attempt. What is at work
-    is named in `alive`, and then nothing was removed. The locks are held meanwhile, so nothing
-    starts. Harmless to repeat. Raises InputError for a credentials file that is not ours.
+    Asked of `queues`, of every queue that was started here, and of every attempt; of other runs,
+    but those of `beside`. What is at work is named in `alive`, and then nothing was removed. The
+    locks are held meanwhile, so nothing starts. Harmless to repeat. Raises InputError for a
+    credentials file that is not ours.
     """
     tier, scratch, secrets = run.tier, run.scratch, paths.on_box(question.credentials)
+    if question.beside is not None and (strange := _others(run, question.beside)):
+        return asks.Ended(strange)
     with contextlib.ExitStack() as held:
-        locks = [*_agents(tier, scratch, question.queues), *_attempts(scratch)]
+        locks = [
+            *at_work.of_agents(tier, scratch, question.queues),
+            *at_work.of_attempts(scratch),
+        ]
         alive = [who for path, who in locks if not _try_take(path, held)]
         if alive:
             return asks.Ended(tuple(dict.fromkeys(alive)))
@@ -44,13 +53,16 @@ def answer(question: asks.End, run: asks.RunOnBox) -> asks.Ended:
     return asks.Ended(())
 
 
-def _agents(
-    tier: DurablePaths, scratch: ScratchPaths, queues: Iterable[str]
-) -> Iterator[tuple[Path, AtWork]]:
-    """What is held while an agent runs, and while one is being started."""
-    for queue in sorted({*queues, *scratch.started()}):
-        yield tier.lock(queue), AtWork(queue=queue)
-        yield scratch.agent_log(queue), AtWork(queue=queue)
+def _others(run: asks.RunOnBox, beside: Collection[str]) -> tuple[AtWork, ...]:
+    return tuple(
+        one
+        for other in others.at_work_beside(run)
+        if other.run not in beside
+        for one in (
+            *(AtWork(queue=queue, run=other.run) for queue in other.queues),
+            *(AtWork(cell=cell, run=other.run) for cell in other.cells),
+        )
+    )
 
 
 def _end_deliverers(tier: DurablePaths, queues: Iterable[str], held: contextlib.ExitStack) -> None:
@@ -60,12 +72,6 @@ def _end_deliverers(tier: DurablePaths, queues: Iterable[str], held: contextlib.
         fd = lock.hold(path, linger.YIELDS_WITHIN_S) if path.parent.is_dir() else None
         if fd is not None:
             held.callback(os.close, fd)
-
-
-def _attempts(scratch: ScratchPaths) -> Iterator[tuple[Path, AtWork]]:
-    for folder in sorted(scratch.cells.glob("*/")):
-        if CELL_NAME.fullmatch(folder.name) and scratch.log(folder.name).is_file():
-            yield scratch.log(folder.name), AtWork(cell=folder.name)
 
 
 def _try_take(path: Path, held: contextlib.ExitStack) -> bool:

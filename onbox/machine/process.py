@@ -169,6 +169,24 @@ def environment(pid: int) -> dict[str, str]:
     return {}
 
 
+def carrying(name: str) -> dict[int, str]:
+    """The living processes whose environment has this variable, without the caller; its value."""
+    found, wanted = {}, b"\0%b=" % name.encode()
+    for pid in _pids():
+        with suppress(OSError):
+            _, here, rest = (b"\0" + _read(pid, "environ")).partition(wanted)
+            if here and pid != os.getpid() and start_time(pid):
+                found[pid] = os.fsdecode(rest.partition(b"\0")[0])
+    return found
+
+
+def program(pid: int) -> str:
+    """What the program of a process is called: its words may hold a secret."""
+    with suppress(OSError):
+        return os.fsdecode(_read(pid, "comm").strip())
+    return "?"
+
+
 def orphans(since: str) -> list[int]:
     """The living children that the caller got from others (`adopt_orphans`), and theirs.
 

@@ -26,6 +26,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.wire import envelope
 from boxcar.shared.wire.asks import A, Question, RunOnBox
 from onbox.answers.door import answer as onbox_answer
+from onbox.machine import process
 
 
 @dataclass
@@ -122,6 +123,8 @@ def seen_from_afar(project: Project, monkeypatch: pytest.MonkeyPatch) -> tuple[P
     world = World()
     monkeypatch.setattr(over_ssh, "Ssh", lambda alias, home, tell: FarSsh(alias, home, world))
     monkeypatch.setattr(over_ssh, "Hand", lambda ssh, *words: FarHand(ssh))
+    # All boxes are this machine, on which others may train.
+    monkeypatch.setattr(process, "carrying", lambda name: {})
     monkeypatch.setattr(over_ssh.archives, "build_onbox", lambda: b"")
     return replace(project, profile=load_profile("ssh", project.root)), world
 

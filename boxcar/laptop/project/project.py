@@ -50,7 +50,7 @@ class Project:
 
     @property
     def results(self) -> ResultPaths:
-        return _results(self.root, self.plan.run)
+        return results_of(self.root, self.plan.run)
 
     def scratch(self, box: str) -> ScratchPaths:
         """Raises InputError for a box that is not in the plan."""
@@ -105,10 +105,11 @@ def _choice(
     """Of a job that cannot be read only the profile that was named is known."""
     if job is None:
         return Choice(words["named"], "") if words["named"] else None
-    return profile_choice.choose(job, root, _results(root, job.name), **words, kinds=kinds)
+    return profile_choice.choose(job, root, results_of(root, job.name), **words, kinds=kinds)
 
 
-def _results(root: Path, run: str) -> ResultPaths:
+def results_of(root: Path, run: str) -> ResultPaths:
+    """Those of a run whose job.yaml lies in `root`."""
     return ResultPaths(root / "results", run)
 
 

@@ -17,10 +17,12 @@ from boxcar.laptop.profiles import training_here
 from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
+from boxcar.laptop.teardown.beside import OnBoxes
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.tensorboard import places
 from boxcar.laptop.tensorboard.places import Place
 from boxcar.shared.files.plan import Cell
+from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
@@ -41,6 +43,9 @@ class Meter(Protocol):
 
     def stays(self) -> list[str]:
         """What is kept beside the results, in sentences."""
+
+    def beside(self, begun: Teardown | None) -> OnBoxes:
+        """Who else is on the boxes that are to end, where they are; `begun`: what is done."""
 
     def stop(self, steps: Steps) -> None:
         """Do what `steps` does not say was done, and write each step down there."""

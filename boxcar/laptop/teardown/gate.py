@@ -12,6 +12,7 @@ from dataclasses import field
 
 from boxcar.laptop.results.judge import CellFacts, missing
 from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.teardown.beside import Beside
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest
 from boxcar.shared.files.plan import Artifact
@@ -29,11 +30,13 @@ CONTINUED = "continued"
 class Approval:
     """How the person approved, and what they typed: the run's name, or a receipt's digest.
 
-    CONTINUED is the digest of a teardown that was approved and did not come to its end.
+    CONTINUED is the digest of a teardown that was approved and did not come to its end. `beside`
+    are the other runs on its boxes that the person named, too.
     """
 
     how: str
     text: str
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class GateFacts:
     `cells` are the roster's. `doubts` is what could not be made certain. `alive` says what still
     works on the boxes. `artifacts` are the job's, `other_artifacts` of the cells with others.
     `tier` is the path of the durable tier, `is_tier_gone`: a person says that it is gone for good.
+    `beside` are other runs that the end of the boxes would harm.
     """
 
     run: str
@@ -56,6 +60,7 @@ class GateFacts:
     other_artifacts: Mapping[str, tuple[Artifact, ...]] = field(default_factory=dict)
     tier: str = ""
     is_tier_gone: bool = False
+    beside: tuple[Beside, ...] = ()
 
     def artifacts_of(self, cell: str) -> tuple[Artifact, ...]:
         return self.other_artifacts.get(cell, self.artifacts)
@@ -72,7 +77,7 @@ class Refused:
 
 
 def decide(facts: GateFacts) -> Open | Refused:
-    reasons = (*obstacles(facts), *_not_approved(facts))
+    reasons = (*obstacles(facts), *_beside(facts), *_not_approved(facts))
     if reasons or facts.receipt is None:
         return Refused(reasons)
     return Open(facts.receipt.digest)
@@ -137,6 +142,15 @@ def _unlike(verdict: CellVerdict, cell: CellFacts, rows: tuple[Missing, ...]) ->
     now = tuple(row.what for row in rows)
     if (verdict.manifest_sha256, verdict.missing) != (cell.manifest_sha256, now):
         yield Missing(cell.cell, Sentence("gate.changed_since"), Command("verify"))
+
+
+def _beside(facts: GateFacts) -> Iterator[Missing]:
+    """Who ends a box that others are on says so for each of them."""
+    named = facts.approval.beside if facts.approval else ()
+    for one in facts.beside:
+        if one.run not in named:
+            note = Sentence("gate.type_beside_note", run=one.run)
+            yield Missing(None, one.what, Command("down", note=note))
 
 
 def _not_approved(facts: GateFacts) -> Iterator[Missing]:

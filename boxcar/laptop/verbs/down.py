@@ -85,7 +85,7 @@ def down(
             _say_kept(site, begun, [name for name in gone if name != site.plan.durable_dir])
             _say_uncompared(site)
             hashed = HashedBefore(from_disk=True)
-            facts, notes = _look(site, hashed)
+            facts, notes = _look(site, hashed, begun)
             if abandon and because:
                 facts = replace(facts, receipt=give_up(site.results, facts, abandon, because))
                 for cell in dict.fromkeys(abandon):
@@ -149,7 +149,9 @@ def _say_uncompared(site: Site) -> None:
     show.say(Sentence("bring.tier_is_gone", tier=tier, with_what=with_what))
 
 
-def _look(site: Site, hashed: HashedBefore) -> tuple[GateFacts, Sequence[str]]:
+def _look(
+    site: Site, hashed: HashedBefore, begun: Teardown | None
+) -> tuple[GateFacts, Sequence[str]]:
     """Everything that the gate wants to know, as it is now, and the roster's notes.
 
     Every pulled file is hashed, unless `hashed` trusts what it hashed a moment ago.
@@ -157,7 +159,7 @@ def _look(site: Site, hashed: HashedBefore) -> tuple[GateFacts, Sequence[str]]:
     view = look(site, timestamp.utc_now())
     found = view.roster
     receipt_, doubts = _read_receipt(site)
-    tier = site.plan.durable_dir
+    tier, others = site.plan.durable_dir, site.meter.beside(begun)
     fixes = dict.fromkeys(site.boxes.tier_doubts(), tier_is_gone(tier))
     facts = GateFacts(
         run=site.plan.run,
@@ -170,7 +172,7 @@ def _look(site: Site, hashed: HashedBefore) -> tuple[GateFacts, Sequence[str]]:
             *compare.beside_the_manifests(site, found.cells),
             *(
                 Missing(None, problem, fixes.get(problem, site.meter.fix))
-                for problem in site.meter.problems()
+                for problem in (*site.meter.problems(), *others.doubts)
             ),
         ),
         alive=alive(site, [cell.name for cell in found.cells]),
@@ -179,8 +181,9 @@ def _look(site: Site, hashed: HashedBefore) -> tuple[GateFacts, Sequence[str]]:
         approval=None,
         tier=tier,
         is_tier_gone=site.boxes.is_gone(tier),
+        beside=others.runs,
     )
-    return facts, found.notes
+    return facts, (*found.notes, *others.strangers)
 
 
 def _read_receipt(site: Site) -> tuple[RunReceipt | None, list[Missing]]:
@@ -204,27 +207,44 @@ def _approved(
 ) -> GateFacts:
     """The facts with the approval that there is; the person is asked only where it can help."""
     if begun and facts.receipt and begun.digest == facts.receipt.digest:
-        return replace(facts, approval=Approval(CONTINUED, begun.digest))
+        beside = _ask_beside(facts, tries, (*begun.beside,))
+        return replace(facts, approval=Approval(CONTINUED, begun.digest, beside))
     if obstacles(facts):
         return facts
     _show_price(site, facts, notes)
+    beside = _ask_beside(facts, tries)
     if approve is not None:
-        return replace(facts, approval=Approval(GIVEN, approve))
-    typed = _ask_name(site, tries)
+        return replace(facts, approval=Approval(GIVEN, approve, beside))
+    if {one.run for one in facts.beside} - {*beside}:
+        return facts
+    typed = _ask_name(
+        site.plan.run, Sentence("gate.type", run=site.plan.run, verb=_verb(site)), tries
+    )
     if not typed:
         return facts
     # The person took their time: all is looked at again, and what they read has to be true still.
     site.boxes.refresh()
     hashed.trust()
-    now, _ = _look(site, hashed)
+    now, _ = _look(site, hashed, begun)
     is_same = facts.receipt and now.receipt and now.receipt.digest == facts.receipt.digest
-    return replace(now, approval=Approval(TYPED, typed)) if is_same else now
+    return replace(now, approval=Approval(TYPED, typed, beside)) if is_same else now
 
 
-def _ask_name(site: Site, tries: int) -> str:
+def _ask_beside(facts: GateFacts, tries: int, named: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The other runs that the person named, who was told of each what the end of its box does."""
+    for run in dict.fromkeys(one.run for one in facts.beside if one.run not in named):
+        for one in facts.beside:
+            if one.run == run:
+                show.say(one.what)
+        if _ask_name(run, Sentence("gate.type_beside", run=run), tries) != run:
+            break
+        named += (run,)
+    return named
+
+
+def _ask_name(run: str, question: str, tries: int) -> str:
     """What the person typed last; a slip of the fingers is asked again, where somebody sits."""
-    run, typed = site.plan.run, ""
-    question = Sentence("gate.type", run=run, verb=_verb(site))
+    typed = ""
     for left in reversed(range(tries)):
         typed = show.ask(question)
         if typed in ("", run) or not left or not sys.stdin.isatty():
@@ -268,11 +288,11 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
     assert facts.receipt and facts.approval
     credentials = rotation.names(site.project.job, site.results)
     boxes = [name for name in gone if name != site.plan.durable_dir]
+    beside = dict.fromkeys(facts.approval.beside, timestamp.utc_now())
     if begun and facts.approval.how == CONTINUED:
         show.say(Sentence("gate.continued", at=begun.approved_at))
-        return replace(
-            begun, gone=begun.gone | gone, exposed=rotation.exposed(begun, boxes, credentials)
-        )
+        exposed = rotation.exposed(begun, boxes, credentials)
+        return replace(begun, gone=begun.gone | gone, exposed=exposed, beside=beside | begun.beside)
     made = Teardown(
         run=facts.run,
         digest=facts.receipt.digest,
@@ -280,7 +300,8 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
         approved_at=timestamp.utc_now(),
         approved_by=facts.approval.how,
     )
-    return replace(made, gone=gone, exposed=rotation.exposed(made, boxes, credentials))
+    exposed = rotation.exposed(made, boxes, credentials)
+    return replace(made, gone=gone, exposed=exposed, beside=beside)
 
 
 def _tear_down(site: Site, begun: Teardown) -> Teardown:

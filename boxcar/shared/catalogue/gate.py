@@ -39,6 +39,32 @@ SENTENCES = {
         "{typed!r} 不是该 run 的名字；没有做任何改动",
     ),
     "the_run": Said("the run", "此 run"),
+    # --- who else is on its boxes
+    "works_beside": Said(
+        "the run {run} is at work on {box} ({what}), which this would end",
+        "run {run} 正在 {box} 上工作（{what}），这会把那台机器一起结束",
+    ),
+    "results_beside": Said(
+        "the run {run} has {n} {n:cell|cells} on {box} that this machine does not have verified "
+        "({cells}), and they go with the box",
+        "run {run} 在 {box} 上有 {n} 个 cell 没有在本机校验通过（{cells}），它们会随机器一起消失",
+    ),
+    "stranger": Said(
+        "on {box}: {program} (process {pid} of {user}), which works on its GPU and is no run's",
+        "{box} 上：{program}（{user} 的进程 {pid}），正在使用它的 GPU，不属于任何 run",
+    ),
+    "others_unseen": Said(
+        "who else works on {box} is not known: {why}", "无法得知还有谁在 {box} 上工作：{why}"
+    ),
+    "type_beside": Said(
+        "Type that run's name ({run}) to end the box all the same: ",
+        "若仍要结束这台机器，请输入那个 run 的名字（{run}）：",
+    ),
+    "type_beside_note": Said(
+        "and type {run} when it asks, to end the box all the same",
+        "若仍要结束这台机器，在询问时输入 {run}",
+    ),
+    "of_run": Said("{what} of the run {run}", "run {run} 的 {what}"),
     # --- why it stays shut
     "no_tier": Said(
         "the run is not on its durable tier, {tier}, so the results cannot be compared with it. "

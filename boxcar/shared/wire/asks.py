@@ -577,6 +577,53 @@ class ReadLog(Question[LogSlice], name="log"):
             raise ValueError("expected the name of a cell or of a queue, and not both")
 
 
+# --- other runs on the box
+
+
+@dataclass(frozen=True)
+class OtherRun:
+    """A run on this box that is not the one that asks: its `queues` and `cells` that are at work.
+
+    `devices` are the GPUs that these may see, null where they see all or nobody can tell. `results`
+    are its cells on a tier that goes with the box: the digest of its manifest, null where the cell
+    was begun and not published.
+    """
+
+    run: RunName
+    queues: tuple[str, ...]
+    cells: tuple[str, ...]
+    results: dict[CellName, Digest | None]
+    devices: tuple[str, ...] | None = field(default=None, metadata=SILENT)
+
+    @property
+    def is_at_work(self) -> bool:
+        return bool(self.queues or self.cells)
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """A program on the box's GPUs that is no run's; `user` as the box names it."""
+
+    pid: Count
+    program: str
+    user: str
+
+
+@dataclass(frozen=True)
+class OthersSeen:
+    runs: tuple[OtherRun, ...]
+    strangers: tuple[Stranger, ...]
+
+
+@dataclass(frozen=True)
+class SeeOthers(Question[OthersSeen], name="others"):
+    """`stays`: of each tier's folder whether it stays when the box goes, as nothing else does; null
+    where no results are to be told.
+    """
+
+    stays: dict[BoxPath, bool] | None = field(default=None, metadata=SILENT)
+
+
 # --- secrets, and the end
 
 
@@ -595,10 +642,11 @@ class KeepCredentials(Question[CredentialsKept], name="credentials"):
 
 @dataclass(frozen=True)
 class AtWork:
-    """The agent of a queue, or the attempt at a cell."""
+    """The agent of a queue, or the attempt at a cell; of another run where that is named."""
 
     queue: str | None = field(default=None, metadata=SILENT)
     cell: str | None = field(default=None, metadata=SILENT)
+    run: str | None = field(default=None, metadata=SILENT)
 
     def __post_init__(self) -> None:
         if (self.cell is None) == (self.queue is None):
@@ -614,8 +662,13 @@ class Ended:
 
 @dataclass(frozen=True)
 class End(Question[Ended], name="end"):
+    """`beside`: the other runs at work that a person knows of; null where none is looked for,
+    because the box goes on.
+    """
+
     queues: tuple[QueueName, ...]
     credentials: BoxPath
+    beside: tuple[RunName, ...] | None = field(default=None, metadata=SILENT)
 
 
 # --- before a launch
@@ -812,8 +865,8 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
     question.NAME: question
     for question in (
         *(Report, FindRelease, Prepare, Install, PointTo, Append, CommentOut, WriteControl, Start),
-        *(Deliver, MoveClaim, TakeCheckpoint, ReadLog, KeepCredentials, End, Audit, TierProbe),
-        *(Repair, Accept, KnowResults, TakeResults, TrySecondHome, PostNews, TryHosts),
+        *(Deliver, MoveClaim, TakeCheckpoint, ReadLog, KeepCredentials, SeeOthers, End, Audit),
+        *(TierProbe, Repair, Accept, KnowResults, TakeResults, TrySecondHome, PostNews, TryHosts),
         *(SlurmLook, SlurmSubmit, SlurmCancel, SlurmAudit, SlurmTry),
     )
 }

@@ -1,22 +1,26 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import shutil
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from far_boxes import World, seen_from_afar
 from finished_run import FinishedRun, make_run, steps_until_end
+from run_on_disk import held
 
 from boxcar.laptop.boxes.reported_files import Mirror
-from boxcar.laptop.common import show
+from boxcar.laptop.common import known_runs, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.profiles.profile import load_profile
-from boxcar.laptop.project.project import Project
+from boxcar.laptop.project.project import Project, results_of
 from boxcar.laptop.sites.ssh import silence
 from boxcar.laptop.sites.ssh.ssh_site import SshSite
 from boxcar.laptop.ssh import host_keys
@@ -27,11 +31,12 @@ from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.status import status
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import timestamp
-from boxcar.shared.disk import atomic, lock
+from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.agent_start import Start
-from boxcar.shared.files.receipt import Teardown
+from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
+from boxcar.shared.paths import DurablePaths, ScratchPaths
 
 SHUTDOWN = ["/usr/bin/shutdown"]
 AT = "2026-01-01T00:00:00.000Z"
@@ -471,3 +476,151 @@ def test_down_ends_right_wherever_it_was_killed(
         if steps is not None:
             break
     assert die_at > 90
+
+
+# --- other runs on its boxes
+
+
+@pytest.fixture
+def proven(far: Far) -> Far:
+    """All is verified, and the boxes can end themselves."""
+    far.run.copy_here()
+    assert verify(far.project) == 0
+    return far.with_shutdown()
+
+
+def other_at_work(far: Far, box: str = "box-a") -> Path:
+    """The log of an attempt of the run `next`, which is held while that works on the box."""
+    data_dir = Path(far.project.plan.box(box).data_dir)
+    log = ScratchPaths(data_dir, "next").log("x")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.touch()
+    return log
+
+
+def types(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+
+def is_as_it_was(far: Far) -> bool:
+    return all(path.exists() for path in far.secrets) and not [
+        words for _, words in far.world.ran if words == SHUTDOWN
+    ]
+
+
+def test_a_box_on_which_another_run_trains_is_not_ended(
+    proven: Far, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    types(monkeypatch)
+    with held(other_at_work(proven)):
+        assert down(proven.project, approve=proven.approve) == 1
+    told = capsys.readouterr().err
+    assert "the run next is at work on box-a (x), which this would end" in told
+    assert "down (and type next when it asks" in told
+    assert is_as_it_was(proven) and not proven.project.results.teardown.exists()
+
+
+def test_whoever_types_the_other_runs_name_too_goes_on(
+    proven: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with held(other_at_work(proven)):
+        types(monkeypatch, "tiny", "tiny")
+        assert down(proven.project) == 1
+        assert is_as_it_was(proven)
+        types(monkeypatch, "next", "no")
+        assert down(proven.project) == 1
+        assert is_as_it_was(proven)
+        types(monkeypatch, "next", "tiny")
+        assert down(proven.project) == 0
+    ended = receipt.read_teardown(proven.project.results.teardown)
+    assert list(ended.beside) == ["next"] and set(ended.off) == {"box-a", "box-b"}
+
+
+def test_a_run_that_begins_after_the_gate_keeps_its_box(
+    proven: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look and the end there is time for it, as while the person types."""
+    fds: list[int | None] = []
+
+    def begin_there(box: str, told: dict[str, Any]) -> None:
+        if "strangers" in told and box == "box-b":
+            fds.append(lock.try_hold(other_at_work(proven, "box-b")))
+
+    proven.world.change = begin_there
+    with pytest.raises(TemporaryError, match="box-b: x of the run next is at work"):
+        down(proven.project, approve=proven.approve)
+    assert ("box-b", SHUTDOWN) not in proven.world.ran and proven.secrets[1].exists()
+    types(monkeypatch)
+    assert down(replace(proven.project)) == 1, "a down that goes on looks again"
+    for fd in fds:
+        if fd is not None:
+            os.close(fd)
+    proven.world.change = lambda box, told: None
+    assert down(replace(proven.project)) == 0
+
+
+def others_result(far: Far) -> str:
+    """A published cell of the run `next` lies on the tier of the boxes; its manifest's digest."""
+    manifest = DurablePaths(Path(far.project.plan.durable_dir), "next").manifest("x")
+    manifest.parent.mkdir(parents=True)
+    manifest.write_bytes(b"of x")
+    return digest.of_bytes(b"of x")
+
+
+def verified_here(root: Path, sha256: str) -> None:
+    """The records of this machine, as `launch`, `pull` and `verify` of that run leave them."""
+    known_runs.remember("next", root / "job.yaml", "ssh")
+    results = results_of(root, "next")
+    results.manifest("x").parent.mkdir(parents=True)
+    results.manifest("x").write_bytes(b"of x")
+    verdict = CellVerdict("x", "q1", sha256)
+    results.receipt.write_bytes(codec.to_document(RunReceipt("next", AT, (verdict,))))
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_results_of_another_run_that_are_verified_nowhere_else_keep_their_box(
+    far: Far,
+    tmp_path: Path,
+    is_here: bool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    types(monkeypatch)
+    far.run.copy_here()
+    assert verify(far.project) == 0
+    sha256 = others_result(far)
+    verified_here(tmp_path / "elsewhere", sha256 if is_here else "ab" * 32)
+    assert down(far.project, approve=far.approve) == (0 if is_here else 1)
+    told = "the run next has 1 cell on box-a that this machine does not have verified (x)"
+    assert (told in capsys.readouterr().err) is not is_here
+
+
+def test_results_that_the_verb_leaves_on_the_platform_keep_no_box(proven: Far) -> None:
+    others_result(proven)
+    assert down(proven.project, approve=proven.approve) == 0
+
+
+def test_other_peoples_programs_are_named_before_it_asks(
+    proven: Far, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def add_a_stranger(box: str, told: dict[str, Any]) -> None:
+        if "strangers" in told and box == "box-a":
+            told["strangers"] = [{"pid": 4711, "program": "python3", "user": "bob"}]
+
+    proven.world.change = add_a_stranger
+    assert down(proven.project, approve="0" * 12) == 1
+    assert "on box-a: python3 (process 4711 of bob)" in capsys.readouterr().err
+
+
+def test_a_box_that_cannot_say_who_is_on_it_is_not_ended(
+    proven: Far, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(box: str, told: dict[str, Any]) -> None:
+        if "strangers" in told and box == "box-b":
+            told.clear()
+
+    proven.world.change = fail
+    assert down(proven.project, approve=proven.approve) == 1
+    assert "who else works on box-b is not known" in capsys.readouterr().err
+    assert is_as_it_was(proven)

@@ -6,6 +6,7 @@ import pytest
 
 from boxcar.laptop.results.judge import CellFacts, Pulled
 from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.teardown.beside import Beside
 from boxcar.laptop.teardown.gate import (
     CONTINUED,
     GIVEN,
@@ -199,3 +200,16 @@ def test_a_teardown_that_goes_on_needs_no_tier_but_the_same_results() -> None:
 def test_the_obstacles_are_all_but_the_approval() -> None:
     assert obstacles(replace(ALL_TRUE, approval=None)) == ()
     assert len(obstacles(CONDITIONS["no agent lives"](ALL_TRUE))) == 1
+
+
+@pytest.mark.parametrize(("named", "opens"), [((), False), (("last",), False), (("next",), True)])
+@pytest.mark.parametrize(
+    ("how", "text"), [(TYPED, ALL_TRUE.run), (GIVEN, RECEIPT.digest), (CONTINUED, RECEIPT.digest)]
+)
+def test_another_run_on_a_box_keeps_the_gate_shut_until_it_is_named_too(
+    how: str, text: str, named: tuple[str, ...], opens: bool
+) -> None:
+    facts = replace(ALL_TRUE, beside=(Beside("next", "next is at work on box-a"),))
+    assert obstacles(facts) == (), "what a person may approve"
+    decision = decide(replace(facts, approval=Approval(how, text, named)))
+    assert isinstance(decision, Open) is opens

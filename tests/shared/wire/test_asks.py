@@ -140,6 +140,20 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
         ),
         asks.ResultsTaken({"a": "w.pth is missing"}),
     ),
+    (
+        asks.SeeOthers({"/data": False}),
+        asks.OthersSeen(
+            (
+                asks.OtherRun("next", ("q1",), ("x",), {"a": SHA, "q1": None}, ("0", "1")),
+                asks.OtherRun("last", (), (), {}),
+            ),
+            (asks.Stranger(4711, "python3", "bob"),),
+        ),
+    ),
+    (
+        asks.End(("q1",), "/c", ("last",)),
+        asks.Ended((asks.AtWork("q1", run="next"), asks.AtWork(cell="x", run="next"))),
+    ),
     (asks.End(("q1",), "/c"), asks.Ended((asks.AtWork("q1"), asks.AtWork(cell="a")))),
     (
         asks.Audit("/c.json", "python3", "module load x"),
@@ -270,6 +284,7 @@ KEYS = {
     "torch",
     "tmux",
     "rsync",
+    "/data",
 }
 KEYS |= {"box-a", "box-b", "wire", "run_slurm.sh", "gpu", "State"}
 # What may be anything: fields of a control file that are not known, and the credentials.
@@ -410,7 +425,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
     questions = set(asks.QUESTIONS.values())
     spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 29
+    assert len(asks.QUESTIONS) == len(questions) == 30
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

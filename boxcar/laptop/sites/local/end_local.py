@@ -20,11 +20,13 @@ from typing import ClassVar
 from boxcar.laptop.common import units
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import results_folder
+from boxcar.laptop.teardown.beside import OnBoxes
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
+from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 
@@ -99,6 +101,10 @@ class LocalMeter:
     def stays(self) -> list[str]:
         """Nothing but the results."""
         return []
+
+    def beside(self, begun: Teardown | None) -> OnBoxes:
+        """No box is ended: what is others' stays as it is."""
+        return OnBoxes()
 
     def stop(self, steps: Steps) -> None:
         """Remove everything and wait until it is gone.

@@ -15,9 +15,11 @@ from typing import ClassVar
 from boxcar.laptop.boxes.of_slurm import SlurmBoxes
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.open_run import Tell
+from boxcar.laptop.teardown.beside import OnBoxes
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
 from boxcar.shared.errors import TemporaryError
+from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
@@ -56,6 +58,10 @@ class SlurmMeter:
         data = dict.fromkeys(box.data_dir for box in plan.boxes)
         places = [f"{plan.durable_dir}/boxcar/{plan.run}", *(f"{folder}" for folder in data)]
         return [f"{place} on the cluster" for place in places]
+
+    def beside(self, begun: Teardown | None) -> OnBoxes:
+        """No box is ended: what is others' stays as it is."""
+        return OnBoxes()
 
     def stop(self, steps: Steps) -> None:
         """Harmless to repeat. Raises TemporaryError where a job stays, or Slurm is silent."""

@@ -11,7 +11,7 @@ Not covered: whether the platform really stopped billing. Only its console knows
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from boxcar.laptop.boxes.over_ssh import SshBoxes
@@ -23,10 +23,12 @@ from boxcar.laptop.sites.ssh import silence
 from boxcar.laptop.sites.ssh.silence import Sign, wait_until_silent
 from boxcar.laptop.ssh import host_keys
 from boxcar.laptop.ssh.connection import Ran
+from boxcar.laptop.teardown.beside import OnBoxes, on_boxes, stays
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
+from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import asks
@@ -82,6 +84,29 @@ class SshMeter:
             *(Sentence("gate.still_bills", what=what) for what in verb.still_bills),
         ]
 
+    def beside(self, begun: Teardown | None) -> OnBoxes:
+        """Of each box that is still to be ended: who works there, and what would go with it."""
+        ended = set(begun.boxes) if begun else set()
+        question = asks.SeeOthers(stays(self.project.profile))
+        seen, errors = side_by_side.each_or_why(
+            self._to_end(begun), lambda box: self.boxes.ask(box, question)
+        )
+        return on_boxes(
+            seen,
+            [
+                Sentence("gate.others_unseen", box=box, why=message_of(error).text)
+                for box, error in errors.items()
+                if box not in ended  # which may be off by now, by a person's hand
+            ],
+        )
+
+    def _to_end(self, begun: Teardown | None) -> list[str]:
+        """The boxes that are there, on which something is left to do."""
+        over = {*self.boxes.silent(), *(begun.told if begun else ()), *(begun.off if begun else ())}
+        if begun and self.project.profile.meter_stop.from_box is None:
+            over |= set(begun.boxes)
+        return [box for box in self._names if box not in over and not self.boxes.is_gone(box)]
+
     def stop(self, steps: Steps) -> None:
         """End every box. Raises TemporaryError for those that were not, once all were tried."""
         problems = self._end_all(steps)
@@ -110,7 +135,7 @@ class SshMeter:
             if box.name in steps.now.boxes or self.boxes.is_gone(box.name):
                 continue
             try:
-                alive = self._end(box.name, box.credentials)
+                alive = self._end(box.name, box.credentials, steps.now.beside)
             except (BoxcarError, OSError) as error:
                 why = message_of(error).text
                 problems.append(f"{box.name}: its secrets are there still: {why}. Then again")
@@ -123,11 +148,11 @@ class SshMeter:
             steps.ended(box.name)
         return [Message(problem, Command("down")) for problem in problems]
 
-    def _end(self, box: str, credentials: str) -> list[str]:
-        """What is at work there, and so nothing was done."""
+    def _end(self, box: str, credentials: str, beside: Iterable[str]) -> list[str]:
+        """What is at work there, and so nothing was done; but for the runs that a person named."""
         queues = tuple(queue for queue, at in self.project.plan.queues.items() if at == box)
-        alive = self.boxes.ask(box, asks.End(queues, credentials)).alive
-        return [str(at_work.queue or at_work.cell) for at_work in alive]
+        alive = self.boxes.ask(box, asks.End(queues, credentials, tuple(beside))).alive
+        return [_named(at_work) for at_work in alive]
 
     def _stop_all(self, steps: Steps, words: Sequence[str]) -> list[Message]:
         """Have the boxes stop themselves, the last one once the others are silent.
@@ -211,6 +236,11 @@ class SshMeter:
     @property
     def _names(self) -> list[str]:
         return [box.name for box in self.project.plan.boxes]
+
+
+def _named(at_work: asks.AtWork) -> str:
+    what = str(at_work.queue or at_work.cell)
+    return Sentence("gate.of_run", what=what, run=at_work.run) if at_work.run else what
 
 
 def _again(box: str) -> Command:

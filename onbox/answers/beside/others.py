@@ -1,0 +1,196 @@
+"""What else is on this box: other runs of ours, and programs on its GPUs that are nobody's run.
+
+A run is seen by the locks of its agents and attempts below the data folder of the one that asks, by
+BOXCAR_RUN in the environment of a process wherever its folders are, and by what lies on its tier.
+A record that cannot be read hides no other. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from boxcar.shared import names, paths
+from boxcar.shared.cell import devices
+from boxcar.shared.cell.cell_name import CELL_NAME
+from boxcar.shared.disk import digest, lock
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files import agent_start, release
+from boxcar.shared.files.agent_start import Start
+from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.record import replace
+from boxcar.shared.wire import asks
+from boxcar.shared.wire.asks import OtherRun, Stranger
+from onbox.answers.beside import at_work
+from onbox.machine import process
+
+RUN, CELL = "BOXCAR_RUN", "BOXCAR_CELL"
+_SMI_S = 20.0
+
+
+def answer(question: asks.SeeOthers, run: asks.RunOnBox) -> asks.OthersSeen:
+    runs = {other.run: other for other in at_work_beside(run)}
+    if question.stays is not None:
+        stays = {paths.on_box(text): is_kept for text, is_kept in question.stays.items()}
+        for name, results in _results_beside(run, stays).items():
+            known = runs.get(name) or _at_rest(name)
+            runs[name] = replace(known, results=results)
+    return asks.OthersSeen(tuple(runs[name] for name in sorted(runs)), _strangers())
+
+
+def at_work_beside(run: asks.RunOnBox) -> list[OtherRun]:
+    """The other runs of which something works here, by name."""
+    found = {scratch.run: _by_locks(scratch, run) for scratch in _scratches(run)}
+    for name, cells in _by_process(run.run).items():
+        known = found.get(name) or _at_rest(name)
+        # What a process sees counts beside what its job asks for: nobody has to read the latter.
+        sees = [*([known.devices] if known.is_at_work else []), *cells.values()]
+        found[name] = replace(
+            known,
+            cells=tuple(sorted({*known.cells, *cells})),
+            devices=devices.together(sees),
+        )
+    return [found[name] for name in sorted(found) if found[name].is_at_work]
+
+
+def _at_rest(name: str) -> OtherRun:
+    return OtherRun(name, (), (), {})
+
+
+def _scratches(run: asks.RunOnBox) -> list[ScratchPaths]:
+    there = paths.scratches(run.scratch.data_dir)
+    return [scratch for scratch in there if scratch.run != run.run]
+
+
+def _by_locks(scratch: ScratchPaths, run: asks.RunOnBox) -> OtherRun:
+    """Its queues and cells that are at work, and the GPUs that their jobs ask for."""
+    starts = _starts(scratch)
+    tiers = {queue: _tier_of(scratch.run, start, run) for queue, start in starts.items()}
+    queues = [
+        queue
+        for queue, tier in tiers.items()
+        if any(map(lock.is_held, at_work.of_agent(tier, scratch, queue)))
+    ]
+    cells = [str(of.cell) for path, of in at_work.of_attempts(scratch) if lock.is_held(path)]
+    asked = [_devices_of(tiers[queue], starts[queue]) for queue in queues or starts]
+    return OtherRun(scratch.run, tuple(queues), tuple(cells), {}, devices.together(asked))
+
+
+def _starts(scratch: ScratchPaths) -> dict[str, Start | None]:
+    """How its queues were started here; None where that cannot be read."""
+    found: dict[str, Start | None] = dict.fromkeys(scratch.started())
+    for queue in found:
+        with contextlib.suppress(OSError, BoxcarError):
+            found[queue] = agent_start.read(scratch.start(queue))
+    return found
+
+
+def _tier_of(name: str, start: Start | None, run: asks.RunOnBox) -> DurablePaths:
+    with contextlib.suppress(BoxcarError):
+        return DurablePaths(paths.on_box(start.durable_dir if start else run.durable_dir), name)
+    return DurablePaths(run.tier.durable_dir, name)
+
+
+def _devices_of(tier: DurablePaths, start: Start | None) -> devices.Devices | None:
+    if start is not None:
+        with contextlib.suppress(OSError, BoxcarError):
+            return devices.of_plan(release.read_plan(tier.release(start.release)))
+    return None
+
+
+def _by_process(own: str) -> dict[str, dict[str, devices.Devices | None]]:
+    """Of each other run the cells whose processes live here, and the GPUs that these see."""
+    found: dict[str, dict[str, devices.Devices | None]] = {}
+    for pid, name in process.carrying(RUN).items():
+        env = process.environment(pid)
+        cell = env.get(CELL, "")
+        if name != own and names.RUN.fullmatch(name) and CELL_NAME.fullmatch(cell):
+            cells = found.setdefault(name, {})
+            sees = devices.of_env(env)
+            cells[cell] = devices.together([cells.get(cell, sees), sees])
+    return found
+
+
+# --- what lies here and would go with the box
+
+
+def _results_beside(
+    run: asks.RunOnBox, stays: Mapping[Path, bool]
+) -> dict[str, dict[str, str | None]]:
+    tiers = {(name, run.tier.durable_dir) for name in _names_on(run.tier.durable_dir)}
+    for scratch in _scratches(run):
+        starts = _starts(scratch).values()
+        tiers |= {(scratch.run, _tier_of(scratch.run, one, run).durable_dir) for one in starts}
+    found: dict[str, dict[str, str | None]] = {}
+    for name, folder in sorted(tiers):
+        if name != run.run and not _is_kept(folder, stays):
+            found.setdefault(name, {}).update(_results_on(DurablePaths(folder, name)))
+    return {name: results for name, results in found.items() if results}
+
+
+def _names_on(durable_dir: Path) -> list[str]:
+    found = (durable_dir / "boxcar").glob("*/")
+    return [path.name for path in found if names.RUN.fullmatch(path.name)]
+
+
+def _is_kept(folder: Path, stays: Mapping[Path, bool]) -> bool:
+    """As the tier says that it lies in: the innermost of them."""
+    around = [tier for tier in stays if folder.is_relative_to(tier)]
+    return bool(around) and stays[max(around, key=lambda tier: len(tier.parts))]
+
+
+def _results_on(tier: DurablePaths) -> dict[str, str | None]:
+    """The cells that were begun or published there, with the digests of their manifests."""
+    begun = {path.stem for path in tier.claims.glob("*.json")}
+    begun |= {path.name for path in tier.cells.glob("*/")}
+    return {name: _digest(tier.manifest(name)) for name in begun if CELL_NAME.fullmatch(name)}
+
+
+def _digest(path: Path) -> str | None:
+    with contextlib.suppress(OSError):
+        return digest.of_bytes(path.read_bytes())
+    return None
+
+
+# --- what is on the GPUs
+
+
+def _strangers() -> tuple[Stranger, ...]:
+    """Programs that compute on a GPU and belong to no run."""
+    return tuple(_stranger(pid) for pid in _on_gpus() if not _is_of_a_run(pid))
+
+
+def _on_gpus() -> Iterable[int]:
+    """As the driver's own program names them; those of another namespace are not to be told."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    command = [program, "--query-compute-apps=pid", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_SMI_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    words = {int(word) for word in done.stdout.split() if word.isdigit()}
+    return sorted(pid for pid in words if process.start_time(pid) is not None)
+
+
+def _is_of_a_run(pid: int) -> bool:
+    return RUN in process.environment(pid)
+
+
+def _stranger(pid: int) -> Stranger:
+    return Stranger(pid, process.program(pid), _user_of(pid))
+
+
+def _user_of(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        uid = os.stat(f"/proc/{pid}").st_uid  # noqa: PTH116
+        with contextlib.suppress(KeyError):
+            return pwd.getpwuid(uid).pw_name
+        return str(uid)
+    return "?"
