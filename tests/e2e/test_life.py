@@ -296,6 +296,21 @@ def test_a_stopped_cell_goes_on_from_its_checkpoint(project: MakeProject) -> Non
     assert_published_once(run, ["a"])
 
 
+@pytest.mark.parametrize("order", ["stop", "drain"])
+def test_a_launch_right_behind_an_order_to_end_has_all_cells_run(
+    project: MakeProject, order: str
+) -> None:
+    run = project({"q1": ["configs/a.json one 6", "configs/b.json one"]})
+    run.hold("a", at=4)
+    run.boxcar("launch").ended(0)
+    run.wait_for_step("box-a", "a", 4)
+    run.boxcar(order).ended(0)
+    run.boxcar("launch").ended(0)
+    run.let_go("a")
+    run.boxcar("watch").ended(0)
+    assert_published_once(run, ["a", "b"])
+
+
 def test_a_cell_that_failed_keeps_the_gate_shut_until_it_is_abandoned(project: MakeProject) -> None:
     run = project({"q1": ["configs/good.json one", "configs/bad.json one"]})
     run.write_config("bad", exit_code=42)

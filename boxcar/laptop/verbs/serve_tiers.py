@@ -14,12 +14,12 @@ from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.project import from_environment, launch_record
 from boxcar.laptop.results import lend_checkpoint, lend_results
 from boxcar.laptop.run import begin, moves
-from boxcar.laptop.run.first_minute import PROBE_S, Started
+from boxcar.laptop.run.first_minute import Started
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.verbs import control, push
+from boxcar.laptop.verbs import control, leaving, push
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk.digest import short
@@ -64,7 +64,7 @@ def serve_all(
     """
     push.check_queues(site)
     groups = push.by_tier(site, queues)
-    view = _without_deliverers(site, view, queues)
+    view = leaving.until_left(site, view, queues)
     with show.progress(Sentence("how_far.push")) as bar:
         served, errors = side_by_side.each_or_why(
             groups, lambda box: _serve(site, box, list(map(view.queue, groups[box])), order, bar)
@@ -77,6 +77,8 @@ def serve_all(
         for box, error in errors.items()
         for queue, again in ((name, Command("launch", ("--box", box))) for name in groups[box])
     ]
+    stopping = filter(leaving.is_stopping, map(view.queue, queues))
+    problems += map(leaving.does_not_end, stopping)
     for problem in problems:
         show.say(problem)
     started = [one for tier in served.values() for one in tier.started]
@@ -124,6 +126,8 @@ def _send_and_prepare(
 ) -> asks.Start | None:
     """How its agent is to be started; None where one runs already, or is about to."""
     push.send_queue(site, queue.name, bar)
+    if leaving.is_stopping(queue):
+        return None  # which is said of all of them
     if queue.is_alive or queue.scheduled:
         show.say(_left_alone(queue, order.built[0].digest))
         return None
@@ -134,20 +138,6 @@ def _send_and_prepare(
                 show.say(text)
     moves.refuse_untold(site, queue.name)
     return _prepare_agent(site, order, queue)
-
-
-def _without_deliverers(site: Site, view: RunView, queues: list[str]) -> RunView:
-    """The view once no queue is held by a `watch` that delivers late webhooks; a minute at most."""
-    until = time.monotonic() + PROBE_S
-    while any(map(_is_held_after_its_end, map(view.queue, queues))) and time.monotonic() < until:
-        time.sleep(site.boxes.tick_s)
-        site.boxes.refresh()
-        view = look(site, timestamp.utc_now())
-    return view
-
-
-def _is_held_after_its_end(queue: QueueView) -> bool:
-    return bool(queue.is_alive and queue.session and queue.session.ended)
 
 
 def _left_alone(queue: QueueView, digest: str) -> str:

@@ -29,6 +29,8 @@ SENTENCES = {
     "release": Said("making the release", "正在制作 release"),
     "asking_what": Said("asking the boxes what they are", "询问各台机器的配置"),
     "checking": Said("the box compares it", "机器正在核对"),
+    "leaving": Said("waiting for agents that end", "等待正在结束的 agent"),
+    "leaves": Said("{queues}, for {time} so far", "{queues}，已等 {time}"),
     "first_minute": Said(
         "watching whether the first cells really run, for up to a minute",
         "观察首批 cell 是否真正运行，最多一分钟",

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from boxcar.laptop.run import first_minute
 from boxcar.laptop.run.journals import followed
 from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.verbs import control
+from boxcar.laptop.verbs import control, leaving
 from boxcar.laptop.verbs import launch as module
 from boxcar.laptop.verbs.launch import launch
 from boxcar.shared.disk import atomic
@@ -118,6 +120,123 @@ def test_an_agent_that_runs_is_left_alone_and_keeps_its_release(
     assert [box for box, one in asked if isinstance(one, (asks.KeepCredentials, asks.Start))] == [
         "box-b"
     ] * 2
+
+
+# --- an agent that is about to end
+
+
+@pytest.fixture
+def at_the_look(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], Any]]:
+    """What is done at each further look at the boxes, one after the other."""
+    todo: list[Callable[[], Any]] = []
+    refresh = LocalBoxes.refresh
+
+    def look_again(self: LocalBoxes, *, is_exact: bool = False) -> None:
+        if is_exact and began:
+            (todo.pop(0) if todo else lambda: None)()
+        began.append(True)
+        refresh(self, is_exact=is_exact)
+
+    began: list[bool] = []
+    monkeypatch.setattr(LocalBoxes, "refresh", look_again)
+    monkeypatch.setattr(leaving, "LOOKS_AGAIN_S", 0.0)
+    monkeypatch.setattr(LocalBoxes, "tick_s", 0.0)
+    return todo
+
+
+def ordered(tiny: TinyProject, want: str) -> Project:
+    """q1 has an agent's folders, and was asked for that."""
+    project = opened(tiny)
+    for folder in project.on_tier.folders():
+        atomic.make_folder(folder)
+    control.write(LocalSite.of(project, print), "box-a", "q1", want)
+    return project
+
+
+def end(holder: subprocess.Popen[str]) -> None:
+    holder.communicate()
+
+
+def starts_of(asked: Asked, queue: str) -> int:
+    return sum(isinstance(one, asks.Start) and one.queue == queue for _, one in asked)
+
+
+def wanted(project: Project) -> str:
+    return controls.wanted(project.on_tier.control("q1"))
+
+
+def test_a_drain_is_taken_back_from_an_agent_that_has_not_ended(
+    tiny: TinyProject,
+    asked: Asked,
+    at_the_look: list[Callable[[], Any]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    project = ordered(tiny, "drain")
+    with held(project.on_tier.lock("q1")):
+        assert started(tiny) == 0
+    assert wanted(project) == "run" and starts_of(asked, "q1") == 0
+    said = capsys.readouterr().err
+    assert "q1: its drain is taken back" in said and "q1: its agent is running and was left" in said
+
+
+@pytest.mark.parametrize("want", ["drain", "run"])
+def test_an_agent_that_ends_all_the_same_is_followed_by_another(
+    tiny: TinyProject, asked: Asked, at_the_look: list[Callable[[], Any]], want: str
+) -> None:
+    """It had read the drain, or had done its last cell, when launch came."""
+    project = ordered(tiny, want)
+    with held(project.on_tier.lock("q1")) as agent:
+        at_the_look.append(lambda: end(agent))
+        assert started(tiny) == 0
+    assert wanted(project) == "run" and starts_of(asked, "q1") == 1
+
+
+def test_after_a_stop_the_end_is_waited_for_and_the_queue_starts_again(
+    tiny: TinyProject,
+    asked: Asked,
+    at_the_look: list[Callable[[], Any]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    project = ordered(tiny, "stop")
+    seen: list[tuple[str, int]] = []
+    with held(project.on_tier.lock("q1")) as agent:
+        look = [lambda: seen.append((wanted(project), starts_of(asked, "q1")))] * 2
+        at_the_look += [*look, lambda: end(agent)]
+        assert started(tiny) == 0
+    assert seen == [("stop", 0)] * 2, "it is still to save and leave"
+    assert wanted(project) == "run" and starts_of(asked, "q1") == 1
+    said = capsys.readouterr().err
+    assert "q1: was asked to stop; launch waits for that end" in said and "left alone" not in said
+
+
+def test_a_launch_that_is_interrupted_while_it_waits_leaves_the_stop_as_it_is(
+    tiny: TinyProject, asked: Asked, at_the_look: list[Callable[[], Any]]
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    project = ordered(tiny, "stop")
+    at_the_look.append(interrupt)
+    with held(project.on_tier.lock("q1")), pytest.raises(KeyboardInterrupt):
+        started(tiny)
+    assert wanted(project) == "stop" and starts_of(asked, "q1") == 0
+
+
+def test_an_agent_that_does_not_end_is_said_and_is_not_all_well(
+    tiny: TinyProject,
+    asked: Asked,
+    at_the_look: list[Callable[[], Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(leaving, "LEAVES_WITHIN_S", 0.0)
+    project = ordered(tiny, "stop")
+    with held(project.on_tier.lock("q1")):
+        assert started(tiny) == 1
+    assert wanted(project) == "stop" and starts_of(asked, "q1") == 0
+    said = capsys.readouterr().err
+    assert "q1: was asked to stop and has not ended yet" in said and "launch" in said
+    assert starts_of(asked, "q2") == 1, "it holds up no other"
 
 
 @pytest.mark.parametrize("state", ["verified", "failed"])

@@ -151,6 +151,20 @@ SENTENCES = {
         "{box} 没有应答，{queue} 可能还在那里工作，所以 {cell} 不动。请再看一次",
     ),
     "gone_for_good": Said("only where it is gone for good", "仅当它永远不会回来时"),
+    # --- launch, where an agent was asked to end
+    "drain_taken_back": Said(
+        "{queue}: its drain is taken back, and its agent goes on",
+        "{queue}：已撤回 drain，它的 agent 会继续",
+    ),
+    "waits_for_end": Said(
+        "{queues}: was asked to stop; launch waits for that end, and starts again then (Ctrl-C: it "
+        "stays stopped)",
+        "{queues}：已被要求停止；launch 等它结束后再启动（Ctrl-C：保持停止）",
+    ),
+    "does_not_end": Said(
+        "{queue}: was asked to stop and has not ended yet, so nothing was started. Once it has",
+        "{queue}：已被要求停止但还没有结束，所以没有启动。等它结束后",
+    ),
     # --- repair
     "repair_over": Said(
         "the run {run!r} was torn down; its results are here", "run {run!r} 已拆除；结果在本机"
