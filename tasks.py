@@ -235,6 +235,7 @@ def launch(
     box: Any = None,
     start_index: str = "",
     no_smoke: bool = False,
+    beside: bool = False,
     json: bool = False,
 ) -> int:
     from boxcar.laptop.verbs.launch import launch
@@ -245,6 +246,7 @@ def launch(
         start_index=first,
         boxes=box,
         is_smoked=not no_smoke,
+        is_beside=beside,
         as_json=json,
     )
 

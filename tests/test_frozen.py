@@ -26,7 +26,7 @@ VERBS = {
     "rehearse": "profile p job cell kills seed tolerance json",
     "audit": "profile p job box json",
     "push": "profile p job mixed json",
-    "launch": "profile p job box start-index no-smoke json",
+    "launch": "profile p job box start-index no-smoke beside json",
     "status": "profile p job json",
     "watch": "profile p job every once-if-changed json",
     "board": "profile p job serve port to json",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from boxcar.laptop.fitness.beside import at_work
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.teardown import proven_here
 from boxcar.shared.catalogue.sentence import Sentence
@@ -59,11 +60,6 @@ def _harmed(box: str, other: OtherRun) -> list[str]:
             Sentence("gate.results_beside", box=box, run=other.run, cells=cells, n=len(lost))
         )
     return found
-
-
-def at_work(other: OtherRun) -> str:
-    """Its agents, else its attempts: `q1, q2`."""
-    return some(other.queues or other.cells, _MOST_NAMED)
 
 
 def stays(profile: Profile) -> dict[str, bool]:

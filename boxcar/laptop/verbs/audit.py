@@ -13,8 +13,8 @@ from datetime import timedelta
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import THINGS
-from boxcar.laptop.fitness import news_hosts, rules, second_home, space, tier_check
-from boxcar.laptop.fitness.rules import ALL, Row, Told, Wanted
+from boxcar.laptop.fitness import beside, news_hosts, rules, second_home, space, tier_check
+from boxcar.laptop.fitness.rules import ALL, Row, Told, Verdict, Wanted
 from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.project import from_environment, profile_choice
@@ -28,6 +28,7 @@ from boxcar.laptop.tryout import passes
 from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.audit import named
 from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.cell import devices
 from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Command, Message, some
@@ -88,7 +89,7 @@ def of_run(
         measured=Measured(*smoked) if smoked else None,
         verified={cell.name for cell in view.cells if cell.word == state.Verified.word},
     )
-    more = (*_second_home(site, report), *_news_hosts(site, report))
+    more = (*_second_home(site, report), *_news_hosts(site, report), *_beside(site, report))
     return replace(report, rows=(*report.rows, *more))
 
 
@@ -111,6 +112,13 @@ def _news_hosts(site: Site, report: Report) -> list[Row]:
         return [Row(ALL, news_hosts.WHAT, "refuse", "notify", message_of(error).text)]
     hook = site.project.profile.hook
     return news_hosts.check(site.boxes.ask, found, _answered(report), hook)
+
+
+def _beside(site: Site, report: Report) -> list[Row]:
+    """On this machine, which is the person's own, it is no warning."""
+    verdict: Verdict = "warn" if site.needs_audit else "ok"
+    mine = devices.of_plan(site.plan)
+    return beside.check(site.boxes.ask, _answered(report), mine, verdict)
 
 
 def _answered(report: Report) -> list[str]:

@@ -8,12 +8,13 @@ A box that cannot take its queue holds up no other.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import pick, the_run
-from boxcar.laptop.fitness import room_here, training_python
+from boxcar.laptop.fitness import beside, room_here, training_python
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.news import from_here
 from boxcar.laptop.profiles.page import first_look
@@ -37,6 +38,7 @@ from boxcar.laptop.verbs import audit, listen, push
 from boxcar.laptop.verbs.serve_tiers import Order, serve_all
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.cell import devices
 from boxcar.shared.errors import InputError, NoRoomError
 from boxcar.shared.files.plan import AUTO
 from boxcar.shared.message import Command, Message, some
@@ -51,13 +53,15 @@ def launch(
     start_index: int | None = None,
     boxes: list[str] | None = None,
     is_smoked: bool = True,
+    is_beside: bool = False,
     as_json: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> int:
     """Launch the queues (of the named boxes, or all); 1 where one of them does not really run.
 
-    `is_smoked`: on a platform that bills, each cell needs a smoke pass. Raises InputError for what
-    the person has to fix; nothing was touched then.
+    `is_smoked`: on a platform that bills, each cell needs a smoke pass. `is_beside`: it may start
+    where others are at work; else a person is asked, if there is one (and not `as_json`). Raises
+    InputError for what the person has to fix; nothing was touched then.
     """
     with open_site(project, show.say) as site:
         queues = _chosen(project, boxes, start_index)
@@ -82,7 +86,8 @@ def launch(
         given |= {"language": project.job.language or language_of("", environ)}
         order = Order(built, start_index, is_smoked, unknown, given)
         with launch_turn.taken(site.results, show.say):
-            queues, started, problems = _in_turn(site, queues, order)
+            may_start = is_beside or (None if sys.stdin.isatty() and not as_json else False)
+            queues, started, problems = _in_turn(site, queues, order, may_start)
         with show.waiting(Sentence("how_far.first_minute")):
             problems += probe(site, started, show.say)
         if as_json:
@@ -97,9 +102,11 @@ def launch(
 
 
 def _in_turn(
-    site: Site, queues: list[str], order: Order
+    site: Site, queues: list[str], order: Order, may_start: bool | None
 ) -> tuple[list[str], list[Started], list[Message]]:
-    """The queues whose boxes are fit, which of them were started, and what is wrong."""
+    """The queues whose boxes are fit, which of them were started, and what is wrong. `may_start`:
+    beside others; None where a person is to be asked.
+    """
     with show.waiting(Sentence("how_far.asking")):
         # An agent that was killed a moment ago is to be started again, and not left alone.
         site.boxes.refresh(is_exact=True)
@@ -107,7 +114,7 @@ def _in_turn(
     view = look(site, timestamp.utc_now())
     from_here.begin(site, view, os.environ)
     unrunnable = push.say_mixed(site, view, order.built[0], is_mixed=False)
-    queues, problems = _audited(site, view, _with_work(site, view, queues, order))
+    queues, problems = _audited(site, view, _with_work(site, view, queues, order), may_start)
     problems += unrunnable
     if not queues:
         return queues, [], problems
@@ -197,9 +204,12 @@ def _is_done(view: RunView, queue: str) -> bool:
     return is_over and view.queue(queue).condition.word == "done"
 
 
-def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], list[Message]]:
+def _audited(
+    site: Site, view: RunView, queues: list[str], may_start: bool | None
+) -> tuple[list[str], list[Message]]:
     """The queues whose boxes are fit for them, and what is wrong with the others."""
     if not site.needs_audit or not queues:
+        _say_beside_here(site, queues)
         return queues, []
     boxes = {queue: site.plan.queues[queue] for queue in queues}
     with show.waiting(Sentence("how_far.asking_what")):
@@ -207,6 +217,7 @@ def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], l
     for boxes_alike, row in audit.of_alike_boxes(report):
         if row.verdict != "ok":
             show.say(audit.line(boxes_alike, row))
+    _refuse_beside(report, _to_start(view, boxes), may_start)
     refused = {row.box for row in report.rows if row.verdict == "refuse"}
     unfit = {queue: box for queue, box in boxes.items() if refused & {box, ALL}}
     problems = [
@@ -219,3 +230,31 @@ def _audited(site: Site, view: RunView, queues: list[str]) -> tuple[list[str], l
     for problem in problems:
         show.say(problem)
     return [queue for queue in queues if queue not in unfit], problems
+
+
+def _to_start(view: RunView, boxes: Mapping[str, str]) -> set[str]:
+    """The boxes on which an agent is to be started: one that runs is left alone, as it was."""
+    queues = {name: view.queue(name) for name in boxes}
+    return {boxes[name] for name, at in queues.items() if not (at.is_alive or at.scheduled)}
+
+
+def _refuse_beside(report: audit.Report, boxes: Collection[str], may_start: bool | None) -> None:
+    """Raise InputError where others are at work on these boxes, and nobody says that it may be."""
+    taken = [row.box for row in report.rows if row.what == beside.WHAT and row.box in boxes]
+    if not taken or may_start:
+        return
+    names = {"boxes": ", ".join(taken)}
+    if may_start is None and _is_yes(Sentence("mistakes.beside_ask", **names)):
+        return
+    raise InputError(Sentence("mistakes.beside", **names), Command("launch", ("--beside",)))
+
+
+def _say_beside_here(site: Site, queues: list[str]) -> None:
+    """On the person's own machine, where any box sees it all."""
+    first = [site.plan.queues[queue] for queue in queues][:1]
+    for row in beside.check(site.boxes.ask, first, devices.of_plan(site.plan), "ok"):
+        show.say(Sentence("mistakes.beside_here", others=row.found))
+
+
+def _is_yes(question: str) -> bool:
+    return show.ask(question).lower() in ("y", "yes")

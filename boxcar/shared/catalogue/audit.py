@@ -35,6 +35,7 @@ SENTENCES = {
     "detach": Said("detach", "后台运行"),
     "tier shared": Said("tier shared", "持久盘共享"),
     "claims": Said("claims", "独占领取"),
+    "other runs": Said("other runs", "其他 run"),
     "second home": Said("second home", "第二存储"),
     "news": Said("news", "通知"),
     "request": Said("request", "申请"),
@@ -53,6 +54,14 @@ SENTENCES = {
     "durable": Said("durable", "持久盘"),
     "data_and_durable": Said("data and durable", "数据盘和持久盘"),
     # --- what was found
+    "run_beside": Said("{run} ({what})", "{run}（{what}）"),
+    "stranger": Said("{program} (process {pid} of {user})", "{program}（{user} 的进程 {pid}）"),
+    "beside": Said(
+        "two trainings on one GPU are slow, or out of memory; env: CUDA_VISIBLE_DEVICES in both "
+        "jobs keeps them apart",
+        "两个训练共用一块 GPU 会变慢或显存不足；"
+        "在两个 job 的 env: 里都写 CUDA_VISIBLE_DEVICES 可以分开",
+    ),
     "as_here": Said("as here", "与本机一致"),
     "ahead": Said("{time} ahead", "快 {time}"),
     "behind": Said("{time} behind", "慢 {time}"),

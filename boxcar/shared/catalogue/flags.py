@@ -92,6 +92,10 @@ SENTENCES = {
         "on a platform that bills, launch cells that have not passed smoke; it is recorded",
         "在计费平台上启动未通过 smoke 的 cell；会被记录",
     ),
+    "launch.beside": Said(
+        "start on a box although another run, or somebody's program on its GPU, is at work there",
+        "即使机器上有别的 run 或别人的程序在用 GPU，也在上面启动",
+    ),
     "watch.every": Said(
         "time between two looks, such as 10s, 30m or 2h (default: 30s over ssh)",
         "两次查看的间隔，如 10s、30m、2h（默认：ssh 为 30s）",

@@ -602,11 +602,14 @@ class OtherRun:
 
 @dataclass(frozen=True)
 class Stranger:
-    """A program on the box's GPUs that is no run's; `user` as the box names it."""
+    """A program on the box's GPUs that is no run's; `user` as the box names it, `devices` the GPUs
+    that it may see, null where that is all or nobody can tell.
+    """
 
     pid: Count
     program: str
     user: str
+    devices: tuple[str, ...] | None = field(default=None, metadata=SILENT)
 
 
 @dataclass(frozen=True)

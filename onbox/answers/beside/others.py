@@ -184,7 +184,8 @@ def _is_of_a_run(pid: int) -> bool:
 
 
 def _stranger(pid: int) -> Stranger:
-    return Stranger(pid, process.program(pid), _user_of(pid))
+    sees = devices.of_env(process.environment(pid))
+    return Stranger(pid, process.program(pid), _user_of(pid), sees)
 
 
 def _user_of(pid: int) -> str:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -63,6 +66,7 @@ class Asked(list[tuple[str, asks.Question[Any]]]):
 
     started_by = "tmux"
     cut = ""
+    others = asks.OthersSeen((), ())
 
 
 @pytest.fixture
@@ -75,6 +79,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
             raise TemporaryError(f"{box} cannot be reached: no route")
         if isinstance(question, asks.Start):
             return asks.Started(found.started_by, 7)
+        if isinstance(question, asks.SeeOthers):
+            return found.others if box == "box-a" else asks.OthersSeen((), ())
         return ask(self, box, question, **more)
 
     monkeypatch.setattr(LocalBoxes, "ask", note)
@@ -120,6 +126,83 @@ def test_an_agent_that_runs_is_left_alone_and_keeps_its_release(
     assert [box for box, one in asked if isinstance(one, (asks.KeepCredentials, asks.Start))] == [
         "box-b"
     ] * 2
+
+
+# --- other runs on its boxes
+
+
+@pytest.fixture
+def beside(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """On box-a, which is a rented one, the run `next` is at work."""
+    asked.others = asks.OthersSeen((asks.OtherRun("next", ("q1",), (), {}, ("0",)),), ())
+    monkeypatch.setattr(LocalSite, "needs_audit", True)
+    return asked
+
+
+def has_changed(asked: Asked) -> bool:
+    changing = (asks.Prepare, asks.Append, asks.KeepCredentials, asks.WriteControl, asks.Start)
+    return any(isinstance(one, changing) for _, one in asked)
+
+
+def test_where_another_run_is_at_work_nothing_is_started_unless_a_person_says_so(
+    tiny: TinyProject, beside: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match=r"box-a: others are at work there.*launch --beside"):
+        started(tiny)
+    assert not has_changed(beside)
+    assert "warn: box-a: other runs: next (q1)" in capsys.readouterr().err
+    assert started(tiny, is_beside=True) == 0
+    assert starts_of(beside, "q1") == 1
+
+
+@pytest.mark.parametrize(("typed", "is_started"), [("y", True), ("", False), ("n", False)])
+def test_on_a_terminal_it_asks(
+    tiny: TinyProject, beside: Asked, monkeypatch: pytest.MonkeyPatch, typed: str, is_started: bool
+) -> None:
+    leader, terminal = pty.openpty()
+    os.write(leader, f"{typed}\n".encode())
+    with os.fdopen(terminal) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        if is_started:
+            assert started(tiny) == 0
+        else:
+            with pytest.raises(InputError, match="--beside"):
+                started(tiny)
+    os.close(leader)
+    assert (starts_of(beside, "q1") == 1) is is_started
+
+
+@pytest.mark.parametrize(("devices", "is_started"), [("1", True), ("0", False)])
+def test_two_jobs_that_name_other_gpus_share_a_box(
+    tmp_path: Path, beside: Asked, devices: str, is_started: bool
+) -> None:
+    env = {"CUDA_VISIBLE_DEVICES": devices}
+    tiny = make_project(tmp_path / "other", QUEUES, secrets=["MY_KEY"], env=env)
+    if is_started:
+        assert started(tiny) == 0
+    else:
+        with pytest.raises(InputError, match="--beside"):
+            started(tiny)
+    assert (starts_of(beside, "q1") == 1) is is_started
+
+
+def test_a_queue_whose_agent_runs_there_already_is_no_reason_to_refuse_the_others(
+    tiny: TinyProject, beside: Asked, at_the_look: list[Callable[[], Any]]
+) -> None:
+    project = ordered(tiny, "run")
+    with held(project.on_tier.lock("q1")):
+        assert started(tiny) == 0
+    assert starts_of(beside, "q2") == 1
+
+
+def test_on_this_machine_a_line_says_who_is_at_work(
+    tiny: TinyProject, asked: Asked, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked.others = asks.OthersSeen((asks.OtherRun("next", ("q1",), (), {}),), ())
+    assert started(tiny) == 0
+    said = capsys.readouterr().err
+    assert "also at work on this machine: next (q1)" in said
+    assert starts_of(asked, "q1") == 1
 
 
 # --- an agent that is about to end
@@ -469,6 +552,7 @@ def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.Monke
     read: list[Path] = []
     answers: dict[type, Any] = {
         asks.FindRelease: asks.FoundRelease(True, ()),
+        asks.SeeOthers: asks.OthersSeen((), ()),
         asks.Start: asks.Started("tmux", 7),
         asks.ReadLog: asks.LogSlice(True, b"no Python here\n", 15, 15, False),
     }

@@ -147,7 +147,7 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
                 asks.OtherRun("next", ("q1",), ("x",), {"a": SHA, "q1": None}, ("0", "1")),
                 asks.OtherRun("last", (), (), {}),
             ),
-            (asks.Stranger(4711, "python3", "bob"),),
+            (asks.Stranger(4711, "python3", "bob", ("0",)), asks.Stranger(1, "sh", "0")),
         ),
     ),
     (

@@ -123,6 +123,15 @@ SENTENCES = {
         "{what}，而 {profile} 会为本机两个 batch 就能发现的问题计费：请加上 smoke:"
         "（例如 smoke: --limit-batches 2 --epochs 1），或不试跑就启动",
     ),
+    "beside": Said(
+        "{boxes}: others are at work there, so nothing was started. To start beside them",
+        "{boxes}：上面有别的程序在工作，所以没有启动。若要与它们一起运行",
+    ),
+    "beside_ask": Said(
+        "{boxes}: others are at work there. Start beside them all the same? [y/N] ",
+        "{boxes}：上面有别的程序在工作。仍要一起运行吗？[y/N] ",
+    ),
+    "beside_here": Said("also at work on this machine: {others}", "本机上还在工作的：{others}"),
     "no_smoke_pass": Said(
         "{n} {n:cell|cells} without a smoke pass for what would run now, such as {first}, and "
         "{profile} bills for what two batches on this machine would show",

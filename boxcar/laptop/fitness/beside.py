@@ -1,0 +1,51 @@
+"""Who else is at work on a box that a run is to start on: two trainings on one GPU are no good."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from boxcar.laptop.common import side_by_side
+from boxcar.laptop.fitness.rules import Row, Verdict
+from boxcar.laptop.fitness.tier_check import Ask
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.cell import devices
+from boxcar.shared.cell.devices import Devices
+from boxcar.shared.message import some
+from boxcar.shared.wire import asks
+from boxcar.shared.wire.asks import OtherRun, OthersSeen
+
+WHAT = "other runs"
+_MOST_NAMED = 4
+
+
+def check(ask: Ask, boxes: Sequence[str], mine: Devices | None, verdict: Verdict) -> list[Row]:
+    """A row for each box on which somebody is in the way of who sees these GPUs; `ask` is as
+    `Boxes.ask`. A box that does not answer is said to by who asks it for more.
+    """
+    seen, _ = side_by_side.each_or_why(boxes, lambda box: ask(box, asks.SeeOthers()))
+    found = {box: in_the_way(one, mine) for box, one in seen.items()}
+    return [
+        Row(box, WHAT, verdict, some(names, _MOST_NAMED), Sentence("audit.beside"))
+        for box, names in found.items()
+        if names
+    ]
+
+
+def in_the_way(seen: OthersSeen, mine: Devices | None) -> list[str]:
+    """Not those of which both sides say by name which GPUs they use, and none is the same."""
+    runs: list[str] = [
+        Sentence("audit.run_beside", run=other.run, what=at_work(other))
+        for other in seen.runs
+        if other.is_at_work and not devices.are_apart(mine, other.devices)
+    ]
+    strangers: list[str] = [
+        Sentence("audit.stranger", program=who.program, pid=who.pid, user=who.user)
+        for who in seen.strangers
+        if not devices.are_apart(mine, who.devices)
+    ]
+    return runs + strangers
+
+
+def at_work(other: OtherRun) -> str:
+    """Its agents, else its attempts: `q1, q2`."""
+    return some(other.queues or other.cells, _MOST_NAMED)
