@@ -1,7 +1,9 @@
 """A cell is given to another queue: its claim is replaced by rename, and is never gone between.
 
-The lock of the queue that had it is held meanwhile, so no agent of it takes the cell up in the same
-moment. One that comes later finds whose the cell is, and skips it.
+A cell that nobody has claimed is the new queue's once the claim is made: of two that make it at the
+same moment one has it, so an agent that runs is no reason to wait. Else the lock of the queue that
+had it is held meanwhile, so no agent of it takes the cell up in the same moment. One that comes
+later finds whose the cell is, and skips it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import cell_claim, codec
+from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.message import Command
 from boxcar.shared.wire import asks
 from onbox.slurm import ownership
@@ -29,13 +32,12 @@ def answer(question: asks.MoveClaim, run: asks.RunOnBox) -> asks.ClaimMoved:
     if paths.has_symlink(run.tier.root, f"claims/{path.name}"):
         raise InputError(f"{path}: is a symbolic link; nothing is written through it")
     atomic.make_folder(path.parent)
+    if cell_claim.read(path) is None and atomic.create_once(path, codec.to_document(claim)):
+        return asks.ClaimMoved(is_new=True)
+    if _is_moved(cell_claim.read(path), claim):
+        return asks.ClaimMoved(is_new=False)
     with _kept_still(question, run):
         there = cell_claim.read(path)
-        claim = replace(claim, saying=there.saying) if there else claim
-        if there == claim:
-            return asks.ClaimMoved(is_new=False)
-        if there is None and atomic.create_once(path, codec.to_document(claim)):
-            return asks.ClaimMoved(is_new=True)
         if there is None or there.queue not in (question.queue_before, claim.queue):
             owner = there.queue if there else "somebody else"
             raise InputError(
@@ -45,8 +47,13 @@ def answer(question: asks.MoveClaim, run: asks.RunOnBox) -> asks.ClaimMoved:
             raise InputError(
                 f"{claim.cell} is published by now, so it stays. See", Command("status")
             )
-        atomic.write_whole(path, codec.to_document(claim))
+        atomic.write_whole(path, codec.to_document(replace(claim, saying=there.saying)))
     return asks.ClaimMoved(is_new=True)
+
+
+def _is_moved(there: Claim | None, claim: Claim) -> bool:
+    """Whether this very move was made, perhaps by a command that was killed before its lines."""
+    return there is not None and (there.queue, there.moved_from) == (claim.queue, claim.moved_from)
 
 
 @contextlib.contextmanager

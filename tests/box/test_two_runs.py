@@ -1,4 +1,4 @@
-"""Two runs on one rented box: each is told of the other before it starts, and before the box ends."""
+"""Two runs on a rented box: each is told of the other before it starts, and before the box ends."""
 
 from __future__ import annotations
 

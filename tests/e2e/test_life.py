@@ -296,6 +296,24 @@ def test_a_stopped_cell_goes_on_from_its_checkpoint(project: MakeProject) -> Non
     assert_published_once(run, ["a"])
 
 
+def test_a_waiting_cell_goes_to_a_queue_that_is_idle_and_its_own_works_on(
+    project: MakeProject,
+) -> None:
+    run = project(
+        {"q1": ["configs/a.json one", "configs/b.json one"], "q2": ["configs/c.json one"]}
+    )
+    run.hold("a", at=1)
+    run.boxcar("launch").ended(0)
+    run.wait_for_step("box-a", "a", 1)
+    run.boxcar("move", "--cell", "b", "--queue", "q2").ended(0)
+    run.boxcar("launch", "--box", "box-b").ended(0)
+    run.wait_for_event("q2", "cell.verified", "b")
+    assert run.types("q1", "b") == []
+    run.let_go("a")
+    run.boxcar("watch").ended(0)
+    assert_published_once(run, ["a", "b", "c"])
+
+
 @pytest.mark.parametrize("order", ["stop", "drain"])
 def test_a_launch_right_behind_an_order_to_end_has_all_cells_run(
     project: MakeProject, order: str

@@ -8,8 +8,8 @@ from boxcar.laptop.common import side_by_side
 from boxcar.laptop.fitness.rules import Row, Verdict
 from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import devices
-from boxcar.shared.cell.devices import Devices
+from boxcar.shared.cell import visible_gpus
+from boxcar.shared.cell.visible_gpus import Devices
 from boxcar.shared.message import some
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import OtherRun, OthersSeen
@@ -36,12 +36,12 @@ def in_the_way(seen: OthersSeen, mine: Devices | None) -> list[str]:
     runs: list[str] = [
         Sentence("audit.run_beside", run=other.run, what=at_work(other))
         for other in seen.runs
-        if other.is_at_work and not devices.are_apart(mine, other.devices)
+        if other.is_at_work and not visible_gpus.are_apart(mine, other.devices)
     ]
     strangers: list[str] = [
         Sentence("audit.stranger", program=who.program, pid=who.pid, user=who.user)
         for who in seen.strangers
-        if not devices.are_apart(mine, who.devices)
+        if not visible_gpus.are_apart(mine, who.devices)
     ]
     return runs + strangers
 

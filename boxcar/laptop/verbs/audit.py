@@ -28,7 +28,7 @@ from boxcar.laptop.tryout import passes
 from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.audit import named
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import devices
+from boxcar.shared.cell import visible_gpus
 from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Command, Message, some
@@ -117,7 +117,7 @@ def _news_hosts(site: Site, report: Report) -> list[Row]:
 def _beside(site: Site, report: Report) -> list[Row]:
     """On this machine, which is the person's own, it is no warning."""
     verdict: Verdict = "warn" if site.needs_audit else "ok"
-    mine = devices.of_plan(site.plan)
+    mine = visible_gpus.of_plan(site.plan)
     return beside.check(site.boxes.ask, _answered(report), mine, verdict)
 
 

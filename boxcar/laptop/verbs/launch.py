@@ -38,7 +38,7 @@ from boxcar.laptop.verbs import audit, listen, push
 from boxcar.laptop.verbs.serve_tiers import Order, serve_all
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import devices
+from boxcar.shared.cell import visible_gpus
 from boxcar.shared.errors import InputError, NoRoomError
 from boxcar.shared.files.plan import AUTO
 from boxcar.shared.message import Command, Message, some
@@ -252,7 +252,7 @@ def _refuse_beside(report: audit.Report, boxes: Collection[str], may_start: bool
 def _say_beside_here(site: Site, queues: list[str]) -> None:
     """On the person's own machine, where any box sees it all."""
     first = [site.plan.queues[queue] for queue in queues][:1]
-    for row in beside.check(site.boxes.ask, first, devices.of_plan(site.plan), "ok"):
+    for row in beside.check(site.boxes.ask, first, visible_gpus.of_plan(site.plan), "ok"):
         show.say(Sentence("mistakes.beside_here", others=row.found))
 
 

@@ -1,4 +1,4 @@
-"""`invoke move`: one cell of a box that is dead or stopped is given to another queue.
+"""`invoke move`: one cell that waits, or whose box is dead or stopped, is given to another queue.
 
 The claim first, then the checkpoint where it is within reach, then the lines. Killed in between,
 the same command goes on. Where each box has its own tier, the old one is told when it is met again.
@@ -23,7 +23,7 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown.give_up import check_words
 from boxcar.laptop.verbs import push
 from boxcar.laptop.verbs.logs import find
-from boxcar.shared import timestamp
+from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import queue_line
@@ -137,11 +137,13 @@ def _refuse_settled(site: Site, cell: CellView) -> None:
 
 
 def _refuse_at_work(site: Site, view: RunView, cell: CellView) -> None:
-    """Doubt counts as somebody at work: two boxes would train the cell."""
+    """Doubt counts as somebody at work: two boxes would train the cell. Of one that waits in the
+    queue of an agent that lives, the claim decides, which one of the two queues gets.
+    """
     box, queue = cell.box, cell.queue
     agent = site.boxes.is_agent_alive(queue)
     attempt = site.boxes.is_attempt_alive(box, cell.name)
-    if agent is False and attempt is False:
+    if attempt is False and (agent is False or (agent and _is_waiting(cell))):
         return
     if agent or attempt:
         agents = Sentence("orders.agent_of", queue=queue)
@@ -155,6 +157,10 @@ def _refuse_at_work(site: Site, view: RunView, cell: CellView) -> None:
         Sentence("orders.may_be_at_work", box=box, queue=queue, cell=cell.name),
         Command("status", or_else=Command("move", words, note=Sentence("orders.gone_for_good"))),
     )
+
+
+def _is_waiting(cell: CellView) -> bool:
+    return cell.record is not None and isinstance(cell.record.state, state.Queued)
 
 
 # --- its line

@@ -184,8 +184,8 @@ SENTENCES = {
         "检查、上传并启动 agent；可重复执行。",
     ),
     "line.move": Said(
-        "Give a cell of a dead or stopped box to another queue.",
-        "把失效机器上的 cell 交给另一个队列。",
+        "Give a cell that waits, or of a dead box, to another queue.",
+        "把等待中的、或失效机器上的 cell 交给另一个队列。",
     ),
     "line.drain": Said(
         "Let each queue finish its running cell, then end it.",

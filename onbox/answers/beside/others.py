@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from boxcar.shared import names, paths
-from boxcar.shared.cell import devices
+from boxcar.shared.cell import visible_gpus
 from boxcar.shared.cell.cell_name import CELL_NAME
 from boxcar.shared.disk import digest, lock
 from boxcar.shared.errors import BoxcarError
@@ -53,7 +53,7 @@ def at_work_beside(run: asks.RunOnBox) -> list[OtherRun]:
         found[name] = replace(
             known,
             cells=tuple(sorted({*known.cells, *cells})),
-            devices=devices.together(sees),
+            devices=visible_gpus.together(sees),
         )
     return [found[name] for name in sorted(found) if found[name].is_at_work]
 
@@ -78,7 +78,7 @@ def _by_locks(scratch: ScratchPaths, run: asks.RunOnBox) -> OtherRun:
     ]
     cells = [str(of.cell) for path, of in at_work.of_attempts(scratch) if lock.is_held(path)]
     asked = [_devices_of(tiers[queue], starts[queue]) for queue in queues or starts]
-    return OtherRun(scratch.run, tuple(queues), tuple(cells), {}, devices.together(asked))
+    return OtherRun(scratch.run, tuple(queues), tuple(cells), {}, visible_gpus.together(asked))
 
 
 def _starts(scratch: ScratchPaths) -> dict[str, Start | None]:
@@ -96,23 +96,23 @@ def _tier_of(name: str, start: Start | None, run: asks.RunOnBox) -> DurablePaths
     return DurablePaths(run.tier.durable_dir, name)
 
 
-def _devices_of(tier: DurablePaths, start: Start | None) -> devices.Devices | None:
+def _devices_of(tier: DurablePaths, start: Start | None) -> visible_gpus.Devices | None:
     if start is not None:
         with contextlib.suppress(OSError, BoxcarError):
-            return devices.of_plan(release.read_plan(tier.release(start.release)))
+            return visible_gpus.of_plan(release.read_plan(tier.release(start.release)))
     return None
 
 
-def _by_process(own: str) -> dict[str, dict[str, devices.Devices | None]]:
+def _by_process(own: str) -> dict[str, dict[str, visible_gpus.Devices | None]]:
     """Of each other run the cells whose processes live here, and the GPUs that these see."""
-    found: dict[str, dict[str, devices.Devices | None]] = {}
+    found: dict[str, dict[str, visible_gpus.Devices | None]] = {}
     for pid, name in process.carrying(RUN).items():
         env = process.environment(pid)
         cell = env.get(CELL, "")
         if name != own and names.RUN.fullmatch(name) and CELL_NAME.fullmatch(cell):
             cells = found.setdefault(name, {})
-            sees = devices.of_env(env)
-            cells[cell] = devices.together([cells.get(cell, sees), sees])
+            sees = visible_gpus.of_env(env)
+            cells[cell] = visible_gpus.together([cells.get(cell, sees), sees])
     return found
 
 
@@ -184,7 +184,7 @@ def _is_of_a_run(pid: int) -> bool:
 
 
 def _stranger(pid: int) -> Stranger:
-    sees = devices.of_env(process.environment(pid))
+    sees = visible_gpus.of_env(process.environment(pid))
     return Stranger(pid, process.program(pid), _user_of(pid), sees)
 
 

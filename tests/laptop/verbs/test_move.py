@@ -137,6 +137,36 @@ def test_while_the_agent_or_the_attempt_lives_nothing_is_moved(run: FarRun) -> N
     assert owner(run.agents).queue == "queue_1" and len(lines(run, "queue_2")) == 1
 
 
+def test_a_cell_that_waits_leaves_the_queue_of_an_agent_that_is_at_work(
+    run: FarRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with held(run.agents.site.tier.lock("queue_1")):
+        assert move(run.project, cell="b", queue="queue_2") == 0
+        assert move(run.project, cell="b", queue="queue_2") == 0
+    claim = cell_claim.read(run.agents.site.tier.claim("b"))
+    assert claim and (claim.queue, claim.moved_from) == ("queue_2", "queue_1")
+    assert lines(run, "queue_1") == ["configs/a.yaml recon 3", "# configs/b.yaml [red] 3"]
+    assert lines(run, "queue_2") == ["configs/c.yaml seg 3", "configs/b.yaml [red] 3"]
+
+
+def test_a_cell_that_its_agent_begins_at_that_moment_stays_with_its_line(
+    run: FarRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("onbox.answers.move_claim.PATIENCE_S", 0.1)
+    before = {queue: lines(run, queue) for queue in ("queue_1", "queue_2")}
+
+    def begin(box: str, told: dict[str, Any]) -> None:
+        if not run.agents.site.tier.claim("b").exists():
+            claimed(run.agents, Claim("b", "queue_1", "box-a", from_now(0)))
+
+    run.world.change = begin
+    with held(run.agents.site.tier.lock("queue_1")), pytest.raises(InputError, match="at work"):
+        move(run.project, cell="b", queue="queue_2")
+    assert {queue: lines(run, queue) for queue in before} == before
+    claim = cell_claim.read(run.agents.site.tier.claim("b"))
+    assert claim and claim.queue == "queue_1"
+
+
 def test_a_box_that_does_not_answer_is_no_dead_one_until_a_person_says_so(run: FarRun) -> None:
     run.world.cut.add("box-a")
     with pytest.raises(InputError, match="box-a does not answer, and queue_1 may be at work"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared.disk import lock
+from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import cell_claim, codec
 from boxcar.shared.files.cell_claim import Claim
@@ -95,3 +95,33 @@ def test_nothing_is_written_through_a_link(run: asks.RunOnBox, tmp_path: Path) -
     with pytest.raises(InputError, match="symbolic link"):
         moved(run)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_cell_that_nobody_claimed_needs_no_stop_of_its_queue(run: asks.RunOnBox) -> None:
+    fd = lock.try_hold(run.tier.lock("q1"))
+    assert fd is not None
+    assert moved(run)
+    assert cell_claim.read(run.tier.claim("a")) == NEW
+    later = replace(NEW, at="2026-11-22T00:00:09.000Z")
+    again = move_claim.answer(asks.MoveClaim(later, "q1", is_told=False), run)
+    assert not again.is_new, "a move that was killed before its lines goes on"
+    os.close(fd)
+
+
+def test_of_an_agent_and_a_move_at_the_same_moment_one_gets_the_cell(
+    run: asks.RunOnBox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(move_claim, "PATIENCE_S", 0.1)
+    create_once = atomic.create_once
+
+    def after_the_agent(path: Path, data: bytes) -> bool:
+        hold(run, OLD)
+        return create_once(path, data)
+
+    monkeypatch.setattr(atomic, "create_once", after_the_agent)
+    fd = lock.try_hold(run.tier.lock("q1"))
+    assert fd is not None
+    with pytest.raises(InputError, match="agent of q1 is at work, so a stays"):
+        moved(run)
+    assert cell_claim.read(run.tier.claim("a")) == OLD
+    os.close(fd)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from plans import make_plan
 
-from boxcar.shared.cell import devices
+from boxcar.shared.cell import visible_gpus
 from boxcar.shared.files.plan import Rule
 
 
@@ -24,7 +24,7 @@ from boxcar.shared.files.plan import Rule
 def test_two_are_apart_where_both_name_their_gpus_and_none_twice(
     one: Any, other: Any, are_apart: bool
 ) -> None:
-    assert devices.are_apart(one, other) is are_apart
+    assert visible_gpus.are_apart(one, other) is are_apart
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_two_are_apart_where_both_name_their_gpus_and_none_twice(
     ],
 )
 def test_a_plan_sees_what_any_of_its_cells_may_see(own: dict[str, Any], found: Any) -> None:
-    assert devices.of_plan(make_plan(**own)) == found
+    assert visible_gpus.of_plan(make_plan(**own)) == found
