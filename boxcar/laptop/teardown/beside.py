@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from boxcar.laptop.fitness.beside import at_work
+from boxcar.laptop.fitness.other_runs import at_work
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.teardown import proven_here
 from boxcar.shared.catalogue.sentence import Sentence

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import THINGS
-from boxcar.laptop.fitness import beside, news_hosts, rules, second_home, space, tier_check
+from boxcar.laptop.fitness import news_hosts, other_runs, rules, second_home, space, tier_check
 from boxcar.laptop.fitness.rules import ALL, Row, Told, Verdict, Wanted
 from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.fitness.tier_check import Ask
@@ -118,7 +118,7 @@ def _beside(site: Site, report: Report) -> list[Row]:
     """On this machine, which is the person's own, it is no warning."""
     verdict: Verdict = "warn" if site.needs_audit else "ok"
     mine = visible_gpus.of_plan(site.plan)
-    return beside.check(site.boxes.ask, _answered(report), mine, verdict)
+    return other_runs.check(site.boxes.ask, _answered(report), mine, verdict)
 
 
 def _answered(report: Report) -> list[str]:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import pick, the_run
-from boxcar.laptop.fitness import beside, room_here, training_python
+from boxcar.laptop.fitness import other_runs, room_here, training_python
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.news import from_here
 from boxcar.laptop.profiles.page import first_look
@@ -240,7 +240,7 @@ def _to_start(view: RunView, boxes: Mapping[str, str]) -> set[str]:
 
 def _refuse_beside(report: audit.Report, boxes: Collection[str], may_start: bool | None) -> None:
     """Raise InputError where others are at work on these boxes, and nobody says that it may be."""
-    taken = [row.box for row in report.rows if row.what == beside.WHAT and row.box in boxes]
+    taken = [row.box for row in report.rows if row.what == other_runs.WHAT and row.box in boxes]
     if not taken or may_start:
         return
     names = {"boxes": ", ".join(taken)}
@@ -252,7 +252,7 @@ def _refuse_beside(report: audit.Report, boxes: Collection[str], may_start: bool
 def _say_beside_here(site: Site, queues: list[str]) -> None:
     """On the person's own machine, where any box sees it all."""
     first = [site.plan.queues[queue] for queue in queues][:1]
-    for row in beside.check(site.boxes.ask, first, visible_gpus.of_plan(site.plan), "ok"):
+    for row in other_runs.check(site.boxes.ask, first, visible_gpus.of_plan(site.plan), "ok"):
         show.say(Sentence("mistakes.beside_here", others=row.found))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.laptop.fitness import beside
+from boxcar.laptop.fitness import other_runs
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.wire.asks import OtherRun, OthersSeen, Stranger
 
@@ -31,7 +31,7 @@ BOB = Stranger(4711, "python3", "bob")
 def test_who_is_in_the_way_of_a_run_that_sees_these_gpus(
     runs: Any, strangers: Any, mine: Any, found: list[str]
 ) -> None:
-    assert beside.in_the_way(OthersSeen(runs, strangers), mine) == found
+    assert other_runs.in_the_way(OthersSeen(runs, strangers), mine) == found
 
 
 def test_a_box_that_does_not_answer_hides_no_other() -> None:
@@ -40,6 +40,6 @@ def test_a_box_that_does_not_answer_hides_no_other() -> None:
             raise TemporaryError("no route")
         return OthersSeen((AT_WORK,), (BOB,))
 
-    [row] = beside.check(ask, ["box-a", "box-b", "box-c"][:2], None, "warn")
-    assert (row.box, row.verdict, row.what) == ("box-b", "warn", beside.WHAT)
+    [row] = other_runs.check(ask, ["box-a", "box-b", "box-c"][:2], None, "warn")
+    assert (row.box, row.verdict, row.what) == ("box-b", "warn", other_runs.WHAT)
     assert row.found == "next (q1, q2), python3 (process 4711 of bob)"
