@@ -128,6 +128,7 @@ class CellRecord:
     # By failure, in this agent's time.
     retries: dict[str, int] = field(default_factory=lambda: _NONE)
     progress: dict[str, Any] = field(default_factory=lambda: _NONE)
+    best: dict[str, Any] = field(default_factory=lambda: _NONE)
     # Of the result that was verified last.
     metrics: dict[str, Any] = field(default_factory=lambda: _NONE)
     times_verified: int = 0
@@ -308,11 +309,14 @@ def _claimed(record: CellRecord, event: Event) -> CellRecord:
 
 def _started(record: CellRecord, event: Event) -> CellRecord:
     attempt = event.data["attempt"]
-    return replace(record, state=Running(attempt, event.at), attempts=attempt, progress=_NONE)
+    return replace(
+        record, state=Running(attempt, event.at), attempts=attempt, progress=_NONE, best=_NONE
+    )
 
 
 def _progress(record: CellRecord, event: Event) -> CellRecord:
-    return replace(record, progress=_fields(event, "progress"))
+    best = _fields(event, "best") if "best" in event.data else _NONE
+    return replace(record, progress=_fields(event, "progress"), best=best)
 
 
 def _retried(record: CellRecord, event: Event) -> CellRecord:

@@ -16,6 +16,7 @@ from boxcar.shared.files.heartbeat import Copying, Heartbeat
 from boxcar.shared.files.journal import JournalEnd
 from onbox.agent.idle_gpus import IdleGpus
 from onbox.cell import progress_tail
+from onbox.cell.live_metrics import LiveNumbers
 from onbox.machine import gauges
 from onbox.machine.gpus import Gpus
 from onbox.place import Place
@@ -25,7 +26,7 @@ PROGRESS_EVENT_S = 60.0
 
 
 # Of a cell and the number of its attempt.
-Numbers = Callable[[str, int | None], dict[str, float]]
+Numbers = Callable[[str, int | None], LiveNumbers]
 
 
 class Beat:
@@ -59,18 +60,23 @@ class Beat:
         webhooks: dict[str, Any],
         copying: Copying | None = None,
     ) -> dict[str, Any] | None:
-        """Write the heartbeat if it is due; the progress that is worth an event, else None.
+        """Write the heartbeat if it is due; what an event says of the progress that is worth one,
+        else None.
 
         `journal` is its end as it is on the disk, `copying` how far the copy of a result is.
         """
         if time.monotonic() < self._next_at:
             return None
         self._next_at = time.monotonic() + EVERY_S
-        numbers = self._numbers(self.cell, self.attempt) if self.cell else {}
-        found = numbers | {k: v for k, v in self._progress().items() if k not in numbers}
+        named = self._numbers(self.cell, self.attempt) if self.cell else LiveNumbers()
+        found = self._progress()
+        beside = {name: value for name, value in found.items() if name not in named.last}
+        told = LiveNumbers(named.last | beside, named.best)
         phase = "running" if self.cell else "syncing" if is_settling else "idle"
-        self._write(phase, found, journal, webhooks, copying)
-        return self._worth_an_event(found, found.get("step", numbers or None))
+        self._write(phase, told, journal, webhooks, copying)
+        if not self._is_worth_an_event(told.last.get("step", named.last or None)):
+            return None
+        return {"progress": told.last} | ({"best": told.best} if told.best else {})
 
     def idle(self) -> dict[str, Any] | None:
         """What an event says of GPUs that idle, once."""
@@ -90,7 +96,7 @@ class Beat:
     def _write(
         self,
         phase: str,
-        found: dict[str, Any],
+        numbers: LiveNumbers,
         journal: JournalEnd,
         webhooks: dict[str, Any],
         copying: Copying | None,
@@ -105,7 +111,8 @@ class Beat:
             phase=phase,
             cell=self.cell,
             attempt=self.attempt,
-            progress=found,
+            progress=numbers.last,
+            best=numbers.best,
             gauges=self._gauges(),
             journal=journal,
             copying=copying,
@@ -115,10 +122,10 @@ class Beat:
         with contextlib.suppress(OSError):
             atomic.write_whole(place.durable.heartbeat(place.queue), codec.to_document(beat))
 
-    def _worth_an_event(self, found: dict[str, Any], sign: Any) -> dict[str, Any] | None:
+    def _is_worth_an_event(self, sign: Any) -> bool:
         """`sign` is what changes when the cell gets on: its step, else the job's numbers."""
         if sign is None or sign == self._last_sign or time.monotonic() < self._next_event_at:
-            return None
+            return False
         self._last_sign = sign
         self._next_event_at = time.monotonic() + PROGRESS_EVENT_S
-        return found
+        return True

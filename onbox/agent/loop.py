@@ -44,8 +44,8 @@ class Loop:
             copying=self.settler.copy.now,
         )
         if found:
-            about = {"cell": self.beat.cell, "attempt": self.beat.attempt, "progress": found}
-            self._say_beside("cell.progress", **about)
+            about = {"cell": self.beat.cell, "attempt": self.beat.attempt}
+            self._say_beside("cell.progress", **about, **found)
         if idle := self.beat.idle():
             self._say_beside("box.idle", **idle)
 

@@ -131,6 +131,12 @@ def cell_progress(cell: str, step: int, **numbers: Any) -> tuple[str, dict[str, 
     return "cell.progress", {"cell": cell, "attempt": 1, "progress": {"step": step} | numbers}
 
 
+def cell_got_worse(cell: str) -> tuple[str, dict[str, Any]]:
+    """The last report of a training that has left its best one behind."""
+    numbers = {"progress": {"val_loss": 5.7246}, "best": {"val_loss": 0.0667}}
+    return "cell.progress", {"cell": cell, "attempt": 1} | numbers
+
+
 def cell_failed(cell: str, *, is_final: bool = False) -> tuple[str, dict[str, Any]]:
     why = {"failure": "OOM", "reason": "out of memory", "rc": 1, "is_final": is_final}
     return "cell.failed", {"cell": cell, "attempt": 1, "release": RELEASE, "seconds": 5.0} | why

@@ -153,6 +153,13 @@ def test_progress_is_the_last_one_told_and_a_new_attempt_begins_without() -> Non
     assert of_cell(started(), progress(10), retried(), started(2)).progress == {}
 
 
+def test_the_best_stands_beside_it_and_ends_with_its_attempt() -> None:
+    told = ("cell.progress", progress(10)[1] | {"best": {"val_loss": 0.0667}})
+    assert of_cell(started(), told).best == {"val_loss": 0.0667}
+    assert of_cell(started(), told, retried(), started(2)).best == {}
+    assert of_cell(started(), told, progress(20)).best == {}, "of a version that knows none"
+
+
 # --- whole lives
 
 

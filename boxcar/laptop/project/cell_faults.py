@@ -13,7 +13,7 @@ from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.profiles.schema import OWN_SCOPES
 from boxcar.laptop.profiles.slurm_options import laid_over
-from boxcar.laptop.project import cell_smoke, command_notes, pattern_words, said_twice
+from boxcar.laptop.project import cell_smoke, command_notes, metric_keys, pattern_words, said_twice
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.project.queue_files import QueueFile, lines
@@ -52,6 +52,7 @@ def notes(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]) -> list
         *idle,
         *command_notes.notes(root, job, plan),
         *said_twice.notes(plan, queues),
+        *(f"{job.at('metrics', name)}: {text}" for name, text in metric_keys.cutting(job.metrics)),
         *_left_in_code(root, job, plan, queues),
     ]
 

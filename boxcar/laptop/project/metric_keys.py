@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, model_validator
@@ -16,6 +18,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./@%+-]{0,63}")
 # They have columns of their own, from what the script reports.
 _TAKEN = ("step", "epoch", "at")
 _SOURCES = (LOG, CSV, JSON)
+_BEGINS = re.compile(r"\((?!\?)|\(\?P<\w+>")
+_OF_NUMBERS = ("9.5e-05", "-0.5")
 
 
 def _name(text: str) -> str:
@@ -36,7 +40,7 @@ def _expression(text: str) -> str:
     if groups != 1:
         raise ValueError(
             f"{text!r} has {groups} groups, expected one around the number, such as "
-            "'val loss ([0-9.]+)'; a group that only holds together is (?:...)"
+            "'val loss (\\S+)'; a group that only holds together is (?:...)"
         )
     return text
 
@@ -74,6 +78,31 @@ class Metric(Model):
     def planned(self, name: str) -> plan.Metric:
         source = next(each for each in _SOURCES if self._of(each) is not None)
         return plan.Metric(name, source, str(self._of(source)), self.column or self.key, self.best)
+
+
+def cutting(metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
+    """The numbers whose expression takes `9.5` and not every number, each with what it is."""
+    for name, metric in metrics.items():
+        taken = _group(metric.log) if metric.log else None
+        if taken is None or not taken.fullmatch("9.5"):
+            continue
+        if no := [number for number in _OF_NUMBERS if not taken.fullmatch(number)]:
+            text = (
+                f"({taken.pattern}) does not take {' and '.join(no)} as a whole; a number is "
+                "read to its end all the same, and (\\S+) takes each"
+            )
+            yield name, text
+
+
+def _group(pattern: str) -> re.Pattern[str] | None:
+    """What stands in its one group: from a bracket to the first one with which it is whole."""
+    for begin in _BEGINS.finditer(pattern):
+        for end in re.finditer(r"\)", pattern[begin.end() :]):
+            with contextlib.suppress(re.error, RecursionError, OverflowError):
+                found = re.compile(pattern[begin.end() :][: end.start()])
+                if not found.groups:
+                    return found
+    return None
 
 
 def _refuse_other_keys(

@@ -39,15 +39,16 @@ def cell_views(
         accepted, doubt = _accepted(run, cell.name, told) if may_be(cell.name) else (None, None)
         record = acceptance.merged(told, accepted) if told and accepted else told
         stands = by or by_name.get(cell.queue)
-        seconds, progress, metrics, lost = 0.0, _NONE, _NONE, None
+        seconds, progress, best, metrics, lost = 0.0, _NONE, _NONE, _NONE, None
         if record and by:
-            seconds, progress = record.seconds, record.progress
+            seconds, progress, best = record.seconds, record.progress, record.best
             if isinstance(record.state, Verified):
-                metrics = record.metrics
+                metrics, best = record.metrics, _NONE
                 lost = lost_result.lost(run, cell.name, record.state, by, now)
             elif isinstance(record.state, Running) and by.is_alive:
                 seconds += timestamp.seconds_between(record.state.at, now, by.clock_ahead_s)
-                progress = _newest(cell.name, by) or progress
+                if (beat := by.heartbeat) and beat.cell == cell.name and beat.progress:
+                    progress, best = beat.progress, beat.best
         views.append(
             CellView(  # by place, which takes a hundred thousand of them less
                 cell.name,
@@ -60,6 +61,7 @@ def cell_views(
                 record,
                 seconds,
                 progress,
+                best,
                 metrics,
                 cell.is_dropped,
                 lost,
@@ -80,9 +82,3 @@ def _accepted(
         return acceptance.found(run.tier, cell, record), None
     except (DamagedError, OSError) as error:
         return None, message_of(error).text
-
-
-def _newest(cell: str, queue: QueueView) -> dict[str, Any]:
-    """The progress of a cell that runs, as far as the heartbeat tells it."""
-    beat = queue.heartbeat
-    return beat.progress if beat and beat.cell == cell else _NONE

@@ -87,7 +87,8 @@ class CellView:
     """One cell of the roster. `record` is None where the journal that may hold it is unreadable.
 
     `queue` and `box` are where it ran, else where it stands. `seconds` is the time spent in its
-    attempts until now; `progress` and `metrics` are the last that were reported. `damage` is why
+    attempts until now; `progress` and `metrics` are the last that were reported, `best`
+    the best until now of what is not verified. `damage` is why
     the result of a verified cell is not on the durable tier as its journal says. `accepted` is what
     the laptop has proven of a result that its box could not, `doubt` why that cannot be read.
     `after`: the cells that its line names.
@@ -103,6 +104,7 @@ class CellView:
     record: CellRecord | None = None
     seconds: float = 0.0
     progress: dict[str, Any] = field(default_factory=dict)
+    best: dict[str, Any] = field(default_factory=dict)
     metrics: dict[str, Any] = field(default_factory=dict)
     is_dropped: bool = False
     damage: str | None = None

@@ -57,7 +57,7 @@ def told(event: Event) -> str:
         "time": units.duration(data["seconds"]) if "seconds" in data else "?",
         "size": units.size(data.get("size_bytes", 0)),
         "manifest": digest.short(data.get("manifest_sha256", "?")),
-        "numbers": _numbers(data.get("progress", {})),
+        "numbers": _numbers(data.get("progress", {}), data.get("best", {})),
         "metrics": _metrics(data),
         "proven": _proven(data),
         "action": action(
@@ -90,9 +90,9 @@ def _size(data: dict[str, Any]) -> list[str]:
     return [counted("epochs", data.get("epochs")), counted("ranks", data.get("nproc"))]
 
 
-def _numbers(numbers: dict[str, Any]) -> str:
+def _numbers(numbers: dict[str, Any], best: dict[str, Any]) -> str:
     steps = [f"{name} {numbers[name]}" for name in ("step", "epoch") if name in numbers]
-    return ", ".join([*steps, named_numbers(numbers)]).strip(", ")
+    return ", ".join([*steps, named_numbers(numbers, best=best)]).strip(", ")
 
 
 def _metrics(data: dict[str, Any]) -> str:

@@ -197,7 +197,7 @@ class _Feed:
 def _facts(cell: CellView) -> tuple[str, ...]:
     """Where it is, how far, and the verdict."""
     now = cell.record.state if cell.record else None
-    numbers = named_numbers(cell.metrics or cell.progress)
+    numbers = named_numbers(cell.metrics or cell.progress, best=cell.best)
     where = (cell.box, cell.queue, f"{cell.cfg} {cell.task}", epoch_of(cell))
     told = ["  ".join(word for word in where if word), numbers]
     if isinstance(now, state.Failed):

@@ -130,10 +130,11 @@ def document(site: Site, view: RunView) -> dict[str, Any]:
 
     A queue has queue, box, condition, sentence, is_alive (null: not known), cell, step,
     heartbeat_age_s, heartbeat, release, wanted, problems and undelivered (news). A cell has cell,
-    queue, box, task, epochs, index, state, attempts, seconds, left_s (null: not known), progress,
-    metrics, class (of a failure, else null) and detail, which is its state's own data (such as
-    failure and reason); and accepted, where `verify` proved what its box could not. `next` has
-    command (null: nothing to do) and because.
+    queue, box, task, epochs, index, state, attempts, seconds, left_s (null: not known), progress
+    (the last numbers), best (until now, of what is not verified), metrics, class (of a failure,
+    else null) and detail, which is its state's own data (such as failure and reason); and accepted,
+    where `verify` proved what its box could not. `next` has command (null: nothing to do) and
+    because.
     """
     left_s, steps = time_left.cells_left_s(view), _steps(view)
     return {
@@ -178,7 +179,9 @@ def _cell_table(view: RunView, left_s: Mapping[str, float | None]) -> TableView:
         "attempts": [cell.record.attempts if cell.record else None for cell in cells],
         "step": [cell.progress.get("step") for cell in cells],
         "epoch": [cell.progress.get("epoch") for cell in cells],
-        "metric": [named_numbers(cell.metrics or cell.progress, METRICS_SHOWN) for cell in cells],
+        "metric": [
+            named_numbers(cell.metrics or cell.progress, METRICS_SHOWN, cell.best) for cell in cells
+        ],
         "time": [units.duration(cell.seconds) if cell.seconds else None for cell in cells],
         "left": [_left(left_s[cell.name]) for cell in cells],
         "bytes only": [", ".join(cell.bytes_only) for cell in cells],
@@ -310,6 +313,7 @@ def _cell_document(cell: CellView, left_s: float | None) -> dict[str, Any]:
         "seconds": cell.seconds,
         "left_s": left_s,
         "progress": cell.progress,
+        "best": cell.best,
         "metrics": cell.metrics,
         "class": _class(cell),
         "detail": codec.encode(cell.record.state) if cell.record else {},

@@ -27,8 +27,9 @@ class Copying:
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """`gauges` are numbers with their unit in the name, such as `scratch_free_bytes`. `journal` is
-    how far the journal was by then: one that ends before has lost its tail.
+    """`progress` are the last numbers, `best` the best ones until now of those that job.yaml wants
+    the best of. `gauges` are numbers with their unit in the name, such as `scratch_free_bytes`.
+    `journal` is how far the journal was by then: one that ends before has lost its tail.
     """
 
     FORMAT: ClassVar[str] = "heartbeat"
@@ -43,6 +44,7 @@ class Heartbeat:
     cell: str | None = None
     attempt: int | None = None
     progress: dict[str, Any] = field(default_factory=dict)
+    best: dict[str, Any] = field(default_factory=dict, metadata=codec.LATER)
     gauges: dict[str, Any] = field(default_factory=dict)
     journal: JournalEnd | None = field(default=None, metadata=codec.LATER)
     copying: Copying | None = field(default=None, metadata=codec.LATER)

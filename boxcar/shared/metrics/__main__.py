@@ -1,7 +1,8 @@
 """The child that reads numbers, each within a second of CPU; `measure` starts it.
 
-stdin: `{"tasks": [{"folder", "log", "log_begins_at_bytes", "metric": {...}}, ...]}`. stdout, one
-JSON object a line: `{"at": 0}` before the first task, `{"value": 0.41}` or `{"note": "..."}` after.
+stdin: `{"tasks": [{"folder", "log", "log_begins_at_bytes", "is_growing", "metric": {...}}, ...]}`.
+stdout, one JSON object a line: `{"at": 0}` before the first task, `{"value": 0.41}` or
+`{"note": "..."}` after.
 """
 
 from __future__ import annotations
@@ -51,10 +52,11 @@ def _number(task: dict[str, Any], metric: dict[str, Any]) -> float:
     if metric["source"] == "log":
         with regular_file.open_at(Path(task["log"])) as log:
             begins_at, pattern = task["log_begins_at_bytes"], re.compile(metric["of"])
-            texts = read.in_log(log, begins_at, pattern, _limit_time)
+            texts = read.in_log(log, begins_at, pattern, _limit_time, task["is_growing"])
             return read.chosen(texts, metric["best"])
     data = regular_file.read_left(Path(task["folder"]), metric["of"], read.MOST_FILE_BYTES)
     if metric["source"] == "csv":
+        data = data[: data.rfind(b"\n") + 1] if task["is_growing"] else data
         return read.chosen(read.in_csv(data, metric["key"]), metric["best"])
     return read.in_json(data, metric["key"])
 

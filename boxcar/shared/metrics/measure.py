@@ -22,12 +22,14 @@ LATE = "took longer than 1 s of CPU, so it was not taken"
 @dataclass(frozen=True)
 class Left:
     """What a cell left: `folder` has the files, `log` is the log, the last attempt's part of it
-    from `log_begins_at_bytes` on.
+    from `log_begins_at_bytes` on. `is_growing`: the cell runs, and a number at the very end may be
+    half of one.
     """
 
     folder: Path
     log: Path
     log_begins_at_bytes: int = 0
+    is_growing: bool = False
 
 
 def take(metrics: Sequence[Metric], cells: Sequence[Left]) -> list[tuple[Number, ...]]:
@@ -48,7 +50,9 @@ def _parts(answers: list[dict[str, Any]], count: int, size: int) -> Iterator[lis
 def _task(metric: Metric, left: Left) -> dict[str, Any]:
     places = {"folder": str(left.folder.absolute()), "log": str(left.log.absolute())}
     about = {"source": metric.source, "of": metric.of, "key": metric.key, "best": metric.best}
-    return {**places, "log_begins_at_bytes": left.log_begins_at_bytes, "metric": about}
+    begins_at, is_growing = left.log_begins_at_bytes, left.is_growing
+    told = {"log_begins_at_bytes": begins_at, "is_growing": is_growing, "metric": about}
+    return {**places, **told}
 
 
 def _number(name: str, answer: dict[str, Any]) -> Number:

@@ -18,7 +18,12 @@ LONGEST_LINE = 4096  # characters; what is behind them is not looked at
 MOST_LOG_BYTES = 64 * 1024 * 1024
 MOST_FILE_BYTES = 16 * 1024 * 1024
 _BREAK = re.compile(r"[\r\n]+")
+_WHOLE = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_IS_A_DATE = re.compile(r"\.?\d")  # or a version: 27.11.2026, 1.2.3
+_MAY_GO_ON = re.compile(r"[-+.\deE]*")
 _NAMED = 8
+# How a note ends of what was found and is none; and of nothing.
+NO_NUMBER = "is not a number"
 
 
 class NoNumberError(ValueError):
@@ -26,11 +31,16 @@ class NoNumberError(ValueError):
 
 
 def in_log(
-    log: BinaryIO, begins_at: int, pattern: re.Pattern[str], on_window: Callable[[], None]
+    log: BinaryIO,
+    begins_at: int,
+    pattern: re.Pattern[str],
+    on_window: Callable[[], None],
+    is_growing: bool = False,
 ) -> Iterator[str]:
     """What the group of the pattern matched, line by line, from `begins_at` bytes on.
 
-    Of a log that is too long the last part. `on_window` is called before each window.
+    Of a log that is too long the last part. `on_window` is called before each window. Of one that
+    grows a number that ends where the log ends is left out: its other half may be to come.
     """
     size_bytes = log.seek(0, io.SEEK_END)
     log.seek(max(begins_at if begins_at <= size_bytes else 0, size_bytes - MOST_LOG_BYTES))
@@ -40,7 +50,7 @@ def in_log(
         whole, rest = _split(rest + data)
         yield from _matches(whole, pattern)
     on_window()
-    yield from _matches(rest, pattern)
+    yield from _matches(rest, pattern, is_growing)
 
 
 def _split(data: bytes) -> tuple[bytes, bytes]:
@@ -51,11 +61,24 @@ def _split(data: bytes) -> tuple[bytes, bytes]:
     return data[: at + 1], data[at + 1 :]
 
 
-def _matches(data: bytes, pattern: re.Pattern[str]) -> Iterator[str]:
+def _matches(data: bytes, pattern: re.Pattern[str], is_growing: bool = False) -> Iterator[str]:
     for line in _BREAK.split(data.decode("utf-8", "replace")):
+        ends_at = 0
         for match in pattern.finditer(line[:LONGEST_LINE]):
-            if match[1] is not None:
-                yield match[1]
+            if match[1] is None or match.start(1) < ends_at:
+                continue
+            ends_at = _whole_end(line, match)
+            if not (is_growing and _MAY_GO_ON.fullmatch(line, ends_at)):
+                yield line[match.start(1) : ends_at]
+
+
+def _whole_end(line: str, match: re.Match[str]) -> int:
+    """Where the group ends, or the number that begins with it: `([0-9.]+)` stops in `9.5e-05`."""
+    begins_at, ends_at = match.span(1)
+    whole = _WHOLE.match(line, begins_at)
+    if whole is None or _IS_A_DATE.match(line, whole.end()):
+        return ends_at
+    return max(ends_at, whole.end())
 
 
 def in_csv(data: bytes, column: str) -> Iterator[str]:
@@ -86,13 +109,13 @@ def in_json(data: bytes, key: str) -> float:
             raise NoNumberError(f"no key {key!r}")
         found = found[part]
     if isinstance(found, bool) or not isinstance(found, (int, float)):
-        raise NoNumberError(f"{_shown(found)} at {key!r} is not a number")
+        raise NoNumberError(f"{_shown(found)} at {key!r} {NO_NUMBER}")
     try:
         number = float(found)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise NoNumberError(f"{number} at {key!r} is not a number")
+        raise NoNumberError(f"{number} at {key!r} {NO_NUMBER}")
     return number
 
 
@@ -115,7 +138,7 @@ def chosen(texts: Iterable[str], best: str | None) -> float:
             found = min(found, number) if best == "min" else max(found, number)
     if found is not None:
         return found
-    raise NoNumberError("nothing was found" if odd is None else f"{_shown(odd)} is not a number")
+    raise NoNumberError("nothing was found" if odd is None else f"{_shown(odd)} {NO_NUMBER}")
 
 
 def _number(text: str) -> float | None:

@@ -3,7 +3,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from run_on_disk import agent_started, cell_progress, cell_started, from_now, held, make_run
+from run_on_disk import (
+    agent_started,
+    cell_got_worse,
+    cell_progress,
+    cell_started,
+    from_now,
+    held,
+    make_run,
+)
 
 from boxcar.laptop.board.cell_rows import headline, state_words, under_way
 from boxcar.shared.files.heartbeat import Copying
@@ -20,6 +28,22 @@ def test_the_curve_is_what_the_journal_and_then_the_heartbeat_say_each_once(tmp_
         run.beat("queue_1", from_now(0), cell="a", progress={"step": 2, "loss": 0.5})
         [row] = under_way(run.look(), ())
         assert row.curve == (0.9, 0.5), "the same report twice would be a flat end"
+
+
+def test_the_last_number_and_the_best_are_said_and_the_curve_is_of_the_last(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    early = ("cell.progress", {"cell": "a", "attempt": 1, "progress": {"val_loss": 0.0667}})
+    run.say("queue_1", agent_started(), cell_started("a"), early, cell_got_worse("a"))
+    with held(run.site.tier.lock("queue_1")):
+        [row] = under_way(run.look(), ("val_loss",))
+        assert (row.headline, row.curve) == ("val_loss 5.725 (best 0.0667)", (0.0667, 5.7246))
+        now, best = {"val_loss": 6.5, "psnr": None}, {"val_loss": 0.0667, "psnr": 30.5}
+        run.beat("queue_1", from_now(0), cell="a", progress=now, best=best)
+        [row] = under_way(run.look(), ("val_loss", "psnr"))
+        assert (row.headline, row.numbers) == (
+            "val_loss 6.5 (best 0.0667)",
+            "psnr - (best 30.5)",
+        )
 
 
 def test_the_loss_stands_first_else_what_the_job_names() -> None:

@@ -154,3 +154,9 @@ def test_script_config_and_what_lies_elsewhere_are_not_told(tmp_path: Path) -> N
 def test_in_the_code_folder_nothing_is_told(tmp_path: Path) -> None:
     job = JOB.replace("{out}", "{out} data/tiny")
     assert resolved(tmp_path, "a.json t data=data/tiny\n", job=job).notes == ()
+
+
+def test_a_metric_that_takes_part_of_a_number_is_named_with_its_line(tmp_path: Path) -> None:
+    given = "metrics:\n  a: {log: 'a (\\S+)'}\n  b: {log: 'b ([0-9.]+)'}\n"
+    [note] = resolved(tmp_path, "a.json t\n", given).notes
+    assert ("job.yaml:7: metrics.b: ([0-9.]+) does not take 9.5e-05 and -0.5") in note

@@ -4,7 +4,7 @@ import pytest
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.laptop.project.metric_keys import Metrics
+from boxcar.laptop.project.metric_keys import Metrics, cutting
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import plan
 
@@ -56,3 +56,25 @@ def test_what_cannot_be_meant_is_refused_with_the_reason(text: str, words: str) 
         planned(text)
     assert words in str(found.value), str(found.value)
     assert "job.yaml:1: metrics" in str(found.value) or "unknown key" in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "named"),
+    [
+        ("val loss ([0-9.]+)", "([0-9.]+)"),
+        (r"val loss \(best ([\d.]+)\)", r"([\d.]+)"),
+        (r"loss (?P<n>\d+\.\d+(?:e\+\d+)?)", r"(\d+\.\d+(?:e\+\d+)?)"),
+        (r"loss ([^)]+)", None),
+        (r"loss (\S+)", None),
+        (r"loss ([-+.0-9e]+)", None),
+        (r"epoch (\d+)/", None),
+        ("loss (-?[0-9.]+(?:[eE][-+]?[0-9]+)?|nan)", None),
+    ],
+)
+def test_an_expression_that_takes_part_of_a_number_is_named(
+    expression: str, named: str | None
+) -> None:
+    asked = Asked.model_validate({"metrics": {"a": {"log": expression}}})
+    found = list(cutting(asked.metrics))
+    assert [name for name, _ in found] == (["a"] if named else [])
+    assert not named or found[0][1].startswith(f"{named} does not take 9.5e-05")

@@ -9,6 +9,7 @@ from run_on_disk import (
     RunOnDisk,
     agent_started,
     cell_failed,
+    cell_got_worse,
     cell_progress,
     cell_started,
     cell_verified,
@@ -55,7 +56,8 @@ def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
     retried = {"cell": "a", "attempt": 1, "failure": "NET", "reason": "no route", "wait_s": 60.0}
     retried["seconds"] = 83.0
     run.say("queue_1", agent_started(), ("cell.claimed", {"cell": "a"}), cell_started("a"))
-    run.say("queue_1", cell_progress("a", 10, epoch=1, loss=0.5), ("cell.retried", retried))
+    run.say("queue_1", cell_progress("a", 10, epoch=1, loss=0.5), cell_got_worse("a"))
+    run.say("queue_1", ("cell.retried", retried))
     run.say("queue_1", cell_started("a", attempt=2), cell_failed("a", is_final=True), queue_done())
     assert explain(run.project, cell="a") == 0
     said = capsys.readouterr()
@@ -63,6 +65,7 @@ def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
         "claimed by queue_1 on box-a",
         "attempt 1 started: configs/a.yaml recon, 3 epochs, 1 rank",
         "attempt 1: step 10, epoch 1, loss 0.5",
+        "attempt 1: val_loss 5.725 (best 0.0667)",
         "attempt 1 failed after 1m23s (NET: no route); the same again in 60.0 s",
         "it is not tried again under this release",
         "in queue_1, index 0, on box-a",

@@ -18,6 +18,7 @@ from run_on_disk import (
     RunOnDisk,
     agent_started,
     cell_failed,
+    cell_got_worse,
     cell_progress,
     cell_started,
     cell_verified,
@@ -90,6 +91,19 @@ def test_the_tables_name_every_queue_and_cell(run, capsys):
     assert rows["queue_1"][-1] == digest.short(RELEASE)
     assert rows["a"][:8] == ["a", "queue_1", "running", "1", "12", "3", "dice", "0.5"]
     assert rows["c"][:3] == ["c", "queue_2", "queued"]
+
+
+def test_the_last_number_and_the_best_are_both_said(run, capsys):
+    run.say("queue_1", agent_started(), cell_started("a"), cell_got_worse("a"))
+    status(run.project)
+    assert "val_loss 5.725 (best 0.0667)" in " ".join(capsys.readouterr().out.split())
+    status(run.project, as_json=True)
+    row = json.loads(capsys.readouterr().out)["cells"][0]
+    assert (row["progress"], row["best"]) == ({"val_loss": 5.7246}, {"val_loss": 0.0667})
+    run.say("queue_1", cell_verified("a"))
+    status(run.project, as_json=True)
+    row = json.loads(capsys.readouterr().out)["cells"][0]
+    assert (row["metrics"], row["best"]) == ({"psnr": 27.25}, {})
 
 
 def test_markup_and_escapes_in_a_name_are_shown_as_they_are(tmp_path, capsys):

@@ -14,6 +14,7 @@ from boxcar.shared.files.plan import Plan
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent import beat
 from onbox.agent.beat import Beat
+from onbox.cell.live_metrics import LiveNumbers
 from onbox.place import Place
 
 END = JournalEnd(7, "24736d6142afa1e3")
@@ -31,13 +32,15 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(plan, Path("/releases/abc"), "training.zip", "q", "box-a", tier, scratch)
 
 
-def none(cell: str, number: int | None) -> dict[str, float]:
+def none(cell: str, number: int | None) -> LiveNumbers:
     """The job names no numbers."""
-    return {}
+    return LiveNumbers()
 
 
 def tick(one: Beat, *, is_settling: bool = False, **webhooks: Any) -> dict[str, Any] | None:
-    return one.tick(journal=END, is_settling=is_settling, webhooks=webhooks)
+    """The progress that is worth an event."""
+    found = one.tick(journal=END, is_settling=is_settling, webhooks=webhooks)
+    return found and found["progress"]
 
 
 def last(place: Place) -> Heartbeat:
@@ -162,7 +165,7 @@ def test_a_tier_that_fails_for_a_moment_costs_a_heartbeat_and_not_the_agent(plac
 
 
 def test_numbers_that_the_job_names_come_before_what_the_script_reports(place):
-    one = Beat(place, lambda cell, number: {"val_loss": 0.5, "top1": 0.25})
+    one = Beat(place, lambda cell, number: LiveNumbers({"val_loss": 0.5, "top1": 0.25}))
     one.at("c", 1)
     progress(place, "c", '{"step": 3, "top1": 9, "lr": 1}')
     told = tick(one)
@@ -172,12 +175,20 @@ def test_numbers_that_the_job_names_come_before_what_the_script_reports(place):
 
 def test_of_a_script_that_reports_no_step_a_new_number_is_worth_an_event(place):
     known = {"val_loss": 0.5}
-    one = Beat(place, lambda cell, number: dict(known))
+    one = Beat(place, lambda cell, number: LiveNumbers(dict(known)))
     one.at("c", 1)
     assert tick(one) == {"val_loss": 0.5}
     assert tick(one) is None
     known["val_loss"] = 0.25
     assert tick(one) == {"val_loss": 0.25}
+
+
+def test_the_best_number_stands_beside_the_last_in_heartbeat_and_event(place):
+    one = Beat(place, lambda cell, number: LiveNumbers({"val_loss": 5.7}, {"val_loss": 0.0667}))
+    one.at("c", 1)
+    told = one.tick(journal=END, is_settling=False, webhooks={})
+    assert told == {"progress": {"val_loss": 5.7}, "best": {"val_loss": 0.0667}}
+    assert (last(place).progress, last(place).best) == ({"val_loss": 5.7}, {"val_loss": 0.0667})
 
 
 def test_gpus_that_idle_are_news_once(place, monkeypatch):

@@ -66,14 +66,14 @@ def test_a_pause_ends_when_the_agent_is_to_end() -> None:
 
 
 def test_progress_and_idle_gpus_are_said_of_the_cell_that_runs() -> None:
-    stand = Stand(progress={"step": 7}, idle={"cell": "a"})
+    stand = Stand(progress={"progress": {"step": 7}}, idle={"cell": "a"})
     stand.loop.tick()
     about = {"cell": "a", "attempt": 2, "progress": {"step": 7}}
     assert stand.said == [("cell.progress", about), ("box.idle", {"cell": "a"})]
 
 
 def test_a_tier_that_fails_for_a_moment_costs_an_event_of_progress_and_no_other() -> None:
-    stand = Stand(progress={"step": 7})
+    stand = Stand(progress={"progress": {"step": 7}})
     stand.trouble = OSError(5, "Input/output error")
     stand.loop.tick()
     with pytest.raises(OSError, match="Input/output"):

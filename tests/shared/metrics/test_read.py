@@ -80,6 +80,42 @@ def test_what_is_no_number_is_no_zero(text: str, best: str | None, expected: obj
         assert str(found.value) == expected
 
 
+@pytest.mark.parametrize(
+    ("pattern", "line", "expected"),
+    [
+        ("val loss ([0-9.]+)", "step 2: val loss 9.5e-05", 9.5e-05),
+        ("val loss ([0-9.]+)", "val loss 9.5e-05, lr 1", 9.5e-05),
+        ("val loss ([0-9.]+)", "val loss 9.5E+2s", 950),
+        (r"ep_rew_mean +\| ([0-9.]+)", "|    ep_rew_mean      | 1.23e+03     |", 1230),
+        ("'learning_rate': '?([0-9.]+)", "{'learning_rate': '9.537e-05'}", 9.537e-05),
+        ("loss ([0-9.e]+)", "loss 9.5e-05", 9.5e-05),
+        (r"loss (-?\d)", "loss -12.75", -12.75),
+        (r"loss:(\s*\d+)", "loss:  12.75e1", 127.5),
+        ("([0-9.]+)", "9.5e-05", 9.5e-05),
+        ("loss ([0-9.]+)", "loss 0.5.", 0.5),
+        (r"epoch (\d+)", "epoch 3/40", 3),
+        (r"on (\d+)", "on 27.11.2026", 27),
+        (r"seed (\d+)", "seed 3 e5", 3),
+        (r"loss ([-+.0-9e]+)", "loss 9.5e-05", 9.5e-05),
+    ],
+)
+def test_a_match_that_ends_inside_a_number_is_the_whole_number(
+    pattern: str, line: str, expected: float
+) -> None:
+    found = in_log(io.BytesIO(line.encode()), 0, re.compile(pattern), lambda: None)
+    assert chosen(found, None) == expected
+
+
+def test_a_number_that_is_cut_by_the_longest_line_is_read_whole() -> None:
+    assert of_log("x" * (read.LONGEST_LINE - 12) + "val loss 0.0625\n") == 0.0625
+
+
+def test_of_a_log_that_grows_a_number_at_its_very_end_may_be_half_of_one() -> None:
+    for end, expected in (("0.2", 0.9), ("9.5e-", 0.9), ("0.2 ", 0.2), ("0.2\r", 0.2)):
+        log = io.BytesIO(f"val loss 0.9\nval loss {end}".encode())
+        assert chosen(in_log(log, 0, LOSS, lambda: None, is_growing=True), None) == expected
+
+
 CSV = b"epoch,top1 , note\n1,0.5,\n2,0.75,a\n3,0.6,\n"
 
 
