@@ -19,7 +19,7 @@ from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import accepted, attempt, manifest
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.manifest import Manifest
-from boxcar.shared.metrics import measure
+from boxcar.shared.metrics import measure, result_numbers
 from onbox.agent.copy_so_far import CopySoFar
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait, is_no_room
@@ -163,7 +163,7 @@ class Settler:
             self._reporter.say(
                 "cell.verified",
                 **about,
-                metrics=settle.numbers(receipt),
+                metrics=result_numbers.of_result(receipt.metrics, receipt.findings),
                 metric_notes=measure.notes(receipt.metrics) or None,
                 bytes_only=settle.bytes_only(receipt) or None,
                 trusted=settle.trusted(receipt) or None,
@@ -183,7 +183,7 @@ class Settler:
             cell=cell,
             attempt=made.attempt,
             manifest_sha256=found.manifest_sha256,
-            metrics=settle.numbers(receipt) if receipt else {},
+            metrics=result_numbers.of_result(receipt.metrics, receipt.findings) if receipt else {},
             metric_notes=(measure.notes(receipt.metrics) or None) if receipt else None,
             bytes_only=(settle.bytes_only(receipt) or None) if receipt else None,
             by=accepted.LAPTOP,

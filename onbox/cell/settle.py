@@ -12,7 +12,6 @@ import contextlib
 import errno
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from boxcar.shared import load_child, paths, timestamp
 from boxcar.shared.cell import said, terms
@@ -189,16 +188,6 @@ def save_log(place: Place, cell: str) -> None:
     log = place.scratch.log(cell)
     if log.exists() and not published.stands(place.durable, cell):
         checked_copy.checked_copy(log, place.durable.cell(cell) / log.name, log.name)
-
-
-def numbers(made: CellReceipt) -> dict[str, Any]:
-    """For the journal and the webhooks: those that the job names, in its order, before those that
-    the cell's JSON artifacts hold.
-    """
-    found = measure.of_named(made.metrics)
-    for finding in made.findings:
-        found |= {k: v for k, v in finding.facts.get("numbers", {}).items() if k not in found}
-    return found
 
 
 def bytes_only(made: CellReceipt) -> list[str]:

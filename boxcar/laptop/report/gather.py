@@ -17,7 +17,6 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import metric_definitions, run_report, settings
 from boxcar.laptop.report.groups import ReportCell
 from boxcar.laptop.report.run_report import Asked, Report
-from boxcar.laptop.results import verdict_numbers
 from boxcar.shared import names, state
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError
@@ -26,7 +25,7 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
 from boxcar.shared.message import Command, Message
-from boxcar.shared.metrics import measure
+from boxcar.shared.metrics import measure, result_numbers
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import CellRecord
@@ -130,7 +129,7 @@ def _cell(
         task=told.task,
         settings=settings.of_cell(told.config, told.cfg, told.task, told.epochs, told.overrides)
         | {RANKS: str(told.ranks)},
-        numbers={} if lack else verdict_numbers.of_verdict(verdict),
+        numbers={} if lack else result_numbers.of_result(verdict.metrics, verdict.findings),
         notes=measure.notes(verdict.metrics),
         lack=lack,
         seconds=record.seconds,

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from boxcar.laptop.results import (
-    verdict_numbers,
-    whose_files,
-)
+from boxcar.laptop.results import whose_files
 from boxcar.laptop.results.judge import CellFacts, judge, missing
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.view import DROPPED
 from boxcar.laptop.sites.site import Site
 from boxcar.shared.cell import terms
 from boxcar.shared.files.receipt import CellVerdict, Finding
-from boxcar.shared.metrics import measure
+from boxcar.shared.metrics import measure, result_numbers
 from boxcar.shared.record import dataclass
 
 
@@ -37,7 +34,7 @@ class Judged:
 
     @property
     def metrics(self) -> dict[str, float | None]:
-        return verdict_numbers.of_verdict(self.verdict)
+        return result_numbers.of_result(self.verdict.metrics, self.verdict.findings)
 
     @property
     def release(self) -> str | None:

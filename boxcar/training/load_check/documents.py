@@ -166,11 +166,22 @@ def _nonfinite(value: Any) -> list[str]:
 
 
 def _numbers(value: Any) -> dict[str, float]:
-    items = value.items() if isinstance(value, dict) else ()
+    items = _of_trainer(value).items() if isinstance(value, dict) else ()
     finite = {
         name[: tree.LONGEST_PATH]: number for name, number in items if is_finite_number(number)
     }
     return dict(list(finite.items())[:_NUMBERS])
+
+
+def _of_trainer(value: dict[str, Any]) -> dict[str, Any]:
+    """The last of each that transformers' trainer_state.json has logged: beside `log_history` it
+    has what it was told.
+    """
+    history = value.get("log_history")
+    if not isinstance(history, list):
+        return value
+    best = {"best_metric": value["best_metric"]} if "best_metric" in value else {}
+    return {name: n for row in history if isinstance(row, dict) for name, n in row.items()} | best
 
 
 def is_finite_number(value: Any) -> bool:

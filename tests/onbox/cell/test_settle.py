@@ -19,7 +19,7 @@ from boxcar.shared.files import codec, manifest, receipt
 from boxcar.shared.files.attempt import Done, Running
 from boxcar.shared.files.plan import BYTES_ONLY, NEWEST, Artifact, Box, Metric, Plan
 from boxcar.shared.files.receipt import Finding
-from boxcar.shared.metrics import measure
+from boxcar.shared.metrics import measure, result_numbers
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.cell import left_artifacts, published, settle
 from onbox.place import Place
@@ -328,7 +328,7 @@ def test_what_loads_and_holds_its_keys_gets_a_good_receipt(place):
     assert found.is_good
     assert {finding.path for finding in found.findings} == {"m.json", "w.dat"}
     assert found.manifest_sha256 == manifest.sha256(place.durable.manifest("c"))
-    assert settle.numbers(found) == {"step": 7}
+    assert result_numbers.of_result(found.metrics, found.findings) == {"step": 7}
     assert receipt.read_cell(place.durable.receipt("c")) == found
 
 
@@ -500,8 +500,9 @@ def test_what_metrics_name_is_published_beside_the_artifacts_and_taken_from_ther
     assert made.log_begins_at_bytes == len(earlier)
     found = settle.verify(here, made)
     assert found.is_good, "a number that is not there fails nothing"
-    assert settle.numbers(found) == {"loss": 0.25, "top1": 0.5, "dice": None, "step": 7}
-    assert list(settle.numbers(found)) == ["loss", "top1", "dice", "step"]
+    numbers = result_numbers.of_result(found.metrics, found.findings)
+    assert numbers == {"loss": 0.25, "top1": 0.5, "dice": None, "step": 7}
+    assert list(numbers) == ["loss", "top1", "dice", "step"]
     assert measure.notes(found.metrics) == {"dice": "gone.json is not there"}
     assert receipt.read_cell(place.durable.receipt("c")) == found
 

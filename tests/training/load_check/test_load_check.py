@@ -223,6 +223,15 @@ GOOD: dict[str, tuple[Write, tuple[str, ...]]] = {
         text('{"psnr": 31.5, "val": {"dice": 0.9}, "n": 3, "ok": true}'),
         ("val.dice",),
     ),
+    # As transformers' Trainer writes it.
+    "trainer_state.json": (
+        text(
+            '{"best_metric": 0.5, "epoch": 2.0, "max_steps": 4, "total_flos": 1e9, "log_history": ['
+            '{"epoch": 1.0, "loss": 0.75, "step": 2}, {"epoch": 2.0, "loss": 0.25, "step": 4}, '
+            '{"epoch": 2.0, "eval_loss": 0.5, "step": 4}]}'
+        ),
+        (),
+    ),
     "half-surrogate.json": (text('{"\\ud800": 1.5}'), ()),
     "rows.jsonl": (text('{"step": 1}\n\n{"step": 2, "loss": 0.5}\n'), ("step", "loss")),
     "table.csv": (text('\ufeffepoch,"loss, mean"\n1,0.5\n2,"0,4"\n'), ("epoch", "loss, mean")),
@@ -429,6 +438,8 @@ def test_facts_say_what_a_checkpoint_holds(answer: Answer, folder: Path) -> None
 def test_facts_say_what_the_others_hold(answer: Answer) -> None:
     facts = {name: finding.facts for name, finding in answer.findings.items()}
     assert facts["metrics.json"]["numbers"] == {"psnr": 31.5, "n": 3}
+    logged = {"epoch": 2.0, "loss": 0.25, "step": 4, "eval_loss": 0.5, "best_metric": 0.5}
+    assert facts["trainer_state.json"]["numbers"] == logged
     assert facts["rows.jsonl"]["rows"] == 2
     assert (facts["table.csv"]["rows"], facts["table.csv"]["columns"]) == (2, 2)
     assert facts["model.safetensors"]["parameters"] == 3
