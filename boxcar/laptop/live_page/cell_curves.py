@@ -1,5 +1,5 @@
 """The curves of the cells: what their journals have of the numbers that they report, once a minute,
-and what came between with each look.
+and what came between with each look, as long as the cell ran.
 
 Nothing is read: a box that cannot be reached has the curves of its last report. Pure.
 """
@@ -7,76 +7,170 @@ Nothing is read: a box that cannot be reached has the curves of its last report.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from boxcar.laptop.board.cell_rows import headline
-from boxcar.laptop.report import curves
-from boxcar.laptop.report.curves import Curve, Points
+from boxcar.laptop.report import chart, curves
+from boxcar.laptop.report.curves import Curve, Point, Points
 from boxcar.laptop.run.view import RunView
+from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.metrics.not_metrics import NOT_METRICS
+from boxcar.shared.record import dataclass
 
 # As many as an eye and a page can hold. Cells that run come first, then the newest results.
 MOST_CELLS, MOST_CHARTS = 40, 12
 # Of one cell; of more each second one is dropped, so that days of looks stay small.
 _MOST_KEPT = 600
-
-Report = Mapping[str, Any]
-# By cell, oldest first.
-Reports = Mapping[str, tuple[Report, ...]]
+_DASHES = 3
 
 
-def seen(reports: Reports, view: RunView) -> dict[str, tuple[Report, ...]]:
-    """All reports that are known after this look."""
-    found = _of_journals(view) if not reports else dict(reports)
-    for cell in view.cells:
-        told = found.get(cell.name, ())
-        if cell.progress and told[-1:] != (cell.progress,):
-            found[cell.name] = _thinned((*told, cell.progress))
+@dataclass(frozen=True)
+class Report:
+    """What a cell said then; `minutes` since it was started first. Its start says nothing."""
+
+    at: str
+    minutes: float
+    numbers: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Told:
+    """Of one cell, oldest first. By its `place` it has a look that it keeps."""
+
+    place: int
+    reports: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The curves of one number; by step where all tell one, else by the minutes of each cell."""
+
+    is_by_step: bool
+    curves: tuple[Curve, ...]
+    looks: tuple[str, ...]
+
+    def x_name(self, language: str) -> str:
+        return curves.X if self.is_by_step else Sentence("live_page.minutes").said(language)
+
+
+# By cell.
+Reports = Mapping[str, Told]
+
+
+def seen(reports: Reports, view: RunView) -> dict[str, Told]:
+    """All reports that are known after this look. What a heartbeat tells is of a cell that runs:
+    what is known of one that has ended is older, and was told before.
+    """
+    found = dict(reports) or _of_events(view, chain(*(queue.events for queue in view.queues)))
+    for queue in view.queues:
+        beat = queue.heartbeat
+        if beat is None or beat.cell is None or not beat.progress:
+            continue
+        if beat.cell not in found:
+            found |= _of_events(view, (e for e in queue.events if e.cell == beat.cell))
+        told = found.get(beat.cell) or Told(_places(view, {beat.cell})[beat.cell])
+        found[beat.cell] = _with(told, beat.at, beat.progress)
     return found
 
 
-def _of_journals(view: RunView) -> dict[str, tuple[Report, ...]]:
-    found: dict[str, list[Report]] = {}
-    for queue in view.queues:
-        for event in queue.events:
-            if event.type == "cell.progress" and event.cell:
-                found.setdefault(event.cell, []).append(event.data.get("progress") or {})
-    return {cell: tuple(told) for cell, told in found.items()}
+def _of_events(view: RunView, events: Iterable[Event]) -> dict[str, Told]:
+    rows: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for event in events:
+        if event.cell and event.type in ("cell.started", "cell.progress"):
+            numbers = event.data.get("progress") or {}
+            rows.setdefault(event.cell, []).append((event.at, numbers))
+    places = _places(view, rows)
+    return {cell: Told(places[cell], _reports(of_cell)) for cell, of_cell in rows.items()}
+
+
+def _reports(rows: list[tuple[str, Mapping[str, Any]]]) -> tuple[Report, ...]:
+    """With the first start, so that the minutes have their zero, and without the others."""
+    first, *later = sorted(rows, key=lambda row: row[0])
+    told = [first, *(row for row in later if row[1])]
+    return _thinned(tuple(_report(first[0], at, numbers) for at, numbers in told))
+
+
+def _report(first_at: str, at: str, numbers: Mapping[str, Any]) -> Report:
+    return Report(at, timestamp.seconds_between(first_at, at) / 60, numbers)
+
+
+def _with(told: Told, at: str, numbers: Mapping[str, Any]) -> Told:
+    """With a report where it is newer than the last one, and another."""
+    last = told.reports[-1] if told.reports else None
+    if last and (at <= last.at or numbers == last.numbers):
+        return told
+    new = _report(told.reports[0].at if last else at, at, numbers)
+    return replace(told, reports=_thinned((*told.reports, new)))
 
 
 def _thinned(told: tuple[Report, ...]) -> tuple[Report, ...]:
-    return told if len(told) <= _MOST_KEPT else (*told[:-1:2], told[-1])
+    while len(told) > _MOST_KEPT:
+        told = (*told[:-1:2], told[-1])
+    return told
 
 
-def drawn(
-    reports: Reports, cells: Sequence[str], named: Sequence[str]
-) -> dict[str, tuple[Curve, ...]]:
+def _places(view: RunView, cells: Iterable[str]) -> dict[str, int]:
+    """By index and queue: cells that run beside each other have places beside each other, and a
+    line that is appended changes nobody's.
+    """
+    wanted = dict.fromkeys(cells, 0)
+    queues = {queue.name: number for number, queue in enumerate(view.queues)}
+    for cell in view.cells if wanted else ():
+        if cell.name in wanted:
+            wanted[cell.name] = (cell.index or 0) * len(queues) + queues.get(cell.queue, 0)
+    return wanted
+
+
+def drawn(reports: Reports, cells: Sequence[str], named: Sequence[str]) -> dict[str, Drawn]:
     """By number, a curve of each of these cells that reported it twice or more; the loss first,
     then the numbers that the job names.
     """
-    points = {name: _points(reports[name]) for name in cells if name in reports}
+    points = {name: _points(reports[name].reports) for name in cells if name in reports}
     keys = dict.fromkeys(key for one in points.values() for key in one)
     first = headline(dict.fromkeys(keys, 0.0), named)
     wanted = dict.fromkeys([*([first] if first else []), *(n for n in named if n in keys), *keys])
-    found: dict[str, tuple[Curve, ...]] = {}
+    found: dict[str, Drawn] = {}
     for key in wanted:
-        made = [curves.curve(cell, [one.get(key, [])]) for cell, one in points.items()]
-        kept = tuple(one for one in made if len(one.places) > 1)[:MOST_CELLS]
-        if kept and len(found) < MOST_CHARTS:
-            found[key] = kept
+        of_cells = {cell: one[key] for cell, one in points.items() if len(one.get(key, [])) > 1}
+        made = _drawn(reports, of_cells)
+        if made.curves and len(found) < MOST_CHARTS:
+            found[key] = made
     return found
 
 
+def _drawn(reports: Reports, of_cells: Mapping[str, Sequence[Point]]) -> Drawn:
+    is_by_step, chosen = curves.on_one_axis(list(of_cells.values()))
+    # A page that was opened late has few reports of before: that is no gap.
+    made = [
+        curves.curve(cell, [xy], gap=math.inf) for cell, xy in zip(of_cells, chosen, strict=True)
+    ]
+    kept = tuple(curve for curve in made if len(curve.places) > 1)[:MOST_CELLS]
+    looks = (_look(reports[curve.group].place, number) for number, curve in enumerate(kept))
+    return Drawn(is_by_step, kept, tuple(looks))
+
+
+def _look(place: int, number: int) -> str:
+    """The cell's own colour and dash for as long as it is drawn, faint where it is none of the
+    first.
+    """
+    round_, colour = divmod(place, chart.COLOURS)
+    dash = f" d{round_ % _DASHES}" if round_ % _DASHES else ""
+    return f"c{colour}{dash}{' faint' if number >= chart.COLOURS else ''}"
+
+
 def _points(told: Sequence[Report]) -> Points:
-    """Of each number its values, at their steps, else by the number of the report."""
     points: Points = {}
-    for number, report in enumerate(told, start=1):
-        x = _number(report.get(curves.X))
-        for key, value in report.items():
+    for report in told:
+        step = _number(report.numbers.get(curves.X))
+        for key, value in report.numbers.items():
             y = _number(value)
             if y is not None and key not in NOT_METRICS:
-                points.setdefault(key, []).append((float(number) if x is None else x, y))
+                points.setdefault(key, []).append((step, report.minutes, y))
     return points
 
 

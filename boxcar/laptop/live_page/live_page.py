@@ -18,7 +18,7 @@ from boxcar.laptop.live_page import cell_curves
 from boxcar.laptop.live_page.cell_curves import Reports
 from boxcar.laptop.live_page.private import Private
 from boxcar.laptop.live_page.sections import sections
-from boxcar.laptop.report import chart, curves
+from boxcar.laptop.report import chart
 from boxcar.laptop.report.html import html
 from boxcar.laptop.report.report_page import legend
 from boxcar.shared import timestamp
@@ -83,11 +83,17 @@ def _count(state: str, number: int, language: str) -> dict[str, str]:
 
 
 def _charts(snapshot: Snapshot, reports: Reports) -> list[dict[str, Any]]:
-    """One for each number that the cells report; those at work have the colours."""
+    """One for each number that the cells report; those at work come first."""
     rows = (*snapshot.under_way, *snapshot.done, *snapshot.failed)
     drawn = cell_curves.drawn(reports, [row.cell for row in rows], snapshot.facts.metrics)
     return [
-        {"title": key, "svg": chart.lines(found, curves.X, key), "legend": legend(found)}
+        {
+            "title": key,
+            "svg": chart.lines(
+                found.curves, found.x_name(snapshot.facts.language), key, found.looks
+            ),
+            "legend": legend(found.curves, found.looks),
+        }
         for key, found in drawn.items()
     ]
 

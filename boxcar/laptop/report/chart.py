@@ -16,7 +16,6 @@ from boxcar.shared.record import dataclass
 
 WIDTH, HEIGHT = 640, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 12, 26, 34
-# As many lines as an eye can tell apart; the others are grey.
 COLOURS = 8
 _TIPS = 40
 _SPARK_WIDTH, _SPARK_HEIGHT = 120, 24
@@ -50,7 +49,12 @@ class Dot:
     is_marked: bool = False
 
 
-def lines(curves: Sequence[Curve], x_name: str, y_name: str) -> str:
+def looks(curves: Sequence[Curve]) -> list[str]:
+    """By their order: as many colours as an eye can tell apart; the others are grey."""
+    return [f"c{number}" if number < COLOURS else "rest" for number in range(len(curves))]
+
+
+def lines(curves: Sequence[Curve], x_name: str, y_name: str, own_looks: Sequence[str] = ()) -> str:
     """'' where there is nothing to draw."""
     shown = [curve for curve in curves if curve.parts]
     if not shown:
@@ -58,7 +62,8 @@ def lines(curves: Sequence[Curve], x_name: str, y_name: str) -> str:
     places = [at for curve in shown for at in curve.places]
     scale = _scale([at.x for at in places], [v for at in places for v in (at.low, at.high)])
     body = [_axes(scale, x_name, y_name)]
-    body += [_curve(curve, number, scale) for number, curve in reversed(list(enumerate(shown)))]
+    pairs = zip(shown, own_looks or looks(shown), strict=True)
+    body += [_curve(curve, look, scale) for curve, look in reversed(list(pairs))]
     body += [_tip(scale, at, curve.group) for curve in shown[:COLOURS] for at in _some(curve)]
     return _svg(body, f"{y_name}: {len(shown)}")
 
@@ -108,8 +113,7 @@ def _with_room(scale: Scale) -> Scale:
     return Scale(scale.x0 - room, scale.x1 + room, scale.y0, scale.y1)
 
 
-def _curve(curve: Curve, number: int, scale: Scale) -> str:
-    colour = f"c{number}" if number < COLOURS else "rest"
+def _curve(curve: Curve, look: str, scale: Scale) -> str:
     parts = []
     for part in curve.parts:
         if any(at.n > 1 for at in part):
@@ -118,7 +122,7 @@ def _curve(curve: Curve, number: int, scale: Scale) -> str:
             parts.append(f'<polygon class="band" points="{" ".join(there + back)}"/>')
         line = " ".join(f"{scale.x(at.x)},{scale.y(at.mean)}" for at in part)
         parts.append(f'<polyline points="{line}"/>')
-    return f'<g class="{colour}">{"".join(parts)}<title>{escape(curve.group)}</title></g>'
+    return f'<g class="{look}">{"".join(parts)}<title>{escape(curve.group)}</title></g>'
 
 
 def _some(curve: Curve) -> list[At]:

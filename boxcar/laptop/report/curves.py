@@ -19,11 +19,12 @@ from boxcar.shared.record import dataclass
 
 MOST_BYTES = 32 * 1024 * 1024
 MOST_POINTS = 120
-# So many times the usual distance between two reports is a gap.
-_GAP = 5
+_GAP = 5.0
 X = "step"
 
-Points = dict[str, list[tuple[float, float]]]
+# Its step, where it told one; its number, or the minutes; the value.
+Point = tuple[float | None, float, float]
+Points = dict[str, list[Point]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Curve:
 
 
 def points_of(folder: Path) -> Points:
-    """By key, each number that a cell reported, at its step, else at its line's number."""
+    """By key, each number that a cell reported, at its step and at its line's number."""
     found: Points = {}
     try:
         with (folder / progress.FILE).open("rb") as file:
@@ -59,11 +60,20 @@ def points_of(folder: Path) -> Points:
         return found
     for number, line in enumerate(lines, start=1):
         record = progress.parse_line(line) or {}
-        x = _number(record.get(X)) or float(number)
+        step = _number(record.get(X))
         for key, value in record.items():
             if key not in NOT_METRICS and (y := _number(value)) is not None:
-                found.setdefault(key, []).append((x, y))
+                found.setdefault(key, []).append((step, float(number), y))
     return found
+
+
+def on_one_axis(cells: Sequence[Sequence[Point]]) -> tuple[bool, list[list[tuple[float, float]]]]:
+    """The points of the cells of a chart: by step where all of them tell steps, and then without
+    what came before the first one; else none is. True: by step.
+    """
+    is_by_step = all(sum(s is not None for s, _, _ in one) > len(one) / 2 for one in cells if one)
+    chosen = [[(step if is_by_step else other, y) for step, other, y in one] for one in cells]
+    return is_by_step, [[(x, y) for x, y in one if x is not None] for one in chosen]
 
 
 def _number(value: Any) -> float | None:
@@ -71,9 +81,9 @@ def _number(value: Any) -> float | None:
     return float(value) if is_number else None
 
 
-def curve(group: str, seeds: Sequence[Iterable[tuple[float, float]]]) -> Curve:
+def curve(group: str, seeds: Sequence[Iterable[tuple[float, float]]], gap: float = _GAP) -> Curve:
     """Of the points of each seed. Places are as many as a chart can show, and hold the same steps
-    for all seeds.
+    for all seeds. `gap`: so many times the usual distance between two reports is one.
     """
     pairs = [list(points) for points in seeds]
     xs = [x for points in pairs for x, _ in points]
@@ -86,10 +96,10 @@ def curve(group: str, seeds: Sequence[Iterable[tuple[float, float]]]) -> Curve:
         for x, y in points:
             kept = bins.setdefault(int((x - first) / width), [[] for _ in pairs])
             kept[seed].append((x, y))
-    return Curve(group, tuple(_parts(bins)))
+    return Curve(group, tuple(_parts(bins, gap)))
 
 
-def _parts(bins: dict[int, list[list[tuple[float, float]]]]) -> list[tuple[At, ...]]:
+def _parts(bins: dict[int, list[list[tuple[float, float]]]], gap: float) -> list[tuple[At, ...]]:
     """Cut where a place has a value that is no number, and where reports are missing."""
     parts: list[list[At]] = [[]]
     numbers = sorted(bins)
@@ -97,7 +107,7 @@ def _parts(bins: dict[int, list[list[tuple[float, float]]]]) -> list[tuple[At, .
     usual = statistics.median(distances) if distances else 1
     for number, distance in zip(numbers, [0, *distances], strict=True):
         at = _at(bins[number])
-        if (at is None or distance > _GAP * usual) and parts[-1]:
+        if (at is None or distance > gap * usual) and parts[-1]:
             parts.append([])
         if at is not None:
             parts[-1].append(at)

@@ -65,18 +65,16 @@ def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
     )
     found = []
     for key in keys:
-        drawn = [
-            curves.curve(
-                row.name, [points.get((c.run, c.name), {}).get(key, []) for c in row.group.cells]
-            )
-            for row in rows
-        ]
+        cells = [(c.run, c.name) for row in rows for c in row.group.cells]
+        is_by_step, chosen = curves.on_one_axis([points.get(c, {}).get(key, []) for c in cells])
+        xys = iter(chosen)
+        drawn = [curves.curve(row.name, [next(xys) for _ in row.group.cells]) for row in rows]
         drawn = [curve for curve in drawn if curve.parts]
         if len({at.mean for curve in drawn for at in curve.places}) < 2:
             continue  # a number that never changes says nothing as a curve
-        found.append(
-            {"title": key, "svg": chart.lines(drawn, curves.X, key), "legend": legend(drawn)}
-        )
+        x_name = curves.X if is_by_step else Sentence("report.number")
+        legend_ = legend(drawn, chart.looks(drawn))
+        found.append({"title": key, "svg": chart.lines(drawn, x_name, key), "legend": legend_})
     return [each for each in found if each["svg"]]
 
 
@@ -101,12 +99,10 @@ def _mean(row: Row, metric: str | None) -> float | None:
     return spread.mean if spread else None
 
 
-def legend(drawn: Sequence[Curve]) -> list[dict[str, str]]:
-    """The names of the curves that have a colour, and how many have none."""
-    named = [
-        {"name": curve.group, "colour": f"c{number}"}
-        for number, curve in enumerate(drawn[:_KEYS_NAMED])
-    ]
+def legend(drawn: Sequence[Curve], looks: Sequence[str]) -> list[dict[str, str]]:
+    """The names of the first curves with their looks, and how many there are besides."""
+    pairs = list(zip(drawn, looks, strict=True))[:_KEYS_NAMED]
+    named = [{"name": curve.group, "colour": look} for curve, look in pairs]
     more = len(drawn) - _KEYS_NAMED
     rest = {"name": Sentence("report.more", n=more), "colour": "rest"}
     return [*named, rest] if more > 0 else named

@@ -10,6 +10,8 @@ SENTENCES = {
         "Nobody answers here any more: the page is not refreshed. What stands below is of {{}}.",
         "这里已无人应答：页面不再刷新。以下内容截至 {{}}。",
     ),
+    # Under the axis of a chart.
+    "minutes": Said("minutes since its first start", "自首次启动起的分钟数"),
     "at_work": Said("agents are at work; there is nothing to do", "agent 正在工作，无需操作"),
     "which": Said(
         "board is a page of HTML, and needs to know where it shall be. On this machine, refreshed "

@@ -55,6 +55,8 @@ SENTENCES = {
     "money": Said("Cost against {metric}", "花费与 {metric}"),
     "cost": Said("Hours against {metric}", "GPU 小时与 {metric}"),
     "more": Said("{n} more", "另有 {n} 个"),
+    # Under the axis of a chart.
+    "number": Said("number of the report", "第几次上报"),
     "nothing": Said(
         "{run}: nothing is verified yet, so a report would have no number",
         "{run}：还没有验证任何结果，报告没有数值可写",

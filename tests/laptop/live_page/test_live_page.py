@@ -179,4 +179,4 @@ def test_it_takes_what_is_new_and_says_when_nobody_answers_any_more(tmp_path: Pa
     assert given.cells[0].name in gone, "what was last known stays"
 
 
-CURVE = {"loss": [(float(step), 1.0 / (step + 1)) for step in range(50)]}
+CURVE = {"loss": [(float(step), float(step), 1.0 / (step + 1)) for step in range(50)]}

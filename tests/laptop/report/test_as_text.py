@@ -125,7 +125,11 @@ def test_the_baseline_and_what_is_furthest_from_it_get_colours() -> None:
 
 
 def test_a_number_that_never_changes_has_no_curve() -> None:
-    points = {("r", "a"): {"loss": [(1.0, 2.0), (2.0, 1.0)], "total": [(1.0, 9.0), (2.0, 9.0)]}}
+    lines = {
+        "loss": [(1.0, 1.0, 2.0), (2.0, 2.0, 1.0)],
+        "total": [(1.0, 1.0, 9.0), (2.0, 2.0, 9.0)],
+    }
+    points = {("r", "a"): lines}
     text = report_page.page(made([cell("a", None, 1.0)]), points)
     assert "<figcaption>loss" in text and "<figcaption>total" not in text
 

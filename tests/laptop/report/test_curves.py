@@ -21,8 +21,18 @@ def test_points_are_read_by_step_and_what_is_no_number_is_left_out(tmp_path: Pat
     (tmp_path / "progress.jsonl").write_text("\n".join(lines))
     found = curves.points_of(tmp_path)
     assert list(found) == ["loss"]
-    assert found["loss"][0] == (5.0, 1.0) and math.isnan(found["loss"][1][1])
-    assert found["loss"][2] == (5.0, 2.0)
+    assert found["loss"][0] == (5.0, 1.0, 1.0) and math.isnan(found["loss"][1][2])
+    assert found["loss"][2] == (None, 5.0, 2.0)
+    assert curves.on_one_axis([found["loss"][::2]]) == (False, [[(1.0, 1.0), (5.0, 2.0)]])
+
+
+def test_a_first_step_of_zero_is_no_number_of_a_line(tmp_path: Path) -> None:
+    lines = [f'{{"step": {step}, "loss": 1}}' for step in (0, 100, 200)]
+    (tmp_path / "progress.jsonl").write_text("\n".join(lines))
+    points = curves.points_of(tmp_path)["loss"]
+    assert curves.on_one_axis([points]) == (True, [[(0.0, 1.0), (100.0, 1.0), (200.0, 1.0)]])
+    none = [(None, 1.0, 2.0), (None, 2.0, 2.0)]
+    assert curves.on_one_axis([points, none, []])[0] is False, "one axis, one meaning"
 
 
 def test_a_cell_without_reports_has_no_curve(tmp_path: Path) -> None:
