@@ -247,6 +247,7 @@ class Cluster:
 
     def _has_accounts(self) -> bool:
         """Before slurmctld starts the cluster must be known, else it ends with 'no TRES'."""
+        assert not self.dead(), f"{self.dead()} ended; see {self.folder}/log"
         for made in (
             ("cluster", "lab"),
             ("account", "lab", "cluster=lab"),

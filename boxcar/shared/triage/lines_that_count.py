@@ -16,7 +16,10 @@ _GUESSES = re.compile(
     r"|\bsuggestions?: "
 )
 _SRUN_ENDS = re.compile(r"srun: error: \S+ tasks? \S+ Exited with exit code [1-9]")
-_STEP_ENDED = re.compile(r"\*\*\* STEP \S+ ON \S+ CANCELLED AT \S+ \*\*\*|: (?:Terminated|Killed)$")
+_STEP_ENDED = re.compile(
+    r"\*\*\* STEP \S+ ON \S+ CANCELLED AT \S+(?: DUE to SIGNAL [^*\n]+)? \*\*\*"
+    r"|: (?:Terminated|Killed)$"
+)
 _MOST_JUDGED = 200_000  # characters
 
 

@@ -57,6 +57,10 @@ def cuda_error(numbers: str) -> str:
     return rf"\b(?:CUDA|cuda)[ _a-zA-Z]{{0,24}}[Ee]rror(?: code)?[ :=(]{{1,3}}(?:{numbers})\b(?!\.)"
 
 
+# Slurm's own words of a job begin so: of 22.05, with a node's name, and of 26.05.
+STEPD = r"(?:slurmstepd(?:-\S+)?:|\[\d{4}-\d\d-\d\dT[\d:.]+\]) error: "
+
+
 def row(
     id: str,
     course: Course,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boxcar.shared.triage.course import Course
-from boxcar.shared.triage.signature import Where, row
+from boxcar.shared.triage.signature import STEPD, Where, row
 
 SIGNATURES = (
     row(
@@ -57,7 +57,7 @@ SIGNATURES = (
         r"|InvalidImageName|[Dd]evice plugin [^\n]{0,60}failed|UnexpectedAdmissionError"
         r"|^ERROR  : |^FATAL: +(?:could not open image|container creation failed|[Ww]hile )"
         r"|\benroot-\w+: |squashfuse\w*[^\n]{0,60}(?:failed|error)"
-        r"|slurmstepd: error: (?:pyxis|spank)\w*: ",
+        rf"|{STEPD}(?:pyxis|spank)\w*: ",
         ("the container could not be made or started", "容器无法创建或启动"),
         (
             "look at the image's name, its mounts, and the container runtime of this box",

@@ -130,7 +130,7 @@ SIGNATURES = (
         r"|CUDNN_STATUS_NOT_SUPPORTED"
         # Any sentence of theirs on sizes, types and devices.
         r"|^(?:[\w.]+\.)?(?!Attribute|Key|Name|Import|ModuleN|Syntax|FileN|Tracer"
-        r"|Concret)[A-Z]\w*Error: (?!\w+\(\) (?:got|missing|takes))"
+        r"|Concret)[A-Z]\w*Error: (?![\w.<>]+\(\) (?:got|missing|takes))"
         r"[^\n]{0,160}?(?:(?<!')\b[Ss]hapes?\b|\b[Tt]ensors?\b|\bdim(?:ension)?s?\b|batch_size"
         r"|\bdtypes?\b"
         r"|scalar type|\bbroadcast|\bstrides?\b|\b[Kk]ernel size|\bchannels?\b|input size"
@@ -211,8 +211,7 @@ SIGNATURES = (
     row(
         "U44",
         Course.FIX_CODE,
-        r"An attempt has been made to start a new process before|bootstrapping phase"
-        r"|freeze_support\(\)",
+        r"An attempt has been made to start a new process before",
         (
             "a script starts processes without a __main__ guard",
             "脚本启动子进程却没有 __main__ 保护",
@@ -244,7 +243,7 @@ SIGNATURES = (
             "nothing at first; try num_workers=0 here to see its own error",
             "先不用处理；可用 num_workers=0 查看其自身错误",
         ),
-        explained_by=("DP15", "U9W"),
+        explained_by=("U44", "DP15", "U9W"),
         waits_s=(10.0,),
         is_general=True,
     ),

@@ -15,6 +15,24 @@ _NOTHING = (
 
 SIGNATURES = (
     row(
+        "PXNO",
+        Course.ASK,
+        r"Proxy Authentication Required|\b407 (?:Client Error|Proxy)|(?i:\berror:? 407\b)"
+        r"|CONNECT tunnel failed, response 40[37]\b|HTTP code 40[37] from proxy"
+        r"|Tunnel connection failed: 40[37]\b",
+        (
+            "the proxy refuses: it wants a name and a password, or lets nobody through to there",
+            "代理拒绝：需要用户名和密码，或不允许访问该地址",
+        ),
+        (
+            "name http_proxy and https_proxy, with name and password, under secrets: in job.yaml, "
+            "or the host in no_proxy",
+            "在 job.yaml 的 secrets: 写上带用户名和密码的 http_proxy、https_proxy，"
+            "或把该主机写入 no_proxy",
+        ),
+        types="launch",
+    ),
+    row(
         "HF2",
         Course.ASK,
         r"GatedRepoError|RepositoryNotFoundError|Access to model .{0,120} is restricted"
@@ -27,15 +45,19 @@ SIGNATURES = (
         r"|have a token having permission"
         r"|InvalidAccessKeyId|SignatureDoesNotMatch|AccessDenied|NoCredentialsError"
         r"|[Uu]nable to locate credentials"
-        r"|ExpiredToken|could not read Username for|\bAuthenticationError\b"
+        r"|ExpiredToken|could not read (?:Username|Password) for|\bAuthenticationError\b"
         r"|Please provide (?:either )?a (?:valid )?token|DefaultCredentialsError"
-        r"|does not have storage\.|authentication required\b|denied: requested access"
+        r"|does not have storage\.|[Aa]uthentication required\b|denied: requested access"
         r"|exceptions\.(?:Forbidden|Unauthenticated|PermissionDenied)\b|ProfileNotFound"
         r"|didn't find section in config file|unable to assume (?:the )?role"
         r"|not authorized to perform"
         r"|[Cc]ould not authenticate|Kaggle.{0,40}(?:credentials|kaggle\.json)|pull access denied"
         r"|\((?:401|403)\) (?:when calling|Reason)"
-        r"|\bForbidden: 403|Error code: 40[13]\b|Authentication failed|Access denied$",
+        r"|\bForbidden: 403|Error code: 40[13]\b|Authentication [Ff]ailed|Access denied$"
+        r"|returned error: 40[13]\b|Response \[40[13]\]|ClientResponseError: 40[13]\b"
+        # A git host's words; what it does not let one see is "not found" there.
+        r"|^(?:remote|ERROR): (?:Repository not found|Permission to \S+ |Write access to )"
+        r"|^remote: The project you were looking for|^fatal: repository 'https?:\S+ not found",
         (
             "a service refuses: the token, the licence or the name is not right",
             "服务拒绝：令牌、许可或名称不对",
@@ -104,7 +126,7 @@ SIGNATURES = (
         r"ProxyError|Tunnel connection failed|[Cc]annot connect to proxy|Proxy CONNECT aborted"
         r"|proxyconnect tcp"
         r"|Unsupported proxy|Missing dependencies for SOCKS support"
-        r"|Unable to determine SOCKS version|\b407 Proxy Authentication",
+        r"|Unable to determine SOCKS version",
         ("the proxy does not answer, or is not the right one", "代理无响应或不正确"),
         (
             "look at http_proxy, https_proxy and no_proxy under env:, in small and capital letters",
@@ -231,7 +253,7 @@ SIGNATURES = (
         "HTTP404",
         Course.FIX_CONFIG,
         r"[Ff]ailed: 404\b|\(404\) when calling|EntryNotFoundError|RevisionNotFoundError"
-        r"|\b404 Client Error"
+        r"|\b404 Client Error|returned error: 404\b"
         r"|HTTP Error 404|NoSuchKey"
         r"|NoSuchBucket|\b404: Not Found"
         r"|does not appear to have a file named|manifest (?:for \S+ )?not found"

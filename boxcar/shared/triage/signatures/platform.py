@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boxcar.shared.triage.course import Course
-from boxcar.shared.triage.signature import Where, row
+from boxcar.shared.triage.signature import STEPD, Where, row
 
 
 def _code(number: int) -> str:
@@ -50,7 +50,7 @@ SIGNATURES = (
         "NODEFAIL",
         Course.RESUME_SAME,
         r"Task launch for [^\n]{1,40} failed on node"
-        r"|slurmstepd: error: (?:execve\(\): \S*slurm_script"
+        rf"|{STEPD}(?:execve\(\): \S*slurm_script"
         r"|container_\w+|task_(?:prolog|epilog)|\w*prolog\w*:|Unable to create \S*TMPDIR)"
         r"|DUE TO NODE FAIL|\bNODE_FAIL\b|[Nn]ode failure"
         r"|Node \S+ (?:is )?not ?responding"
@@ -87,7 +87,7 @@ SIGNATURES = (
         r"|Signal 15 \(SIGTERM\) received|[Cc]aught signal 15|[Rr]eceived signal (?:15|SIGTERM)"
         r"|by signal 15|\d Terminated\b|SIGTERM received|^Terminated$"
         r"|DUE TO JOB REQUEUE|Job deleted at request of"
-        r"|CANCELLED AT \S+ \*\*\*|Signal handler called with signal 15",
+        r"|CANCELLED AT \S+(?: DUE to SIGNAL [^*\n]+)? \*\*\*|Signal handler called with signal 15",
         ("it was told to end from outside (SIGTERM)", "被外部要求结束（SIGTERM）"),
         ("nothing: the same is tried again from its checkpoint", "无需处理：会从检查点重试"),
         where=Where.LINE,
