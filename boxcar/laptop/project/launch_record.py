@@ -64,6 +64,12 @@ def releases_of(results: ResultPaths) -> set[str]:
     return {str(record["release"]) for record in _records(results) if "release" in record}
 
 
+def newest_release_of(results: ResultPaths) -> str | None:
+    """The digest of what was launched last, as far as it was recorded."""
+    found = [str(record["release"]) for record in _records(results) if "release" in record]
+    return found[-1] if found else None
+
+
 def _records(results: ResultPaths) -> Iterator[dict[str, Any]]:
     """Those that can be read."""
     for line in _lines(results):

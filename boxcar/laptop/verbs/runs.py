@@ -13,9 +13,10 @@ from dataclasses import replace
 from boxcar.laptop.board import money
 from boxcar.laptop.board.nearest_clock import left_by_queue, nearest_clock
 from boxcar.laptop.common import known_runs, show
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.known_runs import KnownRun
-from boxcar.laptop.project import box_prices
-from boxcar.laptop.project.project import open_project
+from boxcar.laptop.project import box_prices, launch_record
+from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import DROPPED, Condition, QueueView, RunView
@@ -23,9 +24,10 @@ from boxcar.laptop.sites.open_site import SITES, open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
-from boxcar.shared.errors import BoxcarError, message_of
-from boxcar.shared.files import journal
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, message_of
+from boxcar.shared.files import journal, receipt, release
 from boxcar.shared.message import Command, Message
+from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 
 LOCAL = "local"
@@ -42,7 +44,8 @@ _OVER = Condition("done", "the run was torn down")
 class SeenRun:
     """One run as it stands here. `cells` counts them by their state; `seen_at`: the oldest answer
     of a box, None where that is not kept. `spent`: by currency, from typed prices; `clock`: what
-    runs out next. `problem`: why nothing else is known.
+    runs out next. `problem`: why nothing else is known. `job_is_now`: the run that its job file
+    names by now, where that is another.
     """
 
     run: str
@@ -56,6 +59,7 @@ class SeenRun:
     spent: dict[str, float] | None = None
     clock: str | None = None
     problem: str | None = None
+    job_is_now: str | None = None
 
 
 def runs(*, as_json: bool = False) -> int:
@@ -66,6 +70,7 @@ def runs(*, as_json: bool = False) -> int:
     elif found:
         _show(found)
         _say_problems(found)
+        _say_renamed(found)
     else:
         show.say(Message(Sentence("runs.none"), Command("launch")))
     return 1 if any(one.problem for one in found) else 0
@@ -82,10 +87,30 @@ def _seen(one: KnownRun) -> SeenRun:
         return replace(about, state="gone", problem=Sentence("runs.gone", job=one.job))
     try:
         project = open_project(one.job, one.profile, kinds=SITES, despite_faults=True)
+        if project.plan.run != one.run:
+            about = replace(about, job_is_now=project.plan.run)
+            project = _as_launched(project, one.run)
         with open_site(project, lambda _: None) as site:
             return _of_site(site, about)
     except (BoxcarError, OSError) as error:
         return replace(about, problem=message_of(error).text)
+
+
+def _as_launched(project: Project, run: str) -> Project:
+    """An earlier run of a job file that names another by now, as its last launch had it.
+
+    Raises BoxcarError where that is not known here any more, OSError.
+    """
+    job = project.job.model_copy(update={"name": run})
+    plan = replace(project.plan, run=run, cells=())
+    known = replace(project, job=job, plan=plan, queue_files={}, doubts=(), faults=())
+    digest = launch_record.newest_release_of(known.results) or "none"
+    with open_site(known, lambda _: None) as site:
+        folders = (Home(project.root).release(digest), site.tier.release(digest))
+    for folder in folders:
+        with contextlib.suppress(FileNotFoundError):
+            return replace(known, plan=release.read_plan(folder))
+    raise InputError(Sentence("runs.renamed", run=run, now=project.plan.run))
 
 
 def _of_site(site: Site, about: SeenRun) -> SeenRun:
@@ -97,7 +122,7 @@ def _of_site(site: Site, about: SeenRun) -> SeenRun:
     seen = [at for box in boxes if (at := site.boxes.seen_at(box))]
     return replace(
         about,
-        state=state_of(view),
+        state="proven here" if _is_proven_here(site.results, view) else state_of(view),
         boxes=boxes,
         cells=dict(cells),
         seen_at=min(seen, default=None),
@@ -119,6 +144,18 @@ def _past(site: Site) -> RunView:
 def _spent(site: Site, view: RunView) -> dict[str, float] | None:
     found = money.of_run(box_prices.prices_of(site.project), view, left_by_queue(view))
     return found.so_far if found and found.so_far else None
+
+
+def _is_proven_here(results: ResultPaths, view: RunView) -> bool:
+    """Whether the last `verify` was content with each cell, as it stands now."""
+    try:
+        seen = receipt.read_run(results.receipt)
+    except (OSError, DamagedError):
+        return False
+    settled = {one.cell: one.manifest_sha256 for one in seen.cells if one.is_settled}
+    return seen.is_full and all(
+        cell.name in settled and settled[cell.name] == cell.verified_sha256 for cell in view.cells
+    )
 
 
 def state_of(view: RunView) -> str:
@@ -171,3 +208,10 @@ def _say_problems(found: Collection[SeenRun]) -> None:
     for one in found:
         if one.problem:
             show.say(Sentence("good_run.under", head=one.run, text=one.problem))
+
+
+def _say_renamed(found: Collection[SeenRun]) -> None:
+    """How its other verbs are reached, while there is something to be done."""
+    for one in found:
+        if one.job_is_now and one.state != "torn down" and not one.problem:
+            show.say(Sentence("runs.renamed", run=one.run, now=one.job_is_now))

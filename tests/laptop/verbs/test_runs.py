@@ -11,6 +11,8 @@ import pytest
 import yaml
 from journal_lines import chained
 from run_on_disk import (
+    MANIFEST,
+    SHA256,
     agent_started,
     cell_failed,
     cell_started,
@@ -20,10 +22,16 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.common import known_runs
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.project import open_project
+from boxcar.laptop.release.build import build
 from boxcar.laptop.verbs import runs as runs_module
 from boxcar.laptop.verbs.runs import runs, state_of
+from boxcar.shared.files import codec
+from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +53,27 @@ def project(root: Path, name: str) -> Path:
     }
     (root / "job.yaml").write_text(yaml.safe_dump(job))
     return root / "job.yaml"
+
+
+def launched(job: Path) -> str:
+    """Leave here what a launch of this job does; the release's digest."""
+    found = open_project(job, "local")
+    described, _ = build(found, print)
+    launch_record.append(found.results, "local", described.digest, ["q"], is_smoked=True)
+    known_runs.remember(found.plan.run, job, "local")
+    return described.digest
+
+
+def rename(job: Path, name: str, box: str) -> None:
+    """Give the job file to the next sweep, on another box."""
+    words = yaml.safe_load(job.read_text()) | {"name": name, "queues": {"queues/q.txt": box}}
+    job.write_text(yaml.safe_dump(words))
+
+
+def torn_down(root: Path, run: str) -> None:
+    made = Teardown(run, "ab" * 32, "down", from_now(-60), "typed", finished_at=from_now(-50))
+    (root / "results" / run).mkdir(parents=True, exist_ok=True)
+    (root / "results" / run / "teardown.json").write_bytes(codec.to_document(made))
 
 
 def rows(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
@@ -108,6 +137,60 @@ def test_the_state_says_what_is_left_to_do(tmp_path: Path) -> None:
     run.say(queue, cell_started(first, 2), cell_verified(first))
     only = [cell for cell in run.look().cells if cell.name == first]
     assert state_of(replace(run.look(), cells=tuple(only), queues=())) == "bring home"
+
+
+@pytest.mark.parametrize("ended", ["sweep-one", "sweep-two"])
+def test_a_run_whose_job_file_names_another_by_now_has_its_own_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ended: str
+) -> None:
+    job = project(tmp_path, "sweep-one")
+    launched(job)
+    rename(job, "sweep-two", "box-b")
+    launched(job)
+    torn_down(tmp_path, ended)
+    states = {"sweep-one": "unfinished", "sweep-two": "unfinished"} | {ended: "torn down"}
+    assert [(row["run"], row["state"], row["boxes"], row["job_is_now"]) for row in rows(capsys)] == [
+        ("sweep-two", states["sweep-two"], ["box-b"], None),
+        ("sweep-one", states["sweep-one"], ["box-a"], "sweep-two"),
+    ]
+    assert runs() == 0
+    is_told = "write `name: sweep-one` there again" in capsys.readouterr().err
+    assert is_told is (ended == "sweep-two"), "of what is over there is nothing to be done"
+
+
+def test_of_an_earlier_run_whose_launch_is_not_known_here_nothing_is_guessed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = project(tmp_path, "sweep-one")
+    digest = launched(job)
+    rename(job, "sweep-two", "box-b")
+    plan = Home(tmp_path).release(digest) / "plan.json"
+    plan.chmod(0o644)
+    plan.unlink()
+    [row] = rows(capsys)
+    assert (row["state"], row["boxes"], row["cells"]) == ("unknown", [], None)
+    assert "names sweep-two by now" in row["problem"]
+    assert runs() == 1
+
+
+def test_a_run_that_verify_has_proven_is_not_to_be_brought_home_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = project(tmp_path, "one")
+    launched(job)
+    found = open_project(job, "local")
+    manifest = found.on_tier.manifest("recon")
+    manifest.parent.mkdir(parents=True)
+    manifest.write_bytes(MANIFEST)
+    found.on_tier.journals.mkdir()
+    journal = Journal(found.on_tier.journal("q"), {"run": "one", "queue": "q", "box": "box-a"})
+    for type_, data in (agent_started(), cell_started("recon"), cell_verified("recon")):
+        journal.append(type_, **data)
+    assert [row["state"] for row in rows(capsys)] == ["bring home"]
+    for sha256, state in (("cd" * 32, "bring home"), (SHA256, "proven here")):
+        seen = RunReceipt("one", from_now(0), (CellVerdict("recon", "q", sha256),))
+        found.results.receipt.write_bytes(codec.to_document(seen))
+        assert [row["state"] for row in rows(capsys)] == [state]
 
 
 def test_what_is_known_of_no_run_is_no_column(
