@@ -1,7 +1,7 @@
 """Which runs were launched from this machine by this person, whatever folder they are in.
 
-One line of JSON for each launch, below $XDG_STATE_HOME. Nothing depends on it: with the file gone,
-`runs` forgets, and no run is lost.
+One line of JSON for each launch, below $XDG_STATE_HOME. No run is lost with it: `runs` forgets, and
+where a run's results were removed as well nobody knows by itself where that run is.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from boxcar.shared import timestamp
@@ -46,20 +46,29 @@ def remember(run: str, job: Path, profile: str) -> None:
 
 def known() -> list[KnownRun]:
     """The newest launch of each, those launched last first; a line that is none is left out."""
+    found: dict[tuple[str, Path], KnownRun] = {}
+    for one in _launches():
+        found.pop((one.run, one.job), None)  # launched again, it comes last
+        found[one.run, one.job] = one
+    return list(found.values())[::-1]
+
+
+def profiles_of(run: str, folder: Path) -> list[str]:
+    """The profile of each launch of this run from this folder, the last one last."""
+    return [one.profile for one in _launches() if (one.run, one.job.parent) == (run, folder)]
+
+
+def _launches() -> Iterator[KnownRun]:
     try:
         lines = file(os.environ).read_bytes().splitlines()
     except OSError:
-        return []
-    found: dict[tuple[str, Path], KnownRun] = {}
+        return
     for line in lines:
         with contextlib.suppress(ValueError, KeyError, TypeError):
             record = json.loads(line)
-            one = KnownRun(
+            yield KnownRun(
                 str(record["run"]), Path(record["job"]), str(record["profile"]), str(record["at"])
             )
-            found.pop((one.run, one.job), None)  # launched again, it comes last
-            found[one.run, one.job] = one
-    return list(found.values())[::-1]
 
 
 def _is_torn(path: Path) -> bool:

@@ -1,7 +1,8 @@
 """Which profile a verb works with where a person names none, and why.
 
 A run stays where it was first tried: who audits, smokes, pushes or launches it with a profile and
-then forgets `--profile` does not start it on this machine. Only `--profile local` does that.
+then forgets `--profile` does not start it on this machine, also not where its results were removed
+since. Only `--profile local` does that.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from boxcar.laptop.common import writable
+from boxcar.laptop.common import known_runs, writable
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import candidates, launch_record
 from boxcar.laptop.project.job import Job
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
@@ -73,7 +75,8 @@ def choose(
 ) -> Choice:
     """`named` is what the person typed, `default` what their settings say; '' for neither.
 
-    Raises InputError where no candidate fits, DamagedError for a record that cannot be read.
+    Raises InputError where no candidate fits, or where only a box of the job is known from
+    elsewhere; DamagedError for a record that cannot be read.
     """
     if named:
         return Choice(named, Sentence("planning.named"))
@@ -82,6 +85,8 @@ def choose(
         return Choice(elsewhere[-1], Sentence("planning.launched_with"))
     if first := _first_use(results):
         return Choice(first.profile, Sentence("planning.first_used", done=_done(first.done)))
+    if before := [one for one in known_runs.profiles_of(job.name, root) if one != HERE]:
+        return Choice(before[-1], Sentence("planning.launched_before"))
     if default:
         return Choice(default, Sentence("planning.settings"))
     if launched:
@@ -89,6 +94,8 @@ def choose(
     taken = candidates.chosen(job, root, kinds)
     if job.candidates:
         return Choice(taken, Sentence("planning.first_candidate"))
+    if met := [box for box in job.queues.values() if Home(root).host(box).exists()]:
+        raise InputError(Sentence("planning.met_elsewhere", box=met[0], run=job.name))
     return Choice(taken, Sentence("planning.here"))
 
 

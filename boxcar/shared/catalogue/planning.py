@@ -9,6 +9,18 @@ SENTENCES = {
     "profile": Said("profile {name}: {why}", "平台 {name}：{why}"),
     "named": Said("named by --profile", "由 --profile 指定"),
     "launched_with": Said("this run was launched with it", "此 run 是用它启动的"),
+    "launched_before": Said(
+        "this run was launched with it from this machine (runs.jsonl), and its results are not "
+        "here any more",
+        "此 run 曾在本机用它启动过（runs.jsonl），而结果目录已不在本机",
+    ),
+    "met_elsewhere": Said(
+        "{box} was reached over ssh before (.boxcar/hosts), and nothing here says where the run "
+        "{run} belongs. Name its platform: --profile NAME; or --profile local, to run it on this "
+        "machine",
+        "{box} 以前是通过 ssh 连接的（.boxcar/hosts），而本机没有记录 run {run} 属于哪里。"
+        "请指定平台：--profile NAME；要在本机运行则用 --profile local",
+    ),
     "first_used": Said("this run was first {done} with it", "此 run 最初是用它 {done} 的"),
     "audited": Said("audited", "audit"),
     "smoked": Said("smoked", "smoke"),

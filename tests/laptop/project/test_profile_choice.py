@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 import tasks
+from boxcar.laptop.common import known_runs
+from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.job import Job, read_job
 from boxcar.laptop.project.profile_choice import (
@@ -19,7 +21,7 @@ from boxcar.laptop.project.profile_choice import (
     remember,
 )
 from boxcar.laptop.project.project import open_project
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.paths import ResultPaths
 
 
@@ -89,6 +91,34 @@ def test_what_nobody_took_elsewhere_follows_the_settings_and_then_stays_here(
     launched(results, "local")
     assert chosen(job, results).why == "this run was launched here"
     assert chosen(job, results, default="ssh").profile == "ssh"
+
+
+def test_a_run_whose_results_were_removed_stays_where_it_was_launched(
+    job: Job, results: ResultPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    known_runs.remember("another", tmp_path / "job.yaml", "runpod")
+    known_runs.remember("run-1", tmp_path / "elsewhere" / "job.yaml", "runpod")
+    assert chosen(job, results).profile == "local", "these are other runs"
+    for profile in ("vastai", "local"):
+        known_runs.remember("run-1", tmp_path / "job.yaml", profile)
+    found = chosen(job, results, default="local")
+    assert found.profile == "vastai" and "(runs.jsonl)" in found.why
+    assert chosen(job, results, named="local").profile == "local", "this is the word for it"
+
+
+def test_where_only_a_box_of_the_job_is_known_nothing_starts_here_unnamed(
+    job: Job, results: ResultPaths, tmp_path: Path
+) -> None:
+    host = Home(tmp_path).host("box-a")
+    host.parent.mkdir(parents=True)
+    host.write_text("{}")
+    with pytest.raises(InputError, match=r"box-a was reached over ssh.*--profile local"):
+        chosen(job, results)
+    assert chosen(job, results, named="local").profile == "local"
+    assert chosen(job, results, default="ssh").profile == "ssh"
+    launched(results, "local")
+    assert chosen(job, results).why == "this run was launched here"
 
 
 def test_candidates_come_after_all_that_was_done(tmp_path: Path, results: ResultPaths) -> None:
