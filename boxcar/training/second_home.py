@@ -154,9 +154,22 @@ def put(home: Home, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def get(home: Home, request: dict[str, Any]) -> dict[str, Any]:
-    """Bring the files of these paths to `folder`; `missing` are those that are not there."""
-    paths = request["paths"]
-    return {"missing": [p for p in paths if not home.get(p, _inside(request, {"path": p}))]}
+    """Bring the files of these paths to `folder`; `missing` are those that are not there.
+
+    `is_each`: one that is no file, or that may not be read, stands in `wrong` with the reason and
+    hides no other.
+    """
+    missing: list[str] = []
+    wrong: dict[str, str] = {}
+    for path in request["paths"]:
+        try:
+            if not home.get(path, _inside(request, {"path": path})):
+                missing.append(path)
+        except (IsADirectoryError, NotADirectoryError, PermissionError) as error:
+            wrong[path] = f"{type(error).__name__}: {error}"
+            if not request.get("is_each") or len(wrong) == len(request["paths"]):
+                raise  # nothing there can be read, which is a fault of the home
+    return {"missing": missing} | ({"wrong": wrong} if wrong else {})
 
 
 def drop(home: Home, request: dict[str, Any]) -> dict[str, Any]:

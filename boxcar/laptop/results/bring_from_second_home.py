@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from boxcar.laptop.common import assets
 from boxcar.laptop.profiles import training_here
@@ -34,10 +35,11 @@ from boxcar.shared.state import Synced, Verified
 
 @dataclass(frozen=True)
 class Lying:
-    """What the second home has of a cell. None: nothing."""
+    """What the second home has of a cell. None: nothing. `problem`: why that is not known."""
 
-    published: Published | None
-    pointer: Resume | None
+    published: Published | None = None
+    pointer: Resume | None = None
+    problem: str | None = None
 
 
 def is_needed(run: OpenRun) -> bool:
@@ -49,14 +51,17 @@ def is_needed(run: OpenRun) -> bool:
 
 
 def look(run: OpenRun, cells: Iterable[str]) -> dict[str, Lying]:
-    """What is there of these. Raises TemporaryError, and DamagedError for what is no such file."""
+    """What is there of these; what is damaged of one hides no other. Raises TemporaryError where
+    nothing can be had.
+    """
     folder = run.results.partial / ".second"
     shutil.rmtree(folder, ignore_errors=True)
     names = {cell: (f"{cell}/{paths.MANIFEST}", f"{cell}/{paths.RESUME}") for cell in cells}
-    _get(run, run.tier.cells, folder, [name for pair in names.values() for name in pair])
-    found = {cell: _lying(cell, folder / one, folder / two) for cell, (one, two) in names.items()}
+    all_names = [name for pair in names.values() for name in pair]
+    wrong = _get(run, run.tier.cells, folder, all_names, is_each=True).get("wrong", {})
+    found = {cell: _lying(cell, folder, pair, wrong) for cell, pair in names.items()}
     shutil.rmtree(folder, ignore_errors=True)
-    return {cell: lying for cell, lying in found.items() if lying.published or lying.pointer}
+    return {cell: lying for cell, lying in found.items() if lying != Lying()}
 
 
 def bring_result(run: OpenRun, cell: CellView, wanted: Published) -> Path | None:
@@ -88,13 +93,19 @@ def bring_live_checkpoint(run: OpenRun, cell: CellView, pointer: Resume) -> bool
     return True
 
 
-def _lying(cell: str, published: Path, pointer: Path) -> Lying:
-    """As far as these files were there."""
-    found = resume_pointer.read_file(pointer)
-    if not published.exists():
-        return Lying(None, found)
-    data = published.read_bytes()
-    return Lying(Published(cell, data, manifest.parse(data, str(published))), found)
+def _lying(cell: str, folder: Path, names: tuple[str, str], wrong: Mapping[str, str]) -> Lying:
+    """As far as its manifest was there, or else its pointer."""
+    published, pointer = names
+    lies = (folder / published).exists() or published in wrong
+    if why := wrong.get(published if lies else pointer):
+        return Lying(problem=f"{published if lies else pointer}: {why}")
+    try:
+        if lies:
+            data = (folder / published).read_bytes()
+            return Lying(Published(cell, data, manifest.parse(data, published)))
+        return Lying(pointer=resume_pointer.read_file(folder / pointer))
+    except (DamagedError, OSError) as error:
+        return Lying(problem=str(error))
 
 
 def _refuse_other(run: OpenRun, cell: CellView, wanted: Published) -> None:
@@ -106,8 +117,8 @@ def _refuse_other(run: OpenRun, cell: CellView, wanted: Published) -> None:
     if isinstance(now, (Synced, Verified)) and wanted.manifest.attempt <= now.attempt:
         if found != now.manifest_sha256:
             raise DamagedError(
-                f"{where}: is not the result that its journal names: its manifest has SHA-256 "
-                f"{digest.short(found)}…, expected {digest.short(now.manifest_sha256)}…"
+                f"{where}: is not the result that its journal names: its manifest "
+                f"{digest.other(found, now.manifest_sha256)}"
             )
     elif wanted.manifest.release not in _launched(run):
         raise DamagedError(
@@ -121,10 +132,12 @@ def _launched(run: OpenRun) -> set[str]:
     return reported | launch_record.releases_of(run.results)
 
 
-def _get(run: OpenRun, there: Path, folder: Path, names: Sequence[str]) -> None:
+def _get(
+    run: OpenRun, there: Path, folder: Path, names: Sequence[str], *, is_each: bool = False
+) -> dict[str, Any]:
     url = second_home_child.url_of(str(run.plan.second), run.tier, there)
     request = {"do": "get", "url": url, "folder": str(folder.absolute()), "paths": list(names)}
-    second_home_child.ask(_child(run, os.environ), request)
+    return second_home_child.ask(_child(run, os.environ), request | {"is_each": is_each})
 
 
 def _get_carried(run: OpenRun, partial: Path, wanted: Published) -> None:

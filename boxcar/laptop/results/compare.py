@@ -169,8 +169,7 @@ def damage(run: OpenRun, cell: str, data: bytes) -> str | None:
     if checked != here or found == here:
         return None
     return (
-        f"the manifest on the tier was damaged since it was checked: its digest is "
-        f"{digest.short(found)}…, expected {digest.short(here)}…"
+        f"the manifest on the tier was damaged since it was checked: it {digest.other(found, here)}"
     )
 
 

@@ -7,7 +7,7 @@ teardown they lie nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick, the_run
@@ -18,6 +18,7 @@ from boxcar.laptop.results import (
     results_folder,
 )
 from boxcar.laptop.results.bring_failed_logs import BroughtLog
+from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.view import RunView
@@ -32,6 +33,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Command, Message, some
+from boxcar.shared.state import Succeeded, Synced
 
 MOST_NAMED = 5
 
@@ -58,12 +60,13 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
                 journals = pull_journals(site)
             copies = pull_second_home(site, view, outcomes)
             outcomes = [copies.get(one.name, one) for one in outcomes]
-            missing = {outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED}
+            missing = {one.name for one in outcomes if one.word not in (HERE, PULLED)}
             logs = _pull_failed_logs(site, view, missing)
         for log in logs:  # not above: a bar that is drawn leaves its line behind
             show.say(_said_of(log))
         failed = [name for name in sorted(missing) if name in view.failed]
-        _report(site, outcomes, journals, failed, as_json=as_json)
+        checked = [name for name in _still_checked(view) if name not in missing]
+        _report(site, outcomes, journals, failed, checked, as_json=as_json)
         is_asked_for = cells and missing
         all_outcomes = (*outcomes, *journals)
         has_failed = any(outcome.word == FAILED or outcome.lacks for outcome in all_outcomes)
@@ -82,9 +85,20 @@ def _check_tier(site: Site) -> None:
 
 
 def _wanted(run: str, found: Roster, names: Sequence[str] | None) -> list[RosterCell]:
+    """Of a cell that was dropped there will be nothing, unless somebody asks for it by name."""
     known = [cell.name for cell in found.cells]
-    chosen = frozenset(pick(names or (), known, what="cell", of=the_run(run)) or known)
-    return [cell for cell in found.cells if cell.name in chosen]
+    if chosen := frozenset(pick(names or (), known, what="cell", of=the_run(run))):
+        return [cell for cell in found.cells if cell.name in chosen]
+    if dropped := [cell.name for cell in found.cells if cell.is_dropped]:
+        show.say(Sentence("bring.dropped", cells=some(dropped, MOST_NAMED)))
+    return [cell for cell in found.cells if not cell.is_dropped]
+
+
+def _still_checked(view: RunView) -> list[str]:
+    """The cells whose boxes are about to say whether what they published loads."""
+    at_work = {queue.name for queue in view.queues if may_run(queue)}
+    checked = (Succeeded.word, Synced.word)
+    return [cell.name for cell in view.cells if cell.word in checked and cell.queue in at_work]
 
 
 def _pull_failed_logs(site: Site, view: RunView, cells: Collection[str]) -> list[BroughtLog]:
@@ -98,16 +112,29 @@ def _said_of(log: BroughtLog) -> str:
     return Sentence("bring.failed_log", cell=log.cell, file=log.path)
 
 
+def _by_reason(outcomes: Iterable[Outcome]) -> dict[str | None, list[str]]:
+    """What was not pulled: one reason may be that of hundreds."""
+    found: dict[str | None, list[str]] = {}
+    for one in outcomes:
+        if one.word == FAILED:
+            found.setdefault(one.why, []).append(one.name)
+    return found
+
+
 def _report(
     site: Site,
     outcomes: Sequence[Outcome],
     journals: Sequence[Outcome],
     failed: Sequence[str],
+    checked: Sequence[str],
     *,
     as_json: bool,
 ) -> None:
-    """`failed` are the cells of which there is nothing to pull."""
-    for outcome in (*outcomes, *journals):
+    """`failed` are the cells of which there is nothing to pull, `checked` those whose boxes still
+    look into what they have published.
+    """
+    everything = (*outcomes, *journals)
+    for outcome in everything:
         if outcome.replaced:
             about = {"name": outcome.name, "folder": outcome.replaced}
             show.say(Sentence("bring.is_aside", **about))
@@ -116,20 +143,24 @@ def _report(
         if outcome.lacks:
             names, n = some(outcome.lacks, MOST_NAMED), len(outcome.lacks)
             show.say(Sentence("good_run.not_come", cell=outcome.name, n=n, names=names))
-        if outcome.word == FAILED:
-            show.say(Sentence("bring.not_pulled", name=outcome.name, why=outcome.why))
+    for why, names in _by_reason(everything).items():
+        name = some(names, MOST_NAMED)
+        show.say(Sentence("bring.not_pulled", name=name, n=len(names), why=why))
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
         show.say(Sentence("good_run.not_published", cells=", ".join(missing)))
     here = sum(outcome.word in (HERE, PULLED) for outcome in outcomes)
     is_all = here == len(outcomes) and all(one.word != FAILED for one in journals)
     root = site.results.root
     here_now = Sentence("good_run.here", here=here, n=len(outcomes), folder=root)
-    if is_all:
+    if is_all and checked:
+        about = {"here": here_now, "n": len(checked), "cells": some(checked, MOST_NAMED)}
+        show.say(Message(Sentence("bring.here_unchecked", **about), Command("pull")))
+    elif is_all:
         show.say(Message(Sentence("good_run.here_next", here=here_now), Command("verify")))
     elif failed:
         why = Command("explain", ("--cell", failed[0]))
         show.say(Message(Sentence("bring.here_failed", here=here_now, n=len(failed)), why))
-    elif any(outcome.word == FAILED for outcome in (*outcomes, *journals)):
+    elif any(outcome.word == FAILED for outcome in everything):
         show.say(here_now)
     else:
         show.say(Message(Sentence("bring.here_rest", here=here_now), Command("status")))

@@ -25,7 +25,7 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic, in_parallel
 from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import BoxcarError, DamagedError, NewerError, message_of
-from boxcar.shared.files import accepted
+from boxcar.shared.files import accepted, receipt
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 
@@ -139,7 +139,7 @@ def _with_receipt(site: Site, outcome: Outcome) -> Outcome:
     if outcome.word not in (HERE, PULLED):
         return outcome
     try:
-        _pull_receipt(site, outcome.name)
+        pull_receipt(site, outcome.name)
     except (BoxcarError, OSError) as error:
         return Outcome(outcome.name, FAILED, show.typed(message_of(error)))
     return outcome
@@ -182,8 +182,11 @@ def _is_here(site: Site, cell: RosterCell, published: Published, hashed: HashedB
     return facts.is_all and site.results.manifest(cell.name).read_bytes() == published.data
 
 
-def _pull_receipt(site: Site, cell: str) -> None:
-    """The box's own receipt, which is written after the manifest, and may be written again."""
+def pull_receipt(site: Site, cell: str) -> None:
+    """The box's own receipt, which is written after the manifest, and may be written again.
+
+    Raises DamagedError, OSError.
+    """
     here = site.results.cell(cell) / paths.RECEIPT
     compare.refuse_link(site.tier.cell(cell), paths.RECEIPT)
     try:
@@ -191,4 +194,5 @@ def _pull_receipt(site: Site, cell: str) -> None:
     except FileNotFoundError:
         return
     if not here.exists() or here.read_bytes() != data:
+        receipt.parse_cell(data, site.tier.receipt(cell))  # what is here may be the only good copy
         atomic.write_whole(here, data)

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show
-from boxcar.laptop.results import (
-    bring_from_second_home,
-)
+from boxcar.laptop.results import bring_from_second_home
 from boxcar.laptop.results.bring_from_second_home import Lying
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.site import Site
@@ -30,7 +28,7 @@ def pull_second_home(site: Site, view: RunView, outcomes: Sequence[Outcome]) -> 
             found = bring_from_second_home.look(site, [one.name for one in lacking])
         except (BoxcarError, OSError) as error:
             why = f"the second home was not looked into: {show.typed(message_of(error))}"
-            return {one.name: replace(one, word=FAILED, why=why) for one in lacking[:1]}
+            return {one.name: replace(one, word=FAILED, why=why) for one in lacking}
         return {
             one.name: _brought(site, cells[one.name], found[one.name], one)
             for one in lacking
@@ -41,6 +39,8 @@ def pull_second_home(site: Site, view: RunView, outcomes: Sequence[Outcome]) -> 
 def _brought(site: Site, cell: CellView, lying: Lying, before: Outcome) -> Outcome:
     """What became of a cell of which the second home has something."""
     second = site.plan.second
+    if lying.problem:
+        return Outcome(cell.name, FAILED, f"{second}: {lying.problem}")
     try:
         if wanted := lying.published:
             aside = bring_from_second_home.bring_result(site, cell, wanted)

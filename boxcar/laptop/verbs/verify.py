@@ -6,6 +6,7 @@ says, and every artifact of the plan was loaded and looked at without a complain
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ from boxcar.laptop.results import (
 from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
@@ -30,10 +32,12 @@ from boxcar.laptop.verbs import verify_report
 from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.laptop.verbs.judged import Judged, judged, measured
 from boxcar.laptop.verbs.load_results import load_results
+from boxcar.laptop.verbs.pull_cells import pull_receipt
+from boxcar.laptop.verbs.pull_journals import pull_journals
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import atomic
+from boxcar.shared.disk import atomic, same_bytes
 from boxcar.shared.errors import BoxcarError, DamagedError, message_of
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
@@ -52,6 +56,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
             site.boxes.refresh()
         with results_folder.hold(site):
             view = look(site, timestamp.utc_now())
+            beside = _bring_beside(site, view.roster.cells)
             found, facts = view.roster, cell_facts(site, view)
             earlier = _earlier(site)
             loaded, unpickled = load_results(site, facts, earlier, allow_pickle)
@@ -67,7 +72,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
                 doubts=(
                     *found.doubts,
                     *_tell_the_boxes(site, view, made),
-                    *compare.beside_the_manifests(site, found.cells),
+                    *beside,
                     *_unseen(site),
                 ),
             )
@@ -80,6 +85,18 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
         else:
             verify_report.verify_report(site, made, cells, page, is_proven=is_proven)
         return 0 if is_proven else 1
+
+
+def _bring_beside(site: Site, cells: Sequence[RosterCell]) -> list[Missing]:
+    """Journals and receipts that the boxes have written since the pull; what could not be had."""
+    if not compare.beside_the_manifests(site, cells):
+        return []
+    pull_journals(site)
+    for cell in cells:
+        with contextlib.suppress(BoxcarError, OSError):  # said of each that stays behind
+            if same_bytes.is_same(site.tier.manifest(cell.name), site.results.manifest(cell.name)):
+                pull_receipt(site, cell.name)
+    return compare.beside_the_manifests(site, cells)
 
 
 def _unseen(site: Site) -> Iterator[Missing]:

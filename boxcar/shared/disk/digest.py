@@ -123,3 +123,10 @@ def forget_cached_pages(fd: int, begin: int = 0, end: int = 0) -> None:
 def short(digest: str) -> str:
     """The first twelve characters: what people read and type."""
     return digest[:12]
+
+
+def other(found: str, expected: str) -> str:
+    """Two that differ, as far as it takes to see it."""
+    shown = next((n for n, pair in enumerate(zip(found, expected), 1) if pair[0] != pair[1]), 0)
+    length = max(len(short(found)), shown)
+    return f"has SHA-256 {found[:length]}…, expected {expected[:length]}…"

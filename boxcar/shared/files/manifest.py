@@ -139,7 +139,5 @@ def compare_one(folder: Path, file: FileRecord, *, from_disk: bool = False) -> D
     except OSError as error:
         return Difference(file.path, f"cannot be read: {error.strerror}")
     if found != file.sha256:
-        return Difference(
-            file.path, f"has SHA-256 {digest.short(found)}…, expected {digest.short(file.sha256)}…"
-        )
+        return Difference(file.path, digest.other(found, file.sha256))
     return None

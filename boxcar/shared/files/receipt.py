@@ -195,7 +195,12 @@ def parse_run(data: bytes, path: Path) -> RunReceipt:
 
 
 def read_cell(path: Path) -> CellReceipt:
-    return codec.from_document(CellReceipt, path.read_bytes(), str(path))
+    return parse_cell(path.read_bytes(), path)
+
+
+def parse_cell(data: bytes, path: Path) -> CellReceipt:
+    """`path` is where these bytes lie."""
+    return codec.from_document(CellReceipt, data, str(path))
 
 
 def read_teardown(path: Path) -> Teardown | None:

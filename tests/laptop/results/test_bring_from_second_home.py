@@ -93,6 +93,44 @@ def test_what_is_not_there_is_not_told_of(run: FinishedRun) -> None:
     assert look(run.site, ["a", "b"]) == {}
 
 
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def _bit_in_a_key(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b'"cell"', b'"cemm"', 1))
+
+
+def _leads_out(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b'"metrics.json"', b'"../etrics.js"', 1))
+
+
+def _as_a_folder(path: Path) -> None:
+    path.unlink()
+    (path / "deep").mkdir(parents=True)
+
+
+@pytest.mark.parametrize("spoil", [_cut, _bit_in_a_key, _leads_out, _as_a_folder])
+def test_one_bad_manifest_is_named_and_hides_no_other(
+    run: FinishedRun, spoil: Callable[[Path], None]
+) -> None:
+    spoil(second(run).manifest("a"))
+    found = look(run.site, ["a", "b"])
+    assert "a/manifest.json" in str(found["a"].problem) and found["a"].published is None
+    assert found["b"].published and not found["b"].problem
+
+
+@pytest.mark.parametrize("spoil", [_cut, _as_a_folder])
+def test_one_bad_pointer_is_named_and_hides_no_result(
+    run: FinishedRun, spoil: Callable[[Path], None], mirrored: Callable[[str, bytes], Resume]
+) -> None:
+    mirrored("2026-11-21T03:27:43.973Z", b"step 10")
+    spoil(second(run).resume("c") / resume_pointer.FILE)
+    found = look(run.site, ["a", "c"])
+    assert "c/resume/resume.json" in str(found["c"].problem)
+    assert found["a"].published
+
+
 def test_a_file_that_is_not_as_its_manifest_says_is_no_result(run: FinishedRun) -> None:
     run.flip_byte(second(run).cell("a") / "weights.dat", 3)
     with pytest.raises(DamagedError, match=r"a: weights\.dat has SHA-256"):

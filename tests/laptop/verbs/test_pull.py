@@ -7,9 +7,11 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from finished_run import FILES, RUN, FinishedRun, make_run, steps_until_end
+from run_on_disk import held
 
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.results import hashed_before, results_folder
@@ -348,8 +350,58 @@ def test_a_second_home_out_of_reach_is_said_and_nothing_else_suffers(
     shutil.rmtree(run.site.tier.root)
     capsys.readouterr()
     assert pull(run.project) == 1
-    assert "a was not pulled: the second home was not looked into: " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "a, b were not pulled: the second home was not looked into: " in said
     assert run.project.results.manifest("a").exists()
+
+
+def test_one_damaged_manifest_in_the_second_home_hides_no_other_cell(
+    run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = replace(run.project.plan, second=f"file://{tmp_path}/second")
+    run.project = replace(run.project, plan=plan)
+    launch_record.append(run.project.results, "local", "r1", ["q1"], is_smoked=True)
+    there = tmp_path / "second" / "boxcar" / RUN / "cells"
+    shutil.copytree(run.site.tier.cells, there)
+    (there / "a" / paths.MANIFEST).write_bytes(b"{")
+    shutil.rmtree(run.site.tier.root)
+    assert pull(run.project) == 1
+    said = capsys.readouterr().err
+    assert f"a was not pulled: file://{tmp_path}/second: a/manifest.json" in said
+    assert "not published" not in said and "1 of 2 cells here" in said
+    assert run.project.results.manifest("b").exists()
+
+
+def test_a_cell_that_was_dropped_is_not_waited_for(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.site.tier.manifest("b").unlink()
+    run.write_queue("q1", "configs/a.yaml recon 3 name=a\n#configs/b.yaml recon 3 name=b\n")
+    assert pull(run.project) == 0
+    said = capsys.readouterr().err
+    assert "not waited for: b\n" in said and "not published" not in said
+    assert said.endswith("1 of 1 cell here: " + f"{run.project.results.root}. Next: invoke verify\n")
+    assert pull(run.project, cells=["b"]) == 1, "this one was asked for"
+
+
+def test_verify_is_not_named_while_a_box_still_checks_what_it_published(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started = {"box": "box-a", "pid": 7, "release": "r1", "start_index": 0, "python": "3.12"}
+    run.say("q1", ("agent.started", started), *_published("b"))
+    with held(run.site.tier.lock("q1")):
+        assert pull(run.project) == 0
+        said = capsys.readouterr().err
+        assert said.endswith("is still checked by its box: b. In a moment: invoke pull\n")
+    assert pull(run.project) == 0
+    assert capsys.readouterr().err.endswith("Next: invoke verify\n"), "nobody is at work there"
+
+
+def _published(cell: str) -> list[tuple[str, dict[str, Any]]]:
+    common = {"cell": cell, "attempt": 1}
+    line = {"cfg": f"configs/{cell}.yaml", "task": "recon", "epochs": 3, "nproc": 1}
+    ended = {"rc": 0, "seconds": 1.0, "release": "r1", "files": 2, "size_bytes": 1}
+    return [("cell.started", common | line), ("cell.succeeded", common | ended)]
 
 
 def test_a_pull_with_nothing_new_hashes_nothing_that_has_not_changed_since(

@@ -19,7 +19,7 @@ from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import verify
-from boxcar.shared import paths
+from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError, NoRoomError
 from boxcar.shared.files import accepted, codec, journal, receipt
@@ -73,6 +73,23 @@ def test_verify_writes_a_full_receipt_and_shows_the_numbers(
     told = capsys.readouterr()
     assert "psnr 31.25" in told.out and "step" not in told.out
     assert made.digest[:12] in told.err
+
+
+def test_what_the_boxes_have_written_since_the_pull_is_brought_along(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sha256 = digest.of_file(run.site.tier.manifest("a"))
+    found = tuple(Finding(name, "json") for name in ARTIFACTS)
+    made = CellReceipt("tiny", "a", 1, sha256, timestamp.utc_now(), found)
+    run.site.tier.receipt("a").write_bytes(codec.to_document(made))
+    run.say("q1", ("queue.done", {"verified": 2, "failed": 0}))
+    assert verify(run.project) == 0
+    assert run.here("a", paths.RECEIPT).read_bytes() == run.site.tier.receipt("a").read_bytes()
+    kept = run.project.results.journals / "q1.jsonl"
+    assert kept.read_bytes() == run.site.tier.journal("q1").read_bytes()
+    run.site.tier.receipt("a").write_bytes(b"{")
+    assert verify(run.project) == 1, "what is damaged there is no news"
+    assert "the receipt on the tier is damaged" in capsys.readouterr().err
 
 
 def test_what_a_person_should_know_of_a_result_is_said(tmp_path: Path, capsys: Any) -> None:

@@ -90,6 +90,12 @@ def test_the_short_form_is_the_beginning() -> None:
     assert digest.short(long) == "ba7816bf8f01"
 
 
+def test_two_that_differ_are_shown_as_far_as_that_is_seen() -> None:
+    one, other = "a" * 64, "a" * 40 + "b" * 24
+    assert digest.other(one, other) == f"has SHA-256 {one[:41]}…, expected {other[:41]}…"
+    assert digest.other("b" + one[1:], one) == f"has SHA-256 b{'a' * 11}…, expected {'a' * 12}…"
+
+
 def test_a_pipe_in_the_place_of_a_file_keeps_nobody_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert digest.of_file(tmp_path / "pipe") == digest.of_bytes(b"")

@@ -17,7 +17,7 @@ SENTENCES = {
     ),
     "came": Said("{name}: pulled {why}", "{name}：已拉回，{why}"),
     "from_second": Said("from the second home, {url}", "来自第二存储 {url}"),
-    "not_pulled": Said("{name} was not pulled: {why}", "{name} 没有拉回：{why}"),
+    "not_pulled": Said("{name} {n:was|were} not pulled: {why}", "{name} 没有拉回：{why}"),
     "failed_log": Said("{cell} failed; its log: {file}", "{cell} 失败；它的日志：{file}"),
     "no_failed_log": Said(
         "{cell}: its log could not be brought here: {why}", "{cell}：日志没能取回：{why}"
@@ -25,6 +25,12 @@ SENTENCES = {
     "here_failed": Said(
         "{here}; {n} {n:cell|cells} failed. Why", "{here}；{n} 个 cell 失败。原因请看"
     ),
+    "here_unchecked": Said(
+        "{here}; {n} {n:is still checked by its box|are still checked by their boxes}: {cells}. "
+        "In a moment",
+        "{here}；其中 {n} 个仍由机器检查中：{cells}。稍后再次",
+    ),
+    "dropped": Said("dropped, so not waited for: {cells}", "已放弃，不再等待：{cells}"),
     "here_rest": Said(
         "{here}; the others are not published yet. To look", "{here}；其余尚未发布。查看"
     ),
