@@ -39,7 +39,8 @@ _STEPS = "10000"  # where only a person knows how many
 class Draft:
     """Of job.yaml and the first queue. `why` says of a key where its value comes from; of what is
     `unknown` only a person can say the value. `no_end`: the loop that would train for ever; a flag
-    that ends it stands in `words`. `reads`: paths of the project that stand in the script.
+    that ends it stands in `words`. `reads`: paths of the project that stand in the script. `unfit`:
+    configs whose names no queue line can hold.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Draft:
     unknown: tuple[Flag, ...]
     no_end: Endless | None
     reads: tuple[str, ...]
+    unfit: tuple[str, ...] = ()
 
     @property
     def todo(self) -> Iterator[str]:
@@ -86,7 +88,8 @@ def with_value(draft: Draft, flag: Flag, value: str) -> Draft:
 def of(folder: Folder, script: Script, name: str) -> Draft:
     """The draft of a job that runs this script."""
     known = frameworks.of(script)
-    configs = folder.all_configs
+    all_configs = folder.all_configs
+    configs = [name for name in all_configs if queue_lines.fits(name)]
     config = command.config_of(script) if configs else None
     place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
     given = {flag: "{cfg}" for flag in (config,) if flag}
@@ -124,6 +127,7 @@ def of(folder: Folder, script: Script, name: str) -> Draft:
         unknown=unknown,
         no_end=no_end,
         reads=_reads(folder, script),
+        unfit=tuple(name for name in all_configs if name not in configs),
     )
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from boxcar.laptop.habits import script
 from boxcar.laptop.habits.script import Script
+from boxcar.shared.errors import InputError
+from boxcar.shared.message import Message
 from boxcar.shared.record import dataclass
 
 _DEPTH = 3
@@ -28,11 +30,14 @@ _SKIPPED = frozenset(
 
 @dataclass(frozen=True)
 class Folder:
-    """`scripts` are those that may train, the likeliest first. Paths are relative to `root`."""
+    """`scripts` are those that may train, the likeliest first. Paths are relative to `root`.
+    `not_judged` says of which files no sense could be made, and why.
+    """
 
     root: Path
     scripts: tuple[Script, ...]
     config_folders: tuple[str, ...]
+    not_judged: tuple[Message, ...] = ()
 
     @property
     def all_configs(self) -> list[str]:
@@ -62,10 +67,16 @@ class Folder:
 
 def read(root: Path) -> Folder:
     """Nothing of it is run or changed."""
-    found = [made for path in _python_files(root) if (made := script.read(root, path))]
+    found: list[Script] = []
+    not_judged: list[Message] = []
+    for path in _python_files(root):
+        try:
+            found += filter(None, [script.read(root, path)])
+        except InputError as error:
+            not_judged += error.messages
     likely = sorted((each for each in found if each.score), key=_order)
     folders = tuple(name for name in _CONFIG_FOLDERS if (root / name).is_dir())
-    return Folder(root, tuple(likely), folders)
+    return Folder(root, tuple(likely), folders, tuple(not_judged))
 
 
 def _order(one: Script) -> tuple[int, int, str]:

@@ -6,13 +6,18 @@ import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from boxcar.shared.disk import regular_file
+
 _MOST_FILES = 200
+_MOST_BYTES = 1_000_000
 
 
 def parsed(path: Path) -> ast.Module | None:
-    """None for what cannot be read as Python."""
+    """None for what is no regular file, is far larger than a script, or is no Python."""
     try:
-        return ast.parse(path.read_bytes())
+        with regular_file.open_followed(path) as file:
+            data = file.read(_MOST_BYTES + 1)
+        return ast.parse(data) if len(data) <= _MOST_BYTES else None
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

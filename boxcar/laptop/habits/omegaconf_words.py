@@ -11,6 +11,7 @@ import yaml
 
 from boxcar.laptop.habits.called import dotted
 from boxcar.laptop.habits.flags import Flag
+from boxcar.shared.disk import regular_file
 
 _MOST_BYTES = 1_000_000
 
@@ -41,8 +42,10 @@ def _config(call: ast.Call, folders: Sequence[Path]) -> Any:
 def _loaded(name: str, folders: Sequence[Path]) -> Any:
     for path in (folder / name for folder in folders):
         try:
-            if path.stat().st_size <= _MOST_BYTES:
-                return yaml.safe_load(path.read_bytes())
+            with regular_file.open_followed(path) as file:
+                data = file.read(_MOST_BYTES + 1)
+            if len(data) <= _MOST_BYTES:
+                return yaml.safe_load(data)
         except (OSError, ValueError, yaml.YAMLError, RecursionError):
             continue
     return None

@@ -9,19 +9,29 @@ from pathlib import PurePosixPath
 from boxcar.laptop.habits import command, known_flags
 from boxcar.laptop.habits.script import Script
 from boxcar.shared.cell import cell_name
+from boxcar.shared.files import queue_line
 
 _ACTIVE = 2
 _MOST_SHOWN = 20
 
 
+def fits(config: str) -> bool:
+    """Whether a queue line can name it: one with a line feed in its name would be two lines."""
+    try:
+        found = queue_line.parse(f"{_of_config(config, '')}\n".encode())
+    except UnicodeEncodeError:
+        return False
+    return [line.cfg for line in found.cells] == [config]
+
+
 def of(script: Script, epochs: int | None, configs: Sequence[str]) -> tuple[str, ...]:
     """Queue lines; those behind a `#` are configs that were found too. `configs` are none where
-    the command takes no config.
+    the command takes no config, and fit.
     """
     last = f" {epochs}" if epochs else ""
     if configs:
         names = sorted(configs, key=_order)[:_MOST_SHOWN]
-        lines = [f"{command.typed(name)} train{last}{_named(name)}" for name in names]
+        lines = [_of_config(name, last) for name in names]
         return (*lines[:_ACTIVE], *(f"# {line}" for line in lines[_ACTIVE:]))
     seed = script.flag(*known_flags.SEED)
     if script.hydra:
@@ -30,6 +40,10 @@ def of(script: Script, epochs: int | None, configs: Sequence[str]) -> tuple[str,
         return (f"- train{last}",)
     join = "=" if seed.is_setting else " "
     return tuple(f"- train{last} {seed.word}{join}{number}" for number in (1, 2))
+
+
+def _of_config(config: str, last: str) -> str:
+    return f"{command.typed(config)} train{last}{_named(config)}"
 
 
 def _order(name: str) -> tuple[bool, str]:

@@ -199,7 +199,8 @@ def _values(tree: ast.Module) -> dict[str, ast.expr]:
         if isinstance(node, ast.Assign):
             found |= {name.id: value for name, value in assigned(node)}
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            names = node.args.args[len(node.args.args) - len(node.args.defaults) :]
-            pairs = zip(names, node.args.defaults, strict=True)
+            # Those with a default come last, whether they may be named or not.
+            names = [*node.args.posonlyargs, *node.args.args][::-1]
+            pairs = zip(names, node.args.defaults[::-1], strict=False)
             found |= {name.arg: value for name, value in pairs if name.arg not in found}
     return found

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.habits import config_nodes, flags, omegaconf_words, saves
+from boxcar.laptop.habits import config_nodes, flags, imported, omegaconf_words, saves
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.saves import Saved
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
 
-_MOST_BYTES = 1_000_000
 # What a source says that trains, and how sure that makes one.
 _SIGNS = {
     "backward": 3, "zero_grad": 3, "fit": 2, "Trainer": 2, "SFTTrainer": 2, "LightningCLI": 4,
@@ -84,13 +85,21 @@ class Script:
 
 
 def read(root: Path, path: Path) -> Script | None:
-    """None for what is no Python, is far larger than a script, or cannot be read."""
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            return None
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+    """None for what is no Python, is far larger than a script, or cannot be read.
+
+    Raises InputError for one of which no sense could be made: it is a stranger's, and of a kind
+    that nobody has thought of.
+    """
+    if (tree := imported.parsed(path)) is None:
         return None
+    try:
+        return _judged(root, path, tree)
+    except Exception as error:
+        about = {"file": path.relative_to(root).as_posix(), "why": error}
+        raise InputError(Sentence("init.not_judged", **about, kind=type(error).__name__)) from error
+
+
+def _judged(root: Path, path: Path, tree: ast.Module) -> Script:
     settings = (
         flags.settings(tree)
         or omegaconf_words.read(tree, (root, path.parent))

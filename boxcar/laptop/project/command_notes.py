@@ -6,6 +6,7 @@ the script as words.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -17,6 +18,8 @@ from boxcar.laptop.project.job import Job
 from boxcar.shared import names
 from boxcar.shared.cell import placeholders, terms
 from boxcar.shared.cell.said import Places, is_script, say
+from boxcar.shared.disk import regular_file
+from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import IN_OUT, Cell, Plan
 
 _OF_A_SHELL = re.compile(r"\|\|?|&&?|;|[0-9]?>>?|<|[0-9]?>&[0-9]")
@@ -112,7 +115,8 @@ def _nowhere_to_write(at: str, command: Sequence[str], code: Path, plan: Plan) -
 def _no_end(at: str, command: Sequence[str], code: Path, plan: Plan) -> Iterator[str]:
     """A training that only who stops it would end, told of the first cell that has it."""
     path = next((code / word for word in command if is_script(word)), None)
-    if path is None or not path.is_relative_to(code) or not (one := script.read(code, path)):
+    one = _script(code, path) if path and path.is_relative_to(code) else None
+    if path is None or one is None:
         return
     found: dict[tuple[object, ...], Endless | None] = {}
     for cell in islice(_without_time_limit(plan, command), _MOST_CELLS):
@@ -145,10 +149,16 @@ def _endless_words(loop: Endless) -> str:
     return f"{has_no_end} ends by {loop.said}, which is {loop.value}; say a number, {typed}"
 
 
+def _script(code: Path, path: Path) -> script.Script | None:
+    with contextlib.suppress(InputError):  # no sense can be made of it, and so no note
+        return script.read(code, path)
+    return None
+
+
 def _config(code: Path, cfg: str) -> str:
     """A config may say all that a flag says; '' where there is none."""
     try:
-        with (code / cfg).open("rb") as file:
+        with regular_file.open_followed(code / cfg) as file:
             return file.read(_MOST_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
         return ""
@@ -165,7 +175,7 @@ def _sources(code: Path, command: Sequence[str]) -> Iterator[Path]:
 
 def _finds_out(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with regular_file.open_followed(path) as file:
             return _FINDS_OUT.search(file.read(_MOST_BYTES).decode("utf-8", "replace")) is not None
     except OSError:
         return False

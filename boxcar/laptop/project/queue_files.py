@@ -12,6 +12,7 @@ from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.queues.sync import complete
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.disk import regular_file
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.record import dataclass
@@ -47,7 +48,7 @@ def read(root: Path, file: str, box: str, *, in_use: Collection[str] = ()) -> Qu
     """`in_use`: the queue files of the job, none of which is meant by a name that is not there."""
     name, path = queue_name(file), root / file
     try:
-        with path.open("rb") as opened:
+        with regular_file.open_followed(path) as opened:
             # One byte more than is allowed, so that the parser says it; never a whole device.
             data = opened.read(queue_line.LARGEST_FILE_BYTES + 1)
     except FileNotFoundError:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from boxcar.laptop.common import home
 from boxcar.laptop.release import git, size_limit
+from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.release import Code
 from boxcar.shared.record import dataclass
@@ -126,7 +127,7 @@ def left_out_by(code_dir: Path, path: str) -> str:
     if not found.include or found.index is None:
         return ""
     # pathspec counts no empty lines.
-    lines = file.read_text(encoding="utf-8-sig").split("\n")
+    lines = text_of(file).split("\n")
     number, line = [(at, line) for at, line in enumerate(lines, 1) if line][found.index]
     return f"{file.name}:{number} ({line.strip()})"
 
@@ -155,12 +156,21 @@ def _refuse_too_much(rules: _Rules, sizes_bytes: Sequence[tuple[str, int]]) -> N
         )
 
 
+def text_of(ignore_file: Path) -> str:
+    """'' where it is not there. Raises InputError for what cannot be read."""
+    try:
+        with regular_file.open_followed(ignore_file) as file:
+            return file.read().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{ignore_file}: {why}") from error
+
+
 def _read_patterns(ignore_file: Path) -> pathspec.GitIgnoreSpec:
     try:
-        lines = ignore_file.read_text(encoding="utf-8-sig").split("\n")
-        return _patterns(lines)
-    except FileNotFoundError:
-        return _patterns([])
+        return _patterns(text_of(ignore_file).split("\n"))
     except ValueError as error:
         raise InputError(f"{ignore_file}: {error}") from error
 

@@ -58,6 +58,8 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
         )
     can_ask = sys.stdin.isatty() and not yes
     found = folder.read(root)
+    for sentence in found.not_judged:
+        show.say(sentence)
     chosen = _chosen(found, named, can_ask=can_ask)
     if with_help or (can_ask and chosen.hides_flags and _wants_help(chosen)):
         chosen = _with_help(root, chosen)
@@ -159,6 +161,8 @@ def _tell(made: Draft) -> None:
     show.table("job.yaml", ("key", "value", "why"), rows)
     for line in (f"{job_text.QUEUE}:", *made.lines, ""):
         show.verbatim(line)
+    for name in made.unfit:
+        show.say(Sentence("init.unfit", name=repr(name)))
     for sentence in made.todo:
         show.say(Sentence("init.to_do", what=sentence))
 
@@ -213,9 +217,9 @@ def _key_of(problem: str) -> str:
 
 def _ignore_text(root: Path) -> str:
     try:
-        lines = (root / ".gitignore").read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, ValueError):
-        lines = []
+        lines = code_files.text_of(root / ".gitignore").splitlines()
+    except InputError:
+        lines = []  # as `plan` will say
     usual = [name for name in ignore_text.USUAL if (root / name).is_dir()]
     return ignore_text.text(lines, _data_sizes(root), usual=usual)
 

@@ -2,7 +2,8 @@
 
 What we wrote is reached through no link (`open_plain`): a link in a shared folder must not show the
 laptop another file. What a cell left may be a link, or lie behind one, and is opened where that
-ends, inside the cell's folder (`open_left`). A pipe, a socket or a device is opened in neither.
+ends, inside the cell's folder (`open_left`). What a person has may lie anywhere (`open_followed`).
+A pipe, a socket or a device is opened in none.
 """
 
 from __future__ import annotations
@@ -88,6 +89,11 @@ def _dangling(folder: Path, path: Path) -> Path | None:
     steps = [path, *path.parents]
     below = reversed(steps[: steps.index(folder)])
     return next((step for step in below if step.is_symlink() and not step.exists()), None)
+
+
+def open_followed(path: Path) -> BinaryIO:
+    """What a person's name leads to, through links wherever they lead. Raises as `open_fd`."""
+    return open_at(Path(os.path.realpath(path)))
 
 
 def open_at(path: Path) -> BinaryIO:

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+import ast
+import contextlib
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from boxcar.laptop.habits import job_text
+from boxcar.laptop.habits import job_text, saves
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.verbs.init import init
 from boxcar.shared.errors import InputError
+from boxcar.shared.files import queue_line
 
 SCRIPT = """\
 import argparse, torch
@@ -233,6 +239,77 @@ def test_a_script_of_any_name_is_written_so_that_plan_finds_it(root: Path, name:
     (root / "train.py").rename(root / name)
     assert init(root, yes=True) == 0
     assert open_project(root / "job.yaml").plan.command[0].replace("{{", "{")[:4] == name[:4]
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("spoil", [_pipe, _device])
+@pytest.mark.parametrize(
+    "name", ["aaa.py", "configs/a.yaml", "mine/__init__.py", "conf.py", ".gitignore", ".boxcarignore"]
+)
+def test_what_is_no_file_is_not_waited_for(
+    root: Path, name: str, spoil: Callable[[Path], None]
+) -> None:
+    (root / "train.py").write_text(f"from mine import a\nimport conf\n{SCRIPT}")
+    for folder in ("configs", "mine"):
+        (root / folder).mkdir()
+    (root / "configs" / "b.yaml").write_text("a: 1")
+    spoil(root / name)
+    init(root, yes=True)
+    assert (root / "job.yaml").exists()
+    with contextlib.suppress(InputError):
+        list(open_project(root / "job.yaml").take_notes())
+
+
+def test_a_file_that_cannot_be_judged_is_named_and_ends_nothing(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "other.py").write_text("def of_a_kind_that_nobody_has_thought_of(): ...\n")
+    read = saves.read
+
+    def of_train_alone(tree: ast.Module, *more: Any) -> Any:
+        if "nobody_has_thought_of" in ast.dump(tree):
+            raise KeyError("strange")
+        return read(tree, *more)
+
+    monkeypatch.setattr(saves, "read", of_train_alone)
+    assert init(root, yes=True) == 0
+    assert "other.py could not be judged: KeyError: 'strange'" in capsys.readouterr().err
+    with pytest.raises(InputError, match="could not be judged"):
+        init_again(root, "other.py")
+
+
+def init_again(root: Path, named: str) -> int:
+    (root / "job.yaml").unlink()
+    return init(root, named=named, yes=True)
+
+
+def test_a_parameter_that_may_not_be_named_is_read_as_any_other(root: Path) -> None:
+    (root / "ops.py").write_text("def scale(x, y=2.0, /, z=3, *, w=4): return x * y\n")
+    assert init(root, yes=True) == 0
+
+
+@pytest.mark.parametrize("name", ["x\ny.yaml", "x\ry.yaml", os.fsdecode(b"caf\xe9.yaml")])
+def test_a_config_whose_name_no_line_can_hold_is_named_and_left_out(
+    root: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "train.py").write_text(
+        SCRIPT.replace('"--out"', '"--config")\nparser.add_argument("--out"')
+    )
+    (root / "configs").mkdir()
+    for each in ("a.yaml", "b.yaml", "c.yaml", name):
+        (root / "configs" / each).write_text("a: 1")
+    init(root, yes=True)
+    assert f"the config {f'configs/{name}'!r} stands in no queue" in capsys.readouterr().err
+    text = (root / job_text.QUEUE).read_bytes()
+    assert [line.name for line in queue_line.parse(text).cells] == ["a", "b"]
+    assert not queue_line.parse(text).bad and b"# configs/c.yaml" in text
 
 
 def test_configs_of_any_name_are_lines_that_plan_reads(root: Path) -> None:
