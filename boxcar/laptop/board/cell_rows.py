@@ -16,12 +16,12 @@ from boxcar.laptop.board.lines.sparkline import in_order, sparkline
 from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.common import units
 from boxcar.laptop.common.named_numbers import named_numbers
-from boxcar.laptop.run.view import CellView, QueueView, RunView
+from boxcar.laptop.run.view import BROKEN_OFF, CellView, QueueView, RunView
 from boxcar.shared import state, timestamp
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
 
-UNDER_WAY = ("running", "claimed", "succeeded", "synced", "retrying")
+UNDER_WAY = ("running", "claimed", "succeeded", "synced", "retrying", BROKEN_OFF)
 ENDED = ("verified", "dropped")
 FAILED = ("failed", "damaged")
 _SETTLING = ("succeeded", "synced")

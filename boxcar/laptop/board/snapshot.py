@@ -13,13 +13,13 @@ from boxcar.laptop.board.history import History
 from boxcar.laptop.board.lines.glyphs import UNICODE, Glyphs
 from boxcar.laptop.board.needs_you import Need, Quiet
 from boxcar.laptop.run import time_left
-from boxcar.laptop.run.view import RunView
+from boxcar.laptop.run.view import BROKEN_OFF, RunView
 from boxcar.shared import timestamp
 from boxcar.shared.record import dataclass
 
 # In the order in which they are counted at the top.
 COUNTED = (
-    *("verified", "running", "settling", "retrying", "failed", "damaged", "preempted"),
+    *("verified", "running", BROKEN_OFF, "settling", "retrying", "failed", "damaged", "preempted"),
     *("unknown", "queued", "dropped"),
 )
 

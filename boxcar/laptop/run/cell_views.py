@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from boxcar.laptop.run import acceptance, lost_result, moves
+from boxcar.laptop.run import acceptance, condition, lost_result, moves
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import CellView, QueueView
-from boxcar.shared import state, timestamp
+from boxcar.shared import state
 from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.state import CellRecord, Running, Verified
@@ -40,13 +40,15 @@ def cell_views(
         record = acceptance.merged(told, accepted) if told and accepted else told
         stands = by or by_name.get(cell.queue)
         seconds, progress, best, metrics, lost = 0.0, _NONE, _NONE, _NONE, None
+        is_broken_off = False
         if record and by:
             seconds, progress, best = record.seconds, record.progress, record.best
             if isinstance(record.state, Verified):
                 metrics, best = record.metrics, _NONE
                 lost = lost_result.lost(run, cell.name, record.state, by, now)
-            elif isinstance(record.state, Running) and by.is_alive:
-                seconds += timestamp.seconds_between(record.state.at, now, by.clock_ahead_s)
+            elif isinstance(record.state, Running):
+                seconds += condition.ran_s(by, record.state, now)
+                is_broken_off = condition.is_broken_off(by)
                 if (beat := by.heartbeat) and beat.cell == cell.name and beat.progress:
                     progress, best = beat.progress, beat.best
         views.append(
@@ -68,6 +70,7 @@ def cell_views(
                 accepted,
                 doubt,
                 cell.own.after,
+                is_broken_off,
             )
         )
     return views

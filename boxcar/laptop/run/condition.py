@@ -47,6 +47,20 @@ def may_run(queue: QueueView) -> bool:
     return bool(queue.is_alive) or queue.condition.word in words
 
 
+def is_broken_off(queue: QueueView) -> bool:
+    """Whether of the attempt that its journal calls running nothing runs any more."""
+    is_gone = queue.is_alive is False and queue.is_cell_alive is False
+    return is_gone or queue.condition.word == "trainer dead"
+
+
+def ran_s(queue: QueueView, attempt: state.Running, now: str) -> float:
+    """For how long the running attempt of the queue has been seen to run."""
+    is_seen = queue.is_alive or queue.is_cell_alive
+    if is_seen and not is_broken_off(queue):
+        return _age_s(queue, attempt.at, now)
+    return timestamp.seconds_between(attempt.at, _last_seen(queue, attempt))
+
+
 def waits_for_cell(queue: QueueView) -> str | None:
     """What its agent said last of a cell that waits for another one, while it still waits."""
     if queue.state is None or queue.session is None:
@@ -151,10 +165,15 @@ def _unseen_s(queue: QueueView, now: str) -> float:
     record = queue.state.cells.get(queue.active or "") if queue.state else None
     if record is None or not isinstance(record.state, state.Running):
         return 0.0
-    # The agent names the cell in its heartbeat for as long as it sees a process of it.
+    return _age_s(queue, _last_seen(queue, record.state), now)
+
+
+def _last_seen(queue: QueueView, attempt: state.Running) -> str:
+    """By the box's clock: the agent names the cell in its heartbeat for as long as it sees a
+    process of it.
+    """
     beat = queue.heartbeat
-    signs = [record.state.at, *([beat.at] if beat and beat.cell == queue.active else [])]
-    return _age_s(queue, max(signs), now)
+    return max(attempt.at, beat.at) if beat and beat.cell == queue.active else attempt.at
 
 
 def _allowed_s(steps_at: Sequence[str]) -> float:

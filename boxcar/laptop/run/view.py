@@ -28,6 +28,8 @@ AT_WORK = (state.Running, state.Waiting, state.Claimed, state.Succeeded, state.S
 DROPPED = "dropped"
 # The same of one that its journal calls verified, whose result is not on the tier as it was.
 DAMAGED = "damaged"
+# The same of one that its journal calls running, of which nothing runs any more.
+BROKEN_OFF = "broken off"
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,9 @@ class CellView:
     """One cell of the roster. `record` is None where the journal that may hold it is unreadable.
 
     `queue` and `box` are where it ran, else where it stands. `seconds` is the time spent in its
-    attempts until now; `progress` and `metrics` are the last that were reported, `best`
-    the best until now of what is not verified. `damage` is why
+    attempts until now, or until the last sign of one of which nobody knows that it still runs;
+    `progress` and `metrics` are the last that were reported, `best` the best until now of what is
+    not verified. `damage` is why
     the result of a verified cell is not on the durable tier as its journal says. `accepted` is what
     the laptop has proven of a result that its box could not, `doubt` why that cannot be read.
     `after`: the cells that its line names.
@@ -111,6 +114,7 @@ class CellView:
     accepted: Accepted | None = None
     doubt: str | None = None
     after: tuple[str, ...] = ()
+    is_broken_off: bool = False
 
     @property
     def sentence(self) -> str:
@@ -126,6 +130,8 @@ class CellView:
             return DROPPED
         if self.damage:
             return DAMAGED
+        if self.is_broken_off:
+            return BROKEN_OFF
         return self.record.state.word if self.record else "unknown"
 
     @property

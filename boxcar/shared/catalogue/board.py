@@ -23,6 +23,7 @@ SENTENCES = {
     "retrying": Said("retrying", "重试中"),
     "preempted": Said("preempted", "被抢占"),
     "failed": Said("failed", "失败"),
+    "broken off": Said("broken off", "已中断"),
     "damaged": Said("damaged", "损坏"),
     "unknown": Said("unknown", "未知"),
     "dropped": Said("dropped", "已移除"),

@@ -20,6 +20,7 @@ from run_on_disk import (
 )
 from waiting import LIMIT_S
 
+from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.run.condition import condition, may_run
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import QueueView
@@ -225,7 +226,7 @@ def test_a_torn_last_line_is_flagged_and_the_rest_counts(run):
         file.write(b'{"v":1,"seq":3,"id":"evt_')
     view = run.look()
     assert view.queue("queue_1").is_torn
-    assert view.cells[0].word == "running"
+    assert view.cells[0].word == "broken off"
 
 
 def test_a_journal_that_cannot_be_read_now_is_unknown_and_not_dead(run):
@@ -278,10 +279,47 @@ def test_a_moved_cell_is_shown_where_it_ran(run):
 def test_a_running_cell_shows_the_heartbeats_progress_and_the_time_until_now(run):
     run.say("queue_1", agent_started(), cell_started("a"), cell_progress("a", 10))
     run.beat("queue_1", from_now(0), cell="a", progress={"step": 17})
-    with held(run.site.tier.lock("queue_1")):
+    with held(run.site.tier.lock("queue_1")), held(run.project.scratch("box-a").log("a")):
         cell = run.look(in_s=100).cells[0]
-    assert cell.progress == {"step": 17}
+    assert (cell.word, cell.progress) == ("running", {"step": 17})
     assert cell.seconds > 99
+
+
+@pytest.mark.parametrize("is_agent_alive", [False, True])
+def test_a_cell_of_which_nothing_runs_any_more_is_broken_off_and_its_time_stands_still(
+    run, is_agent_alive
+):
+    run.say("queue_1", agent_started(), cell_started("a"), cell_progress("a", 10))
+    run.beat("queue_1", from_now(40), cell="a", progress={"step": 17})
+    with ExitStack() as stack:
+        if is_agent_alive:
+            stack.enter_context(held(run.site.tier.lock("queue_1")))
+        views = [run.look(in_s=in_s) for in_s in (100, 5000)]
+    is_known_as = "trainer dead" if is_agent_alive else "agent dead"
+    for view in views:
+        assert view.queue("queue_1").condition.word == is_known_as
+        [cell] = view.of_words(["broken off"])
+        assert (cell.name, cell.progress) == ("a", {"step": 17})
+        assert 30 < cell.seconds < 50, "until the last heartbeat"
+
+
+def test_a_cell_that_lives_on_without_its_agent_runs(run):
+    run.say("queue_1", agent_started(), cell_started("a"))
+    with held(run.project.scratch("box-a").log("a")):
+        cell = run.look(in_s=100).cells[0]
+    assert cell.word == "running" and cell.seconds > 99
+
+
+def test_of_a_cell_whose_agent_cannot_be_asked_the_time_is_that_of_the_last_heartbeat(
+    run, monkeypatch
+):
+    run.say("queue_1", agent_started(), cell_started("a"))
+    run.beat("queue_1", from_now(40), cell="a")
+    monkeypatch.setattr(LocalBoxes, "is_agent_alive", lambda *_: None)
+    monkeypatch.setattr(LocalBoxes, "is_attempt_alive", lambda *_: None)
+    cell = run.look(in_s=5000).cells[0]
+    assert cell.word == "running", "nothing is known, and doubt is no sign of death"
+    assert 30 < cell.seconds < 50
 
 
 def test_a_queue_that_has_left_the_plan_is_still_shown(run):

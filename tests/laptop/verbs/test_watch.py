@@ -188,7 +188,7 @@ def test_only_what_changed_is_said(run):
     run.say("queue_1", ("box.warning", {"what": "w", "text": "the disk fills up"}))
     assert changes(before, run.look()) == ["queue_1: warning: the disk fills up"]
     run.say("queue_1", cell_started("a", attempt=2))
-    assert "a: running, attempt 2" in changes(before, run.look())
+    assert "a: broken off, attempt 2" in changes(before, run.look())
 
 
 def test_what_is_undelivered_is_counted_by_the_slowest_endpoint(run):
