@@ -64,7 +64,7 @@ def _of_queue(
         sent = Delivered(
             {key_of(o.endpoint): known.endpoints[key_of(o.endpoint)] for o in found if o.endpoint}
         )
-        return list(undelivered.sentences(queue.name, queue.events, sent, is_lingering=False))
+        return list(undelivered.sentences(queue.name, queue.events, sent, is_lingering=None))
     finally:
         os.close(held)
 

@@ -22,7 +22,7 @@ from boxcar.laptop.run.journals.followed import Followed
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.survey import survey
 from boxcar.laptop.run.view import QueueView, RunView, active_cell
-from boxcar.shared import state
+from boxcar.shared import state, timestamp
 from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import control, delivered, heartbeat
 from boxcar.shared.files.heartbeat import Heartbeat
@@ -30,6 +30,8 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import replace
 from boxcar.shared.state import State
 
+# What is left to deliver the rest has started by then.
+LINGERS_WITHIN_S = 10.0
 T = TypeVar("T")
 
 
@@ -85,6 +87,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
     box = _box(run, name, state_)
     running = _running(state_)
     events = reading.events if reading else ()
+    is_lingering = _is_lingering(run, name, box, events, now) if is_alive is False else None
     steps = _steps(events, running)
     at = running[0] if running and is_planned(run, box) else None
     queue = QueueView(
@@ -103,7 +106,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
         is_cell_alive=run.boxes.is_attempt_alive(box, at) if at else None,
         steps_at=tuple(event.at for event in steps),
         moved_at=_moved_at(run.boxes.progress_at(box, at) if at else None, running, steps, beat),
-        undelivered=_ask(problems, lambda: _undelivered(run, name, events, is_alive), ()),
+        undelivered=_ask(problems, lambda: _undelivered(run, name, events, is_lingering), ()),
         scheduled=run.boxes.scheduled(name),
         problems=tuple(dict.fromkeys(problems)),
     )
@@ -111,11 +114,24 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
 
 
 def _undelivered(
-    run: OpenRun, queue: str, events: Sequence[Event], is_alive: bool | None
+    run: OpenRun, queue: str, events: Sequence[Event], is_lingering: bool | None
 ) -> tuple[str, ...]:
     sent = delivered.read(run.tier.delivered(queue))
-    is_left = is_alive is False and run.boxes.is_delivering(queue)
-    return undelivered.sentences(queue, events, sent, is_lingering=is_left)
+    return undelivered.sentences(queue, events, sent, is_lingering=is_lingering)
+
+
+def _is_lingering(
+    run: OpenRun, queue: str, box: str, events: Sequence[Event], now: str
+) -> bool | None:
+    """Whether something delivers what the agent has left; None while it may just be starting, and
+    where the box is not there to be seen.
+    """
+    if run.boxes.is_delivering(queue):
+        return True
+    if not events or box in run.boxes.silent() or run.boxes.is_gone(box):
+        return None
+    ended_s = timestamp.seconds_between(events[-1].at, now, run.boxes.clock_ahead_s(box))
+    return False if ended_s > LINGERS_WITHIN_S else None
 
 
 def _is_alive(run: OpenRun, queue: str) -> bool | None:

@@ -8,6 +8,7 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.message import Command
 from boxcar.shared.news.wanted import REFUSALS, is_told
 
 
@@ -23,18 +24,19 @@ def waiting(events: Sequence[Event], sent: Delivered) -> int:
 
 
 def sentences(
-    queue: str, events: Sequence[Event], sent: Delivered, *, is_lingering: bool
+    queue: str, events: Sequence[Event], sent: Delivered, *, is_lingering: bool | None
 ) -> tuple[str, ...]:
     """What a person should know of it. `is_lingering`: the agent has ended, and something still
-    delivers.
+    delivers, or nothing does; None where somebody else is at it, or nobody can tell.
     """
     is_refused = any(cursor.refused for cursor in sent.endpoints.values())
     told = events if is_refused else ()
     warned = [str(event.data.get("text")) for event in told if event.type == "box.warning"]
     found = [s for cursor in sent.endpoints.values() for s in _of_cursor(queue, cursor, warned)]
     found += [s for cursor in sent.endpoints.values() for s in _away(queue, cursor, events)]
-    if is_lingering and sent.endpoints and (left := waiting(events, sent)):
-        found.append(Sentence("notify.lingers", queue=queue, n=left))
+    if is_lingering is not None and sent.endpoints and (left := waiting(events, sent)):
+        how = "lingers" if is_lingering else "untold"
+        found.append(Sentence(f"notify.{how}", queue=queue, n=left, command=Command("watch")))
     return tuple(found)
 
 

@@ -65,6 +65,11 @@ SENTENCES = {
         "{n:event|events}, for a day at most",
         "{queue}：代理已结束，机器上的一个小进程仍在投递 {n} 个事件，最多一天",
     ),
+    "untold": Said(
+        "{queue}: {n} {n:event was|events were} told to nobody, and nothing on its box delivers "
+        "{n:it|them} any more; {command} has the box send {n:it|them}",
+        "{queue}：有 {n} 个事件没有通知到任何人，机器上也已没有进程在投递；{command} 会让机器补发",
+    ),
     # --- before a teardown
     "last_minute": Said(
         "delivering the last news of {n} {n:queue|queues}, for a minute at most",

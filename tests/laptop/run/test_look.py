@@ -10,6 +10,7 @@ from run_on_disk import (
     RELEASE,
     RunOnDisk,
     agent_started,
+    cell_failed,
     cell_progress,
     cell_started,
     cell_verified,
@@ -28,6 +29,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec, control, heartbeat
 from boxcar.shared.files.control import Control
+from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import Journal, JournalEnd
 from boxcar.shared.state import Session, State
@@ -267,6 +269,23 @@ def test_the_cell_that_runs_comes_before_one_that_is_settled_beside_it(run):
     run.say("queue_1", agent_started(), cell_started("a"), cell_started("b"))
     run.say("queue_1", ("cell.succeeded", {"cell": "a", "attempt": 1}), ("cell.synced", synced))
     assert run.look().queue("queue_1").active == "b"
+
+
+def test_a_deliverer_that_died_is_said_once_it_should_have_started(run):
+    run.say("queue_1", agent_started(), cell_started("a"), cell_failed("a", is_final=True))
+    sent = Delivered({"x": Cursor(0, channel="ntfy")})
+    path = run.site.tier.delivered("queue_1")
+    atomic.write_whole(path, codec.to_document(sent))
+
+    def told(in_s):
+        return [str(text) for text in run.look(in_s=in_s).queue("queue_1").undelivered]
+
+    assert told(0) == [], "it may just be starting"
+    assert "told to nobody" in told(60)[0]
+    with held(run.site.tier.delivered_lock("queue_1")):
+        assert "still delivers" in told(60)[0]
+    with held(run.site.tier.lock("queue_1")):
+        assert told(60) == [], "its agent delivers"
 
 
 def test_a_moved_cell_is_shown_where_it_ran(run):
