@@ -9,7 +9,6 @@ only when the last of them has ended, also when this wrapper and the launcher we
 
 from __future__ import annotations
 
-import math
 import os
 import select
 import time
@@ -21,6 +20,7 @@ from onbox.cell import environment
 from onbox.cell.wrapper import documents
 from onbox.cell.wrapper.launcher import Launcher
 from onbox.cell.wrapper.places import Durable, Scratch
+from onbox.cell.wrapper.stop import DEEPSPEED, Stop, end_soon
 from onbox.machine import cgroup, oom_kills, process
 from onbox.machine.light import signal, suppress
 
@@ -29,21 +29,21 @@ from onbox.machine.light import signal, suppress
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from types import FrameType
 
     from onbox.cell.wrapper.watch import Watch
 
-LEFTOVER_GRACE_S = 5.0
 # Before the first look at what the launcher has started: no sooner has it started anything.
 FIRST_LOOK_S = 0.5
 _LOCK_TRIES = 40
 _LOCK_WAIT_S = 0.05
+# What ends a rank from outside, or by a crash; 255 is what a script means by exit(-1).
+_SIGNALS = (-signal.SIGKILL, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGTERM)
 # As boxcar/shared/disk/regular_file.py opens: a script may have put a link or a pipe there.
 _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Attempt:
-    """`ranks` is how many the launcher is asked for; None: it starts none by itself.
+    """`launcher` is its name. `ranks` is how many it is asked for; None: it starts none by itself.
 
     After `limit_s` it is told to leave.
     """
@@ -58,6 +58,7 @@ class Attempt:
         argv: tuple[str, ...],
         platform_grace_s: float = GRACE_S,
         *,
+        launcher: str = "",
         ranks: int | None = None,
         env: Mapping[str, str] | None = None,
         python_path: tuple[str, ...] = (),
@@ -66,7 +67,8 @@ class Attempt:
         self.scratch, self.durable, self.release = scratch, durable, release
         self.cell, self.number, self.argv = cell, number, argv
         self.platform_grace_s, self.limit_s = platform_grace_s, limit_s
-        self.ranks, self.env, self.python_path = ranks, env or {}, python_path
+        self.launcher, self.ranks = launcher, ranks
+        self.env, self.python_path = env or {}, python_path
 
     @property
     def cookie(self) -> str:
@@ -92,7 +94,7 @@ def run(attempt: Attempt, credentials_path: str | None, launcher: Launcher | Non
     """
     log_fd = _take_lock(attempt.scratch.log(attempt.cell))
     is_parent_of_orphans = process.adopt_orphans()
-    stop = _Stop(attempt)
+    stop = Stop(attempt)
     if _is_settled(attempt):
         if launcher:
             launcher.end()
@@ -105,10 +107,11 @@ def run(attempt: Attempt, credentials_path: str | None, launcher: Launcher | Non
     watch = _LateWatch(attempt, log_fd)
     pid = _start(attempt, stop, log_fd, credentials_path, launcher)
     _sync_folders(attempt)
-    rc = _wait(pid, watch, stop)
-    stop.end()
+    rc = _meant(attempt.launcher, _wait(pid, watch, stop))
+    stop.launcher_ended()
+    found_wrong = watch.found_wrong(rc)
     if process.has_children() or not is_parent_of_orphans or (group and cgroup.members(group)):
-        process.end_all(attempt.processes, LEFTOVER_GRACE_S)
+        stop.end_left()
     if group:
         cgroup.remove(group)
     _write_done(
@@ -121,13 +124,13 @@ def run(attempt: Attempt, credentials_path: str | None, launcher: Launcher | Non
         was_told_to_stop=stop.was_told,
         release=attempt.release,
         **({"over_time_s": attempt.limit_s} if stop.is_over_time else {}),
-        **watch.found_wrong(),
+        **found_wrong,
     )
     return rc if rc >= 0 else 128 - rc
 
 
 def _start(
-    attempt: Attempt, stop: _Stop, log_fd: int, credentials_path: str | None, launcher: Launcher
+    attempt: Attempt, stop: Stop, log_fd: int, credentials_path: str | None, launcher: Launcher
 ) -> int:
     """The launcher's process id."""
     os.makedirs(attempt.scratch.out(attempt.cell), exist_ok=True)  # noqa: PTH103
@@ -230,7 +233,7 @@ def _write_done(attempt: Attempt, **more: documents.Value) -> None:
     atomic.write_whole(path, documents.done(fields))
 
 
-def _wait(launcher: int, watch: _LateWatch, stop: _Stop) -> int:
+def _wait(launcher: int, watch: _LateWatch, stop: Stop) -> int:
     """Wait for the launcher; meanwhile look at what it starts, and reap adopted orphans."""
     with _ChildEnds() as ended:
         while True:
@@ -238,10 +241,16 @@ def _wait(launcher: int, watch: _LateWatch, stop: _Stop) -> int:
             if pid == launcher:
                 return os.waitstatus_to_exitcode(status)
             if pid == 0:
-                pause_s = min(watch.look(launcher), stop.look_at_clock())
+                pause_s = min(watch.look(launcher), stop.look())
                 select.select([ended], [], [], pause_s)
                 with suppress(BlockingIOError):
                     os.read(ended, 4096)
+
+
+def _meant(launcher: str, rc: int) -> int:
+    """deepspeed leaves with a rank's own code, and a byte holds no negative one: -9 becomes 247."""
+    by_code = {256 + number: number for number in _SIGNALS} if launcher == DEEPSPEED else {}
+    return by_code.get(rc, rc)
 
 
 class _ChildEnds:
@@ -284,70 +293,17 @@ class _LateWatch:
             )
         return self._watch.look(launcher)
 
-    def found_wrong(self) -> dict[str, documents.Value]:
-        """Where another number of ranks formed than was asked for, both."""
-        formed = self._watch.wrong_ranks if self._watch else None
-        return (
-            {} if formed is None else {"ranks_asked": self._attempt.ranks, "ranks_formed": formed}
-        )
+    def found_wrong(self, rc: int) -> dict[str, documents.Value]:
+        """Once the launcher has ended: where another number of ranks formed than was asked for,
+        both; and how many live on where its code says that all is well.
+        """
+        if self._watch is None:
+            return {}
+        formed, living = self._watch.wrong_ranks, self._watch.living_ranks() if rc == 0 else 0
+        both = {"ranks_asked": self._attempt.ranks, "ranks_formed": formed}
+        return ({} if formed is None else both) | ({"ranks_alive": living} if living else {})
 
     def _end(self, text: str) -> None:
         with suppress(OSError):
             os.write(self.log_fd, f"boxcar: {text}: this attempt is ended\n".encode())
-        process.end_all(self._attempt.processes, LEFTOVER_GRACE_S)
-
-
-class _Stop:
-    """SIGTERM means: let the script save and leave; whoever has not left in time is killed."""
-
-    def __init__(self, attempt: Attempt) -> None:
-        self.was_told = False
-        self.is_over_time = False
-        self._leaves_at = math.inf
-        self._launcher: int | None = None
-        self._attempt = attempt
-        self._grace_s = GRACE_S
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._tell)
-        signal.signal(signal.SIGALRM, self._insist)
-
-    def watch(self, launcher: int) -> None:
-        """Pass on to this launcher what comes, and what came while it was being started; its time
-        runs from now on.
-        """
-        self._launcher = launcher
-        self._leaves_at = time.monotonic() + (self._attempt.limit_s or math.inf)
-        if self.was_told:
-            self._pass_on()
-
-    def look_at_clock(self) -> float:
-        """In how many seconds its time is up; told to leave once it is."""
-        left_s = self._leaves_at - time.monotonic()
-        if left_s <= 0 and not (self.was_told or self.is_over_time):
-            self.is_over_time = True
-            self._pass_on()
-        return left_s if left_s > 0 else math.inf
-
-    def end(self) -> None:
-        """The launcher is gone: whoever comes now comes too late."""
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-    def _tell(self, number: int, frame: FrameType | None) -> None:
-        self.was_told = True
-        # The agent passes a person's stop on as SIGINT: nothing ends the box then. A platform that
-        # gives no time sends no signal either, so that this one is somebody else's.
-        if number == signal.SIGTERM and self._attempt.platform_grace_s:
-            self._grace_s = min(self._grace_s, self._attempt.platform_grace_s)
-        self._pass_on()
-
-    def _pass_on(self) -> None:
-        if self._launcher:
-            with suppress(ProcessLookupError):
-                os.kill(self._launcher, signal.SIGTERM)
-            signal.setitimer(signal.ITIMER_REAL, self._grace_s)
-
-    def _insist(self, number: int, frame: FrameType | None) -> None:
-        for pid in self._attempt.processes():
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        end_soon(self._attempt)

@@ -13,6 +13,7 @@ from onbox.machine import process
 
 # Together they tell a world from the one around it, which a container's platform may have preset.
 _NAMES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT")
+_OF_RANK = {"RANK", "LOCAL_RANK", "WORLD_SIZE"}
 _PYTHON_OPTIONS = ("-u", "-m")
 
 
@@ -31,6 +32,16 @@ def formed(launcher: int, argv: Sequence[str]) -> int | None:
         if any(_is_script(process.words(pid), argv) for pid in generation):
             return 1
     return None
+
+
+def ranks(launcher: int) -> list[int]:
+    """The living children of a launcher that it has told their rank. Helpers of a script's have
+    another parent, and helpers of its own have no rank.
+    """
+    preset = _variables(launcher)
+    children = next(process.generations(launcher), [])
+    found = {pid: _variables(pid) for pid in children}
+    return [pid for pid, own in found.items() if own != preset and own.keys() >= _OF_RANK]
 
 
 def _variables(pid: int) -> dict[str, str]:

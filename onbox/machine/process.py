@@ -145,6 +145,12 @@ def descendants(pid: int) -> list[int]:
     return [below for generation in generations(pid) for below in generation]
 
 
+def heads(pids: Iterable[int]) -> list[int]:
+    """Of these, those whose parent is none of them."""
+    parents, among = _parents(), set(pids)
+    return sorted(pid for pid in among if parents.get(pid) not in among)
+
+
 def generations(pid: int) -> Iterator[list[int]]:
     """The living children of a process, then theirs, and so on."""
     parents = _parents()
@@ -261,16 +267,19 @@ def reap(pids: Iterable[int]) -> None:
 def end_all(find: Callable[[], list[int]], grace_s: float) -> int:
     """End every process that `find` finds: TERM, `grace_s` seconds, KILL. How many there were."""
     first = find()
-    _signal_all(first, signal.SIGTERM)
+    signal_all(first, signal.SIGTERM)
     deadline = time.monotonic() + grace_s
-    while (left := find()) and time.monotonic() < deadline:
+    while find() and time.monotonic() < deadline:
         time.sleep(0.05)
-    deadline = time.monotonic() + _KILL_S
-    while left and time.monotonic() < deadline:
-        _signal_all(left, signal.SIGKILL)
-        time.sleep(0.05)
-        left = find()
+    kill_all(find)
     return len(first)
+
+
+def kill_all(find: Callable[[], list[int]]) -> None:
+    deadline = time.monotonic() + _KILL_S
+    while (left := find()) and time.monotonic() < deadline:
+        signal_all(left, signal.SIGKILL)
+        time.sleep(0.05)
 
 
 def adopt_orphans() -> bool:
@@ -292,7 +301,7 @@ def die_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _signal_all(pids: list[int], number: int) -> None:
+def signal_all(pids: list[int], number: int) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)

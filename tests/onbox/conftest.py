@@ -171,10 +171,11 @@ from boxcar.shared.files import plan
 
 plan.GRACE_S = {grace_s}
 from onbox.cell import attempt
+from onbox.cell.wrapper import stop
 
 # What is forked has loaded these before.
-attempt.GRACE_S = plan.GRACE_S
-attempt.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
+stop.GRACE_S = plan.GRACE_S
+stop.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
     from onbox.agent import beat, ending, loop, orders, queue_watch

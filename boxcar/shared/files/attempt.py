@@ -80,6 +80,8 @@ class Done:
     ranks_formed: int | None = field(default=None, metadata=codec.LATER)
     # The time limit that it was ended at.
     over_time_s: int | None = field(default=None, metadata=codec.LATER)
+    # How many ranks of a launcher that ended with 0 lived on.
+    ranks_alive: int | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

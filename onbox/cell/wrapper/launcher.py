@@ -9,7 +9,7 @@ from onbox.machine import cgroup, process
 from onbox.machine.light import signal
 
 # What the wrapper handles, and passes on.
-_PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)
+_PASSED_ON = (signal.SIGTERM, signal.SIGINT)
 
 
 class Launcher:

@@ -41,6 +41,7 @@ FIRST: tuple[str, ...] = (
     "onbox.cell.wrapper.documents",
     "onbox.cell.wrapper.launcher",
     "onbox.cell.wrapper.places",
+    "onbox.cell.wrapper.stop",
     "onbox.cell.wrapper.words",
     "onbox.machine",
     "onbox.machine.light",

@@ -9,6 +9,7 @@ from boxcar.shared.paths import ScratchPaths
 from onbox.cell import world
 from onbox.cell.processes import Record
 from onbox.cell.wrapper.places import Scratch
+from onbox.machine import process
 
 
 class Watch:
@@ -27,13 +28,24 @@ class Watch:
         self._argv, self._ranks, self._end = argv, ranks, end
         self._record = Record(ScratchPaths(Path(scratch.data_dir), scratch.run), cell, number)
         self._is_open = ranks is not None
+        # With its start time, each rank that was ever seen.
+        self._seen: dict[int, str | None] = {}
 
     def look(self, launcher: int) -> float:
         """How many seconds the next look may wait."""
         pause_s = self._record.look()
+        if self._ranks is not None:
+            self._seen |= {pid: process.start_time(pid) for pid in world.ranks(launcher)}
         if self._is_open and (formed := world.formed(launcher, self._argv)) is not None:
             self._is_open = False
             if formed != self._ranks:
                 self.wrong_ranks = formed
                 self._end(f"the launcher was asked for {self._ranks} ranks and formed {formed}")
         return pause_s
+
+    def living_ranks(self) -> int:
+        """How many of those that were seen have not ended."""
+        starts = self._seen.items()
+        return sum(
+            started is not None and process.start_time(pid) == started for pid, started in starts
+        )

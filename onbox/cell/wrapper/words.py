@@ -116,7 +116,9 @@ def _scratch(one: dict[str, str]) -> Scratch:
 
 def _attempt(words: Words) -> Attempt:
     one = words.one
-    is_plain = one.get("launcher") == "python" or "ranks" not in one
+    launcher, ranks = one.get("launcher", ""), one.get("ranks")
+    # accelerate becomes the script where it is to start one process: none is formed below it.
+    is_plain = launcher == "python" or (launcher, ranks) == ("accelerate", "1")
     return Attempt(
         _scratch(one),
         Durable(one["durable"], one["run"]),
@@ -125,7 +127,8 @@ def _attempt(words: Words) -> Attempt:
         number=int(one["attempt"]),
         argv=words.launcher,
         platform_grace_s=float(one["grace"]),
-        ranks=None if is_plain else int(one["ranks"]),
+        launcher=launcher,
+        ranks=None if is_plain or ranks is None else int(ranks),
         env=dict(pair.split("=", 1) for pair in words.many["env"]),
         python_path=tuple(words.many["python-path"]),
         limit_s=int(one.get("time", "0")) or None,

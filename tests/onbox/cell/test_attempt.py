@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +15,7 @@ import onbox.cell.attempt
 from boxcar.shared.disk import lock
 from boxcar.shared.files import attempt
 from boxcar.shared.files.attempt import Done
-from onbox.cell.attempt import Attempt, _Stop
+from onbox.cell.attempt import Attempt
 from onbox.cell.wrapper.places import Durable, Scratch
 from onbox.machine import oom_kills, process
 
@@ -273,60 +271,3 @@ def test_the_wrapper_stays_small(make_run):
     assert "_ssl" not in maps  # what requests would bring
     run.open_gate()
     assert wrapper.wait(LIMIT_S) == 0
-
-
-# --- how long a script gets
-
-
-@pytest.fixture
-def timers(monkeypatch):
-    """What a wrapper that is told to stop waits for; nothing is signalled and nothing is timed."""
-    waits = []
-    wrappers = "onbox.cell.attempt.signal"
-    monkeypatch.setattr(f"{wrappers}.signal", lambda number, handler: None)
-    monkeypatch.setattr(f"{wrappers}.setitimer", lambda which, seconds: waits.append(seconds))
-    monkeypatch.setattr(os, "kill", lambda pid, number: None)
-    return waits
-
-
-@pytest.mark.parametrize(
-    ("platform_grace_s", "numbers", "waits_s"),
-    [
-        pytest.param(60, [signal.SIGTERM], [60], id="usual"),
-        pytest.param(5, [signal.SIGTERM], [5], id="the platform hurries"),
-        pytest.param(600, [signal.SIGTERM], [60], id="the platform has time"),
-        pytest.param(5, [signal.SIGINT], [60], id="a person stops"),
-        pytest.param(5, [signal.SIGINT, signal.SIGTERM], [60, 5], id="a person, then the platform"),
-        pytest.param(0, [signal.SIGTERM], [60], id="a platform that sends none"),
-    ],
-)
-def test_a_script_gets_as_long_as_the_platform_gives(timers, platform_grace_s, numbers, waits_s):
-    one = Attempt(None, None, "", "a", 1, (), platform_grace_s)
-    stop = _Stop(one)
-    stop.watch(1)
-    for number in numbers:
-        stop._tell(number, None)
-    assert timers == waits_s
-
-
-def test_what_came_before_the_launcher_counts_for_it(timers):
-    stop = _Stop(Attempt(None, None, "", "a", 1, (), 5))
-    stop._tell(signal.SIGTERM, None)
-    assert timers == []
-    stop.watch(1)
-    assert timers == [5]
-
-
-def test_the_time_of_an_attempt_runs_from_its_start(monkeypatch):
-    monkeypatch.setattr(onbox.cell.attempt.signal, "signal", lambda *of: None)
-    now_s = [100.0]
-    monkeypatch.setattr(onbox.cell.attempt.time, "monotonic", lambda: now_s[0])
-    stop = _Stop(SimpleNamespace(limit_s=5))
-    now_s[0] += 10
-    assert stop.look_at_clock() == math.inf
-    stop.watch(0)
-    assert stop.look_at_clock() == 5
-    now_s[0] += 6
-    stop._launcher = None
-    stop.look_at_clock()
-    assert stop.is_over_time
