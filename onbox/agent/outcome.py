@@ -64,7 +64,7 @@ class Outcome:
             self._last_trouble = None
             return True
         if self._loop.orders.is_to_stop and verdict.failure != classify.CHANGED_CODE:
-            self._loop.say("cell.preempted", **about)
+            self._loop.say("cell.preempted", **about, reason=verdict.reason or None)
             return True
         about |= {"failure": verdict.failure, "reason": verdict.reason, **verdict.evidence}
         wait_s = self._wait_before_retry(cell, verdict)

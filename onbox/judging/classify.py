@@ -56,8 +56,11 @@ _SIGTERM = 15
 UNFIT, UNCHECKED = "UNFIT", "UNCHECKED"
 # Resumed for as long as the platform lets it run, but a script that always says 85 comes to an end.
 _WAITS_AFTER_PREEMPTION_S = (1, 1, 10, *[60] * 20)
+_WAITS_AFTER_KILL_S = (1, 10, 60)
 _NO_TORCHRUN = "python"
 PREEMPTED, GONE = "EXIT85", "GONE"
+# 85 that nobody had asked for, with nothing to go on from; and a launcher's 0 that proves nothing.
+UNASKED, RANKS_ALIVE = "UNASKED", "RANKS-ALIVE"
 NOTHING_SEEN = Evidence()
 _LAST_ERROR = re.compile(r"^(?:\[rank\d+\]:\s*)?([\w.]*(?:Error|Exception|Interrupt)\b.*)$", re.M)
 # How boxcar.training reports one; what is merely slow goes on.
@@ -65,15 +68,6 @@ _HANG = re.compile(r"^boxcar: ([a-z]+(?:-[a-z]+)+: .*)$", re.M)
 _LONGEST_REASON = 400  # characters
 # torchrun's own last words say nothing about the cause.
 _WRAPPER_WORDS = ("ChildFailedError", "torch.distributed.elastic", "SignalException")
-
-
-_PREEMPTED = Verdict(
-    Action.PREEMPTED,
-    PREEMPTED,
-    "it was asked to leave, and saved a checkpoint",
-    _WAITS_AFTER_PREEMPTION_S,
-    course=Course.PREEMPTED,
-)
 
 
 def classify(
@@ -86,6 +80,7 @@ def classify(
     launcher: str = "torchrun",
     strays: Mapping[str, str] = MappingProxyType({}),
     workdir: str = IN_CODE,
+    has_saved: bool = False,
     seen: Evidence = NOTHING_SEEN,
 ) -> Verdict:
     """The verdict on one attempt.
@@ -94,7 +89,8 @@ def classify(
     are not there, `problem` says what keeps those that are there from being published;
     `lacking_room` is what the cell's disk lacks, '' where it has room. `strays` are declared files
     that it wrote beside its code: declared path -> where it lay there. `workdir` is the plan's.
-    `seen` is what else is known: of GPUs, of torchrun's error file, where the log's part begins.
+    `has_saved`: a whole checkpoint is there, newer than the attempt's begin. `seen` is what else is
+    known: of GPUs, of torchrun's error file, where the log's part begins.
     """
     if done.ranks_formed is not None:
         return _of_wrong_ranks(done)
@@ -105,10 +101,10 @@ def classify(
     rcs = {done.rc, *_worker_rcs(log_tail, launcher)}
     if done.rc == 0:
         where_it_is = _where_it_is(missing, strays, workdir)
-        return _ended_well(done, missing, problem, lacking_room, where_it_is)
+        return _ended_well(done, missing, problem, lacking_room, where_it_is, has_saved=has_saved)
     evidence = replace(seen, log=log_tail, rcs=frozenset(rcs), oom_kills=done.oom_kills)
     return (
-        _told_to_leave(done, rcs)
+        _left(done, rcs, lacking_room, has_saved=has_saved)
         or _by_code(rcs, lacking_room, log_tail)
         or _by_triage(done, evidence, lacking_room)
     )
@@ -139,7 +135,7 @@ def without_record(wrapper_rc: int | None, log_tail: str, *, lacking_room: str =
         )
         return Verdict(Action.STOP_QUEUE, "WRAPPER", reason, course=Course.STOP_QUEUE)
     reason = "the attempt ended without a record: it was killed"
-    return Verdict(Action.RETRY, GONE, reason, (1, 10, 60), course=Course.RESUME_SAME)
+    return Verdict(Action.RETRY, GONE, reason, _WAITS_AFTER_KILL_S, course=Course.RESUME_SAME)
 
 
 def of_ended_job(verdict: Verdict, state: str) -> Verdict:
@@ -180,10 +176,14 @@ def _ended_well(
     problem: str,
     lacking_room: str,
     where_it_is: str,
+    *,
+    has_saved: bool,
 ) -> Verdict:
     if done.was_told_to_stop:
         # Many scripts leave with 0 when they are told to; the identical command will tell.
-        return _PREEMPTED
+        return _preempted("it was asked to leave", has_saved=has_saved)
+    if done.ranks_alive is not None:
+        return _of_ranks_alive(done.ranks_alive)
     if not (missing or problem):
         return Verdict(Action.SUCCEED)
     if lacking_room:
@@ -216,12 +216,31 @@ def _of_wrong_ranks(done: Done) -> Verdict:
     return Verdict(Action.FAIL, WRONG_RANKS, reason, is_final=True, course=Course.FIX_CONFIG)
 
 
-def _told_to_leave(done: Done, rcs: set[int]) -> Verdict | None:
-    if exit_codes.PREEMPTED in rcs or (
-        done.was_told_to_stop and rcs & {-_SIGTERM, 128 + _SIGTERM, 1}
-    ):
-        return _PREEMPTED
-    return None
+def _of_ranks_alive(count: int) -> Verdict:
+    reason = f"the launcher ended with exit code 0 while {counted(count, 'rank')} of it still ran"
+    return Verdict(
+        Action.RETRY, RANKS_ALIVE, reason, _WAITS_AFTER_KILL_S, course=Course.RESUME_SAME
+    )
+
+
+def _left(done: Done, rcs: set[int], lacking_room: str, *, has_saved: bool) -> Verdict | None:
+    if done.was_told_to_stop and rcs & {-_SIGTERM, 128 + _SIGTERM, 1, exit_codes.PREEMPTED}:
+        return _preempted("it was asked to leave", has_saved=has_saved)
+    if exit_codes.PREEMPTED not in rcs:
+        return None
+    if has_saved:
+        return _preempted("it left with exit code 85", has_saved=True)
+    if lacking_room:
+        return _await_room(lacking_room, "")
+    reason = "it left with exit code 85 though nobody had asked it to, and saved no checkpoint"
+    return Verdict(Action.FAIL, UNASKED, reason, course=Course.FIX_CODE)
+
+
+def _preempted(what: str, *, has_saved: bool) -> Verdict:
+    reason = f"{what}, and saved {'a' if has_saved else 'no'} checkpoint"
+    return Verdict(
+        Action.PREEMPTED, PREEMPTED, reason, _WAITS_AFTER_PREEMPTION_S, course=Course.PREEMPTED
+    )
 
 
 def _by_code(rcs: set[int], lacking_room: str, log_tail: str) -> Verdict | None:

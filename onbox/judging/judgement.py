@@ -13,7 +13,7 @@ from boxcar.shared.triage import own_rows
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.log_end import Tail
 from onbox.cell import left_artifacts, log_tail, published
-from onbox.judging import classify
+from onbox.judging import classify, saved
 from onbox.judging.verdict import Action, Verdict
 from onbox.machine import end_evidence
 from onbox.place import Place
@@ -46,16 +46,17 @@ def of_attempt(
         return classify.without_record(wrapper_rc, tail.text, lacking_room=lacking_room)
     if looked.changed:
         return classify.of_changed_code(looked.changed)
-    found = left_artifacts.look(ran_at, cell)
+    found, its = left_artifacts.look(ran_at, cell), terms.of_cell(ran_at.plan, cell)
     return classify.classify(
         done,
         tail.text,
         found.missing,
         found.problem,
         lacking_room=lacking_room,
-        launcher=terms.of_cell(ran_at.plan, cell).launcher,
+        launcher=its.launcher,
         strays=looked.strays,
         workdir=ran_at.plan.workdir,
+        has_saved=saved.has_saved(ran_at.scratch.out(cell), its.resume, done),
         seen=_seen(ran_at, tail) if done.rc else classify.NOTHING_SEEN,
     )
 

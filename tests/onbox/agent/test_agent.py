@@ -370,6 +370,7 @@ def test_each_end_of_a_cell_has_its_consequence_and_the_next_cell_runs(make_run)
         "final": {"exits": [42]},
         "busy": {"exits": [75, 0]},
         "leaves": {"exits": [85, 0], "steps": 2},
+        "unasked": {"exits": [85, 0], "steps": 0},
         "faulty": {"exits": [1, 0], "prints": "ValueError: the halves differ"},
         "nothing": {"writes": [None]},
         "good": {},
@@ -382,6 +383,7 @@ def test_each_end_of_a_cell_has_its_consequence_and_the_next_cell_runs(make_run)
     found = {event.cell: event.data for event in run.events("cell.failed")}
     assert {cell: data["failure"] for cell, data in found.items()} == {
         "final": "EXIT42",
+        "unasked": "UNASKED",
         "faulty": "EXIT1",
         "nothing": "NO-ART",
         "empty": "UNFIT",
@@ -587,6 +589,17 @@ def test_a_control_file_drains_or_stops(make_run, want, life, state):
     assert [event.data["by"] for event in run.events("queue.stopped", "agent.stopped")] == [
         want
     ] * 2
+
+
+@pytest.mark.parametrize(("resume", "words"), [("latest.json", "a"), ("never_*.pt", "no")])
+def test_a_stop_says_that_a_checkpoint_was_saved_only_where_one_is_there(make_run, resume, words):
+    run = make_run({"a": {"gate": 1, "on_term": 85}}, resume=resume)
+    agent = run.start()
+    run.wait_for_step("a")
+    run.ask("stop")
+    agent.wait(LIMIT_S)
+    [event] = run.events("cell.preempted")
+    assert event.data["reason"] == f"it was asked to leave, and saved {words} checkpoint"
 
 
 def test_a_script_that_does_not_leave_is_killed_and_the_agent_ends(make_run):

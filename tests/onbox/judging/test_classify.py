@@ -73,7 +73,7 @@ def test_no_word_in_a_log_makes_a_success_of_another_code(rc):
         pytest.param(1, TORCHRUN.format(rc=-9), Action.RETRY, "137-N", id="rank killed"),
         pytest.param(-9, "", Action.RETRY, "137-N", id="launcher killed"),
         pytest.param(1, TORCHRUN.format(rc=-11), Action.RETRY, "SEGV", id="rank segfault"),
-        pytest.param(1, TORCHRUN.format(rc=85), Action.PREEMPTED, "EXIT85", id="rank said 85"),
+        pytest.param(1, TORCHRUN.format(rc=85), Action.FAIL, "UNASKED", id="rank said 85"),
         pytest.param(1, TORCHRUN.format(rc=42), Action.FAIL, "EXIT42", id="rank said 42"),
         pytest.param(43, "", Action.STOP_QUEUE, "EXIT43", id="python said 43"),
         pytest.param(75, "", Action.RETRY, "EXIT75", id="temporary"),
@@ -130,13 +130,42 @@ def test_a_cell_that_was_told_to_stop_is_preempted_not_failed():
     assert classify(done(-15, told=True), "", []).action is Action.PREEMPTED
 
 
+@pytest.mark.parametrize(("rc", "tail"), [(85, ""), (1, TORCHRUN.format(rc=85))])
+def test_85_that_nobody_asked_for_is_resumed_where_it_saved_a_checkpoint_and_else_fails(rc, tail):
+    saved = classify(done(rc), tail, [], has_saved=True)
+    assert (saved.action, saved.failure) == (Action.PREEMPTED, "EXIT85")
+    assert saved.reason == "it left with exit code 85, and saved a checkpoint"
+    assert 0 < len(saved.waits_s) < 30
+    without = classify(done(rc), tail, [])
+    assert (without.action, without.failure, without.waits_s) == (Action.FAIL, "UNASKED", ())
+    assert "nobody had asked it to, and saved no checkpoint" in without.reason
+
+
+@pytest.mark.parametrize("rc", [0, 1, -15, 85, 143])
+@pytest.mark.parametrize(("has_saved", "words"), [(True, "a checkpoint"), (False, "no checkpoint")])
+def test_that_a_checkpoint_was_saved_at_a_stop_is_said_only_where_one_is_there(
+    rc, has_saved, words
+):
+    verdict = classify(done(rc, told=True), "", [], has_saved=has_saved)
+    assert (verdict.action, verdict.failure) == (Action.PREEMPTED, "EXIT85")
+    assert verdict.reason == f"it was asked to leave, and saved {words}"
+
+
+def test_a_launchers_0_with_ranks_alive_is_no_success_and_tried_again():
+    record = dataclasses.replace(done(0), ranks_alive=2)
+    verdict = classify(record, "", [])
+    assert (verdict.action, verdict.failure) == (Action.RETRY, "RANKS-ALIVE")
+    assert "exit code 0 while 2 ranks of it still ran" in verdict.reason
+    assert 0 < len(verdict.waits_s) < 10
+
+
 def test_only_exit_42_is_final():
     assert classify(done(42), "", []).is_final
     assert not classify(done(1), "ValueError: x", []).is_final
 
 
 def test_retries_come_to_an_end():
-    for rc, tail in ((-9, ""), (75, ""), (85, ""), (1, "EADDRINUSE")):
+    for rc, tail in ((-9, ""), (75, ""), (1, "EADDRINUSE")):
         assert 0 < len(classify(done(rc), tail, []).waits_s) < 30
     assert 0 < len(without_record(None, "").waits_s) < 10
 
@@ -167,6 +196,7 @@ def test_what_ended_while_its_disk_was_full_waits_for_room_whatever_record_is_mi
         classify(done(-9), "", [], lacking_room=LACKING),
         classify(done(1), "ValueError: x", [], lacking_room=LACKING),
         classify(done(3), "", [], lacking_room=LACKING),
+        classify(done(85), "", [], lacking_room=LACKING),
         classify(done(0), "", ["best.pth"], lacking_room=LACKING),
         without_record(None, "", lacking_room=LACKING),
         without_record(1, "run_one.sh: line 3: echo: write error", lacking_room=LACKING),
@@ -178,7 +208,8 @@ def test_what_ended_while_its_disk_was_full_waits_for_room_whatever_record_is_mi
 def test_a_success_and_a_scripts_own_word_count_on_a_full_disk_too():
     assert classify(done(0), "", [], lacking_room=LACKING).action is Action.SUCCEED
     assert classify(done(42), "", [], lacking_room=LACKING).failure == "EXIT42"
-    assert classify(done(85), "", [], lacking_room=LACKING).action is Action.PREEMPTED
+    left = classify(done(85), "", [], lacking_room=LACKING, has_saved=True)
+    assert left.action is Action.PREEMPTED
     gpu = classify(done(1), "Xid 79: GPU has fallen off the bus", [], lacking_room=LACKING)
     assert gpu.failure == "U22"
 

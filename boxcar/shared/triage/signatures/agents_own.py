@@ -140,7 +140,34 @@ AGENTS_OWN = (
     _own(
         "EXIT85",
         Course.PREEMPTED,
-        ("it was asked to leave, and saved a checkpoint", "被要求离开，已保存检查点"),
+        (
+            "it was asked to leave, or left with exit code 85 and a newer checkpoint",
+            "被要求离开，或保存新检查点后以 85 退出",
+        ),
         ("launch again when there is a box", "有机器后重新 launch"),
+    ),
+    _own(
+        "UNASKED",
+        Course.FIX_CODE,
+        (
+            "it left with exit code 85 unasked, and saved no checkpoint",
+            "无人要求却以退出码 85 离开，且没有保存检查点",
+        ),
+        (
+            "save what resume: names before you leave with 85, or leave with another code",
+            "以 85 退出前先保存 resume: 所指的检查点，或改用其他退出码",
+        ),
+    ),
+    _own(
+        "RANKS-ALIVE",
+        Course.RESUME_SAME,
+        (
+            "the launcher ended with 0 while ranks of it still ran",
+            "启动器以 0 结束，但它的 rank 仍在运行",
+        ),
+        (
+            "nothing: it is tried again; was the launcher's own process killed?",
+            "无需处理：会重试；启动器自身的进程是否被杀死？",
+        ),
     ),
 )
