@@ -45,7 +45,7 @@ def notes(root: Path, job: Job, plan: Plan) -> Iterator[str]:
     code = root / job.code
     for at, command in _commands(job):
         yield from _for_a_shell(at, command)
-        yield from _module(at, command, code, job.launcher)
+        yield from _module(at, command, code)
         yield from _nowhere_to_write(at, command, code, plan)
         yield from _no_end(at, command, code, plan)
 
@@ -70,13 +70,11 @@ def _for_a_shell(at: str, command: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _module(at: str, command: Sequence[str], code: Path, launcher: str) -> Iterator[str]:
-    """`-m train`, which python and torchrun take, where it names no file of the code."""
+def _module(at: str, command: Sequence[str], code: Path) -> Iterator[str]:
+    """`-m train`, where it names no file of the code."""
     if command[0] != "-m":
         return
-    if launcher == "deepspeed":
-        yield f"{at}: deepspeed does not take -m: write the script itself, such as train.py"
-    elif len(command) < 2 or not _is_module(code, command[1]):
+    if len(command) < 2 or not _is_module(code, command[1]):
         name = command[1] if len(command) > 1 else ""
         file = f"{name.replace('.', '/')}.py"
         yield (

@@ -48,19 +48,15 @@ def test_a_variable_that_nobody_fills_is_named(tmp_path: Path) -> None:
     assert "'$DATA/x' goes to the script as it stands" in note
 
 
+@pytest.mark.parametrize("launcher", ["torchrun", "accelerate", "deepspeed", "python"])
 @pytest.mark.parametrize("command", ["-m pkg.fit {cfg} {out}", "-m train {cfg} {out}"])
-def test_a_module_of_the_code_is_right(tmp_path: Path, command: str) -> None:
-    assert notes(tmp_path, command) == []
+def test_a_module_of_the_code_is_right(tmp_path: Path, command: str, launcher: str) -> None:
+    assert notes(tmp_path, command, f"launcher: {launcher}\n") == []
 
 
 def test_a_module_that_is_not_there_is_named(tmp_path: Path) -> None:
     [note] = notes(tmp_path, "-m pkg.trian {cfg} {out}")
     assert "-m pkg.trian: " in note and "holds no pkg/trian.py; write the script itself" in note
-
-
-def test_deepspeed_takes_no_module(tmp_path: Path) -> None:
-    [note] = notes(tmp_path, "-m pkg.fit {cfg} {out}", "launcher: deepspeed\n")
-    assert "deepspeed does not take -m" in note
 
 
 def test_a_command_that_says_no_place_is_named(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 import dataclasses
 import itertools
 import json
@@ -136,13 +137,14 @@ def _arguments(
     plan: Plan,
     release: Path,
     line: CellLine = CELL,
+    ranks: int = 2,
 ) -> list[str]:
-    """What the agent starts run_one.sh with, on the last box, for two ranks."""
+    """What the agent starts run_one.sh with, on the last box."""
     box = plan.boxes[-1]
     scratch = ScratchPaths(Path(box.data_dir), plan.run)
     out, code = str(scratch.out(line.name)), str(scratch.code(release.name))
     places = Places(out, code, said.resume_place(out, plan.resume))
-    return wrapper_words.of_attempt(box.name, line.name, 1, said.say(plan, line, places), 2)
+    return wrapper_words.of_attempt(box.name, line.name, 1, said.say(plan, line, places), ranks)
 
 
 def _launched_env(tmp_path: Path) -> dict[str, str]:
@@ -347,25 +349,119 @@ def test_an_attempt_is_told_its_launcher_and_the_number_of_ranks(
 @pytest.mark.parametrize(
     ("job", "box", "expected"),
     [
-        ({}, {}, ["--num_gpus", "2"]),
-        ({"CUDA_VISIBLE_DEVICES": "3,5,7"}, {}, ["--include", "localhost:3,5"]),
-        ({}, {"CUDA_VISIBLE_DEVICES": "1,2"}, ["--include", "localhost:1,2"]),
-        (
-            {"CUDA_VISIBLE_DEVICES": "4,6"},
-            {"CUDA_VISIBLE_DEVICES": "0,1"},
-            ["--include", "localhost:4,6"],
-        ),
+        ({}, {}, [0, 1]),
+        ({"CUDA_VISIBLE_DEVICES": "3,5,7"}, {}, ["3", "5"]),
+        ({}, {"CUDA_VISIBLE_DEVICES": "GPU-8932f937,MIG-GPU-1/2/0"}, "GPU-8932f937 MIG-GPU-1/2/0"),
+        ({"CUDA_VISIBLE_DEVICES": "4,6"}, {"CUDA_VISIBLE_DEVICES": "0,1"}, ["4", "6"]),
     ],
 )
 def test_deepspeed_gets_a_free_port_and_the_visible_gpus(
-    job: dict[str, str], box: dict[str, str], expected: list[str], tmp_path: Path, agent: Path
+    job: dict[str, str],
+    box: dict[str, str],
+    expected: str | list[str | int],
+    tmp_path: Path,
+    agent: Path,
 ) -> None:
     plan = _with_folders(tmp_path, agent, launcher="deepspeed", command=("train.py",), job_env=job)
     _run_one(plan, tmp_path, env=box)
     words = _words_of_launcher(tmp_path)
-    assert words[:4] == [sys.executable, "-m", "deepspeed.launcher.runner", "--master_port"]
-    assert 1024 < int(words[4]) < 65536
-    assert words[5:] == [*expected, "train.py"]
+    assert words[:4] == [sys.executable, "-u", "-m", "deepspeed.launcher.launch"]
+    said = dict(zip(words[4:-1:2], words[5:-1:2], strict=True))
+    assert 1024 < int(said.pop("--master_port")) < 65536
+    world = json.loads(base64.urlsafe_b64decode(said.pop("--world_info")))
+    assert world == {"localhost": expected.split() if isinstance(expected, str) else expected}
+    assert (said, words[-1]) == ({"--master_addr": "127.0.0.1"}, "train.py")
+
+
+def test_deepspeed_is_told_that_a_module_is_one(tmp_path: Path, agent: Path) -> None:
+    command = ("-m", "pkg.fit", "{out}", "-m")
+    _run_one(_with_folders(tmp_path, agent, launcher="deepspeed", command=command), tmp_path)
+    assert _words_of_launcher(tmp_path)[-4:-2] == ["--module", "pkg.fit"]
+    assert _words_of_launcher(tmp_path)[-1] == "-m"
+
+
+# What of accelerate the wrapper meets: a stand-in that starts one process whatever it is asked for.
+ONE_PROCESS = """\
+import argparse, os, subprocess, sys
+
+def prepare_simple_launcher_cmd_env(args):
+    return [sys.executable, *args.words], {**os.environ, "FROM_ACCELERATE": "yes"}
+
+def simple_launcher(args):
+    command, env = prepare_simple_launcher_cmd_env(args)
+    sys.exit(1 if subprocess.run(command, env=env).returncode else 0)
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config_file")
+    for name in ("--num_machines", "--num_processes", "--main_process_port"):
+        parser.add_argument(name, type=int)
+    parser.add_argument("words", nargs=argparse.REMAINDER)
+    simple_launcher(parser.parse_args())
+"""
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+@pytest.mark.parametrize("code", [0, 3, 42, 43, 75, 85])
+def test_accelerate_with_one_rank_becomes_its_script(
+    code: int, is_older: bool, tmp_path: Path, agent: Path
+) -> None:
+    """Its exit code arrives; an older release that is built in another way is left as it is."""
+    words = _of_accelerate(tmp_path, agent, f"raise SystemExit({code})", ranks=1)
+    text = ONE_PROCESS.replace("prepare_simple", "prepare") if is_older else ONE_PROCESS
+    assert _by_accelerate(words, text).returncode == (bool(code) if is_older else code)
+
+
+def test_accelerate_becomes_the_script_in_the_environment_that_it_would_start_it_with(
+    tmp_path: Path, agent: Path
+) -> None:
+    script = "import os\nprint(os.getppid(), os.environ['FROM_ACCELERATE'])"
+    done = _by_accelerate(_of_accelerate(tmp_path, agent, script, ranks=1), ONE_PROCESS)
+    assert done.stdout.split() == [str(os.getpid()), "yes"]
+
+
+def test_one_process_of_accelerates_where_two_were_asked_for_is_refused(
+    tmp_path: Path, agent: Path
+) -> None:
+    words = _of_accelerate(tmp_path, agent, "print('began')", ranks=2)
+    done = _by_accelerate(words, ONE_PROCESS)
+    assert (done.returncode, done.stdout) == (1, "")
+    config = words[words.index("--config_file") + 1]
+    assert done.stderr.splitlines()[-1] == (
+        f"accelerate would start 1 process, 2 were asked: distributed_type in {config}"
+    )
+
+
+def _of_accelerate(tmp_path: Path, agent: Path, script: str, ranks: int) -> list[str]:
+    """The launcher's words; it finds a stand-in of accelerate, and of torch, beside the script."""
+    (tmp_path / "train.py").write_text(script)
+    command = (str(tmp_path / "train.py"),)
+    plan = _with_folders(tmp_path, agent, launcher="accelerate", command=command)
+    _run_one(plan, tmp_path, ranks=ranks)
+    return _words_of_launcher(tmp_path)
+
+
+def _by_accelerate(words: list[str], text: str) -> subprocess.CompletedProcess[str]:
+    beside = Path(words[-1]).parent / "libraries"
+    (beside / "accelerate/commands").mkdir(parents=True)
+    (beside / "accelerate/commands/launch.py").write_text(text)
+    no_gpu = "class cuda:\n    is_available = staticmethod(lambda: False)\n"
+    (beside / "torch.py").write_text(no_gpu)
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(beside)}
+    return subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"), [({}, "70"), ({"job": "5"}, "5"), ({"box": "9"}, "9")]
+)
+@pytest.mark.parametrize("launcher", ["torchrun", "accelerate"])
+def test_torchrun_leaves_the_clock_to_us_unless_a_person_says_otherwise(
+    launcher: str, own: dict[str, str], expected: str, tmp_path: Path, agent: Path
+) -> None:
+    name = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"
+    job, box = ({name: own[of]} if of in own else {} for of in ("job", "box"))
+    _run_one(_with_folders(tmp_path, agent, launcher=launcher, job_env=job), tmp_path, env=box)
+    assert _launched_env(tmp_path)[name] == expected
 
 
 def test_without_a_checkpoint_to_resume_its_name_is_empty(tmp_path: Path, agent: Path) -> None:
@@ -460,10 +556,16 @@ def _with_folders(tmp_path: Path, agent: Path, **changes: Any) -> Plan:
     return dataclasses.replace(PLAN, training_python=sys.executable, **(values | changes))
 
 
-def _run_one(plan: Plan, tmp_path: Path, hook: str = "", env: dict[str, str] | None = None) -> Path:
+def _run_one(
+    plan: Plan,
+    tmp_path: Path,
+    hook: str = "",
+    env: dict[str, str] | None = None,
+    ranks: int = 2,
+) -> Path:
     release = tmp_path / "releases" / "0a1b"
     folder = _wrappers(release, _staged(plan, release), hook)
-    done = _run(folder / "run_one.sh", *_arguments(plan, release), env=env)
+    done = _run(folder / "run_one.sh", *_arguments(plan, release, ranks=ranks), env=env)
     assert (done.returncode, done.stderr) == (0, "")
     return release
 

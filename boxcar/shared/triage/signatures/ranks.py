@@ -71,6 +71,19 @@ SIGNATURES = (
         ),
     ),
     row(
+        "ONERANK",
+        Course.FIX_CONFIG,
+        r"^accelerate would start 1 process, \d+ were asked: distributed_type in ",
+        (
+            "accelerate would train in one process where more were asked for",
+            "要求多个进程，但 accelerate 只会启动一个",
+        ),
+        (
+            "put distributed_type in the named file right, or set nproc_per_node: 1",
+            "改正所指文件中的 distributed_type，或设置 nproc_per_node: 1",
+        ),
+    ),
+    row(
         "D8",
         Course.FIX_CODE,
         r"Expected to have finished reduction in the prior iteration"

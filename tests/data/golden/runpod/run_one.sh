@@ -66,34 +66,49 @@ case "$launched_by" in
     # A config of its own: a default_config.yaml in the box's home would decide what is not said here.
     # Port 0: a free one.
     config="$scratch/cells/$cell/accelerate.yaml"
+    # To start one process, it becomes that. Else the script would hear of no signal, and its exit
+    # code would be lost.
+    start='import os, sys
+from accelerate.commands import launch
+def become(args):
+    asked = args.num_processes or 1
+    if asked > 1:
+        sys.exit(f"accelerate would start 1 process, {asked} were asked: distributed_type in {args.config_file}")
+    command, env = launch.prepare_simple_launcher_cmd_env(args)
+    os.execvpe(command[0], command, env)
+if hasattr(launch, "prepare_simple_launcher_cmd_env"):
+    launch.simple_launcher = become
+'
     kind=NO
-    start=(-m accelerate.commands.launch)
     if [ "$ranks" -gt 1 ]; then
       kind=MULTI_GPU
       # Without a GPU its ranks train each for itself, unless they are told that it is the CPU's turn.
-      start=(-c 'import os, torch
-from accelerate.commands.launch import main
+      start+='import torch
 if not getattr(torch, "accelerator", torch.cuda).is_available():
     os.environ.setdefault("ACCELERATE_USE_CPU", "true")
-main()')
+'
     fi
     [ -d "${config%/*}" ] || mkdir -p -- "${config%/*}" # the agent has made it
     printf 'compute_environment: LOCAL_MACHINE\ndistributed_type: "%s"\n' "$kind" >"$config"
-    launcher=("$training_python" "${start[@]}" --config_file "$config" --num_machines 1
+    launcher=("$training_python" -c "${start}launch.main()" --config_file "$config" --num_machines 1
       --num_processes "$ranks" --main_process_port 0)
     ;;
   deepspeed)
-    port="$("$training_python" -I -c \
-      'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')"
-    # With --num_gpus deepspeed takes the first GPUs, whatever CUDA_VISIBLE_DEVICES says.
-    if [ -n "$visible" ]; then
-      IFS=, read -r -a named <<<"$visible"
-      printf -v first '%s,' "${named[@]:0:ranks}"
-      gpus=(--include "localhost:${first%,}")
-    else
-      gpus=(--num_gpus "$ranks")
+    # Without its runner, which hands no signal on and leaves with 0 where its own child was killed.
+    # A free port, and which GPUs: the first ones, or those that are visible, by whatever name.
+    found="$("$training_python" -I -c 'import base64, json, socket, sys
+free = socket.socket()
+free.bind(("127.0.0.1", 0))
+ranks, visible = int(sys.argv[1]), sys.argv[2]
+gpus = visible.split(",")[:ranks] if visible else list(range(ranks))
+world = json.dumps({"localhost": gpus}).encode()
+print(free.getsockname()[1], base64.urlsafe_b64encode(world).decode())' "$ranks" "$visible")"
+    launcher=("$training_python" -u -m deepspeed.launcher.launch --world_info "${found#* }"
+      --master_addr 127.0.0.1 --master_port "${found% *}")
+    if [ "${1:-}" = -m ]; then
+      launcher+=(--module)
+      shift
     fi
-    launcher=("$training_python" -m deepspeed.launcher.runner --master_port "$port" "${gpus[@]}")
     ;;
   python)
     launcher=("$training_python" -u)
@@ -108,6 +123,9 @@ esac
 if [ -z "${GLOO_SOCKET_IFNAME:-}" ] && [ -e /sys/class/net/lo ]; then
   export GLOO_SOCKET_IFNAME=lo
 fi
+# One clock ends an attempt that was told to leave, and that is Boxcar's: torchrun would kill its ranks
+# after 30 s.
+export TORCH_ELASTIC_SHUTDOWN_TIMEOUT="${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-70}"
 # A rank that aborts or crashes shows where it was; what a person has set for this counts.
 export PYTHONFAULTHANDLER="${PYTHONFAULTHANDLER-1}"
 
