@@ -133,6 +133,7 @@ class CellRecord:
     metrics: dict[str, Any] = field(default_factory=lambda: _NONE)
     times_verified: int = 0
     moved_from: str | None = None  # the queue that had claimed it before
+    doubt: str = ""  # what marks the result
 
 
 @dataclass(frozen=True)
@@ -309,9 +310,8 @@ def _claimed(record: CellRecord, event: Event) -> CellRecord:
 
 def _started(record: CellRecord, event: Event) -> CellRecord:
     attempt = event.data["attempt"]
-    return replace(
-        record, state=Running(attempt, event.at), attempts=attempt, progress=_NONE, best=_NONE
-    )
+    state = Running(attempt, event.at)
+    return replace(record, state=state, attempts=attempt, progress=_NONE, best=_NONE, doubt="")
 
 
 def _progress(record: CellRecord, event: Event) -> CellRecord:
@@ -356,7 +356,11 @@ def _course(event: Event) -> str | None:
 
 def _succeeded(record: CellRecord, event: Event) -> CellRecord:
     now = Succeeded(event.data["attempt"], event.at)
-    return replace(record, state=now, seconds=_seconds(record, event))
+    return replace(record, state=now, seconds=_seconds(record, event), doubt=_doubt(event))
+
+
+def _doubt(event: Event) -> str:
+    return str(event.data.get("doubt") or "")
 
 
 def _synced(record: CellRecord, event: Event) -> CellRecord:
@@ -376,7 +380,8 @@ def _verified(record: CellRecord, event: Event) -> CellRecord:
         trusted=tuple(data.get("trusted", ())),
     )
     times = record.times_verified + 1
-    return replace(record, state=state, metrics=metrics, times_verified=times)
+    doubt = _doubt(event) or record.doubt
+    return replace(record, state=state, metrics=metrics, times_verified=times, doubt=doubt)
 
 
 def _fields(event: Event, name: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from boxcar.shared import exit_codes, state
 from boxcar.shared.cell.cell_line import CellLine
@@ -353,7 +354,11 @@ class Agent:
             verdict = self.loop.ticking(
                 lambda: ended_well.instead(runner.place, cell, done, verdict)
             )
-            warnings += (verdict.reason,) if verdict.action is Action.SUCCEED else ()
+            is_proven = verdict.action is Action.SUCCEED and verdict.reason
+            warnings += (verdict.reason,) if is_proven else ()
+        if done and verdict.action is Action.SUCCEED:
+            doubt = ended_well.doubt_of(runner.place, cell, done, verdict.doubt)
+            verdict = replace(verdict, doubt=doubt)
         return self.outcome.conclude(cell, number, done, verdict, warnings)
 
     def begin_beside(self, cell: CellLine) -> None:

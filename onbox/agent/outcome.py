@@ -58,6 +58,7 @@ class Outcome:
         about = {"cell": cell.name, "attempt": number, "seconds": done.seconds if done else None}
         if verdict.action is Action.SUCCEED:
             about |= {"warnings": warnings} if warnings else {}
+            about |= {"doubt": verdict.doubt} if verdict.doubt else {}
             # One wait for the disk, with the start of the next cell: see Loop.make_known.
             self._loop.reporter.hold("cell.succeeded", **about)
             self._loop.settler.keep(self._loop.reporter.line_of(cell.name), number)

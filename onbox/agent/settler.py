@@ -18,6 +18,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import accepted, attempt, manifest
 from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.metrics import measure, result_numbers
 from onbox.agent.copy_so_far import CopySoFar
@@ -26,7 +27,7 @@ from onbox.agent.room_wait import RoomWait, is_no_room
 from onbox.cell import left_artifacts, published, set_aside, settle
 from onbox.cell.asked import Asked
 from onbox.cell.collect import collected
-from onbox.judging import classify
+from onbox.judging import classify, ended_well
 from onbox.machine import credentials
 from onbox.place import Place
 
@@ -167,6 +168,7 @@ class Settler:
                 metric_notes=measure.notes(receipt.metrics) or None,
                 bytes_only=settle.bytes_only(receipt) or None,
                 trusted=settle.trusted(receipt) or None,
+                doubt=made.doubt,
             )
             self.prune(cell.name)
         else:
@@ -189,6 +191,7 @@ class Settler:
             by=accepted.LAPTOP,
             accepted_at=found.at,
             unpickled=list(found.unpickled),
+            doubt=made.doubt,
             **ran_as,
         )
         self.prune(cell)
@@ -213,6 +216,7 @@ class Settler:
                 done,
                 self._warnings(name),
                 self._asked_of(cell),
+                doubt=self._doubt(cell, done),
                 secrets=self._secrets(),
                 begin_copy=self.copy.begin,
             )
@@ -230,6 +234,13 @@ class Settler:
         """What the attempt was warned of when it ended."""
         succeeded = self._reporter.last("cell.succeeded", cell)
         return tuple(succeeded.data.get("warnings", ())) if succeeded else ()
+
+    def _doubt(self, cell: CellLine, done: Done) -> str | None:
+        """As it was said; what a person has put right since was never said to have ended well."""
+        succeeded = self._reporter.last("cell.succeeded", cell.name)
+        if succeeded and succeeded.data.get("attempt") == done.attempt:
+            return succeeded.data.get("doubt")
+        return ended_well.doubt_of(self._place_of(cell.name), cell, done) or None
 
     def _warn_of_what_is_left_out(self, cell: str) -> None:
         for sentence in left_artifacts.look(self._place_of(cell), cell).left_out:

@@ -17,13 +17,13 @@ LONGEST_BYTES = 1024 * 1024
 
 def read(scratch: ScratchPaths, cell: str) -> Tail:
     """Empty for a log that is not there or cannot be read."""
-    begin = _begins_at_bytes(scratch, cell)
+    begin = begins_at_bytes(scratch, cell)
     with contextlib.suppress(OSError), regular_file.open_at(scratch.log(cell)) as file:
         return log_end.of_file(file, begin, LONGEST_BYTES)
     return Tail()
 
 
-def _begins_at_bytes(scratch: ScratchPaths, cell: str) -> int:
+def begins_at_bytes(scratch: ScratchPaths, cell: str) -> int:
     """0 where it was not written down: then the words of an earlier attempt are looked at too."""
     with contextlib.suppress(DamagedError, OSError):
         running = attempt.read_running(scratch.running(cell))

@@ -77,12 +77,14 @@ def publish(
     warnings: tuple[str, ...] = (),
     asked: Asked = NOT_KNOWN,
     *,
+    doubt: str | None = None,
     secrets: Iterable[str] = (),
     begin_copy: BeginCopy = _not_told,
 ) -> Manifest:
     """Copy the cell's results to the durable tier with proof; the manifest that stands there.
 
-    `warnings` are sentences of the attempt, for the manifest; what is left out joins them. No file
+    `warnings` are sentences of the attempt, for the manifest; what is left out joins them. `doubt`
+    marks it. No file
     that is only carried holds one of the `secrets`. `begin_copy` is told the size of the rest.
     Raises GoneError, UnfitError, MovedError, NoRoomError, DamagedError, OSError; then nothing was
     published.
@@ -125,6 +127,7 @@ def publish(
         log_begins_at_bytes=_log_begins_at_bytes(place, done),
         matches=found.matches,
         carried=carried,
+        doubt=doubt,
     )
     _refuse_moved(place, cell.name)
     atomic.create_once(place.durable.manifest(cell.name), codec.to_document(made))

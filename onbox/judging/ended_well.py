@@ -1,38 +1,31 @@
 """A training that had ended when a signal came: every artifact is there and loads. A success.
 
 A signal alone says nothing against what was written before it. But artifacts such as `best.pth` are
-there long before a training's end, so whatever tells of work that was left keeps it a failure; and
-where nothing tells, one that can go on from a checkpoint goes on.
+there long before a training's end, so an end is proven, or it is none: see proof_of_end.py.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from boxcar.shared import load_child
+from boxcar.shared import load_child, timestamp
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import progress, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.metrics import measure
 from boxcar.shared.to_load import said_as, to_load
-from boxcar.shared.triage import abort_at_exit, exit_signals
+from boxcar.shared.triage import abort_at_exit, exit_signals, had_ended
 from boxcar.shared.triage.course import Course
-from boxcar.shared.triage.had_ended import had_ended
 from onbox.cell import left_artifacts, log_tail, progress_tail
 from onbox.cell.left_artifacts import LeftArtifacts
+from onbox.judging import proof_of_end
+from onbox.judging.proof_of_end import Left
 from onbox.judging.verdict import Action, Verdict
 from onbox.place import Place
 
-SIGNAL_AT_ITS_END = (
-    "it was ended by a signal after it had written everything: its artifacts load, and nothing "
-    "tells of work that was left"
-)
-ABORTED_AT_EXIT = (
-    "torch's own threads aborted it after its script's end (terminate called): a fault of torch, "
-    "and its artifacts load"
-)
 # What torchrun's 1 was: a rank that a signal ended.
 _OF_RANKS = ("137-N", "TERM", "SEGV", "ABRT", "BUS")
 # Of these the signal is the least.
@@ -56,30 +49,55 @@ def instead(place: Place, cell: CellLine, done: Done, verdict: Verdict) -> Verdi
     try:
         found = left_artifacts.look(place, cell.name)
         has_all = bool(found.by_path) and not (found.missing or found.problem)
-        reason = _why_it_had_ended(place, cell, done, found) if has_all else ""
-        if reason and _loads(place, cell.name, found):
-            return Verdict(Action.SUCCEED, reason=reason)
-    except (BoxcarError, OSError):
+        left = _left(place, cell, done, verdict.failure, found) if has_all else None
+        success = proof_of_end.success_of(left) if left else None
+        if success and _loads(place, cell.name, found):
+            return Verdict(Action.SUCCEED, reason=success.warning, doubt=success.doubt)
+    except (BoxcarError, OSError, ValueError):
         pass  # what cannot be looked at is no success
     return verdict
 
 
-def _why_it_had_ended(place: Place, cell: CellLine, done: Done, found: LeftArtifacts) -> str:
-    """The warning of a success; '' where it is not known that it had."""
-    log = log_tail.read(place.scratch, cell.name).text
-    if abort_at_exit.is_all(log):
-        return ABORTED_AT_EXIT
-    told = had_ended(progress_tail.last(found.out), said.epochs(place.plan, cell), log)
-    # With a checkpoint to go on from, it costs little to let it go on.
-    may_go_on = terms.of_cell(place.plan, cell.name).resume is not None
-    may_be = told is None and not (may_go_on or done.was_told_to_stop)
-    return SIGNAL_AT_ITS_END if may_be or (told and _is_newer_than_report(found)) else ""
+def doubt_of(place: Place, cell: CellLine, done: Done, by_signal: str = "") -> str:
+    """What marks the success of this attempt; '' for nothing. `by_signal`: as it ended."""
+    epochs = said.epochs_asked(place.plan, cell)
+    told = progress_tail.last(place.scratch.out(cell.name)) if epochs else {}
+    # The next cell waits: a long log is read where nothing else counts.
+    log = log_tail.read(place.scratch, cell.name).text if epochs and "epoch" not in told else ""
+    other = had_ended.other_than_asked(told, epochs, log)
+    doubts = proof_of_end.doubts(done.rc, done.oom_kills, other)
+    return "; ".join([by_signal, *doubts] if by_signal else doubts)
 
 
-def _is_newer_than_report(found: LeftArtifacts) -> bool:
+def _left(place: Place, cell: CellLine, done: Done, failure: str, found: LeftArtifacts) -> Left:
+    tail = log_tail.read(place.scratch, cell.name)
+    epochs = said.epochs_asked(place.plan, cell)
+    told = progress_tail.last(found.out)
+    return Left(
+        signal=exit_signals.of({done.rc}) or failure,
+        is_abort_at_exit=abort_at_exit.is_all(tail.text),
+        is_ended=had_ended.had_ended(told, epochs, tail.text),
+        names_last=had_ended.names_last_epoch(epochs, tail.text),
+        newest_ns=max(path.lstat().st_mtime_ns for path in found.files.values()),
+        reported_ns=_reported_ns(found) if told else 0,
+        logged_ns=place.scratch.log(cell.name).lstat().st_mtime_ns,
+        ended_ns=int(timestamp.parse_utc(done.ended_at).timestamp() * 1e9),
+        may_go_on=terms.of_cell(place.plan, cell.name).resume is not None,
+        was_told_to_stop=done.was_told_to_stop,
+        lacks_metric=_lacks_metric(place, cell.name, found),
+    )
+
+
+def _reported_ns(found: LeftArtifacts) -> int:
     """The last epoch may be reported at its beginning; what is written at its end comes later."""
-    reported_ns = (found.out / progress.FILE).lstat().st_mtime_ns
-    return max(path.lstat().st_mtime_ns for path in found.files.values()) >= reported_ns
+    return (found.out / progress.FILE).lstat().st_mtime_ns
+
+
+def _lacks_metric(place: Place, cell: str, found: LeftArtifacts) -> bool:
+    """Most are printed last."""
+    begins_at = log_tail.begins_at_bytes(place.scratch, cell)
+    left = measure.Left(found.out, place.scratch.log(cell), begins_at)
+    return any(number.value is None for number in measure.take(place.plan.metrics, [left])[0])
 
 
 def _loads(place: Place, cell: str, found: LeftArtifacts) -> bool:

@@ -28,7 +28,7 @@ class Verdict:
     `is_final`: not tried again by a later launch of the same release either. `is_kept`: nor is it
     trained again; a later launch looks whether its result was put right. `aside` are checkpoints
     that the next attempt is to do without. `course` is the failure's class, None for a success;
-    `quotes` are the lines of the log by which it is known.
+    `quotes` are the lines of the log by which it is known. `doubt` marks a success in every table.
     """
 
     action: Action
@@ -40,6 +40,7 @@ class Verdict:
     aside: tuple[str, ...] = ()
     course: Course | None = None
     quotes: tuple[Quote, ...] = ()
+    doubt: str = ""
 
     @property
     def evidence(self) -> dict[str, Any]:

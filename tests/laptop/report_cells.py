@@ -13,8 +13,8 @@ DIGEST = "ab" * 32
 
 
 def cell(name: str, seed: int | None, value: float | None, **own: Any) -> ReportCell:
-    """With the number `dice`; `own` are settings, and `lack`, `note`, `price` and `task`."""
-    price = own.pop("price", "")
+    """With the number `dice`; `own` are settings, and `lack`, `note`, `price`, `doubt`, `task`."""
+    price, doubt = own.pop("price", ""), own.pop("doubt", "")
     lack, note, task = own.pop("lack", ""), own.pop("note", None), own.pop("task", "seg")
     seeds = {} if seed is None else {"seed": str(seed)}
     return ReportCell(
@@ -29,6 +29,7 @@ def cell(name: str, seed: int | None, value: float | None, **own: Any) -> Report
         ranks=2,
         attempts=1,
         price=price,
+        doubt=doubt,
     )
 
 

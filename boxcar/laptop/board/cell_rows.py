@@ -102,7 +102,7 @@ def _row(cell: CellView, queue: QueueView | None, named: Sequence[str]) -> CellR
         seconds=cell.seconds,
         ended_at=_ended_at(cell),
         is_accepted=cell.accepted is not None,
-        why=now.failure if isinstance(now, state.Waiting | state.Failed) else "",
+        why=now.failure if isinstance(now, state.Waiting | state.Failed) else cell.marked,
         copied_percent=copied_percent,
         copy_left_s=copy_left_s,
     )
@@ -184,11 +184,14 @@ def _state(row: CellRow, language: str) -> str:
     """What the title of its group does not say."""
     if row.is_accepted:
         return word("accepted", language)
-    return "" if row.state in ("running", "verified", "queued") else state_words(row, language)
+    is_said = row.state in ("running", "verified", "queued") and not row.why
+    return "" if is_said else state_words(row, language)
 
 
 def state_words(row: CellRow, language: str) -> str:
     """The word of its state, with why it is so, or how far the copy of its result is."""
+    if row.state == "verified" and row.why:
+        return word("in_doubt", language, doubt=row.why)
     counted = word(count_word(row.state), language)
     if row.copied_percent is not None:
         left = units.about(row.copy_left_s)

@@ -94,7 +94,8 @@ def as_csv(report: Report) -> str:
     keys = list(dict.fromkeys(key for g in report.groups for c in g.cells for key in c.settings))
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
-    head = ["run", "group", "cell", "seed", "is_proven", "lack", "attempts", "gpu_hours", "price"]
+    about = ["run", "group", "cell", "seed", "is_proven", "lack", "doubt"]
+    head = [*about, "attempts", "gpu_hours", "price"]
     rows.writerow([*head, *names, *(f"set.{key}" for key in keys), "receipt"])
     for row in _csv_rows(report, names, keys):
         rows.writerow([_no_formula(value) for value in row])
@@ -104,7 +105,7 @@ def as_csv(report: Report) -> str:
 def _csv_rows(report: Report, names: Sequence[str], keys: Sequence[str]) -> Iterator[list[Any]]:
     for group in report.groups:
         for seed, cell in zip(group.seeds, group.cells, strict=True):
-            about = [cell.run, group.name, cell.name, seed, cell.is_proven, cell.lack]
+            about = [cell.run, group.name, cell.name, seed, cell.is_proven, cell.lack, cell.doubt]
             hours = [cell.attempts, f"{cell.gpu_hours:.4f}", cell.price]
             numbers = ["" if (v := cell.numbers.get(name)) is None else v for name in names]
             told = [cell.settings.get(key, "") for key in keys]
@@ -164,6 +165,7 @@ def _group_document(row: Row, metrics: Sequence[str]) -> dict[str, Any]:
                 "cell": cell.name,
                 "seed": seed or None,
                 "lack": cell.lack or None,
+                **({"doubt": cell.doubt} if cell.doubt else {}),
                 "numbers": {name: _json_number(v) for name, v in cell.numbers.items()},
                 "settings": dict(cell.settings),
             }

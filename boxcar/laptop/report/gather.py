@@ -136,6 +136,7 @@ def _cell(
         ranks=told.ranks,
         attempts=record.attempts,
         price=told.price,
+        doubt=(made.doubt or "") if made else "",
     )
 
 

@@ -22,6 +22,7 @@ class ReportCell:
     """One cell of a report. `numbers` is empty unless `verify` has proven it; else `lack` says why.
     A number that is not known, or not finite, is None, and `notes` say why.
 
+    `doubt` is what marks a result that is proven to be what was left, and not to be whole.
     `seconds` is the time of all its attempts, `ranks` how many processes it ran in, and `price`
     that of an hour of its box.
     """
@@ -37,6 +38,7 @@ class ReportCell:
     ranks: int = 1
     attempts: int = 0
     price: str = ""
+    doubt: str = ""
 
     @property
     def is_proven(self) -> bool:
@@ -61,6 +63,12 @@ class Group:
         """Why this number of the group is not whole: one sentence for each cell that has none."""
         found = zip(self.seeds, self.cells, strict=True)
         return [_of_seed(seed, why) for seed, cell in found if (why := _lack(cell, metric))]
+
+    @property
+    def doubts(self) -> list[str]:
+        """What marks its proven cells: one sentence for each that is marked."""
+        found = zip(self.seeds, self.cells, strict=True)
+        return [_of_seed(s, cell.doubt) for s, cell in found if cell.doubt and cell.is_proven]
 
     def values(self, metric: str) -> list[float]:
         """Of the proven cells, those that are finite."""

@@ -1,6 +1,7 @@
 """The table of a report: one for each task, a row for each group, as text. Pure.
 
-An incomplete group stands in brackets. What is not proven never enters a number.
+An incomplete group stands in brackets, and one with a result in doubt. What is not proven never
+enters a number.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class _Baseline:
 
     group: Group
     spreads: Mapping[str, Spread | None]
-    lacking: Collection[str]
+    lacking: Collection[str]  # the metrics of which its number stands in brackets
 
 
 def of_groups(groups: Sequence[Group], metrics: Sequence[str], baseline: str = "") -> list[Table]:
@@ -109,7 +110,8 @@ def _usual(groups: Sequence[Group]) -> set[str]:
 def _table(groups: Sequence[Group], metrics: Sequence[str], baseline: str) -> Table:
     own = tuple(metrics_of(groups, metrics, len(metrics)))
     base = _baseline(groups, baseline)
-    against = _Baseline(base, {m: base.spread(m) for m in own}, {m for m in own if base.lacks(m)})
+    lacking = {metric for metric in own if base.doubts or base.lacks(metric)}
+    against = _Baseline(base, {metric: base.spread(metric) for metric in own}, lacking)
     return Table(groups[0].task, own, base.name, tuple(_row(g, against, own) for g in groups))
 
 
@@ -125,7 +127,7 @@ def _baseline(groups: Sequence[Group], named: str) -> Group:
 def _row(group: Group, base: _Baseline, metrics: Sequence[str]) -> Row:
     lacks = [sentence for metric in metrics for sentence in group.lacks(metric)]
     lacks = lacks if metrics else [cell.lack for cell in group.cells if cell.lack]
-    is_base, whole = group is base.group, not lacks
+    is_base, whole = group is base.group, not (lacks or group.doubts)
     changed = () if is_base else tuple(settings.differences(group.settings, base.group.settings))
     return Row(
         group=group,
@@ -140,7 +142,7 @@ def _row(group: Group, base: _Baseline, metrics: Sequence[str]) -> Row:
         hours=hours(group.gpu_hours),
         cost=" + ".join(f"{total:.2f} {currency}" for currency, total in group.cost.items()),
         attempts=group.attempts,
-        is_complete=whole,
+        is_complete=not lacks,
         is_baseline=is_base,
         notes=tuple(_notes(group, lacks)),
     )
@@ -156,6 +158,8 @@ def _notes(group: Group, lacks: Sequence[str]) -> Iterator[str]:
     if lacks:
         which = "incomplete" if any(cell.is_proven for cell in group.cells) else "no_number"
         yield Sentence(f"report.{which}", group=group.name, why=_together(lacks))
+    if group.doubts:
+        yield Sentence("report.in_doubt", group=group.name, why=_together(group.doubts))
     for seed, count in Counter(group.seeds).items():
         if count > 1:
             which = "same_seed" if seed else "alike"

@@ -147,6 +147,14 @@ class CellView:
         return now.trusted if isinstance(now, state.Verified) else ()
 
     @property
+    def marked(self) -> str:
+        """What is doubtful of its result; '' where nothing is, or where it has none."""
+        has_one = self.record and isinstance(
+            self.record.state, state.Succeeded | state.Synced | state.Verified
+        )
+        return self.record.doubt if self.record and has_one else ""
+
+    @property
     def is_verified(self) -> bool:
         return self.word == state.Verified.word
 

@@ -23,8 +23,11 @@ any log, and `boxcar explain --cell NAME` for a cell. A row counts only where it
 what the platform and the driver say comes first, then memory counters, GPUs, the last traceback of
 the rank that failed first, the rest of the log, the exit code; a warning that the script survived
 never outranks its traceback. Batch, epochs, seeds and config are never changed.
+A signal, 137 too, is a failure unless its end was proven: the last of the epochs was reported, and
+the artifacts were written after that (docs/decisions/0003-what-a-success-is.md).
 
 本页由特征数据生成：故障是什么、之后会怎样、该怎么办。
+信号（包括 137）都算失败，除非能证明训练已经结束：报告过最后一个 epoch，且产物写于其后。
 """
 
 

@@ -264,6 +264,9 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
             _say_item(Sentence("gate.abandoned", cell=verdict.cell, because=verdict.because))
         if verdict.is_dropped:
             _say_item(Sentence("gate.dropped", cell=verdict.cell))
+    for cell in facts.cells:
+        if cell.pulled and (doubt := cell.pulled.manifest.doubt):
+            _say_item(Sentence("gate.in_doubt", cell=cell.cell, doubt=doubt))
     if hashed := _hashed(facts):
         _say_item(Sentence("gate.hashed", n=hashed))
     for note in notes:

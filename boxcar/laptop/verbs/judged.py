@@ -45,6 +45,11 @@ class Judged:
         return self.facts.pulled.manifest.warnings if self.facts.pulled else ()
 
     @property
+    def doubt(self) -> str:
+        """What marks its result."""
+        return self.facts.pulled.manifest.doubt or "" if self.facts.pulled else ""
+
+    @property
     def files(self) -> int:
         return len(self.facts.pulled.manifest.files) if self.facts.pulled else 0
 

@@ -143,6 +143,9 @@ def _report(
         if outcome.lacks:
             names, n = some(outcome.lacks, MOST_NAMED), len(outcome.lacks)
             show.say(Sentence("good_run.not_come", cell=outcome.name, n=n, names=names))
+        if outcome.doubt:
+            about = {"cell": outcome.name, "doubt": outcome.doubt}
+            show.say(Sentence("looks.cell_in_doubt", **about))
     for why, names in _by_reason(everything).items():
         name = some(names, MOST_NAMED)
         show.say(Sentence("bring.not_pulled", name=name, n=len(names), why=why))

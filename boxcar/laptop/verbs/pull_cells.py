@@ -132,7 +132,8 @@ def _pull_cell(site: Site, one: _Looked, held: int, on_bytes: OnBytes) -> Outcom
 def _came(site: Site, published: Published, word: str, replaced: Path | None = None) -> Outcome:
     size_bytes, left = published.manifest.size_bytes, lacks(site, published)
     aside = str(replaced) if replaced else None
-    return Outcome(published.cell, word, None, size_bytes, aside, left)
+    doubt = published.manifest.doubt
+    return Outcome(published.cell, word, None, size_bytes, aside, left, doubt)
 
 
 def _with_receipt(site: Site, outcome: Outcome) -> Outcome:

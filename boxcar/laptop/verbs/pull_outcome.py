@@ -10,7 +10,7 @@ HERE, PULLED, NOT_PUBLISHED, FAILED = "here", "pulled", "not published", "failed
 @dataclass(frozen=True)
 class Outcome:
     """What became of one cell, or of one journal. `replaced` is where an older copy lies now,
-    `lacks` what is only carried and did not come.
+    `lacks` what is only carried and did not come, `doubt` what marks the result.
     """
 
     name: str
@@ -19,3 +19,4 @@ class Outcome:
     size_bytes: int = 0
     replaced: str | None = None
     lacks: tuple[str, ...] = ()
+    doubt: str | None = None

@@ -46,7 +46,8 @@ def _brought(site: Site, cell: CellView, lying: Lying, before: Outcome) -> Outco
             aside = bring_from_second_home.bring_result(site, cell, wanted)
             replaced = str(aside) if aside else None
             why, left = Sentence("bring.from_second", url=second), lacks(site, wanted)
-            return Outcome(cell.name, PULLED, why, wanted.manifest.size_bytes, replaced, left)
+            made = wanted.manifest
+            return Outcome(cell.name, PULLED, why, made.size_bytes, replaced, left, made.doubt)
         pointer = lying.pointer
         if pointer and bring_from_second_home.bring_live_checkpoint(site, cell, pointer):
             about = {"cell": cell.name, "at": pointer.at, "url": second}

@@ -133,8 +133,8 @@ def document(site: Site, view: RunView) -> dict[str, Any]:
     queue, box, task, epochs, index, state, attempts, seconds, left_s (null: not known), progress
     (the last numbers), best (until now, of what is not verified), metrics, class (of a failure,
     else null) and detail, which is its state's own data (such as failure and reason); and accepted,
-    where `verify` proved what its box could not. `next` has command (null: nothing to do) and
-    because.
+    where `verify` proved what its box could not, and doubt, which marks a result. `next` has
+    command (null: nothing to do) and because.
     """
     left_s, steps = time_left.cells_left_s(view), _steps(view)
     return {
@@ -198,6 +198,8 @@ def _why(cell: CellView, kept: Blocked | None) -> str | None:
         said = [advice.reason(now.failure, now.reason)] if isinstance(now, state.Failed) else []
         text = " ".join(": ".join([now.failure, *map(show.typed, said)]).split())
         return text if len(text) <= WHY_SHOWN else f"{text[: WHY_SHOWN - 1]}…"
+    if cell.marked:
+        return Sentence("looks.in_doubt", doubt=cell.marked)
     return Sentence("looks.blocked", by=kept.by, why=kept.why) if kept else None
 
 
@@ -318,4 +320,5 @@ def _cell_document(cell: CellView, left_s: float | None) -> dict[str, Any]:
         "class": _class(cell),
         "detail": codec.encode(cell.record.state) if cell.record else {},
         **({"accepted": codec.encode(cell.accepted)} if cell.accepted else {}),
+        **({"doubt": cell.marked} if cell.marked else {}),
     }

@@ -50,6 +50,7 @@ def document(
                 "carried": carried.document(cell.facts.pulled),
                 "release": cell.release,
                 "warnings": cell.warnings,
+                **({"doubt": cell.doubt} if cell.doubt else {}),
             }
             for cell in cells
         ],
@@ -81,6 +82,8 @@ def verify_report(
             _say_of(cell, Sentence("good_run.abandoned", because=cell.verdict.because))
         if cell.verdict.is_dropped:
             _say_of(cell, Sentence("good_run.dropped"))
+        if cell.doubt:
+            _say_of(cell, Sentence("looks.in_doubt", doubt=cell.doubt))
         for warning in cell.warnings:
             _say_of(cell, Sentence("looks.warning", text=warning))
         for name, note in measure.notes(cell.verdict.metrics).items():

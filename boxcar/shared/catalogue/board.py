@@ -29,6 +29,7 @@ SENTENCES = {
     "dropped": Said("dropped", "已移除"),
     "queued": Said("queued", "排队"),
     "accepted": Said("accepted", "已人工接受"),
+    "in_doubt": Said("in doubt: {doubt}", "存疑：{doubt}"),
     "claimed": Said("claimed", "已领取"),
     "succeeded": Said("succeeded", "已跑完"),
     "synced": Said("synced", "已发布"),

@@ -24,6 +24,10 @@ SENTENCES = {
         "the cell {cell}, dropped: its line is commented out",
         "cell {cell}，已移除：它的那一行已被注释掉",
     ),
+    "in_doubt": Said(
+        "the box on which the cell {cell} could be trained again; its result is in doubt: {doubt}",
+        "可以重新训练 cell {cell} 的机器；它的结果存疑：{doubt}",
+    ),
     "hashed": Said(
         "{n} {n:artifact|artifacts}: each was hashed here and loaded by its box alone, as verify "
         "found no torch",

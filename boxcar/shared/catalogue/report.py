@@ -13,6 +13,10 @@ SENTENCES = {
         "{group} is incomplete: {why}. Its numbers stand in brackets",
         "{group} 不完整：{why}。其数值放在括号中",
     ),
+    "in_doubt": Said(
+        "{group} is in doubt: {why}. Its numbers stand in brackets",
+        "{group} 存疑：{why}。其数值放在括号中",
+    ),
     "no_number": Said("{group} has no number: {why}", "{group} 没有数值：{why}"),
     "also": Said("{one}; {other}", "{one}；{other}"),
     "not_clean": Said(

@@ -85,6 +85,12 @@ def epochs(plan: Plan, line: CellLine | Cell) -> int:
     return line.epochs or plan.epochs or 0
 
 
+def epochs_asked(plan: Plan, line: CellLine | Cell) -> int:
+    """0 where nobody asked for any: a job whose commands take none has 1 for who counts them."""
+    takes = placeholders.takes(terms.of_cell(plan, line.name).command, "epochs")
+    return epochs(plan, line) if line.epochs or takes or (plan.epochs or 0) > 1 else 0
+
+
 def import_paths(plan: Plan, cell: str, code: str) -> tuple[str, ...]:
     """Where its script finds the cell's own modules: beside the script, in the code, and where the
     job's PYTHONPATH leads.

@@ -73,6 +73,8 @@ class Manifest:
     # What was taken of each artifact that is a pattern: files, or folders.
     matches: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=codec.LATER)
     carried: Carried = field(default_factory=Carried, metadata=codec.LATER)
+    # What marks it in every table: its end is likely and not proven, or it did less than was asked.
+    doubt: str | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property

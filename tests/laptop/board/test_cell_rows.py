@@ -8,12 +8,14 @@ from run_on_disk import (
     cell_got_worse,
     cell_progress,
     cell_started,
+    cell_verified,
     from_now,
     held,
     make_run,
 )
 
-from boxcar.laptop.board.cell_rows import headline, state_words, under_way
+from boxcar.laptop.board.cell_rows import drawn, ended, headline, state_words, under_way
+from boxcar.laptop.board.lines.glyphs import ASCII
 from boxcar.shared.files.heartbeat import Copying
 
 
@@ -65,6 +67,19 @@ def test_of_a_result_that_is_copied_it_says_how_far_and_for_how_long(tmp_path: P
         run.beat("queue_1", from_now(0), phase="syncing")
         [row] = under_way(run.look(), ())
         assert state_words(row, "en") == "settling"
+
+
+def test_a_result_in_doubt_says_so_beside_those_that_ended(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    told = {"cell": "a", "attempt": 1, "seconds": 5.0, "doubt": "12 of 100 epochs"}
+    run.say("queue_1", agent_started(), cell_started("a"), ("cell.succeeded", told))
+    run.say("queue_1", cell_verified("a"), cell_verified("b"))
+    found = {row.cell: row for row in ended(run.look(), ())}
+    assert state_words(found["a"], "en") == "in doubt: 12 of 100 epochs"
+    drawn_ = [
+        "".join(span.text for span in line) for line in drawn([*found.values()], 120, "en", ASCII)
+    ]
+    assert ["in doubt" in line for line in drawn_] == [name == "a" for name in found]
 
 
 def test_a_cell_between_two_attempts_says_so(tmp_path: Path) -> None:

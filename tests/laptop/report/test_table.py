@@ -90,6 +90,20 @@ def test_an_incomplete_baseline_makes_no_difference_sure() -> None:
     assert found["other"].deltas == ("(-0.10 ▼)",)
 
 
+def test_a_result_in_doubt_puts_its_group_in_brackets_and_is_said() -> None:
+    base = cell("baseline", None, 0.9)
+    ended = cell("ended", None, 0.8, lr="1", doubt="SIGSEGV after its last write")
+    found = rows(base, ended, cell("other", None, 0.7, lr="2"))
+    assert (found["ended"].numbers, found["ended"].deltas) == (("(0.8)",), ("(-0.10 ▼)",))
+    assert found["ended"].notes == (
+        "ended is in doubt: SIGSEGV after its last write. Its numbers stand in brackets",
+    )
+    assert found["ended"].is_complete and found["ended"].n == "1"
+    assert found["other"].numbers == ("0.7",)
+    doubtful = rows(replace(base, doubt="12 of 100 epochs"), ended)
+    assert doubtful["ended"].deltas == ("(-0.10 ▼)",)
+
+
 def test_the_baseline_is_named_else_so_called_else_the_first() -> None:
     assert rows()["baseline"].is_baseline
     assert rows(baseline="no_skip")["no_skip"].is_baseline

@@ -119,6 +119,18 @@ def test_what_is_lost_and_what_stays_is_said_before(
     assert _is_untouched(run)
 
 
+def test_a_result_in_doubt_is_said_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "marked")
+    run.publish("a", doubt="12 of 100 epochs")
+    run.copy_here()
+    verify(run.project)
+    capsys.readouterr()
+    assert down(run.project, approve="0" * 12) == 1
+    assert "its result is in doubt: 12 of 100 epochs" in capsys.readouterr().err
+
+
 def _down_typing(
     run: FinishedRun, monkeypatch: pytest.MonkeyPatch, *lines: str, as_json: bool = False
 ) -> int:

@@ -53,6 +53,18 @@ def test_pull_brings_what_was_published_and_nothing_else(run: FinishedRun) -> No
     assert not _replaced(run)
 
 
+def test_a_result_in_doubt_is_said_each_time(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.publish("a", doubt="12 of 100 epochs")
+    for _ in range(2):
+        assert pull(run.project, as_json=True) == 0
+        told = capsys.readouterr()
+        assert "a: in doubt: 12 of 100 epochs" in told.err
+        cells = {row["cell"]: row["doubt"] for row in json.loads(told.out)["cells"]}
+        assert cells == {"a": "12 of 100 epochs", "b": None}
+
+
 def test_pull_takes_folders_and_unusual_names(run: FinishedRun) -> None:
     files = {"#1/a b.bin": b"1", "sub/deep/ü.bin": b"2", "-rf": b"3", "empty": b""}
     run.publish("a", files)

@@ -134,6 +134,30 @@ def test_json_has_the_class_of_a_failure(run, capsys, told, course):
     assert {row["cell"]: row["class"] for row in rows} == {"a": course, "b": None, "c": None}
 
 
+def test_a_result_in_doubt_is_marked_until_the_cell_is_tried_anew(run, capsys):
+    told = {"cell": "a", "attempt": 1, "seconds": 5.0, "doubt": "12 of 100 epochs"}
+    run.say("queue_1", agent_started(), cell_started("a"), ("cell.succeeded", told))
+    run.say("queue_1", cell_verified("a"))
+    status(run.project)
+    assert "in doubt: 12 of 100 epochs" in capsys.readouterr().out
+    status(run.project, as_json=True)
+    cells = {row["cell"]: row for row in json.loads(capsys.readouterr().out)["cells"]}
+    assert cells["a"]["doubt"] == "12 of 100 epochs"
+    assert "doubt" not in cells["b"]
+    run.say("queue_1", cell_started("a", 2))
+    status(run.project, as_json=True)
+    cells = {row["cell"]: row for row in json.loads(capsys.readouterr().out)["cells"]}
+    assert "doubt" not in cells["a"]
+
+
+def test_a_result_that_was_lent_says_its_doubt_with_its_proof(run, capsys):
+    """No event of this queue said that it had ended."""
+    lent = cell_verified("a")[1] | {"doubt": "12 of 100 epochs", "by": "laptop"}
+    run.say("queue_1", agent_started(), ("cell.verified", lent))
+    status(run.project, as_json=True)
+    assert json.loads(capsys.readouterr().out)["cells"][0]["doubt"] == "12 of 100 epochs"
+
+
 def test_json_is_one_document_and_no_table(run, capsys):
     run.say("queue_1", agent_started(), cell_started("a"), cell_failed("a"))
     assert status(run.project, as_json=True) == 1

@@ -102,6 +102,16 @@ def test_what_a_person_should_know_of_a_result_is_said(tmp_path: Path, capsys: A
     assert _said(run, capsys)["cells"][0]["warnings"] == ["it left data/ beside its code"]
 
 
+def test_a_result_in_doubt_is_marked_and_counts(tmp_path: Path, capsys: Any) -> None:
+    run = make_run(tmp_path, cells=("a",))
+    shutil.rmtree(run.site.tier.cell("a"))
+    run.publish("a", doubt="SIGSEGV after its last write")
+    run.copy_here()
+    assert verify(run.project) == 0
+    assert "a: in doubt: SIGSEGV after its last write" in capsys.readouterr().err
+    assert _said(run, capsys)["cells"][0]["doubt"] == "SIGSEGV after its last write"
+
+
 def test_a_cell_that_failed_and_whose_line_is_gone_is_missing_until_it_is_abandoned(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

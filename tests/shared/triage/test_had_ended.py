@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.shared.triage.had_ended import had_ended
+from boxcar.shared.triage.had_ended import had_ended, names_last_epoch, other_than_asked
+
+TSLIB = "\titers: 100, epoch: 1 | loss: 0.3\nEpoch: 1, Steps: 269 | Train Loss: 0.2\n"
 
 
 @pytest.mark.parametrize(
@@ -11,9 +13,11 @@ from boxcar.shared.triage.had_ended import had_ended
         ({"epoch": 3}, 3, "", True),
         ({"epoch": 1}, 3, "", False),
         ({"epoch": 2}, 3, "", None),
+        ({"epoch": 2.98}, 3, "", None),
         ({"epoch": 1}, 3, "Epoch 3/3", False),
         ({}, 3, "Epoch 1/3 loss 2\nEpoch 3/3 loss 1\n", None),
         ({}, 3, "Epoch 1/3\n100%|####| 100/100 [00:01<00:00]", False),
+        ({}, 3, "Epoch 1/3 step 100/100\n", False),
         ({}, 3, "Epoch 3/3 loss 1\nEpoch 1/3 of another\n", False),
         ({}, 3, "  7%|#   | 7/100 [00:01<00:09]", False),
         ({}, 3, "100%|####| 100/100 [00:01<00:00]", None),
@@ -21,7 +25,51 @@ from boxcar.shared.triage.had_ended import had_ended
         ({"epoch": "x"}, 3, "", None),
         ({"epoch": True}, 1, "", None),
         ({"epoch": 0}, 1, "", False),
+        ({}, 6, TSLIB, False),
+        ({}, 2, TSLIB, None),
+        ({}, 0, TSLIB, None),
+        ({"epoch": 3}, 0, "", None),  # nobody asked for any number of them
+        ({}, 3, "fold 4 of 10\nEpoch 3/3\n", False),
+        ({"epoch": 3}, 3, "Fold 4/10\nEpoch 3/3\n", False),
+        ({"epoch": 3}, 3, "step 480/500\n", True),
     ],
 )
 def test_what_tells_of_work_that_was_left_is_no_end(progress, epochs, log, is_ended) -> None:
     assert had_ended(progress, epochs, log) is is_ended
+
+
+@pytest.mark.parametrize(
+    ("epochs", "log", "names_it"),
+    [
+        (3, "Epoch 1/3\nEpoch 2/3\nEpoch 3/3\n", True),
+        (3, "Epoch 1/3\nEpoch 2/3\n", False),
+        (3, "epoch: 1\nepoch: 2\nepoch: 3\n", True),
+        (3, "Epoch 3/3\nEpoch 1/3\nEpoch 3/3\n", False),  # the second of who knows how many
+        (3, "fold 1/10\nEpoch 3/3\n", False),
+        (3, "saved all\n", False),
+        (0, "Epoch 3/3\n", False),
+    ],
+)
+def test_a_log_names_the_last_epoch_where_it_counts_once_and_to_the_end(epochs, log, names_it):
+    assert names_last_epoch(epochs, log) is names_it
+
+
+@pytest.mark.parametrize(
+    ("progress", "epochs", "log", "said"),
+    [
+        ({"epoch": 12}, 100, "", "12 of 100 epochs"),
+        ({"epoch": 100}, 100, "", ""),
+        ({"epoch": 99}, 100, "", ""),  # counted from 0
+        ({"epoch": 0.5}, 1, "", "0.5 of 1 epochs"),
+        ({"epoch": 5}, 4, "", "5 of 4 epochs"),
+        ({}, 6, TSLIB, "1 of 6 epochs"),
+        ({}, 6, "Epoch 5/6\nRestoring the weights of epoch 2\nbest epoch: 2\n", ""),
+        ({}, 6, "epoch time 0.4 s\nseconds per epoch: 2\nbest epoch: 3\n", ""),
+        ({}, 6, "saved all\n", ""),
+        ({}, 0, "Epoch 1/6\n", ""),
+        ({"epoch": 1}, 0, "", ""),
+        ({}, 4, "resumed at epoch 90\n", ""),
+    ],
+)
+def test_another_number_of_epochs_than_was_asked_for_is_said(progress, epochs, log, said) -> None:
+    assert other_than_asked(progress, epochs, log) == said

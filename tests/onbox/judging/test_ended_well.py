@@ -1,0 +1,174 @@
+"""Scripts that a signal ends: what is verified, what is tried again, what is marked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from boxcar.shared import state
+from boxcar.shared.files import attempt, codec, manifest
+from boxcar.shared.files.plan import Artifact, Metric
+
+# The config's words: `epochs` it trains, `says` of each of them, with {epoch}; `ends` by this
+# signal in the first start, `at` that epoch, or after the last; `writes` a file each epoch, with
+# {epoch}; `late` and `empty`: what it writes after the last; `reports` to progress.jsonl; `prints`
+# at its end.
+SCRIPT = """\
+import json, os, signal, sys, time
+from pathlib import Path
+
+config, out = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
+starts = out / "starts"
+is_first = not starts.exists()
+with starts.open("a") as file:
+    file.write(f"{os.getpid()}\\n")
+
+
+def die():
+    if is_first and "ends" in config:
+        os.kill(os.getpid(), config["ends"])
+
+
+for epoch in range(1, config["epochs"] + 1):
+    if config.get("says"):
+        print(config["says"].format(epoch=epoch))
+    if config.get("reports"):
+        with (out / "progress.jsonl").open("a") as file:
+            file.write(json.dumps({"epoch": epoch}) + "\\n")
+    if epoch == config.get("at"):
+        die()
+    if "writes" in config:
+        name = config["writes"].format(epoch=epoch)
+        (out / name).write_text(json.dumps({"loss": 1 / epoch}))
+if "prints" in config:
+    print(config["prints"])
+if "late" in config:
+    time.sleep(0.05)  # of another tick of the clock than what it printed
+    (out / config["late"]).write_text(json.dumps({"loss": 0}))
+if "empty" in config:
+    (out / config["empty"]).touch()
+if "at" not in config:
+    die()
+"""
+KILL, TERM, SEGV, ABRT = 9, 15, 11, 6
+BEST = (Artifact("best.json"),)
+
+
+def make(make_run: Any, cells: Mapping[str, Mapping[str, Any]], **changes: Any) -> Any:
+    given = {"resume": None, "artifacts": BEST, "train": SCRIPT} | changes
+    return make_run(cells, **given)
+
+
+def doubt_of(run: Any, cell: str) -> str:
+    """In the event, in the manifest and in the state that all tables are made of."""
+    [told] = [event.data.get("doubt") for event in run.events("cell.succeeded", cell=cell)]
+    assert manifest.read(run.durable.manifest(cell)).doubt == told
+    assert state.replay(run.events()).cell(cell).doubt == (told or "")
+    return told or ""
+
+
+def test_a_training_that_is_killed_in_its_middle_is_tried_again(make_run) -> None:
+    early = {"epochs": 20, "writes": "best.json", "ends": KILL, "at": 3}
+    cells = {
+        "silent": early,
+        "told": early | {"says": "epoch {epoch} loss 0.3"},
+        "tslib": early | {"says": "Epoch: {epoch}, Steps: 269 | Train Loss: 0.2"},
+        "termed": early | {"ends": TERM},
+        "reported": early | {"reports": True},
+    }
+    run = make(make_run, cells)
+    lines = "".join(f"configs/{cell}.json count 20\n" for cell in cells)
+    run.durable.queue("q1").write_text(lines)
+    assert run.finish() == 0
+    for cell in cells:
+        assert run.life(cell) == [
+            *("claimed", "started", "retried", "started"),
+            *("succeeded", "synced", "verified"),
+        ], cell
+    assert json.loads((run.durable.cell("silent") / "best.json").read_text())["loss"] == 0.05
+
+
+def test_one_fold_of_ten_is_no_end_of_them_all(make_run) -> None:
+    """A pattern counts as written with one match, and each fold has its own last epoch."""
+    folds = {"epochs": 10, "writes": "fold_{epoch}.json", "ends": KILL, "at": 4}
+    cells = {"silent": folds, "told": folds | {"says": "fold {epoch} of 10\nEpoch 3/3"}}
+    run = make(make_run, cells, artifacts=(Artifact("fold_*.json"),))
+    assert run.finish() == 0
+    for cell in cells:
+        assert "retried" in run.life(cell)
+        assert len(list(run.durable.cell(cell).glob("fold_*.json"))) == 10
+
+
+def test_a_metric_that_the_job_names_and_nobody_printed_counts_against_it(make_run) -> None:
+    """What is printed last is lacking where the end is lacking, whatever was reported before."""
+    mse = Metric("mse", "log", r"mse:([\d.]+)")
+    killed = {"epochs": 3, "writes": "best.json", "reports": True, "ends": KILL}
+    cells = {"lacks": killed, "has": killed | {"prints": "mse:0.25"}}
+    run = make(make_run, cells, metrics=(mse,))
+    assert run.finish() == 0
+    assert "retried" in run.life("lacks")
+    assert "retried" not in run.life("has")
+
+
+def test_a_crash_right_after_the_last_write_is_marked_wherever_it_is_read(make_run) -> None:
+    crash = {"epochs": 3, "writes": "best.json", "ends": SEGV}
+    good = {"epochs": 3, "writes": "best.json"}
+    run = make(make_run, {"crash": crash, "abort": crash | {"ends": ABRT}, "good": good})
+    assert run.finish() == 0
+    assert doubt_of(run, "crash") == "SIGSEGV after its last write"
+    assert doubt_of(run, "abort") == "SIGABRT after its last write"
+    assert doubt_of(run, "good") == ""
+    assert [event.data.get("warnings") for event in run.events("cell.succeeded")] == [None] * 3
+
+
+def test_a_crash_goes_on_where_there_is_a_checkpoint_to_go_on_from(make_run) -> None:
+    crash = {"epochs": 3, "writes": "best.json", "ends": SEGV}
+    run = make(make_run, {"a": crash}, resume="best.json")
+    assert run.finish() == 0
+    assert "retried" in run.life("a")
+    assert doubt_of(run, "a") == ""
+
+
+def test_a_last_epoch_by_the_log_alone_is_marked(make_run) -> None:
+    last = {"epochs": 3, "says": "Epoch {epoch}/3", "late": "best.json", "ends": KILL}
+    run = make(make_run, {"a": last})
+    assert run.finish() == 0
+    assert doubt_of(run, "a") == "SIGKILL after its last epoch, by its log alone"
+
+
+def test_fewer_epochs_than_were_asked_for_mark_a_result(make_run) -> None:
+    cells = {
+        "early": {"epochs": 1, "writes": "best.json", "reports": True},
+        "whole": {"epochs": 3, "writes": "best.json", "reports": True},
+        "by_log": {"epochs": 1, "writes": "best.json", "says": "Epoch: {epoch}, loss 0.2"},
+    }
+    run = make(make_run, cells)
+    assert run.finish() == 0
+    assert [doubt_of(run, cell) for cell in cells] == ["1 of 3 epochs", "", "1 of 3 epochs"]
+
+
+def test_a_default_that_nobody_asked_for_proves_no_end(make_run) -> None:
+    """A job whose command takes no epochs has 1 for who counts them."""
+    killed = {"epochs": 5, "writes": "best.json", "reports": True, "ends": KILL, "at": 3}
+    run = make(make_run, {"a": killed}, epochs=1)
+    run.durable.queue("q1").write_text("configs/a.json count\n")
+    assert run.finish() == 0
+    assert "retried" in run.life("a")
+    assert doubt_of(run, "a") == ""
+
+
+def test_a_kill_for_memory_beside_exit_code_0_marks_what_a_person_put_right(make_run) -> None:
+    """No event had said that it ended well: its mark is made when it is published."""
+    run = make(make_run, {"a": {"epochs": 3, "empty": "best.json"}})
+    assert run.finish() == 1
+    record = run.scratch().done("a", 1)
+    done = attempt.read_done(record)
+    assert done is not None
+    record.write_bytes(codec.to_document(replace(done, oom_kills=2)))
+    (run.out("a") / "best.json").write_text('{"loss": 0}')
+    assert run.finish() == 0
+    made = manifest.read(run.durable.manifest("a"))
+    assert made.doubt == "exit code 0, but 2 kills for memory while it ran"
+    assert state.replay(run.events()).cell("a").doubt == made.doubt
