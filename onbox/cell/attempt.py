@@ -276,7 +276,9 @@ class _LateWatch:
     def __init__(self, attempt: Attempt, log_fd: int) -> None:
         self.log_fd = log_fd
         self._attempt = attempt
-        self._first_at = time.monotonic() + FIRST_LOOK_S
+        # Of several ranks it is seen how many form, however short they are.
+        has_ranks = (attempt.ranks or 1) > 1
+        self._first_at = time.monotonic() + (0.0 if has_ranks else FIRST_LOOK_S)
         self._watch: Watch | None = None
 
     def look(self, launcher: int) -> float:

@@ -17,14 +17,16 @@ _OF_RANK = {"RANK", "LOCAL_RANK", "WORLD_SIZE"}
 _PYTHON_OPTIONS = ("-u", "-m")
 
 
-def formed(launcher: int, argv: Sequence[str]) -> int | None:
+def formed(launcher: int, argv: Sequence[str], *, is_quick: bool = False) -> int | None:
     """How many ranks this launcher, started as `argv`, has formed; None while none is seen.
 
     The ranks nearest to the launcher count: a script may start others of its own. Where the
     launcher runs the script as a plain process, that is one. What cannot be read is no evidence.
+    `is_quick`: by the kernel's own lists, which may miss one while another ends.
     """
     preset = _variables(launcher)
-    for generation in process.generations(launcher):
+    generations = process.listed_generations if is_quick else process.generations
+    for generation in generations(launcher):
         for pid in generation:
             found = _variables(pid)
             if found != preset and found.get("WORLD_SIZE", "").isdecimal():

@@ -159,6 +159,24 @@ def generations(pid: int) -> Iterator[list[int]]:
         yield sorted(wanted)
 
 
+def listed_generations(pid: int) -> Iterator[list[int]]:
+    """The same by the lists that the kernel keeps for each thread, where it does: at a small part
+    of the cost, but one may be missed while another ends.
+    """
+    found = [pid]
+    while found := [child for parent in found for child in _listed_children(parent)]:
+        yield sorted(found)
+
+
+def _listed_children(pid: int) -> list[int]:
+    found: list[int] = []
+    with suppress(OSError):
+        for thread in os.listdir(f"{_PROC}/{pid}/task"):  # noqa: PTH208
+            with suppress(OSError):
+                found += map(int, _read(pid, f"task/{thread}/children").split())
+    return found
+
+
 def words(pid: int) -> list[str]:
     """The command of a process; empty where it has ended or cannot be looked at."""
     with suppress(OSError):

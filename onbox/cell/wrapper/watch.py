@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,6 +11,11 @@ from onbox.cell import world
 from onbox.cell.processes import Record
 from onbox.cell.wrapper.places import Scratch
 from onbox.machine import process
+
+# While no rank was seen: an interpreter that starts and ends at once is there for as long. Such a
+# look takes a twentieth of a core at most.
+_UNTIL_SEEN_S = 0.02
+_PAUSES = 20
 
 
 class Watch:
@@ -30,18 +36,21 @@ class Watch:
         self._is_open = ranks is not None
         # With its start time, each rank that was ever seen.
         self._seen: dict[int, str | None] = {}
+        self._next_whole_at = 0.0
 
     def look(self, launcher: int) -> float:
         """How many seconds the next look may wait."""
+        if self._is_open and time.monotonic() < self._next_whole_at:
+            began = time.process_time()
+            self._take(world.formed(launcher, self._argv, is_quick=True))
+            return max(_UNTIL_SEEN_S, _PAUSES * (time.process_time() - began))
         pause_s = self._record.look()
+        self._next_whole_at = time.monotonic() + pause_s
         if self._ranks is not None:
             self._seen |= {pid: process.start_time(pid) for pid in world.ranks(launcher)}
-        if self._is_open and (formed := world.formed(launcher, self._argv)) is not None:
-            self._is_open = False
-            if formed != self._ranks:
-                self.wrong_ranks = formed
-                self._end(f"the launcher was asked for {self._ranks} ranks and formed {formed}")
-        return pause_s
+        if self._is_open:
+            self._take(world.formed(launcher, self._argv))
+        return _UNTIL_SEEN_S if self._is_open else pause_s
 
     def living_ranks(self) -> int:
         """How many of those that were seen have not ended."""
@@ -49,3 +58,11 @@ class Watch:
         return sum(
             started is not None and process.start_time(pid) == started for pid, started in starts
         )
+
+    def _take(self, formed: int | None) -> None:
+        if formed is None:
+            return
+        self._is_open = False
+        if formed != self._ranks:
+            self.wrong_ranks = formed
+            self._end(f"the launcher was asked for {self._ranks} ranks and formed {formed}")

@@ -67,6 +67,7 @@ def test_the_ranks_say_how_many_they_are(start: Start, size: int, levels: int, f
     pid, argv = start(size, levels=levels)
     until(lambda: world.formed(pid, argv) is not None)
     assert world.formed(pid, argv) == formed
+    assert world.formed(pid, argv, is_quick=True) == formed
 
 
 def test_ranks_that_a_script_starts_itself_are_not_the_launcher_s(start: Start) -> None:
@@ -85,9 +86,15 @@ def test_a_launcher_that_has_started_nothing_leaves_it_open(start: Start) -> Non
     assert world.formed(os.getpid(), ["python", "no_such_script.py"]) is None
 
 
-def run_attempt(tmp_path: Path, ranks: int | None, size: int) -> attempt.Done | None:
-    (tmp_path / "launcher.py").write_text(LAUNCHER)
-    (tmp_path / "train.py").write_text("import time; time.sleep(2 * 60)" if ranks else "")
+def run_attempt(
+    tmp_path: Path,
+    ranks: int | None,
+    size: int,
+    script: str = "import time; time.sleep(2 * 60)",
+    launcher: str = LAUNCHER,
+) -> attempt.Done | None:
+    (tmp_path / "launcher.py").write_text(launcher)
+    (tmp_path / "train.py").write_text(script if ranks else "")
     code = (
         "import sys; from onbox.cell.attempt import Attempt, run\n"
         "from onbox.cell.wrapper.places import Durable, Scratch\n"
@@ -112,6 +119,24 @@ def test_an_attempt_with_another_world_than_it_was_asked_for_is_ended(tmp_path: 
     assert done.rc != 0
     log = ScratchPaths(tmp_path, "run").log("a").read_text()
     assert "asked for 2 ranks and formed 1" in log
+
+
+def test_however_short_the_script_is_fewer_ranks_are_no_success(tmp_path: Path) -> None:
+    """The launcher is there for a while, as those that import torch are, and its script is not. On
+    a busy machine one may be missed, but not five in a row.
+    """
+    launcher = (
+        "import subprocess, sys, time; time.sleep(1)\n"
+        "sys.exit(subprocess.run([sys.executable, '-u', *sys.argv[3:]]).returncode)\n"
+    )
+    for number in range(5):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        done = run_attempt(folder, ranks=2, size=0, script="pass", launcher=launcher)
+        assert done is not None
+        if done.ranks_formed == 1:
+            return
+    pytest.fail("one rank of two came and went five times, and nobody saw it")
 
 
 def test_a_launcher_that_is_asked_for_no_ranks_is_left_alone(tmp_path: Path) -> None:
