@@ -1,7 +1,8 @@
 """What a cell has left of an artifact: its files, and what stands in the way of publishing them.
 
 A link that ends inside {out} is followed, also to a folder; one that leads out or dangles is a
-problem, as is an artifact that is empty. A problem is a person's to put right: the result is kept.
+problem, as is an artifact that is empty, and {out} itself where it is a link by now. A problem is a
+person's to put right: the result is kept.
 Pipes, sockets, devices and links to a folder that holds them are left out and named.
 """
 
@@ -45,6 +46,13 @@ class _Folder:
     name: str
     path: Path
     above: tuple[Path, ...]
+
+
+def is_elsewhere(out: Path) -> bool:
+    """Whether a link stands in the place of {out}, or of the cell's folder around it: what lies
+    there is not what the cell was given.
+    """
+    return out.is_symlink() or out.parent.is_symlink()
 
 
 def look(out: Path, artifact: str) -> Left:

@@ -55,6 +55,11 @@ def look(place: Place, cell: str) -> LeftArtifacts:
 
 def look_at(out: Path, artifacts: Sequence[Artifact]) -> LeftArtifacts:
     """What is there of these artifacts below `out`."""
+    if left.is_elsewhere(out):
+        why = (
+            "{out} is a link by now, and what it leads to is not the cell's: write into the folder"
+        )
+        return LeftArtifacts(out, {item.path: Left(problems=[why]) for item in artifacts}, {})
     patterns = [item for item in artifacts if out_pattern.is_pattern(item.path)]
     matches = {item.path: _taken(out, item) for item in patterns}
     found = {item.path: _left(out, matches.get(item.path, (item.path,))) for item in artifacts}

@@ -16,6 +16,7 @@ from boxcar.shared.disk import checked_copy, packed_folder
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, resume_pointer
 from boxcar.shared.files.resume_pointer import Resume
+from onbox.cell import left
 from onbox.cell.live_checkpoint import Warn, nobody
 
 
@@ -76,6 +77,8 @@ def _unfit(pointer: Resume, out: Path, resume: str, asked: str | None) -> str:
         if not (is_same_kind and out_pattern.matches(resume, pointer.path)):
             return f"is not what resume: {resume} means by now; the cell begins anew"
     parent = paths.inside(out, _name(pointer, resume)).parent
+    if left.is_elsewhere(out):
+        return "is not put back: {out} is a link by now"
     if not Path(os.path.realpath(parent)).is_relative_to(os.path.realpath(out)):
         return f"is not put back: {parent} leads out of {{out}}"
     return ""

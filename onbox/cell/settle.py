@@ -36,7 +36,7 @@ from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding, Number
 from boxcar.shared.load_child import Loaded
 from boxcar.shared.metrics import measure
 from boxcar.shared.to_load import loaded_of, said_as, to_load
-from onbox.cell import left_artifacts, published, unloaded
+from onbox.cell import left, left_artifacts, published, unloaded
 from onbox.cell.asked import NOT_KNOWN, Asked
 from onbox.cell.collect import collected
 from onbox.place import Place
@@ -173,8 +173,9 @@ def verify(place: Place, made: Manifest) -> CellReceipt:
 
 def prune(place: Place, cell: str) -> None:
     """Remove the declared scratch of a cell that is verified, and what it could resume from."""
-    out = place.scratch.out(cell).resolve()
-    for pattern in place.plan.scratch:
+    link_or_out = place.scratch.out(cell)
+    out = link_or_out.resolve()
+    for pattern in () if left.is_elsewhere(link_or_out) else place.plan.scratch:
         for path in out.glob(pattern):
             if path.is_file() and path.resolve().is_relative_to(out):
                 path.unlink()

@@ -68,6 +68,9 @@ def look(
     values that may stand in no file.
     """
     found, values = Collected(), secret_files.long_enough(secrets)
+    if left.is_elsewhere(out):
+        found.leave_out(NOT_OURS, "{out} is a link by now")
+        return found
     size_bytes = 0
     for name, path in _files(out, wanted, published, found):
         why, own_bytes = _refusal(name, path, values), _size_bytes(path)

@@ -35,6 +35,23 @@ def test_of_a_pattern_every_match_is_left(out: Path) -> None:
     assert (found.missing, found.problem) == ([], "")
 
 
+@pytest.mark.parametrize("replaced", ["out", "the cell's folder"])
+def test_a_link_in_the_place_of_out_is_a_problem_of_every_artifact(
+    out: Path, tmp_path: Path, replaced: str
+) -> None:
+    """What it leads to was published and verified, and prune would have removed it there."""
+    cell = tmp_path / "cells" / "a"
+    if replaced == "out":
+        cell.mkdir(parents=True)
+        (cell / "out").symlink_to(out)
+    else:
+        cell.parent.mkdir()
+        cell.symlink_to(tmp_path)
+    found = look(cell / "out", Artifact("checkpoints/*.pt"), Artifact("a.csv"), Artifact("no"))
+    assert (found.files, found.matches, found.missing) == ({}, {}, [])
+    assert found.problem.startswith("{out} is a link by now")
+
+
 def test_the_newest_of_a_pattern_is_the_one_with_the_highest_number(out: Path) -> None:
     found = look(out, Artifact("checkpoints/step_*.pt", take=NEWEST))
     assert list(found.files) == ["checkpoints/step_10.pt"]

@@ -572,6 +572,18 @@ def test_nothing_is_put_back_through_a_link_out_of_the_cell(out, folder):
     assert list((out.parent / "elsewhere").iterdir()) == []
 
 
+def test_nothing_is_put_back_where_out_itself_is_a_link(out, folder):
+    save_step(out, 100)
+    of_pattern(out, folder).tick(ignore)
+    shutil.rmtree(out)
+    (out.parent / "elsewhere").mkdir()
+    out.symlink_to("elsewhere")
+    said = []
+    assert not restore(folder, out, STEPS, lambda *words: said.append(words))
+    assert "{out} is a link" in said[0][1]
+    assert list((out.parent / "elsewhere").iterdir()) == []
+
+
 def test_a_pointer_that_leads_out_of_the_cell_is_refused(out, folder):
     folder.mkdir()
     (folder / "x").write_bytes(b"x")

@@ -419,6 +419,16 @@ def test_nothing_outside_the_cells_own_folder_is_pruned(place, tmp_path):
     assert outside.exists()
 
 
+def test_nothing_is_pruned_through_a_link_in_the_place_of_out(place, tmp_path):
+    out, other = place.scratch.out("c"), tmp_path / "other"
+    other.mkdir()
+    (other / "latest.json").write_bytes(b"{}")
+    out.rename(tmp_path / "before")
+    out.symlink_to(other)
+    settle.prune(place, "c")
+    assert (other / "latest.json").exists()
+
+
 # --- the log
 
 

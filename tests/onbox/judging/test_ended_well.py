@@ -159,6 +159,23 @@ def test_a_default_that_nobody_asked_for_proves_no_end(make_run) -> None:
     assert doubt_of(run, "a") == ""
 
 
+def test_what_lies_behind_a_link_in_the_place_of_out_is_no_success(make_run, tmp_path) -> None:
+    other = tmp_path / "other"
+    script = (
+        "import shutil, sys; from pathlib import Path\n"
+        f"out, other = Path(sys.argv[2]), Path({str(other)!r})\n"
+        "other.mkdir(); (other / 'best.json').write_text('{\"loss\": 0}')\n"
+        "shutil.rmtree(out); out.symlink_to(other)\n"
+    )
+    run = make(make_run, {"a": {}}, train=script, scratch=("*.json",))
+    assert run.finish() == 1
+    [failed] = run.events("cell.failed")
+    assert failed.data["failure"] == "UNFIT"
+    assert failed.data["reason"].startswith("{out} is a link by now")
+    assert not run.durable.manifest("a").exists()
+    assert (other / "best.json").exists()
+
+
 def test_a_kill_for_memory_beside_exit_code_0_marks_what_a_person_put_right(make_run) -> None:
     """No event had said that it ended well: its mark is made when it is published."""
     run = make(make_run, {"a": {"epochs": 3, "empty": "best.json"}})

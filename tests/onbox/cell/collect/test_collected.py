@@ -52,6 +52,14 @@ def test_what_is_published_is_not_carried_a_second_time(out: Path) -> None:
     assert set(found.files) == {f"{RUN}/run-1.wandb", f"{RUN}/logs/debug.log"}
 
 
+def test_nothing_is_taken_where_out_itself_is_a_link(out: Path, tmp_path: Path) -> None:
+    (tmp_path / "cell").mkdir()
+    (tmp_path / "cell/out").symlink_to(out)
+    found = look(tmp_path / "cell/out", ("tb/", "wandb/"), ())
+    assert found.files == {}
+    assert "{out} is a link by now" in found.sentences[0]
+
+
 def test_no_link_is_followed_out_of_the_cell(out: Path, tmp_path: Path) -> None:
     left(tmp_path / "secret", b"secret")
     (out / "tb/link").symlink_to(tmp_path / "secret")
