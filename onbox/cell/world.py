@@ -7,7 +7,7 @@ ranks their number and how many they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from onbox.machine import process
 
@@ -31,7 +31,7 @@ def formed(launcher: int, argv: Sequence[str], *, is_quick: bool = False) -> int
             found = _variables(pid)
             if found != preset and found.get("WORLD_SIZE", "").isdecimal():
                 return int(found["WORLD_SIZE"])
-        if any(_is_script(process.words(pid), argv) for pid in generation):
+        if any(_is_plain_script(pid, argv, preset) for pid in generation):
             return 1
     return None
 
@@ -46,8 +46,21 @@ def ranks(launcher: int) -> list[int]:
     return [pid for pid, own in found.items() if own != preset and own.keys() >= _OF_RANK]
 
 
-def _variables(pid: int) -> dict[str, str]:
+def _is_plain_script(pid: int, argv: Sequence[str], preset: Mapping[str, str]) -> bool:
+    """Its words first: until a rank has come to its exec it has its launcher's environment, and for
+    an instant after that its own words and none.
+    """
+    if not _is_script(process.words(pid), argv):
+        return False
     environment = process.environment(pid)
+    return bool(environment) and _of(environment) == preset
+
+
+def _variables(pid: int) -> dict[str, str]:
+    return _of(process.environment(pid))
+
+
+def _of(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: environment[name] for name in _NAMES if name in environment}
 
 

@@ -14,6 +14,7 @@ from waiting import LIMIT_S, until
 from boxcar.shared.files import attempt
 from boxcar.shared.paths import ScratchPaths
 from onbox.cell import world
+from onbox.machine import process
 
 # launcher.py WORLD LEVELS script.py: starts the script as WORLD ranks, or plainly where it is 0.
 LAUNCHER = """\
@@ -80,6 +81,21 @@ def test_a_world_that_the_platform_preset_is_nobody_s(start: Start) -> None:
     pid, argv = start(0, env={"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "8"})
     until(lambda: world.formed(pid, argv) is not None)
     assert world.formed(pid, argv) == 1
+
+
+@pytest.mark.parametrize("at_its_exec", [{}, {"PATH": "/bin", "RANK": "0", "WORLD_SIZE": "2"}])
+def test_a_rank_that_is_just_about_to_exec_is_no_plain_script(
+    monkeypatch: pytest.MonkeyPatch, at_its_exec: dict[str, str]
+) -> None:
+    """Seen on a busy machine: its environment was read before its exec, its words after it, and a
+    cell of two ranks failed for good as one of one rank.
+    """
+    launchers = {"PATH": "/bin"}
+    seen = iter([launchers, launchers, at_its_exec])  # the launcher's; the rank's, twice
+    monkeypatch.setattr(process, "generations", lambda pid: iter([[8]]))
+    monkeypatch.setattr(process, "environment", lambda pid: next(seen))
+    monkeypatch.setattr(process, "words", lambda pid: ["python", "-u", "train.py"])
+    assert world.formed(7, ["python", "-m", "launcher", "train.py"]) is None
 
 
 def test_a_launcher_that_has_started_nothing_leaves_it_open(start: Start) -> None:

@@ -189,3 +189,32 @@ def test_a_kill_for_memory_beside_exit_code_0_marks_what_a_person_put_right(make
     made = manifest.read(run.durable.manifest("a"))
     assert made.doubt == "exit code 0, but 2 kills for memory while it ran"
     assert state.replay(run.events()).cell("a").doubt == made.doubt
+
+
+# Rank 0 writes the artifact at once; rank 1 is killed at its first start, as the other is at work.
+OF_RANKS = """\
+import os, signal, sys, time
+from pathlib import Path
+
+out, rank = Path(sys.argv[2]), os.environ["RANK"]
+started, best = out / f"started-{rank}", out / "best.json"
+is_first = not started.exists()
+started.touch()
+if rank == "0":
+    best.write_text('{"loss": 0.3}' if is_first else '{"loss": 0.1}')
+    if is_first:
+        time.sleep(600)
+elif is_first:
+    while not best.exists():
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_one_rank_of_two_that_is_killed_is_no_end(make_run) -> None:
+    run = make(make_run, {"a": {}}, train=OF_RANKS, launcher="torchrun", nproc=2)
+    assert run.finish() == 0
+    [retried] = run.events("cell.retried")
+    assert retried.data["failure"] == "137-N"
+    assert json.loads((run.durable.cell("a") / "best.json").read_text())["loss"] == 0.1
+    assert doubt_of(run, "a") == ""
