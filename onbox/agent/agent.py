@@ -55,6 +55,7 @@ from onbox.cell.wrapper.ahead import Ahead
 from onbox.judging import classify, ended_well, judgement
 from onbox.judging.verdict import Action
 from onbox.machine import process
+from onbox.machine.box_secrets import BoxSecrets
 from onbox.place import Place
 from onbox.slurm import in_vain
 from onbox.webhooks.deliver import Deliverer
@@ -118,7 +119,8 @@ class Agent:
         self.begin = begin
         self.slurm = held.owned.shown if held.owned else {}
         self.watch = watch
-        self.reporter = Reporter(writer, deliverer, remembered)
+        secrets = BoxSecrets(place.plan.box(place.box).credentials)
+        self.reporter = Reporter(writer, deliverer, remembered, secrets)
         self.orders = Orders(place.durable.control(place.queue), watch.wake)
         self.ahead = Ahead()
         self.settler = Settler(
@@ -129,7 +131,7 @@ class Agent:
             wait_for_mirror=lambda cell: self.releases.of_attempt(cell).wait_for_mirror(cell),
             changed_by=lambda cell: self.releases.of_attempt(cell).staging.changed_by(cell),
         )
-        beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers)
+        beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers, secrets)
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
         watches = stage.new_watches()
         self.releases = Releases(

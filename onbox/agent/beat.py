@@ -18,6 +18,7 @@ from onbox.agent.idle_gpus import IdleGpus
 from onbox.cell import progress_tail
 from onbox.cell.live_metrics import LiveNumbers
 from onbox.machine import gauges
+from onbox.machine.box_secrets import BoxSecrets
 from onbox.machine.gpus import Gpus
 from onbox.place import Place
 
@@ -32,9 +33,12 @@ Numbers = Callable[[str, int | None], LiveNumbers]
 class Beat:
     """Written by the agent's own loop, not by a thread: a loop that hangs must look like it."""
 
-    def __init__(self, place: Place, numbers: Numbers) -> None:
-        """`numbers` gives what is known of those that the job names; it does not wait."""
+    def __init__(self, place: Place, numbers: Numbers, secrets: BoxSecrets | None = None) -> None:
+        """`numbers` gives what is known of those that the job names; it does not wait. None of the
+        `secrets` is in a heartbeat.
+        """
         self._place = place
+        self._secrets = secrets or BoxSecrets()
         self._numbers = numbers
         self._gpus = Gpus()
         self._idle = IdleGpus()
@@ -101,7 +105,7 @@ class Beat:
         webhooks: dict[str, Any],
         copying: Copying | None,
     ) -> None:
-        place = self._place
+        place, known = self._place, self._secrets.known()
         beat = Heartbeat(
             queue=place.queue,
             box=place.box,
@@ -111,12 +115,12 @@ class Beat:
             phase=phase,
             cell=self.cell,
             attempt=self.attempt,
-            progress=numbers.last,
-            best=numbers.best,
+            progress=known.left_out_of(numbers.last),
+            best=known.left_out_of(numbers.best),
             gauges=self._gauges(),
             journal=journal,
             copying=copying,
-            extra={"webhooks": webhooks} if webhooks else {},
+            extra={"webhooks": known.left_out_of(webhooks)} if webhooks else {},
         )
         # A tier that fails for a moment costs a heartbeat; what has to be written says it itself.
         with contextlib.suppress(OSError):

@@ -80,7 +80,8 @@ class Ending:
         with contextlib.suppress(OSError):
             self._loop.reporter.say("queue.stopped", reason=reason, by=by)
             self._leave(reason, by)
-        terminal.say(f"{self._loop.place.queue} stopped: {reason}")
+        told = self._loop.reporter.secrets.known().left_out_of(reason)
+        terminal.say(f"{self._loop.place.queue} stopped: {told}")
         return exit_code
 
     def _leave(self, reason: str, by: str) -> None:

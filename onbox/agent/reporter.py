@@ -6,7 +6,7 @@ Both the agent's loop and the thread that settles results speak through here.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from boxcar.shared.news.wanted import NEEDS
 from boxcar.shared.state import CellRecord, State
 from onbox.agent.packed_events import PackedEvents, Packing
 from onbox.judging import classify
+from onbox.machine.box_secrets import BoxSecrets
 from onbox.webhooks.deliver import Deliverer
 
 _WAY_OUT = (
@@ -29,6 +30,24 @@ _WAY_OUT = (
 )
 
 
+# Of an event: what others find by it, and a line as a person wrote it. All else may be the words of
+# a script, and holds no secret.
+_EXACT = frozenset(
+    {
+        *(
+            "cell",
+            "attempt",
+            "release",
+            "manifest_sha256",
+            "failure",
+            "class",
+            "what",
+            "by",
+            "from",
+        ),
+        *("cfg", "task", "own", "overrides", "saying", "start_cell", "aside", "unpickled"),
+    }
+)
 # Of these the newest about each cell is asked for; of the last two where results are copied to a
 # second home.
 KEPT = ("cell.retried", "cell.started", "cell.succeeded")
@@ -100,9 +119,14 @@ class Remembered:
 
 class Reporter:
     def __init__(
-        self, journal: Journal, deliverer: Deliverer | None, remembered: Remembered | None = None
+        self,
+        journal: Journal,
+        deliverer: Deliverer | None,
+        remembered: Remembered | None = None,
+        secrets: BoxSecrets | None = None,
     ) -> None:
         """`remembered` has taken the journal's events; else they are read."""
+        self.secrets = secrets or BoxSecrets()
         self._journal = journal
         self._deliverer = deliverer
         self._lock = threading.RLock()
@@ -134,7 +158,8 @@ class Reporter:
     def say(self, type: str, **data: Any) -> None:
         """Write an event; when this returns it is durable."""
         with self._lock:
-            told = {**data, NEEDS: needs.command(type, data)}  # what is None is left out
+            # What is None is left out.
+            told = {**self._without_secrets(data), NEEDS: needs.command(type, data)}
             self._remembered.take(self._journal.append(type, **told))
             if self._deliverer:
                 # Under the lock: what is not yet on the disk must not be sent.
@@ -145,7 +170,11 @@ class Reporter:
         from it, but for what an agent that died here would find as well.
         """
         with self._lock:
-            self._remembered.take(self._journal.hold(type, **data))
+            self._remembered.take(self._journal.hold(type, **self._without_secrets(data)))
+
+    def _without_secrets(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        known = self.secrets.known()
+        return {k: v if k in _EXACT else known.left_out_of(v) for k, v in data.items()}
 
     def flush(self) -> None:
         """What was held is durable when this returns."""

@@ -13,7 +13,7 @@ from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from boxcar.shared import paths, state
+from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import accepted, attempt, manifest
@@ -28,7 +28,6 @@ from onbox.cell import left_artifacts, published, set_aside, settle
 from onbox.cell.asked import Asked
 from onbox.cell.collect import collected
 from onbox.judging import classify, ended_well
-from onbox.machine import credentials
 from onbox.place import Place
 
 WAITS_S = (2.0, 10.0, 60.0)
@@ -159,7 +158,8 @@ class Settler:
         if found := accepted.of_result(self._place.durable, cell.name):
             self.take_accepted(cell.name, found, {})
             return
-        receipt = settle.verify(self._place_of(cell.name), made)
+        known = self._reporter.secrets.known()
+        receipt = settle.verify(self._place_of(cell.name), made, known)
         if receipt.is_good:
             self._reporter.say(
                 "cell.verified",
@@ -217,7 +217,7 @@ class Settler:
                 self._warnings(name),
                 self._asked_of(cell),
                 doubt=self._doubt(cell, done),
-                secrets=self._secrets(),
+                secrets=self._reporter.secrets.values(),
                 begin_copy=self.copy.begin,
             )
             self._warn_of_what_is_not_carried(made)
@@ -249,15 +249,6 @@ class Settler:
     def _warn_of_what_is_not_carried(self, made: Manifest) -> None:
         for sentence in filter(collected.is_loss, made.carried.left_out):
             self._reporter.warn("not_carried", f"{made.cell}: {sentence}", made.cell)
-
-    def _secrets(self) -> list[str]:
-        """The values that no carried file may hold; those of a file that cannot be read are not
-        known, and the training has not had them either.
-        """
-        with contextlib.suppress(BoxcarError, OSError):
-            box = self._place.plan.box(self._place.box)
-            return list(credentials.read(paths.on_box(box.credentials)).env.values())
-        return []
 
     def _is_kept(self, cell: CellLine, number: int) -> bool:
         """Whether somebody is about to put its result right: half of that may be done."""

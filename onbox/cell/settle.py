@@ -26,6 +26,7 @@ from boxcar.shared.files import (
     codec,
     manifest,
     progress,
+    receipt,
     release,
     training_json,
 )
@@ -33,8 +34,10 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import Carried, FileRecord, Manifest
 from boxcar.shared.files.plan import LOG
 from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding, Number
+from boxcar.shared.known_secrets import NONE_KNOWN, KnownSecrets
 from boxcar.shared.load_child import Loaded
 from boxcar.shared.metrics import measure
+from boxcar.shared.record import replace
 from boxcar.shared.to_load import loaded_of, said_as, to_load
 from onbox.cell import left, left_artifacts, published, unloaded
 from onbox.cell.asked import NOT_KNOWN, Asked
@@ -78,14 +81,14 @@ def publish(
     asked: Asked = NOT_KNOWN,
     *,
     doubt: str | None = None,
-    secrets: Iterable[str] = (),
+    secrets: Collection[str] = (),
     begin_copy: BeginCopy = _not_told,
 ) -> Manifest:
     """Copy the cell's results to the durable tier with proof; the manifest that stands there.
 
     `warnings` are sentences of the attempt, for the manifest; what is left out joins them. `doubt`
-    marks it. No file
-    that is only carried holds one of the `secrets`. `begin_copy` is told the size of the rest.
+    marks it. No sentence and no file that is only carried holds one of the `secrets`. `begin_copy`
+    is told the size of the rest.
     Raises GoneError, UnfitError, MovedError, NoRoomError, DamagedError, OSError; then nothing was
     published.
     """
@@ -106,6 +109,7 @@ def publish(
     checked_copy.check_room(folder, sizes_bytes)
     files = _copy_all(sources, folder, begin_copy(cell.name, sum(sizes_bytes)))
     carried = _carry(place, cell.name, sources, secrets)
+    known = KnownSecrets(secrets)
     made = Manifest(
         run=place.plan.run,
         cell=cell.name,
@@ -119,14 +123,14 @@ def publish(
         started_at=done.started_at,
         ended_at=done.ended_at,
         files=files,
-        warnings=(*warnings, *found.left_out),
+        warnings=known.left_out_of((*warnings, *found.left_out)),
         saying=asked.saying,
         overrides=cell.overrides,
         words=asked.words,
         config=asked.config,
         log_begins_at_bytes=_log_begins_at_bytes(place, done),
         matches=found.matches,
-        carried=carried,
+        carried=replace(carried, left_out=known.left_out_of(carried.left_out)),
         doubt=doubt,
     )
     _refuse_moved(place, cell.name)
@@ -140,8 +144,9 @@ def _refuse_moved(place: Place, cell: str) -> None:
         raise MovedError(f"{cell} belongs to {owner.queue} on {owner.box} by now")
 
 
-def verify(place: Place, made: Manifest) -> CellReceipt:
-    """Load every artifact of a published cell in a child and write the receipt.
+def verify(place: Place, made: Manifest, known: KnownSecrets = NONE_KNOWN) -> CellReceipt:
+    """Load every artifact of a published cell in a child and write the receipt, with no word that
+    is `known` for a secret.
 
     Raises UncheckedError, with no receipt written, where the check could not be made.
     """
@@ -163,8 +168,13 @@ def verify(place: Place, made: Manifest) -> CellReceipt:
         attempt=made.attempt,
         manifest_sha256=manifest.sha256(place.durable.manifest(made.cell)),
         checked_at=timestamp.utc_now(),
-        findings=(*(loaded.findings[file.path] for file in files), *_not_there(place, made)),
-        metrics=_metrics(place, made),
+        findings=tuple(
+            receipt.without_secrets(found, known)
+            for found in (*(loaded.findings[file.path] for file in files), *_not_there(place, made))
+        ),
+        metrics=tuple(
+            receipt.number_without_secrets(found, known) for found in _metrics(place, made)
+        ),
         extra={"loader": loaded.loader, "sandbox": list(loaded.sandbox)},
     )
     atomic.write_whole(place.durable.receipt(made.cell), codec.to_document(found))

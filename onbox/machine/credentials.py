@@ -54,6 +54,13 @@ def read(path: Path) -> Credentials:
     return _credentials(found)
 
 
+def secrets_of(found: Credentials) -> frozenset[str]:
+    """Every value that nobody else may see."""
+    ends = [(one.url, one.secret) for one in found.webhooks]
+    ends += [(one.url, one.secret, one.to) for one in found.channels]
+    return frozenset(found.env.values()).union(*ends)
+
+
 def _credentials(record: Any) -> Credentials:
     webhooks = tuple(Webhook(item["url"], item["secret"]) for item in record.get("webhooks", ()))
     language = record.get("language")

@@ -7,10 +7,9 @@ and a page may be read by others. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-LEFT_OUT = "[…]"
-_LEAST_SECRET = 4  # characters; a shorter value would be left out of ordinary words
+from boxcar.shared.known_secrets import LEFT_OUT, NONE_KNOWN, KnownSecrets
+
 _PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -28,15 +27,13 @@ _PATTERNS = tuple(
 
 
 class Private:
-    """`secrets` are values that are known here; they are in no page, however they look."""
+    """What is `known` is in no page, however it looks."""
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
-        known = sorted({one for one in secrets if len(one) >= _LEAST_SECRET}, key=len, reverse=True)
-        self._secrets = tuple(known)
+    def __init__(self, known: KnownSecrets = NONE_KNOWN) -> None:
+        self._known = known
 
     def cleaned(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, LEFT_OUT)
+        cleaned: str = self._known.left_out_of(text)
         for pattern in _PATTERNS:
-            text = pattern.sub(LEFT_OUT, text)
-        return text
+            cleaned = pattern.sub(LEFT_OUT, cleaned)
+        return cleaned

@@ -14,6 +14,7 @@ from boxcar.laptop.project.notify.endpoints import BOX, Webhook
 from boxcar.laptop.project.notify.references import name_of, unset, value_of
 from boxcar.shared.channels import known
 from boxcar.shared.errors import InputError
+from boxcar.shared.known_secrets import KnownSecrets
 from boxcar.shared.wire import webhook_secret
 
 
@@ -71,6 +72,11 @@ def credential_names(job: Job) -> tuple[str, ...]:
     settings += [setting for chat in there for setting in settings_of(chat)]
     from_environment = [name_of(s) for s in settings if s.startswith(ENV_PREFIX)]
     return tuple(dict.fromkeys((*job.secrets, *from_environment)))
+
+
+def known_secrets(job: Job, environ: Mapping[str, str]) -> KnownSecrets:
+    """Those of the boxes, as far as this machine has their values now."""
+    return KnownSecrets(environ.get(name, "") for name in credential_names(job))
 
 
 def _endpoint_problems(webhook: Webhook, url: str, secret: str) -> list[str]:

@@ -16,7 +16,7 @@ from boxcar.laptop.live_page import cell_curves, live_page, server
 from boxcar.laptop.live_page.cell_curves import Reports
 from boxcar.laptop.live_page.live_page import Reading
 from boxcar.laptop.live_page.private import Private
-from boxcar.laptop.project.from_environment import credential_names
+from boxcar.laptop.project.from_environment import known_secrets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.condition import may_run
@@ -154,6 +154,6 @@ def _page(site: Site, view: RunView, watched: Watched, reading: Reading) -> byte
     step = next_step(view, site)
     known = facts(site, view, step, at_work=Sentence("live_page.at_work"))
     made = snapshot(view, watched.history, replace(known, glyphs=UNICODE))
-    values = (os.environ.get(name, "") for name in credential_names(site.project.job))
-    page = live_page.page(made, view.at, watched.reports, reading, Private(values))
+    private = Private(known_secrets(site.project.job, os.environ))
+    page = live_page.page(made, view.at, watched.reports, reading, private)
     return page.encode("utf-8", "replace")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from boxcar.laptop.project.from_environment import known_secrets
 from boxcar.laptop.results import whose_files
 from boxcar.laptop.results.judge import CellFacts, judge, missing
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.view import DROPPED
 from boxcar.laptop.sites.site import Site
 from boxcar.shared.cell import terms
-from boxcar.shared.files.receipt import CellVerdict, Finding
+from boxcar.shared.files.receipt import (
+    CellVerdict,
+    Finding,
+    number_without_secrets,
+    without_secrets,
+)
 from boxcar.shared.metrics import measure, result_numbers
 from boxcar.shared.record import dataclass
 
@@ -67,7 +74,8 @@ def judged(
     earlier: CellVerdict | None,
     unpickled: Mapping[str, str],
 ) -> Judged:
-    findings = whose_files.vouched(facts, findings)
+    known = known_secrets(site.project.job, os.environ)
+    findings = [without_secrets(one, known) for one in whose_files.vouched(facts, findings)]
     lacks = missing(
         facts,
         findings,
@@ -95,7 +103,12 @@ def measured(site: Site, cells: Sequence[Judged]) -> list[Judged]:
     ]
     taken = measure.take(site.plan.metrics, left)
     found = dict(zip((name for name, _ in whole), taken, strict=True))
+    known = known_secrets(site.project.job, os.environ)
+    said = {
+        cell: tuple(number_without_secrets(number, known) for number in numbers)
+        for cell, numbers in found.items()
+    }
     return [
-        replace(cell, verdict=replace(cell.verdict, metrics=found.get(cell.facts.cell, ())))
+        replace(cell, verdict=replace(cell.verdict, metrics=said.get(cell.facts.cell, ())))
         for cell in cells
     ]

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import SAFE, TRUSTED
-from boxcar.shared.record import dataclass
+from boxcar.shared.known_secrets import KnownSecrets
+from boxcar.shared.record import dataclass, replace
 
 # The kind of a file that nobody could look into: its bytes are as they were published, no more.
 BYTES = "bytes"
@@ -61,6 +62,12 @@ class Finding:
         return self.is_trusted or self.is_hashed
 
 
+def without_secrets(found: Finding, known: KnownSecrets) -> Finding:
+    """Its path is a file's name and stays."""
+    problems, facts = known.left_out_of((found.problems, found.facts))
+    return replace(found, problems=problems, facts=facts)
+
+
 @dataclass(frozen=True)
 class Number:
     """What the job's `metrics` name, as it was found; None with a `note` that says why not."""
@@ -69,6 +76,10 @@ class Number:
     value: float | None
     note: str = field(default="", metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
+
+
+def number_without_secrets(found: Number, known: KnownSecrets) -> Number:
+    return replace(found, name=known.left_out_of(found.name), note=known.left_out_of(found.note))
 
 
 @dataclass(frozen=True)

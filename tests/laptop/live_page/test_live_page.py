@@ -28,6 +28,7 @@ from boxcar.laptop.live_page.private import Private
 from boxcar.laptop.report.report_page import page as report_page
 from boxcar.laptop.run.view import RunView
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.known_secrets import KnownSecrets
 
 READING = Reading(30.0, 120.0)
 HOSTILE = '<img src=x onerror="alert(1)">&{{ 7*7 }}'
@@ -102,7 +103,7 @@ def test_hostile_names_are_text() -> None:
 
 def test_what_a_script_or_ssh_printed_stands_there_without_an_address_or_a_secret() -> None:
     given = replace(view(3, 1), problems=("403 of https://me:tok@10.0.0.9/x with correct-horse",))
-    text = made(given, private=Private(["correct-horse"]))
+    text = made(given, private=Private(KnownSecrets(["correct-horse"])))
     assert "403 of […] with […]" in text
     assert "10.0.0.9" not in text and "correct-horse" not in text
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.live_page.private import LEFT_OUT, Private
+from boxcar.laptop.live_page.private import Private
+from boxcar.shared.known_secrets import LEFT_OUT, KnownSecrets
 
 
 @pytest.mark.parametrize(
@@ -47,5 +48,5 @@ def test_what_only_says_what_happened_stays(said: str) -> None:
 
 
 def test_a_value_of_the_persons_own_secrets_is_left_out_however_it_looks() -> None:
-    private = Private(["correct horse", "", "ab"])
+    private = Private(KnownSecrets(["correct horse", "", "ab"]))
     assert private.cleaned("tried correct horse, ab") == f"tried {LEFT_OUT}, ab"

@@ -10,6 +10,7 @@ from boxcar.shared.errors import DamagedError
 from onbox.agent import ending
 from onbox.agent.ending import Ending
 from onbox.agent.outcome import StopQueue
+from onbox.machine.box_secrets import BoxSecrets
 
 
 class Stand:
@@ -31,6 +32,7 @@ class Stand:
             flush=lambda: self.did.append("flush"),
             close=lambda flush_s: self.did.append("reporter closed"),
             state=lambda: SimpleNamespace(cells=cells),
+            secrets=BoxSecrets(),
         )
         beat = SimpleNamespace(at=lambda cell: None)
         loop = SimpleNamespace(say=self.say, make_known=lambda: None, tick=lambda: None, beat=beat)
