@@ -23,6 +23,7 @@ RESUME_FOLDER = "resume"
 RESUME = f"{RESUME_FOLDER}/resume.json"
 # What the agent itself writes in a cell's folder on the durable tier; nothing published may be it.
 AGENTS_OWN = (MANIFEST, RECEIPT, RESUME_FOLDER)
+OWN_NAME = "has a name that Boxcar uses itself"
 # Of a name that leads nowhere it is known that it is no link.
 _NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
@@ -285,6 +286,14 @@ def scratches(data_dir: Path) -> list[ScratchPaths]:
     """The runs that have something on this box."""
     found = sorted((data_dir / "boxcar").glob("*/"))
     return [ScratchPaths(data_dir, path.name) for path in found if names.RUN.fullmatch(path.name)]
+
+
+def is_own_name(relative: str, cell: str) -> bool:
+    """Whether what has this path below a cell's folder would take the place of what the agent
+    itself writes there, the cell's log among it.
+    """
+    first = relative.split("/", maxsplit=1)[0].casefold()
+    return first in (*AGENTS_OWN, f"{cell}.log".casefold())
 
 
 def on_box(text: str) -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 
 from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import accepted, attempt, manifest
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.attempt import Done
@@ -201,7 +201,7 @@ class Settler:
         self._wait_for_mirror(cell)
         try:
             settle.prune(self._place_of(cell), cell)
-        except OSError as error:
+        except (DamagedError, OSError) as error:
             text = f"the scratch of {cell} could not be pruned: {error}"
             self._reporter.warn("prune_failed", text, cell)
 

@@ -1,15 +1,16 @@
 """What a cell has left of each artifact of its job, and what was taken of each pattern.
 
 `checkpoints/*.ckpt` is every file that matches, or the newest (take: newest), `checkpoint-*/` every
-folder. Which they are is decided here once, and the manifest says it to everybody else.
+folder. Which they are is decided here once, and the manifest says it to everybody else. What would
+take the place of a file of the agent's is none of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from boxcar.shared import out_pattern, resume_match
+from boxcar.shared import out_pattern, paths, resume_match
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import NEWEST, Artifact
 from boxcar.shared.record import dataclass
@@ -28,8 +29,12 @@ class LeftArtifacts:
 
     @property
     def missing(self) -> list[str]:
-        """The artifacts of which it wrote nothing."""
-        return [path for path, it in self.by_path.items() if not (it.files or it.problems)]
+        """The artifacts of which it wrote nothing; where that is all, with what was left out."""
+        return [
+            f"{path} ({'; '.join(it.left_out)})" if it.left_out else path
+            for path, it in self.by_path.items()
+            if not (it.files or it.problems)
+        ]
 
     @property
     def problem(self) -> str:
@@ -50,24 +55,38 @@ class LeftArtifacts:
 
 def look(place: Place, cell: str) -> LeftArtifacts:
     """What the cell has left of each artifact of the job."""
-    return look_at(place.scratch.out(cell), terms.of_cell(place.plan, cell).artifacts)
+    return look_at(place.scratch.out(cell), terms.of_cell(place.plan, cell).artifacts, cell)
 
 
-def look_at(out: Path, artifacts: Sequence[Artifact]) -> LeftArtifacts:
+def look_at(out: Path, artifacts: Sequence[Artifact], cell: str) -> LeftArtifacts:
     """What is there of these artifacts below `out`."""
     if left.is_elsewhere(out):
         why = (
             "{out} is a link by now, and what it leads to is not the cell's: write into the folder"
         )
         return LeftArtifacts(out, {item.path: Left(problems=[why]) for item in artifacts}, {})
-    patterns = [item for item in artifacts if out_pattern.is_pattern(item.path)]
-    matches = {item.path: _taken(out, item) for item in patterns}
-    found = {item.path: _left(out, matches.get(item.path, (item.path,))) for item in artifacts}
-    return LeftArtifacts(out, found, {path: names for path, names in matches.items() if names})
+    named = {item.path: _named(out, item.path) for item in artifacts}
+    ours = {
+        path: [name for name in names if paths.is_own_name(name, cell)]
+        for path, names in named.items()
+    }
+    taken = {item.path: _taken(named[item.path], ours[item.path], item) for item in artifacts}
+    found = {path: _left(out, names) for path, names in taken.items()}
+    for path, names in ours.items():
+        there = (name for name in names if (out / name).exists())
+        found[path].left_out.extend(f"{name} {paths.OWN_NAME}: rename it" for name in there)
+    patterns = {path for path in named if out_pattern.is_pattern(path)}
+    return LeftArtifacts(
+        out, found, {path: names for path, names in taken.items() if names and path in patterns}
+    )
 
 
-def _taken(out: Path, artifact: Artifact) -> tuple[str, ...]:
-    found = of_pattern(out, artifact.path)
+def _named(out: Path, artifact: str) -> tuple[str, ...]:
+    return of_pattern(out, artifact) if out_pattern.is_pattern(artifact) else (artifact,)
+
+
+def _taken(named: Sequence[str], ours: Collection[str], artifact: Artifact) -> tuple[str, ...]:
+    found = tuple(name for name in named if name not in ours)
     return found[:1] if artifact.take == NEWEST else found
 
 

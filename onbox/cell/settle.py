@@ -192,9 +192,18 @@ def prune(place: Place, cell: str) -> None:
     unloaded.remove(place.scratch, cell)
     folder = place.durable.resume(cell)
     if folder.is_dir():
-        for path in folder.iterdir():
+        _empty(folder, manifest.read(place.durable.manifest(cell)))
+
+
+def _empty(mirror: Path, made: Manifest) -> None:
+    """What was published stays: agents of before took a script's files below that name."""
+    below = f"{mirror.name}/"
+    kept = {file.path.split("/")[1] for file in made.all_files if file.path.startswith(below)}
+    for path in mirror.iterdir():
+        if path.name not in kept:
             path.unlink()
-        folder.rmdir()
+    if not kept:
+        mirror.rmdir()
 
 
 def save_log(place: Place, cell: str) -> None:
@@ -223,7 +232,8 @@ def _beside(place: Place, cell: str) -> dict[str, Path]:
     """What is published with the artifacts; an artifact of the same name wins."""
     out, log = place.scratch.out(cell), place.scratch.log(cell)
     found = {}
-    named = (metric.of for metric in place.plan.metrics if metric.source != LOG)
+    files = (metric.of for metric in place.plan.metrics if metric.source != LOG)
+    named = (name for name in files if not paths.is_own_name(name, cell))
     for folder, name in ((log.parent, log.name), *((out, name) for name in (*ALSO, *named))):
         with contextlib.suppress(OSError):
             if (path := regular_file.resolve_left(folder, name)).is_file():
@@ -252,7 +262,7 @@ def _carry(
         return Carried()
     folder = place.durable.cell(cell)
     found = collected.look(
-        place.scratch.out(cell), place.plan.collect, published_files, secrets=secrets
+        place.scratch.out(cell), place.plan.collect, published_files, cell=cell, secrets=secrets
     )
     files: list[FileRecord] = []
     for name, source in found.files.items():

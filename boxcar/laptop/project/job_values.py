@@ -96,10 +96,15 @@ def _resume(text: str) -> str:
 
 def _artifact_path(text: str) -> str:
     pattern_words.refuse_odd(text)
-    if text.split("/", maxsplit=1)[0].casefold() in paths.AGENTS_OWN:
-        raise ValueError(f"{text!r} is written by Boxcar itself; give the artifact another name")
+    _not_ours(text)
     _inside(text.removesuffix("/"))
     return text if out_pattern.is_pattern(text) else text.removesuffix("/")
+
+
+def _not_ours(text: str) -> str:
+    if text.split("/", maxsplit=1)[0].casefold() in paths.AGENTS_OWN:
+        raise ValueError(f"{text!r} is written by Boxcar itself; give the file another name")
+    return text
 
 
 def _some_queues(value: dict[str, str]) -> dict[str, str]:
@@ -187,6 +192,7 @@ def is_http_url(text: str) -> bool:
 
 Count = Annotated[int, Field(ge=1, le=999_999_999)]
 RelativePath = Annotated[str, AfterValidator(_inside)]
+MetricFile = Annotated[RelativePath, AfterValidator(_not_ours)]
 ResumePath = Annotated[str, AfterValidator(_resume)]
 PlaceName = Annotated[str, AfterValidator(_place_name)]
 EnvName = Annotated[str, AfterValidator(_env_name)]

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, model_validator
 
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.laptop.project.job_values import RelativePath
+from boxcar.laptop.project.job_values import MetricFile
 from boxcar.shared.files import plan
 from boxcar.shared.files.plan import CSV, JSON, LOG
 
@@ -49,8 +49,8 @@ class Metric(Model):
     """One number, from exactly one of `log`, `csv` and `json`."""
 
     log: Annotated[str, AfterValidator(_expression)] | None = None
-    csv: RelativePath | None = None
-    json_: RelativePath | None = None
+    csv: MetricFile | None = None
+    json_: MetricFile | None = None
     column: str | None = None
     key: str | None = None
     best: Literal["min", "max"] | None = None

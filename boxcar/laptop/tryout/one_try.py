@@ -11,7 +11,7 @@ from boxcar.laptop.tryout.not_there import Tried
 from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, Outcome
 from boxcar.laptop.tryout.passes import SmokePass
 from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, log_end, tail, try_cell
-from boxcar.shared import out_pattern, resume_match, strays, timestamp
+from boxcar.shared import out_pattern, paths, resume_match, strays, timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import IN_OUT, Cell
 from boxcar.shared.triage import abort_at_exit
@@ -22,7 +22,10 @@ def remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:
     passed = passes.read(stage.project.root, key)
     if passed is None:
         return None
-    return Outcome(cell.name, BEFORE, "", passed.seconds, passed.lacks, passed.beside)
+    return Outcome(
+        *(cell.name, BEFORE, "", passed.seconds, passed.lacks, passed.beside),
+        reserved=passed.reserved,
+    )
 
 
 def make(stage: Stage, cell: Cell, key: str) -> Outcome:
@@ -33,7 +36,7 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
         why, is_late = try_cell(stage, cell)
     seconds = round(time.monotonic() - began, 1)
     out, log = stage.out(cell.name), str(stage.log(cell.name))
-    lacks = _lacks(stage, cell, out)
+    lacks, reserved = _lacks(stage, cell, out), _reserved(stage, cell, out)
     written = stage.copy.put_back((*lacks, *_no_resume(stage, cell, out)))
     size_bytes, files = _measure(out)
     has_left_anything = bool(files) or has_printed(Path(log))
@@ -50,12 +53,15 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
     beside = tuple(
         one for one in written.added if not strays.is_of(one, stage.project.plan.collect)
     )
-    passed = SmokePass(cell.name, at, seconds, size_bytes, files, lacks, beside)
+    passed = SmokePass(cell.name, at, seconds, size_bytes, files, lacks, beside, reserved)
     passes.write(stage.project.root, key, passed)
     wrote = _names(out) if lacks else ()
     shutil.rmtree(out, ignore_errors=True)  # forty checkpoints fill a laptop
     return Outcome(
-        cell.name, PASSED, "", seconds, lacks, beside, None, log, again=again, wrote=wrote
+        *(cell.name, PASSED, "", seconds, lacks, beside, None, log),
+        again=again,
+        wrote=wrote,
+        reserved=reserved,
     )
 
 
@@ -72,6 +78,18 @@ def _is_in_out(stage: Stage) -> bool:
 def _lacks(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
     wanted = [item.path for item in terms.of_cell(stage.project.plan, cell.name).artifacts]
     return tuple(name for name in wanted if not _is_there(out, name))
+
+
+def _reserved(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
+    """What artifacts mean, and a box leaves out."""
+    wanted = [item.path for item in terms.of_cell(stage.project.plan, cell.name).artifacts]
+    named = (
+        name
+        for one in wanted
+        for name in (resume_match.newest_first(out, one) if out_pattern.is_pattern(one) else (one,))
+    )
+    ours = {name for name in named if paths.is_own_name(name, cell.name)}
+    return tuple(sorted(name for name in ours if (out / name).exists()))
 
 
 def _is_there(out: Path, name: str) -> bool:

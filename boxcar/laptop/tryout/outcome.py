@@ -20,6 +20,7 @@ class Outcome:
     `lacks`: the artifacts that it did not write; `beside`: what it wrote beside its code instead of
     into {out}. `by_hand`: what to type to see a failure again; `hints`: what may be the matter.
     `again`: why it was tried a second time. `wrote`: files in {out}, where an artifact is lacking.
+    `reserved`: what artifacts mean and a box leaves out, as Boxcar uses these names itself.
     """
 
     cell: str
@@ -34,6 +35,7 @@ class Outcome:
     hints: tuple[str, ...] = ()
     again: str = ""
     wrote: tuple[str, ...] = ()
+    reserved: tuple[str, ...] = ()
 
     @property
     def is_good(self) -> bool:
@@ -62,7 +64,7 @@ def note(item: Outcome) -> str:
     parts = [item.why]
     if item.is_good:
         parts += _of_files("did_not_write", item.lacks) + _of_files("wrote", item.wrote)
-        parts += _of_files("wrote_beside", item.beside)
+        parts += _of_files("wrote_beside", item.beside) + _of_files("reserved", item.reserved)
     parts += [item.again] if item.again else []
     parts += [Sentence("good_run.same_as", cell=item.like)] if item.like else []
     said = [part for part in parts if part]

@@ -51,6 +51,8 @@ class SmokePass:
     lacks: tuple[str, ...]  # the artifacts that two batches did not write
     # What it wrote beside its code, the topmost names.
     beside: tuple[str, ...] = field(default=(), metadata=codec.LATER)
+    # What artifacts mean, and a box leaves out: names that Boxcar uses itself.
+    reserved: tuple[str, ...] = field(default=(), metadata=codec.LATER)
 
 
 def skipped(project: Project) -> dict[str, str]:

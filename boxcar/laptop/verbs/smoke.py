@@ -125,6 +125,7 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
     for group in _alike(stage, [item for item in outcomes if not item.is_good]):
         _say_failure(group)
     _say_lacking(outcomes)
+    _say_reserved(outcomes)
     _say_next(stage.project, outcomes)
 
 
@@ -174,3 +175,9 @@ def _say_lacking(outcomes: Sequence[Outcome]) -> None:
     for names, cells in lacking.items():
         which = some(cells, outcome.MOST_NAMED)
         show.say(Sentence("good_run.not_written", files=", ".join(names), cells=which))
+
+
+def _say_reserved(outcomes: Sequence[Outcome]) -> None:
+    names = sorted({name for item in outcomes if item.is_good for name in item.reserved})
+    if names:
+        show.say(Sentence("good_run.rename", files=some(names, outcome.MOST_NAMED)))

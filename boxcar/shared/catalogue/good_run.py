@@ -54,6 +54,13 @@ SENTENCES = {
     "did_not_write": Said("did not write {files}", "没有写出 {files}"),
     "wrote": Said("but wrote {files}", "只写出了 {files}"),
     "wrote_beside": Said("wrote {files} beside its code", "在代码旁写了 {files}"),
+    "reserved": Said("{files}: names that Boxcar uses itself", "{files}：Boxcar 自己使用的名字"),
+    "rename": Said(
+        "a box leaves out {files}: Boxcar uses these names itself. Rename them in your script; a "
+        "cell that leaves nothing else of an artifact fails",
+        "机器不会发布 {files}：这些名字由 Boxcar 自己使用。请在脚本里改名；"
+        "若某个 artifact 只有它们，cell 会失败",
+    ),
     "same_as": Said("the same as {cell}", "与 {cell} 相同"),
     "smoke_failed": Said(
         "{bad} of {n} {n:cell|cells} failed. Fix that, then",

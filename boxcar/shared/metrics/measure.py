@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import bounded_child
-from boxcar.shared.files.plan import Metric
+from boxcar.shared import bounded_child, paths
+from boxcar.shared.files.plan import LOG, Metric
 from boxcar.shared.files.receipt import Number
 from boxcar.shared.record import dataclass
 
@@ -36,9 +36,8 @@ def take(metrics: Sequence[Metric], cells: Sequence[Left]) -> list[tuple[Number,
     """The numbers of each cell, in the order of `metrics`. Raises nothing."""
     tasks = [_task(metric, left) for left in cells for metric in metrics]
     answers = _answers(tasks) if tasks else []
-    names = [metric.name for metric in metrics]
     return [
-        tuple(_number(name, answer) for name, answer in zip(names, part, strict=True))
+        tuple(_number(metric, answer) for metric, answer in zip(metrics, part, strict=True))
         for part in _parts(answers, len(cells), len(metrics))
     ]
 
@@ -55,11 +54,13 @@ def _task(metric: Metric, left: Left) -> dict[str, Any]:
     return {**places, **told}
 
 
-def _number(name: str, answer: dict[str, Any]) -> Number:
+def _number(metric: Metric, answer: dict[str, Any]) -> Number:
     value = answer.get("value")
+    if metric.source != LOG and metric.of.split("/")[0].casefold() in paths.AGENTS_OWN:
+        return Number(metric.name, None, f"{metric.of} {paths.OWN_NAME}: rename it")
     if isinstance(value, (int, float)):
-        return Number(name, float(value))
-    return Number(name, None, str(answer.get("note", "the child gave no answer")))
+        return Number(metric.name, float(value))
+    return Number(metric.name, None, str(answer.get("note", "the child gave no answer")))
 
 
 def _answers(tasks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

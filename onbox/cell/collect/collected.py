@@ -26,7 +26,6 @@ SECRET = "may hold a secret"
 NOT_OURS = "not a file of this cell"
 TOO_MUCH = "over the bound of 1 GiB a cell"
 TOO_MANY = f"over the bound of {MOST_FILES:,} files a cell"
-OWN_NAME = "has a name that Boxcar uses itself"
 _MOST_NAMED = 10
 
 
@@ -60,20 +59,25 @@ def look(
     wanted: Sequence[str],
     published: Collection[str],
     *,
+    cell: str = "",
     secrets: Iterable[str] = (),
     most_bytes: int = MOST_BYTES,
     most_files: int = MOST_FILES,
 ) -> Collected:
-    """What is there of these below `out`. `published` are names that are taken already, `secrets`
-    values that may stand in no file.
+    """What is there of these below `out` of the cell. `published` are names that are taken
+    already, `secrets` values that may stand in no file.
     """
     found, values = Collected(), secret_files.long_enough(secrets)
     if left.is_elsewhere(out):
         found.leave_out(NOT_OURS, "{out} is a link by now")
         return found
     size_bytes = 0
-    for name, path in _files(out, wanted, published, found):
-        why, own_bytes = _refusal(name, path, values), _size_bytes(path)
+    # Its log is published, and one of that name in {out} is another file.
+    taken = set(published) - {f"{cell}.log"}
+    for name, path in _files(out, wanted, taken, found):
+        is_ours = paths.is_own_name(name, cell)
+        why = paths.OWN_NAME if is_ours else _refusal(name, path, values)
+        own_bytes = _size_bytes(path)
         if not why and len(found.files) >= most_files:
             why = TOO_MANY
         if not why and size_bytes + own_bytes > most_bytes:
@@ -87,11 +91,10 @@ def look(
 
 
 def _files(
-    out: Path, wanted: Sequence[str], published: Collection[str], found: Collected
+    out: Path, wanted: Sequence[str], taken: set[str], found: Collected
 ) -> Iterator[tuple[str, Path]]:
     """Each file once, in the order of `wanted` and then of the names."""
     real_out = Path(os.path.realpath(out))
-    taken = set(published)
     for files in _by_wanted(out, wanted, found):
         for name, path in sorted(files.items()):
             real = path.relative_to(real_out).as_posix()
@@ -115,8 +118,6 @@ def _by_wanted(out: Path, wanted: Sequence[str], found: Collected) -> Iterator[d
 
 
 def _refusal(name: str, path: Path, values: Sequence[bytes]) -> str:
-    if name.split("/", maxsplit=1)[0].casefold() in paths.AGENTS_OWN:
-        return OWN_NAME
     if secret_files.is_by_name(name):
         return SECRET
     try:

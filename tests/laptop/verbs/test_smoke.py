@@ -506,6 +506,20 @@ def test_an_artifact_that_no_cell_wrote_is_in_the_table(
     assert capsys.readouterr().out.count("did not write model.json; but wrote metrics.json") == 3
 
 
+def test_a_name_that_boxcar_uses_itself_is_said_before_the_first_cell(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "abc":
+        tried.config(name, writes=["manifest.json", f"{name}.log", "model.json"])
+    job = {"command": COMMAND, "smoke": "--limit 2", "resume": None}
+    tried.tiny.write_job(**job, artifacts=["*.json", "*.log"])
+    for _ in ("tried", "passed before"):
+        assert smoke(tried.project) == 0
+        told = capsys.readouterr()
+        assert "a.log, manifest.json: names that Boxcar uses itself" in told.out
+        assert "rename" in told.err and "not written" not in told.err
+
+
 def test_one_failure_of_many_cells_is_shown_once(
     tried: Tried, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,7 +18,7 @@ from waiting import LIMIT_S
 
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import attempt, cell_claim, codec, heartbeat, manifest, receipt
-from boxcar.shared.files.plan import Box, OwnSignature
+from boxcar.shared.files.plan import Artifact, Box, OwnSignature
 from onbox.agent import agent
 
 LIFE = ["claimed", "started", "succeeded", "synced", "verified"]
@@ -735,6 +735,24 @@ def test_a_tier_that_becomes_read_only_loses_no_result(make_run, small_tier, unt
     assert run.finish() == 0
     assert run.life("a").count("verified") == 1
     assert len(run.starts("a")) == 1
+
+
+# --- names of ours
+
+
+def test_who_leaves_only_a_name_of_ours_is_told_what_to_rename_and_the_queue_goes_on(make_run):
+    train = (
+        "import json, pathlib, sys\n"
+        "config = json.loads(pathlib.Path(sys.argv[1]).read_text())\n"
+        "(pathlib.Path(sys.argv[2]) / config['leaves']).write_text(json.dumps({'step': 1}))\n"
+    )
+    cells = {"a": {"leaves": "manifest.json"}, "b": {"leaves": "m.json"}}
+    run = make_run(cells, train=train, artifacts=(Artifact("m*.json"),), resume=None)
+    assert run.finish() == 1
+    [failed] = run.events("cell.failed")
+    assert (failed.cell, failed.data["failure"]) == ("a", "NO-ART")
+    assert "manifest.json has a name that Boxcar uses itself: rename it" in failed.data["reason"]
+    assert run.life("b") == LIFE
 
 
 # --- secrets

@@ -20,7 +20,7 @@ def out(tmp_path: Path) -> Path:
 
 
 def look(out: Path, *artifacts: Artifact) -> LeftArtifacts:
-    return left_artifacts.look_at(out, artifacts)
+    return left_artifacts.look_at(out, artifacts, "k1")
 
 
 def test_of_a_pattern_every_match_is_left(out: Path) -> None:
@@ -62,6 +62,50 @@ def test_the_newest_of_a_pattern_is_the_one_with_the_highest_number(out: Path) -
 def test_a_pattern_without_a_match_of_its_kind_is_missing(out: Path, pattern: str) -> None:
     found = look(out, Artifact(pattern), Artifact("a.csv"))
     assert (found.missing, found.matches) == ([pattern], {})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("*.json", "manifest.json"),
+        ("*", "Receipt.json"),
+        ("*/*.csv", "resume/best.csv"),
+        ("*/", "resume/best.csv"),
+        ("k?.*", "k1.log"),
+        ("k1.log", "k1.log"),
+    ],
+)
+def test_what_is_found_under_a_name_of_ours_is_left_out_with_what_to_rename(
+    out: Path, pattern: str, name: str
+) -> None:
+    (out / name).parent.mkdir(exist_ok=True)
+    (out / name).write_bytes(b"theirs")
+    found, top = look(out, Artifact(pattern), Artifact("a.csv")), name.partition("/")[0]
+    assert name not in found.files and "a.csv" in found.files
+    assert not any(path.startswith(top) for paths in found.matches.values() for path in paths)
+    [told] = found.left_out
+    assert told.startswith(top)
+    assert told.endswith("has a name that Boxcar uses itself: rename it; it is left out")
+
+
+def test_where_nothing_else_is_left_of_an_artifact_it_is_missing_and_says_why(out: Path) -> None:
+    (out / "manifest.json").write_bytes(b"{}")
+    [missing] = look(out, Artifact("*.json"), Artifact("a.csv")).missing
+    assert missing.startswith("*.json (manifest.json has a name that Boxcar uses itself: rename it")
+
+
+def test_the_newest_of_a_pattern_is_the_newest_that_is_not_ours(out: Path) -> None:
+    (out / "k1.log").write_bytes(b"1")
+    (out / "k0.log").write_bytes(b"1")
+    assert list(look(out, Artifact("*.log", take=NEWEST)).files) == ["k0.log"]
+
+
+@pytest.mark.parametrize("name", ["manifest.jsonl", "data/manifest.json", "resumed/a", "k10.log"])
+def test_a_name_that_only_looks_like_ours_is_published(out: Path, name: str) -> None:
+    (out / name).parent.mkdir(exist_ok=True)
+    (out / name).write_bytes(b"theirs")
+    found = look(out, Artifact(name))
+    assert (list(found.files), found.left_out) == ([name], [])
 
 
 def test_a_match_that_is_empty_or_dangles_is_a_problem_and_not_passed_over(out: Path) -> None:

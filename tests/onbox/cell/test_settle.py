@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.shared import load_child
+from boxcar.shared import load_child, paths
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import NoRoomError
@@ -80,6 +80,31 @@ def publish_bad(place: Place) -> manifest.Manifest:
 
 
 # --- publish
+
+
+def test_names_of_ours_that_a_script_uses_take_the_place_of_nothing(place):
+    """Neither of the manifest, of the log, nor of what is pruned."""
+    for name in ("manifest.json", "receipt.json", "c.log", "resume/model.json"):
+        leave(place, name, b'{"step": 1}')
+    found = ("m.json", "*.json", "*.log", "*/model.json")
+    metrics = (Metric("ours", "json", "manifest.json", "attempt"), Metric("loss", "log", "(1)"))
+    here = with_artifacts(place, *map(Artifact, found[:2]))
+    here = replace(here, plan=replace(here.plan, metrics=metrics, collect=("c.log", "*/")))
+    made = settle.publish(here, CELL, done())
+    assert names(made) == {"m.json", "c.log"}
+    assert (place.durable.cell("c") / "c.log").read_bytes() == b"epoch 1\n"
+    assert made.matches == {"*.json": ("m.json",)}
+    left_out = sorted(text.split(" ")[0] for text in made.warnings)
+    assert left_out == ["manifest.json", "receipt.json"]
+    assert manifest.read(place.durable.manifest("c")) == made
+    checked = settle.verify(here, made)
+    assert checked.is_good
+    assert measure.notes(checked.metrics) == {
+        "ours": "manifest.json has a name that Boxcar uses itself: rename it"
+    }
+    settle.prune(here, "c")
+    assert manifest.compare(place.durable.cell("c"), made.all_files) == []
+    assert any("c.log" in text for text in made.carried.left_out)
 
 
 def collecting(place: Place, *wanted: str) -> Place:
@@ -397,6 +422,7 @@ def test_without_the_checker_nothing_is_found_good(place):
 def test_only_the_declared_scratch_and_the_mirror_are_pruned(place):
     for name in ("latest.json", "epoch_1.json", "epoch_2.json", "notes.json"):
         leave(place, name, b"{}")
+    settle.publish(place, CELL, done())
     place.durable.resume("c").mkdir(parents=True)
     (place.durable.resume("c") / "resume.json").write_bytes(b"{}")
     settle.prune(place, "c")
@@ -404,6 +430,17 @@ def test_only_the_declared_scratch_and_the_mirror_are_pruned(place):
     assert left == {"m.json", "w.dat", "notes.json"}
     assert not place.durable.resume("c").exists()
     settle.prune(place, "c")
+
+
+def test_what_an_older_agent_published_below_resume_is_not_pruned(place, monkeypatch):
+    monkeypatch.setattr(paths, "is_own_name", lambda name, cell: False)
+    leave(place, "resume/model.json", b"{}")
+    here = with_artifacts(place, Artifact("m.json"), Artifact("*/model.json"))
+    made = settle.publish(here, CELL, done())
+    (place.durable.resume("c") / "resume.json").write_bytes(b"{}")
+    settle.prune(here, "c")
+    assert [path.name for path in place.durable.resume("c").iterdir()] == ["model.json"]
+    assert manifest.compare(place.durable.cell("c"), made.files) == []
 
 
 def test_nothing_outside_the_cells_own_folder_is_pruned(place, tmp_path):

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from boxcar.shared.paths import OWN_NAME
 from onbox.cell.collect import collected
-from onbox.cell.collect.collected import OWN_NAME, SECRET, TOO_MANY, TOO_MUCH, is_loss, look
+from onbox.cell.collect.collected import SECRET, TOO_MANY, TOO_MUCH, is_loss, look
 
 RUN = "wandb/offline-run-1"
 
