@@ -40,7 +40,9 @@ class Running:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Between two attempts: the one that failed, and why it is tried again."""
+    """Between two attempts: the one that failed, and why it is tried again. `until`: when, where
+    the agent that said so is the last that was started; a later one tries at once.
+    """
 
     word: ClassVar[str] = "retrying"
     attempt: int
@@ -48,6 +50,7 @@ class Waiting:
     failure: str
     awaits_room: bool = False  # on a disk that is full
     course: str | None = field(default=None, metadata=codec.LATER)
+    until: str | None = field(default=None, metadata=codec.LATER)
 
 
 @dataclass(frozen=True)
@@ -291,6 +294,8 @@ def _carried_over(record: CellRecord) -> CellRecord:
     """A new agent counts its retries anew, and may try again what an earlier one gave up."""
     if isinstance(record.state, Failed):
         record = replace(record, state=replace(record.state, is_from_before=True))
+    if isinstance(record.state, Waiting) and record.state.until:
+        record = replace(record, state=replace(record.state, until=None))
     return replace(record, retries=_NONE) if record.retries else record
 
 
@@ -322,7 +327,9 @@ def _progress(record: CellRecord, event: Event) -> CellRecord:
 def _retried(record: CellRecord, event: Event) -> CellRecord:
     failure = event.data["failure"]
     awaits_room = event.data.get("awaits_room") is True
-    state = Waiting(event.data["attempt"], event.at, failure, awaits_room, _course(event))
+    wait_s = event.data.get("wait_s") or 0.0
+    until = timestamp.after(event.at, wait_s) if wait_s else None
+    state = Waiting(event.data["attempt"], event.at, failure, awaits_room, _course(event), until)
     ended = replace(record, state=state, seconds=_seconds(record, event))
     if awaits_room:
         return ended

@@ -37,6 +37,12 @@ def parse_utc(text: str) -> datetime:
     return _from_iso[0](text[:-1] + "+00:00")
 
 
+def after(earlier: str, seconds: float) -> str:
+    from datetime import timedelta
+
+    return utc(parse_utc(earlier) + timedelta(seconds=seconds))
+
+
 def seconds_between(earlier: str, later: str, ahead_s: float = 0.0) -> float:
     """Seconds from one to the other, never negative: a clock that was set back reads as zero.
 

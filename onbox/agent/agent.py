@@ -157,9 +157,9 @@ class Agent:
             claims=self.claims,
             acceptance=self.acceptance,
         )
-        self.outcome = Outcome(self.loop, self.lines)
-        self.ending = Ending(self.loop, self.lines, self.second)
         self.is_for_one_cell = os.environ.get(ONE_CELL) == "1"
+        self.outcome = Outcome(self.loop, self.lines, is_for_one_cell=self.is_for_one_cell)
+        self.ending = Ending(self.loop, self.lines, self.second)
         self.is_turn_over = False
         self.last: CellLine | None = None  # that ran
         self.last_took_s = math.inf
@@ -296,6 +296,7 @@ class Agent:
                 runner.end(cell, adopted)
             return
         self.is_turn_over = self.is_for_one_cell
+        self.lines.begins(cell.name)
         is_over = False
         while not is_over:
             # Each time: a retry of what an earlier agent began runs from this agent's release.

@@ -20,6 +20,7 @@ from onbox.judging import classify
 from onbox.judging.verdict import Action, Verdict
 
 MOST_NAMED = 10
+SHORT_WAIT_S = 60.0
 
 
 class StopQueue(Exception):
@@ -31,8 +32,9 @@ class StopQueue(Exception):
 
 
 class Outcome:
-    def __init__(self, loop: Loop, lines: Lines) -> None:
+    def __init__(self, loop: Loop, lines: Lines, *, is_for_one_cell: bool = False) -> None:
         self._loop, self._lines = loop, lines
+        self._is_for_one_cell = is_for_one_cell
         self._last_trouble: tuple[str, str, float] | None = None
 
     def refuse(
@@ -51,7 +53,8 @@ class Outcome:
         verdict: Verdict,
         warnings: Sequence[str],
     ) -> bool:
-        """Write the verdict down and act on it; True when this agent is through with the cell.
+        """Write the verdict down and act on it; True when this agent is through with the cell, also
+        where it comes again later.
 
         Raises StopQueue.
         """
@@ -74,8 +77,16 @@ class Outcome:
             return True
         about |= {"awaits_room": verdict.action is Action.AWAIT_ROOM or None}
         self._loop.say("cell.retried", **about, wait_s=wait_s, aside=verdict.aside or None)
-        self._loop.pause(wait_s)
-        return self._loop.orders.is_to_end
+        if self._holds_others_up(verdict, wait_s):
+            self._loop.pause(wait_s)
+            return self._loop.orders.is_to_end
+        self._lines.put_off(cell.name, wait_s)
+        return True
+
+    def _holds_others_up(self, verdict: Verdict, wait_s: float) -> bool:
+        """Behind another cell a short wait may last for hours; and room on a disk helps all."""
+        is_short = wait_s <= SHORT_WAIT_S
+        return is_short or self._is_for_one_cell or verdict.course is Course.FREE_SPACE
 
     def _wait_before_retry(self, cell: CellLine, verdict: Verdict) -> float | None:
         """Seconds to wait before the identical cell is tried again; None: it is not."""

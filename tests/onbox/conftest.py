@@ -180,12 +180,14 @@ if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
     from onbox.agent import beat, ending, loop, orders, queue_watch
     from onbox.agent import room_wait, runner, settler
-    from onbox.agent.queue import predecessors, queue_file
+    from onbox.agent.queue import lines, predecessors, queue_file
     from onbox.cell import leftovers, live_checkpoint, stage
 
     leftovers._GRACE_S = plan.GRACE_S / 2
     ending.FLUSH_S, queue_file.GONE_S, queue_file.STILL_S = 0.2, {gone_s}, 0.3
     predecessors.TOGETHER_S = {together_s}
+    put_off = lines.Lines.put_off
+    lines.Lines.put_off = lambda self, cell, wait_s: put_off(self, cell, min(wait_s, {later_s}))
     live_checkpoint.SHORTEST_S = orders._LOOK_EVERY_S = 0.1
     queue_watch.FLOOR_S = 0.3
     lock.hold.__defaults__ = (0.3,)
@@ -457,6 +459,7 @@ def build(
     train: str = TRAIN,
     gone_s: float = 2.0,
     together_s: float = 0.3,
+    later_s: float = 0.1,
     watched_from: int = stage.WATCHED_FROM,
     seen: str = "",
     enter: tuple[str, ...] = (),
@@ -464,7 +467,7 @@ def build(
 ) -> TinyRun:
     is_stubborn = any("child" in one or one.get("on_term") == "ignore" for one in cells.values())
     waits = {"grace_s": 1 if is_stubborn else 60, "gone_s": gone_s, "together_s": together_s}
-    waits |= {"watched_from": watched_from}
+    waits |= {"watched_from": watched_from, "later_s": later_s}
     pythons = {}
     if is_hurried:
         pythons["agent_python"] = _hurried_python(root, archives, waits)

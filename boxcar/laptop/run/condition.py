@@ -10,7 +10,9 @@ from boxcar.laptop.run.view import Condition, QueueView
 from boxcar.shared import ended_by, state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files import control
-from boxcar.shared.state import Session
+from boxcar.shared.state import CellRecord, Session
+from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.signatures.all_rows import BY_ID
 
 STALLED_AFTER_S = 60.0
 # Evaluation, a download or a compilation makes no step for minutes, and nothing is wrong.
@@ -140,12 +142,38 @@ def _at_work(queue: QueueView) -> Condition:
     record = queue.state.cells.get(queue.active or "") if queue.state else None
     if record and isinstance(record.state, state.Waiting) and record.state.awaits_room:
         return _said("no room", "no_room", cell=queue.active, box=queue.box)
+    if queue.active and (waits := next_try(queue.active, record, queue.clock_ahead_s)):
+        return Condition("idle", waits)
     if queue.active:
         return _said("running", "works_on", cell=queue.active)
     if queue.heartbeat and queue.heartbeat.phase == "idle":
         doing = waits_for_cell(queue)
         return Condition("idle", doing) if doing else _said("idle", "waits_for_lines")
     return _said("running", "at_work_between")
+
+
+def next_try(cell: str, record: CellRecord | None, clock_ahead_s: float = 0.0) -> Sentence | None:
+    """When a cell that waits is tried again, by this machine's clock; None for one that waits for
+    no time. `clock_ahead_s`: of its box, see QueueView."""
+    now = record.state if record else None
+    if record is None or not isinstance(now, state.Waiting) or now.until is None:
+        return None
+    ends_at = timestamp.parse_utc(timestamp.after(now.until, -clock_ahead_s)).astimezone()
+    is_away = now.course == Course.WAIT_NETWORK.value
+    return Sentence(
+        "condition.waits_for_network" if is_away else "condition.waits_to_be_tried",
+        cell=cell,
+        at=ends_at.strftime("%H:%M"),
+        tries=_tries(now.failure, record.retries.get(now.failure, 0) + 1),
+    )
+
+
+def _tries(failure: str, number: int) -> Sentence:
+    """A person's own signature has no row here that says how often."""
+    row = BY_ID.get(failure)
+    if row is None or number > len(row.waits_s) + 1:
+        return Sentence("condition.try_n", n=number)
+    return Sentence("condition.try_n_of", n=number, all=len(row.waits_s) + 1)
 
 
 def _said(word: str, name: str, /, **fields: object) -> Condition:

@@ -16,7 +16,7 @@ from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import blocked, moves, time_left
 from boxcar.laptop.run.blocked import Blocked
-from boxcar.laptop.run.condition import heartbeat_age_s
+from boxcar.laptop.run.condition import heartbeat_age_s, next_try
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.news import warnings
 from boxcar.laptop.run.view import DAMAGED, CellView, QueueView, RunView
@@ -195,7 +195,9 @@ def _why(cell: CellView, kept: Blocked | None) -> str | None:
     """What keeps a cell, in short; `explain` has all of it."""
     now = cell.record.state if cell.record else None
     if isinstance(now, state.Failed | state.Waiting):
-        said = [advice.reason(now.failure, now.reason)] if isinstance(now, state.Failed) else []
+        waits = next_try(cell.name, cell.record)
+        said = [waits] if waits else []
+        said += [advice.reason(now.failure, now.reason)] if isinstance(now, state.Failed) else []
         text = " ".join(": ".join([now.failure, *map(show.typed, said)]).split())
         return text if len(text) <= WHY_SHOWN else f"{text[: WHY_SHOWN - 1]}…"
     if cell.marked:

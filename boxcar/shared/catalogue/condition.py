@@ -57,6 +57,14 @@ SENTENCES = {
         "{cell} waits for room on {box}: make some, and it continues by itself",
         "{box} 的磁盘已满，{cell} 在等空间：腾出空间后会自动继续",
     ),
+    "waits_for_network": Said(
+        "{cell} waits for the network until {at}, {tries}", "{cell} 等网络恢复到 {at}，{tries}"
+    ),
+    "waits_to_be_tried": Said(
+        "{cell} is tried again at {at}, {tries}", "{cell} 将在 {at} 重试，{tries}"
+    ),
+    "try_n": Said("try {n}", "第 {n} 次"),
+    "try_n_of": Said("try {n} of {all}", "第 {n} 次，共 {all} 次"),
     "works_on": Said("works on {cell}", "正在运行 {cell}"),
     "waits_for_lines": Said("waits for new lines", "等待新的行"),
     "at_work_between": Said("between two cells", "处于两个 cell 之间"),

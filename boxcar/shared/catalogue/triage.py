@@ -32,7 +32,7 @@ FOLLOWS = {
     Course.WAIT_NETWORK: Said(
         "it is tried again after longer waits; other cells go on meanwhile, and no queue is "
         "stopped",
-        "较长等待后重试；不会因此停止队列",
+        "较长等待后重试；期间其他 cell 照常运行，不会因此停止队列",
     ),
     Course.OTHER_BOX: Said(
         "this box takes no more cells; those that wait can be moved to another queue",

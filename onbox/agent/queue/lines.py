@@ -4,6 +4,7 @@ that another queue has, those that wait for a release with their config or for a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 
 from boxcar.shared.cell import saying
@@ -47,6 +48,7 @@ class Lines:
         self._above: Above | None = None  # once the queue was read
         self._predecessors = Predecessors(releases.own.place, reporter)
         self._turns = Turns()
+        self._not_before: dict[str, float] = {}  # of cells that were put off
         self._open_lines = OpenLines(self._is_through, releases.own.lines.has_config)
 
     @property
@@ -61,8 +63,19 @@ class Lines:
             self._warn_of_edits(before, cells)
         return is_whole
 
+    def put_off(self, cell: str, wait_s: float) -> None:
+        """It is tried again after that time, and others meanwhile. A later agent tries it at once,
+        so nobody else needs to know.
+        """
+        self._not_before[cell] = time.monotonic() + wait_s
+
+    def begins(self, cell: str) -> None:
+        self._not_before.pop(cell, None)
+
     def next(self, beside: str = "") -> CellLine | None:
-        """The first line that is to be run now, or None; another than the cell `beside`."""
+        """The first line that is to be run now, or None; another than the cell `beside`. What was
+        put off comes before all others once it is time.
+        """
         elsewhere = self._elsewhere()
         waiting = {line.name for line in self._waiting(elsewhere)}
         not_now = waiting | self._acceptance.doubts.keys() | {beside}
@@ -70,13 +83,19 @@ class Lines:
         self._turns = self._predecessors.turns(
             line for line in may_wait if line.name not in not_now
         )
+        later = self._later()
         return scheduler.next_cell(
             self._mine(),
             self._reporter.record,
             release=self._release,
             elsewhere=elsewhere,
-            passed_over=not_now | self._turns.waiting.keys() | self._turns.blocked.keys(),
+            passed_over=not_now | self._turns.waiting.keys() | self._turns.blocked.keys() | later,
+            first=self._not_before.keys() - later,
         )
+
+    def _later(self) -> set[str]:
+        now = time.monotonic()
+        return {cell for cell, at in self._not_before.items() if at > now}
 
     def open(self) -> list[CellLine]:
         """The lines that are still to be run, in whatever order."""
@@ -89,8 +108,9 @@ class Lines:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether a line waits for another cell, which may still come."""
-        return bool(self._turns.waiting)
+        """Whether a line waits for another cell, which may still come, or for its time."""
+        is_there = {line.name for line in self._mine()} if self._not_before else set()
+        return bool(self._turns.waiting or self._later() & is_there)
 
     def waiting(self) -> list[CellLine]:
         """The lines that came before a release with their config."""

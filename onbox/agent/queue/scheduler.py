@@ -55,13 +55,14 @@ def next_cell(
     release: str,
     passed_over: Collection[str],
     elsewhere: Mapping[str, str | None] | None = None,
+    first: Collection[str] = (),
 ) -> CellLine | None:
     """The first of the lines that is to be run now, or None.
 
     `elsewhere` has the release of each line that runs from another than the agent's, `release`.
-    `passed_over` are the cells that have to wait.
+    `passed_over` are the cells that have to wait, `first` those that have waited.
     """
-    for line in lines:
+    for line in sorted(lines, key=lambda line: line.name not in first) if first else lines:
         if line.name in passed_over:
             continue
         ran_from = (elsewhere or {}).get(line.name) or release

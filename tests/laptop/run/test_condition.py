@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -159,3 +160,27 @@ def test_a_cell_that_waits_for_room_is_not_told_as_running() -> None:
     found = told(queue(state=with_state(Waiting(1, at(500), "DISK", awaits_room=True))))
     assert (found.word, "box-a" in found.sentence) == ("no room", True)
     assert told(queue(state=with_state(Waiting(1, at(500), "GONE")))).word == "running"
+
+
+def test_a_wait_has_an_end_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    waits = Waiting(2, at(500), "NET", course="WAIT_NETWORK", until=at(800))
+    record = CellRecord(state=waits, attempts=2, retries={"NET": 2})
+    known = replace(with_state(waits), cells={"a": record})
+    found = told(queue(state=known))
+    assert found == Condition("idle", "a waits for the network until 08:13, try 3 of 6")
+    slow = queue(state=known, clock_ahead_s=-3600.0)
+    assert told(slow).sentence == "a waits for the network until 09:13, try 3 of 6"
+    own = replace(record, state=replace(waits, failure="MINE", course=None), retries={"MINE": 1})
+    found = told(queue(state=replace(known, cells={"a": own})))
+    assert found.sentence == "a is tried again at 08:13, try 2"
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_while_another_cell_runs_that_one_is_said() -> None:
+    waits = CellRecord(state=Waiting(2, at(500), "NET", until=at(800)), attempts=2)
+    known = with_state(Running(1, at(590)))
+    both = replace(known, cells={"w": waits, **known.cells})
+    assert told(queue(state=both)) == Condition("running", "works on a")

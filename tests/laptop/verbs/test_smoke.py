@@ -517,7 +517,7 @@ def test_a_name_that_boxcar_uses_itself_is_said_before_the_first_cell(
         assert smoke(tried.project) == 0
         told = capsys.readouterr()
         assert "a.log, manifest.json: names that Boxcar uses itself" in told.out
-        assert "rename" in told.err and "not written" not in told.err
+        assert "Rename them" in told.err and "not written" not in told.err
 
 
 def test_one_failure_of_many_cells_is_shown_once(

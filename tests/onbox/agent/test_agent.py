@@ -737,6 +737,42 @@ def test_a_tier_that_becomes_read_only_loses_no_result(make_run, small_tier, unt
     assert len(run.starts("a")) == 1
 
 
+# --- waits
+
+
+AWAY = "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='hf.co'): Max retries"
+
+
+def test_a_cell_that_waits_for_the_network_lets_others_go_and_a_new_launch_tries_at_once(make_run):
+    cells = {"a": {"exits": [1, 1, 0], "prints": AWAY}, "b": {}, "c": {}}
+    run = make_run(cells, later_s=3600.0)
+    agent = run.start()
+    run.wait_for("cell.verified", "c")
+    assert (run.state("a"), len(run.starts("a"))) == ("retrying", 2)
+    assert run.state("b") == "verified"
+    assert [event.data["wait_s"] for event in run.events("cell.retried")] == [60, 300]
+    assert agent.poll() is None, "a queue with a cell that waits is not done"
+    run.ask("drain")
+    assert agent.wait(LIMIT_S) == 0
+    run.ask("run")
+    assert run.finish() == 0
+    assert (run.state("a"), len(run.starts("a"))) == ("verified", 3)
+
+
+def test_a_queue_is_not_done_before_what_waits_was_tried_again(make_run):
+    run = make_run({"a": {"exits": [1, 1, 1, 0], "prints": AWAY}})
+    assert run.finish() == 0
+    assert run.life("a").count("retried") == 3
+    assert run.events("queue.done")[0].data["verified"] == 1
+
+
+def test_who_comes_after_a_cell_that_waits_waits_too_and_is_not_blocked(make_run):
+    run = make_run({"a": {"exits": [1, 1, 0], "prints": AWAY}, "b": {}})
+    run.durable.queue("q1").write_text("configs/a.json count 3\nconfigs/b.json count 3 after=a\n")
+    assert run.finish() == 0
+    assert run.life("b") == LIFE
+
+
 # --- names of ours
 
 

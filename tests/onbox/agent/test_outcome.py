@@ -23,7 +23,7 @@ OF_ONE = next(
 class Stand:
     """An outcome's surroundings: what is said, held, kept and waited for, in its order."""
 
-    def __init__(self, retries: int = 0) -> None:
+    def __init__(self, retries: int = 0, *, is_for_one_cell: bool = False) -> None:
         self.did: list[tuple[str, Any]] = []
         self.orders = SimpleNamespace(is_to_stop=False, is_to_end=False)
         record = state.NOTHING_YET
@@ -45,8 +45,11 @@ class Stand:
             self.orders,
         )
         loop.settler = SimpleNamespace(keep=lambda line, number: self.did.append(("keeps", line)))
-        lines = SimpleNamespace(open=lambda: [line("a"), line("b")])
-        self.outcome = Outcome(cast(Any, loop), cast(Any, lines))
+        lines = SimpleNamespace(
+            open=lambda: [line("a"), line("b")],
+            put_off=lambda cell, wait_s: self.did.append(("puts off", wait_s)),
+        )
+        self.outcome = Outcome(cast(Any, loop), cast(Any, lines), is_for_one_cell=is_for_one_cell)
 
     def conclude(self, verdict: Verdict, seconds: float = 1.0) -> bool:
         done = SimpleNamespace(seconds=seconds, release="r1", rc=1)
@@ -86,6 +89,24 @@ def test_a_cell_is_tried_again_as_often_as_its_failure_has_waits(
     verdict = Verdict(Action.RETRY, "CUDA", "it broke", waits_s=(5.0, 9.0), course=OF_ONE)
     assert stand.conclude(verdict) == (retries == 2)
     assert stand.types == types
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "course", "is_for_one_cell", "what"),
+    [
+        pytest.param(61.0, OF_ONE, False, "puts off", id="a long one lets others go"),
+        pytest.param(60.0, OF_ONE, False, "waits", id="behind a short one others would be late"),
+        pytest.param(300.0, Course.FREE_SPACE, False, "waits", id="room is the box's, for all"),
+        pytest.param(300.0, OF_ONE, True, "waits", id="an agent for one cell has no other"),
+    ],
+)
+def test_what_a_wait_holds_up(
+    wait_s: float, course: Course, is_for_one_cell: bool, what: str
+) -> None:
+    stand = Stand(is_for_one_cell=is_for_one_cell)
+    verdict = Verdict(Action.RETRY, "CUDA", "it broke", waits_s=(wait_s,), course=course)
+    assert stand.conclude(verdict) == (what == "puts off")
+    assert stand.did[-1] == (what, wait_s)
 
 
 def test_told_to_stop_a_cell_that_did_not_succeed_is_preempted_and_not_failed() -> None:

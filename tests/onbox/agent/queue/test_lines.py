@@ -77,6 +77,23 @@ def test_the_next_line_is_found_without_a_walk_over_those_that_are_through():
     assert many < few + 10_000 / 100  # now and then over all of them
 
 
+def test_a_cell_that_was_put_off_is_passed_over_until_its_time_and_then_goes_first(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(lines_of.time, "monotonic", lambda: now[0])
+    lines, _ = of(4, Reporter(1))
+    lines.read()
+    lines.put_off("c3", 90.0)
+    lines.put_off("c2", 60.0)
+    assert (lines.next().name, lines.has_waiting) == ("c1", True)
+    now[0] = 60.0
+    assert (lines.next().name, lines.has_waiting) == ("c2", True)
+    lines.begins("c2")
+    now[0] = 90.0
+    assert (lines.next().name, lines.has_waiting) == ("c3", False)
+    lines.begins("c3")
+    assert lines.next().name == "c1"
+
+
 @pytest.mark.parametrize("count", [10, 1000])
 def test_of_an_appended_line_no_other_line_is_spelled_or_asked_again(monkeypatch, count):
     reporter = Reporter(count)
