@@ -172,12 +172,12 @@ class Agent:
             if before:
                 self.refuse_restarts_in_vain(before)
             self.take_over()
-            while not self.is_turn_over and (cell := self.next_cell()) is not None:
-                self.run_cell(cell)
-            if not self.is_turn_over:
-                self.refuse_waiting()
-            self.ending.wait_for_settling()
-            self.ending.wait_for_copies()
+            has_more = True
+            while has_more:
+                self.run_what_is_there()
+                self.ending.wait_for_settling()
+                self.ending.wait_for_copies(self.has_more)
+                has_more = self.has_more()
             return self.ending.turn_over() if self.is_turn_over else self.ending.done()
         except StopQueue as stop:
             return self.ending.stopped(str(stop), stop.exit_code)
@@ -271,6 +271,18 @@ class Agent:
             self.loop.tick()
             wait_s = LOOK_S if self.lines.has_waiting else left_s
             self.watch.wait(TICK_S if self.settler.is_busy else wait_s)
+
+    def run_what_is_there(self) -> None:
+        while not self.is_turn_over and (cell := self.next_cell()) is not None:
+            self.run_cell(cell)
+        if not self.is_turn_over:
+            self.refuse_waiting()
+
+    def has_more(self) -> bool:
+        """Whether a line has come since; who is just saving the queue may be writing one."""
+        if self.is_turn_over or self.orders.is_to_end:
+            return False
+        return not self.lines.read() or bool(self.lines.next() or self.lines.waiting())
 
     def refuse_waiting(self) -> None:
         """A line that has waited in vain until the end is not forgotten."""

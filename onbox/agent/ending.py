@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 from boxcar.shared import ended_by, exit_codes, state
 from boxcar.shared.errors import BoxcarError
@@ -38,9 +39,11 @@ class Ending:
             self._loop.tick()
             self._loop.settler.wait(TICK_S)
 
-    def wait_for_copies(self) -> None:
+    def wait_for_copies(self, has_more: Callable[[], bool]) -> None:
+        """Unless there is something to run again."""
         if self._second:
-            self._second.try_to_the_end(self._loop.tick, lambda: self._loop.orders.is_to_stop)
+            orders = self._loop.orders
+            self._second.try_to_the_end(self._loop.tick, lambda: orders.is_to_stop, has_more)
 
     def end_copies(self) -> None:
         """Before the lock is free: nobody writes to the journal after that."""

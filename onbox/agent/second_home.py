@@ -65,8 +65,15 @@ class SecondHome:
     def start(self) -> None:
         self._thread.start()
 
-    def try_to_the_end(self, tick: Callable[[], None], is_to_stop: Callable[[], bool]) -> None:
-        """Wait for what is left, for a bounded time, and say what is left then."""
+    def try_to_the_end(
+        self,
+        tick: Callable[[], None],
+        is_to_stop: Callable[[], bool],
+        has_more: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Wait for what is left, for a bounded time, and say what is left then; not where
+        `has_more`: it is no end.
+        """
         self._not_before.clear()
         until = time.monotonic() + LAST_TRY_S
 
@@ -74,6 +81,8 @@ class SecondHome:
             return self._thread.is_alive() and not is_to_stop() and time.monotonic() < until
 
         while self._all_due() and is_tried():
+            if has_more():
+                return
             tick()
             time.sleep(TICK_S)
         if left := self.left():

@@ -773,6 +773,22 @@ def test_who_comes_after_a_cell_that_waits_waits_too_and_is_not_blocked(make_run
     assert run.life("b") == LIFE
 
 
+def test_a_line_that_comes_while_copies_are_waited_for_is_begun(make_run, tmp_path):
+    """An agent tries for ten minutes after the last cell; here nothing ever comes to be there."""
+    (tmp_path / "home").write_text("no folder")
+    run = make_run({"a": {}, "b": {}}, second=f"file://{tmp_path}/home")
+    run.durable.queue("q1").write_text("configs/a.json count 3\n")
+    agent = run.start()
+    run.wait_for("cell.verified", "a")
+    run.wait_for_warning("copy_failed")
+    run.append("configs/b.json count 3")
+    run.wait_for("cell.verified", "b")
+    assert run.warnings("not_copied") == []
+    run.ask("stop")
+    assert agent.wait(LIMIT_S) == 0
+    assert run.warnings("not_copied") != []
+
+
 # --- names of ours
 
 
