@@ -32,5 +32,5 @@ def test_an_attempt_without_a_record_is_never_failed_for_changed_code(place: Pla
 
 
 def test_one_that_ended_is(place: Place) -> None:
-    done = Done("a", 1, rc=0, started_at=AT, ended_at=AT, seconds=1.0, oom_kills=0)
+    done = Done("a", 1, 0, AT, AT, 1.0, 0, False, "r")
     assert judgement.of_attempt(place, "a", done, 0, CHANGED).failure == "CODE"
