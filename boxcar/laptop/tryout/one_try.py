@@ -14,6 +14,7 @@ from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, log_end, tai
 from boxcar.shared import out_pattern, paths, resume_match, strays, timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import IN_OUT, Cell
+from boxcar.shared.metrics import measure
 from boxcar.shared.triage import abort_at_exit
 
 
@@ -23,8 +24,13 @@ def remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:
     if passed is None:
         return None
     return Outcome(
-        *(cell.name, BEFORE, "", passed.seconds, passed.lacks, passed.beside),
+        cell.name,
+        BEFORE,
+        seconds=passed.seconds,
+        lacks=passed.lacks,
+        beside=passed.beside,
         reserved=passed.reserved,
+        no_number=passed.no_number,
     )
 
 
@@ -53,16 +59,30 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
     beside = tuple(
         one for one in written.added if not strays.is_of(one, stage.project.plan.collect)
     )
-    passed = SmokePass(cell.name, at, seconds, size_bytes, files, lacks, beside, reserved)
+    no_number = _no_number(stage, out, Path(log))
+    passed = SmokePass(
+        *(cell.name, at, seconds, size_bytes, files, lacks, beside, reserved, no_number)
+    )
     passes.write(stage.project.root, key, passed)
     wrote = _names(out) if lacks else ()
     shutil.rmtree(out, ignore_errors=True)  # forty checkpoints fill a laptop
     return Outcome(
-        *(cell.name, PASSED, "", seconds, lacks, beside, None, log),
+        cell.name,
+        PASSED,
+        seconds=seconds,
+        lacks=lacks,
+        beside=beside,
+        log=log,
         again=again,
         wrote=wrote,
         reserved=reserved,
+        no_number=no_number,
     )
+
+
+def _no_number(stage: Stage, out: Path, log: Path) -> dict[str, str]:
+    [found] = measure.take(stage.project.plan.metrics, [measure.Left(out, log)])
+    return measure.notes(found)
 
 
 def _why_again(stage: Stage, cell: Cell, why: str) -> str:

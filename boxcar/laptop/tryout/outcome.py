@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import field
 
 from boxcar.laptop.tryout.code_copy import Written
 from boxcar.shared.catalogue.sentence import Sentence
@@ -21,6 +22,7 @@ class Outcome:
     into {out}. `by_hand`: what to type to see a failure again; `hints`: what may be the matter.
     `again`: why it was tried a second time. `wrote`: files in {out}, where an artifact is lacking.
     `reserved`: what artifacts mean and a box leaves out, as Boxcar uses these names itself.
+    `no_number`: why there is none, by its name in `metrics`.
     """
 
     cell: str
@@ -36,6 +38,7 @@ class Outcome:
     again: str = ""
     wrote: tuple[str, ...] = ()
     reserved: tuple[str, ...] = ()
+    no_number: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_good(self) -> bool:

@@ -53,6 +53,8 @@ class SmokePass:
     beside: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     # What artifacts mean, and a box leaves out: names that Boxcar uses itself.
     reserved: tuple[str, ...] = field(default=(), metadata=codec.LATER)
+    # Why one of the job's `metrics` was not found, by its name.
+    no_number: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
 
 
 def skipped(project: Project) -> dict[str, str]:
@@ -221,6 +223,7 @@ def _tried(project: Project, cell: Cell) -> dict[str, Any]:
     places = Places("{out}", "{code}", said.resume_place("{out}", found.resume))
     short = cell_smoke.of_cell(project.job, cell.name)
     what = short_run.say(project.plan, cell, places, short)
+    metrics = [codec.encode(metric) for metric in project.plan.metrics]
     return {
         "words": what.words,
         # A config may name others relative to where it lies.
@@ -231,4 +234,5 @@ def _tried(project: Project, cell: Cell) -> dict[str, Any]:
         "env": what.env,
         "workdir": project.plan.workdir,
         "artifacts": [item.path for item in found.artifacts],
+        **({"metrics": metrics} if metrics else {}),
     }

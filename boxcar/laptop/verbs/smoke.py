@@ -24,8 +24,9 @@ from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import InputError
-from boxcar.shared.files.plan import Cell
+from boxcar.shared.files.plan import Cell, Metric
 from boxcar.shared.message import Command, Message, some
+from boxcar.shared.metrics import read
 
 # Of the cells of one failure; their number is said.
 _MOST_NAMED = 5
@@ -126,6 +127,7 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
         _say_failure(group)
     _say_lacking(outcomes)
     _say_reserved(outcomes)
+    _say_no_number(project.plan.metrics, outcomes)
     _say_next(stage.project, outcomes)
 
 
@@ -181,3 +183,17 @@ def _say_reserved(outcomes: Sequence[Outcome]) -> None:
     names = sorted({name for item in outcomes if item.is_good for name in item.reserved})
     if names:
         show.say(Sentence("good_run.rename", files=some(names, outcome.MOST_NAMED)))
+
+
+def _say_no_number(metrics: Sequence[Metric], outcomes: Sequence[Outcome]) -> None:
+    """Not refused either, but nobody else says it before a result is verified."""
+    lacking: dict[tuple[str, str], list[str]] = {}
+    for item in outcomes:
+        for name, why in item.no_number.items():
+            lacking.setdefault((name, why), []).append(item.cell)
+    patterns = {metric.name: metric.of for metric in metrics}
+    for (name, why), cells in lacking.items():
+        which, of = some(cells, outcome.MOST_NAMED), patterns.get(name, "")
+        is_no_match = why == f"the log: {read.NOTHING}"
+        said = Sentence("good_run.no_match", of=of) if is_no_match else why
+        show.say(Sentence("good_run.not_found", name=name, why=said, cells=which))

@@ -51,6 +51,8 @@ SENTENCES = {
         "这么短的试跑没有写出：{files}（{cells}）。"
         "跑完的 cell 必须有它；请确认脚本结束时会写入 {{out}}",
     ),
+    "not_found": Said("{name}: {why} ({cells})", "{name}：{why}（{cells}）"),
+    "no_match": Said("nothing in the log matches {of}", "日志中没有内容匹配 {of}"),
     "did_not_write": Said("did not write {files}", "没有写出 {files}"),
     "wrote": Said("but wrote {files}", "只写出了 {files}"),
     "wrote_beside": Said("wrote {files} beside its code", "在代码旁写了 {files}"),

@@ -45,7 +45,9 @@ SENTENCES = {
     "wrote": Said("wrote {file}", "已写入 {file}"),
     "left": Said("left as it is: {file}", "保持原样：{file}"),
     "to_do": Said("to do: {what}", "待办：{what}"),
-    "not_judged": Said("{file} could not be judged: {kind}: {why}", "{file} 无法判断：{kind}：{why}"),
+    "not_judged": Said(
+        "{file} could not be judged: {kind}: {why}", "{file} 无法判断：{kind}：{why}"
+    ),
     "unfit": Said(
         "the config {name} stands in no queue: a line cannot hold its name. Rename it",
         "配置 {name} 没有写进队列：一行写不下这个名字。请改名",

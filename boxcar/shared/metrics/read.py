@@ -23,7 +23,7 @@ _IS_A_DATE = re.compile(r"\.?\d")  # or a version: 27.11.2026, 1.2.3
 _MAY_GO_ON = re.compile(r"[-+.\deE]*")
 _NAMED = 8
 # How a note ends of what was found and is none; and of nothing.
-NO_NUMBER = "is not a number"
+NO_NUMBER, NOTHING = "is not a number", "nothing was found"
 
 
 class NoNumberError(ValueError):
@@ -138,7 +138,7 @@ def chosen(texts: Iterable[str], best: str | None) -> float:
             found = min(found, number) if best == "min" else max(found, number)
     if found is not None:
         return found
-    raise NoNumberError("nothing was found" if odd is None else f"{_shown(odd)} {NO_NUMBER}")
+    raise NoNumberError(NOTHING if odd is None else f"{_shown(odd)} {NO_NUMBER}")
 
 
 def _number(text: str) -> float | None:

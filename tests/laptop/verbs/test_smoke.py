@@ -343,6 +343,31 @@ def test_an_artifact_that_is_not_written_is_said_and_passes(
     assert "not written in so short a run: model.json (a)" in capsys.readouterr().err
 
 
+METRICS = {
+    "loss": {"log": r"val_los: (\S+)"},
+    "line": {"log": "a (l)ine of the log"},
+    "top1": {"csv": "s.csv", "column": "top1"},
+    "rows": {"json": "metrics.json", "key": "rows"},
+}
+
+
+def test_a_number_that_is_not_found_is_said_also_of_a_pass_that_is_remembered(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = {"command": COMMAND, "smoke": "--limit 2", "resume": None}
+    assert smoke(tried.project, cells=["a", "b"]) == 0
+    assert "matches" not in capsys.readouterr().err
+    tried.tiny.write_job(**job, metrics=METRICS)
+    assert missing(tried.project) == ["a", "b", "c"]
+    for _ in range(2):
+        assert smoke(tried.project, cells=["a", "b"]) == 0, "two batches may not be enough for it"
+        said = capsys.readouterr().err
+        assert r"loss: nothing in the log matches val_los: (\S+) (a, b)" in said
+        assert "top1: s.csv is not there (a, b)" in said
+        assert "rows: metrics.json: no key 'rows' (a, b)" in said
+        assert "line: the log: 'l' is not a number (a, b)" in said
+
+
 # --- what is refused
 
 
