@@ -36,6 +36,8 @@ test-projects:
 	@echo "[boxcar] installing the libraries of the projects into .venv-projects (about 250 MB, once)"
 	@.venv-projects/bin/python -m pip install --disable-pip-version-check --quiet \
 	  --constraint constraints.txt --editable .[projects]
+	@DS_BUILD_OPS=0 .venv-projects/bin/python -m pip install --disable-pip-version-check --quiet \
+	  --constraint constraints.txt --no-build-isolation deepspeed # its build looks for the torch that is there
 	@.venv-projects/bin/python tests/projects/stand_in/torchvision_ops.py
 	.venv-projects/bin/pytest tests/projects --side-by-side 2 --durations=20
 

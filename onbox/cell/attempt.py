@@ -94,7 +94,7 @@ def run(attempt: Attempt, credentials_path: str | None, launcher: Launcher | Non
     """
     log_fd = _take_lock(attempt.scratch.log(attempt.cell))
     is_parent_of_orphans = process.adopt_orphans()
-    stop = Stop(attempt)
+    stop = Stop(attempt.processes, attempt.launcher, attempt.platform_grace_s, attempt.limit_s)
     if _is_settled(attempt):
         if launcher:
             launcher.end()
@@ -308,4 +308,4 @@ class _LateWatch:
     def _end(self, text: str) -> None:
         with suppress(OSError):
             os.write(self.log_fd, f"boxcar: {text}: this attempt is ended\n".encode())
-        end_soon(self._attempt)
+        end_soon(self._attempt.processes)

@@ -18,10 +18,8 @@ from onbox.machine.light import signal, suppress
 # Not typing's: see attempt.py.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from types import FrameType
-
-    from onbox.cell.attempt import Attempt
 
 # Where nobody asked for a stop.
 LEFTOVER_GRACE_S = 5.0
@@ -32,10 +30,18 @@ _LOOK_EVERY_S = 0.2
 
 
 class Stop:
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(
+        self,
+        find: Callable[[], list[int]],
+        launched_by: str = "",
+        platform_grace_s: float = GRACE_S,
+        limit_s: int | None = None,
+    ) -> None:
+        """`find` finds all that lives of the attempt; the others are as in Attempt."""
         self.was_told = False
         self.is_over_time = False
-        self._attempt = attempt
+        self._find, self._launched_by = find, launched_by
+        self._platform_grace_s, self._limit_s = platform_grace_s, limit_s
         self._launcher: int | None = None
         self._told: set[int] = set()
         self._leaves_at = self._ends_at = math.inf
@@ -52,7 +58,7 @@ class Stop:
         runs from now on.
         """
         self._launcher = launcher
-        self._leaves_at = time.monotonic() + (self._attempt.limit_s or math.inf)
+        self._leaves_at = time.monotonic() + (self._limit_s or math.inf)
         if self.was_told:
             self._begin()
 
@@ -67,7 +73,7 @@ class Stop:
         self._tell(self._who_is_told())
         if now < self._ends_at:
             return self._ends_at - now
-        process.signal_all(self._attempt.processes(), signal.SIGKILL)
+        process.signal_all(self._find(), signal.SIGKILL)
         return _LOOK_EVERY_S
 
     def launcher_ended(self) -> None:
@@ -80,20 +86,19 @@ class Stop:
     def end_left(self) -> None:
         """End what the launcher has left."""
         if not self._is_leaving:
-            end_soon(self._attempt)
+            end_soon(self._find)
             return
-        find = self._attempt.processes
-        while (left := find()) and time.monotonic() < self._ends_at:
+        while (left := self._find()) and time.monotonic() < self._ends_at:
             self._tell(process.heads(left))
             time.sleep(_LOOK_EVERY_S)
-        process.kill_all(find)
+        process.kill_all(self._find)
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         self.was_told = True
         # The agent passes a person's stop on as SIGINT: nothing ends the box then. A platform that
         # gives no time sends no signal either, so that this one is somebody else's.
-        if number == signal.SIGTERM and self._attempt.platform_grace_s:
-            self._grace_s = min(self._grace_s, self._attempt.platform_grace_s)
+        if number == signal.SIGTERM and self._platform_grace_s:
+            self._grace_s = min(self._grace_s, self._platform_grace_s)
         self._begin()
 
     def _begin(self) -> None:
@@ -107,7 +112,7 @@ class Stop:
         launcher = self._launcher
         if launcher is None:
             return []
-        if self._attempt.launcher != DEEPSPEED:
+        if self._launched_by != DEEPSPEED:
             return [launcher]
         from onbox.cell import world
 
@@ -122,5 +127,5 @@ class Stop:
                     os.kill(pid, signal.SIGTERM)
 
 
-def end_soon(attempt: Attempt) -> None:
-    process.end_all(attempt.processes, LEFTOVER_GRACE_S)
+def end_soon(find: Callable[[], list[int]]) -> None:
+    process.end_all(find, LEFTOVER_GRACE_S)

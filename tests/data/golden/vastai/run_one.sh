@@ -123,8 +123,7 @@ esac
 if [ -z "${GLOO_SOCKET_IFNAME:-}" ] && [ -e /sys/class/net/lo ]; then
   export GLOO_SOCKET_IFNAME=lo
 fi
-# One clock ends an attempt that was told to leave, and that is Boxcar's: torchrun would kill its ranks
-# after 30 s.
+# A stop has one clock, and that is Boxcar's: torchrun would kill its ranks after 30 s.
 export TORCH_ELASTIC_SHUTDOWN_TIMEOUT="${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-70}"
 # A rank that aborts or crashes shows where it was; what a person has set for this counts.
 export PYTHONFAULTHANDLER="${PYTHONFAULTHANDLER-1}"

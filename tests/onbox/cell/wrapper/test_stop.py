@@ -6,18 +6,14 @@ import math
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from waiting import LIMIT_S, until
+from begun import SCRIPT, Begun
+from waiting import until
 
-import onbox.cell.attempt
-from boxcar.shared.files import attempt
-from boxcar.shared.files.attempt import Done
-from boxcar.shared.paths import ScratchPaths
 from onbox.cell.attempt import Attempt
 from onbox.cell.wrapper.places import Durable, Scratch
 from onbox.cell.wrapper.stop import Stop
@@ -26,28 +22,6 @@ from onbox.machine import process
 
 # Longer than what a launcher leaves behind gets where nobody has asked for a stop.
 SAVES_FOR_S = 1.0
-# A rank, or a script that is started alone. Each SIGTERM is a line of its file.
-SCRIPT = """\
-import os, signal, sys, time
-name, code, saves_s = os.environ.get("RANK", "0"), int(sys.argv[1]), float(sys.argv[2])
-is_told = []
-
-def hear(number, frame):
-    is_told.append(number)
-    with open(f"told{name}", "a") as file:
-        file.write("SIGTERM\\n")
-
-signal.signal(signal.SIGTERM, hear)
-with open(f"pid{name}", "w") as file:
-    file.write(str(os.getpid()))
-while not is_told:
-    time.sleep(0.01)
-until = time.monotonic() + saves_s
-while time.monotonic() < until:
-    time.sleep(0.01)
-open(f"saved{name}", "w").close()
-sys.exit(code)
-"""
 _RANKS = """\
 import os, signal, subprocess, sys, time
 me = {name: os.environ[name] for name in os.environ if name != "RANK"}
@@ -92,56 +66,6 @@ helper = subprocess.Popen(["sleep", "600"])
 """
 
 
-class Begun:
-    """An attempt at work in a folder, and what it says of itself there."""
-
-    def __init__(self, folder: Path, argv: tuple[str, ...], more: dict[str, Any]) -> None:
-        self.folder = folder
-        self._scratch = ScratchPaths(folder / "data", "tiny")
-        one = Attempt(
-            Scratch(str(folder / "data"), "tiny"),
-            Durable(str(folder / "durable"), "tiny"),
-            *("r1", "a", 1),
-            argv,
-            **more,
-        )
-        self.pid = os.fork()
-        if self.pid == 0:
-            code = 1
-            try:
-                os.chdir(folder)
-                code = onbox.cell.attempt.run(one, None)
-            finally:
-                os._exit(code)
-
-    def tell(self, number: int = signal.SIGTERM) -> None:
-        os.kill(self.pid, number)
-
-    def ended(self) -> Done:
-        deadline = time.monotonic() + LIMIT_S
-        while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        self.pid = 0
-        found = attempt.read_done(self._scratch.done("a", 1))
-        assert found
-        return found
-
-    @property
-    def log(self) -> str:
-        return self._scratch.log("a").read_text()
-
-    def wait_for(self, *names: str) -> None:
-        paths = [self.folder / name for name in names]
-        until(lambda: all(path.exists() and path.read_text() for path in paths), names)
-
-    def told(self, rank: int = 0) -> int:
-        return len((self.folder / f"told{rank}").read_text().splitlines())
-
-    def has_saved(self, rank: int = 0) -> bool:
-        return (self.folder / f"saved{rank}").exists()
-
-
 Begin = Callable[..., Begun]
 
 
@@ -157,17 +81,19 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         launcher.write_text(text)
         launcher.chmod(0o755)
         own = [str(launcher), sys.executable] if text == SHELL else [sys.executable, str(launcher)]
-        begun.append(Begun(tmp_path, (*own, str(tmp_path / "script.py"), *words), more))
+        one = Attempt(
+            Scratch(str(tmp_path / "data"), "tiny"),
+            Durable(str(tmp_path / "durable"), "tiny"),
+            *("r1", "a", 1),
+            (*own, str(tmp_path / "script.py"), *words),
+            **more,
+        )
+        begun.append(Begun(tmp_path, one))
         return begun[-1]
 
     yield of
     for one in begun:
-        if one.pid:
-            os.kill(one.pid, signal.SIGKILL)
-            os.waitpid(one.pid, 0)
-        process.end_all(
-            lambda: process.with_cookie(process.cookie(f"{tmp_path}/data/boxcar/tiny", "a", 1)), 0
-        )
+        one.end()
 
 
 SAVES = ("85", str(SAVES_FOR_S))
@@ -353,7 +279,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def of_none(platform_grace_s: float = 60.0, limit_s: int | None = None) -> Stop:
-    return Stop(Attempt(None, None, "", "a", 1, (), platform_grace_s, limit_s=limit_s))  # type: ignore[arg-type]
+    return Stop(list, "", platform_grace_s, limit_s)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,94 @@
+"""An attempt at work in a process of its own, with no agent around it, and what came of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from waiting import LIMIT_S, until
+
+import onbox.cell.attempt
+from boxcar.shared.files import attempt
+from boxcar.shared.files.attempt import Done
+from boxcar.shared.paths import ScratchPaths
+from onbox.cell.attempt import Attempt
+from onbox.machine import process
+
+
+class Begun:
+    """Of rank 0 `folder` gets pid0, a line in told0 for each SIGTERM, and saved0."""
+
+    def __init__(self, folder: Path, one: Attempt, env: Mapping[str, str] | None = None) -> None:
+        self.folder, self.attempt = folder, one
+        self.scratch = ScratchPaths(Path(one.scratch.data_dir), one.scratch.run)
+        self.pid = os.fork()
+        if self.pid == 0:
+            code = 1
+            try:
+                os.environ |= env or {}
+                os.chdir(folder)
+                code = onbox.cell.attempt.run(one, None)
+            finally:
+                os._exit(code)
+
+    def tell(self, number: int = signal.SIGTERM) -> None:
+        os.kill(self.pid, number)
+
+    def ended(self) -> Done:
+        deadline = time.monotonic() + LIMIT_S
+        while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        self.pid = 0
+        found = attempt.read_done(self.scratch.done(self.attempt.cell, self.attempt.number))
+        assert found
+        return found
+
+    def end(self) -> None:
+        """Whatever of it is left."""
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        process.end_all(lambda: process.with_cookie(self.attempt.cookie), 0)
+
+    @property
+    def log(self) -> str:
+        return self.scratch.log(self.attempt.cell).read_text()
+
+    def wait_for(self, *names: str) -> None:
+        paths = [self.folder / name for name in names]
+        until(lambda: all(path.exists() and path.read_text() for path in paths), names)
+
+    def told(self, rank: int = 0) -> int:
+        return len((self.folder / f"told{rank}").read_text().splitlines())
+
+    def has_saved(self, rank: int = 0) -> bool:
+        return (self.folder / f"saved{rank}").exists()
+
+
+# A rank, or a script that is started alone: CODE SAVES_S [--ends], with which it ends at once.
+SCRIPT = """\
+import os, signal, sys, time
+words = [word for word in sys.argv[1:] if not word.startswith("--local_rank")]
+name, code, saves_s = os.environ.get("RANK", "0"), int(words[0]), float(words[1])
+is_told = []
+
+def hear(number, frame):
+    is_told.append(number)
+    with open(f"told{name}", "a") as file:
+        file.write("SIGTERM\\n")
+
+signal.signal(signal.SIGTERM, hear)
+with open(f"pid{name}", "w") as file:
+    file.write(str(os.getpid()))
+while not is_told and "--ends" not in words:
+    time.sleep(0.01)
+until = time.monotonic() + saves_s
+while time.monotonic() < until:
+    time.sleep(0.01)
+open(f"saved{name}", "w").close()
+sys.exit(code)
+"""
