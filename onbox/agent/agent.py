@@ -372,7 +372,8 @@ class Agent:
             is_proven = verdict.action is Action.SUCCEED and verdict.reason
             warnings += (verdict.reason,) if is_proven else ()
         if done and verdict.action is Action.SUCCEED:
-            doubt = ended_well.doubt_of(runner.place, cell, done, verdict.doubt)
+            started = self.reporter.last("cell.started", cell.name)
+            doubt = ended_well.doubt_of(runner.place, cell, done, started, verdict.doubt)
             verdict = replace(verdict, doubt=doubt)
         return self.outcome.conclude(cell, number, done, verdict, warnings)
 

@@ -104,6 +104,7 @@ class Runner:
         what, ranks, command = self._command(cell, number)
         line = begun.data(cell) | {"cfg": stored.cfg, "epochs": said.epochs(place.plan, cell)}
         line |= {"nproc": ranks * what.nodes, "saying": self.lines.saying(cell)}
+        line |= {"resumes": what.has_checkpoint or None}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
         with self._log(cell).open("ab") as log:
             self._reporter.say("cell.started", **about, **line)

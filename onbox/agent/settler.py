@@ -240,7 +240,8 @@ class Settler:
         succeeded = self._reporter.last("cell.succeeded", cell.name)
         if succeeded and succeeded.data.get("attempt") == done.attempt:
             return succeeded.data.get("doubt")
-        return ended_well.doubt_of(self._place_of(cell.name), cell, done) or None
+        started = self._reporter.last("cell.started", cell.name)
+        return ended_well.doubt_of(self._place_of(cell.name), cell, done, started) or None
 
     def _warn_of_what_is_left_out(self, cell: str) -> None:
         for sentence in left_artifacts.look(self._place_of(cell), cell).left_out:

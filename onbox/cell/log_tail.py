@@ -13,6 +13,7 @@ from boxcar.shared.triage.log_end import Tail
 
 # Eight ranks that each dump their stacks fill some hundred kilobytes after the error.
 LONGEST_BYTES = 1024 * 1024
+_PART_BYTES = 64 * 1024
 
 
 def read(scratch: ScratchPaths, cell: str) -> Tail:
@@ -21,6 +22,16 @@ def read(scratch: ScratchPaths, cell: str) -> Tail:
     with contextlib.suppress(OSError), regular_file.open_at(scratch.log(cell)) as file:
         return log_end.of_file(file, begin, LONGEST_BYTES)
     return Tail()
+
+
+def before(scratch: ScratchPaths, cell: str) -> str:
+    """What earlier attempts wrote: where it begins, and where it ends."""
+    begin = begins_at_bytes(scratch, cell)
+    with contextlib.suppress(OSError), regular_file.open_at(scratch.log(cell)) as file:
+        head = file.read(min(begin, _PART_BYTES))
+        file.seek(max(len(head), begin - _PART_BYTES))
+        return (head + file.read(max(0, begin - file.tell()))).decode(errors="replace")
+    return ""
 
 
 def begins_at_bytes(scratch: ScratchPaths, cell: str) -> int:

@@ -14,6 +14,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import progress, release
 from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.metrics import measure
 from boxcar.shared.to_load import said_as, to_load
@@ -58,13 +59,20 @@ def instead(place: Place, cell: CellLine, done: Done, verdict: Verdict) -> Verdi
     return verdict
 
 
-def doubt_of(place: Place, cell: CellLine, done: Done, by_signal: str = "") -> str:
+def doubt_of(
+    place: Place, cell: CellLine, done: Done, started: Event | None, by_signal: str = ""
+) -> str:
     """What marks the success of this attempt; '' for nothing. `by_signal`: as it ended."""
     epochs = said.epochs_asked(place.plan, cell)
     told = progress_tail.last(place.scratch.out(cell.name)) if epochs else {}
+    had_checkpoint = epochs and started is not None and started.data.get("resumes") is True
     # The next cell waits: a long log is read where nothing else counts.
-    log = log_tail.read(place.scratch, cell.name).text if epochs and "epoch" not in told else ""
+    is_read = epochs and ("epoch" not in told or had_checkpoint)
+    log = log_tail.read(place.scratch, cell.name).text if is_read else ""
     other = had_ended.other_than_asked(told, epochs, log)
+    if had_checkpoint and not other:
+        before = log_tail.before(place.scratch, cell.name)
+        other = had_ended.began_again(before, log, epochs)
     doubts = proof_of_end.doubts(done.rc, done.oom_kills, other)
     return "; ".join([by_signal, *doubts] if by_signal else doubts)
 

@@ -42,7 +42,7 @@ class SaidCell:
 
     `nproc` None: as many ranks as GPUs, else 1; on each of `nodes`. `time_s` None: as long as it
     takes. `python_path`: where the code is found beside the working folder. `resume`: where its
-    checkpoint is.
+    checkpoint is, and `has_checkpoint`: it is there.
     """
 
     words: tuple[str, ...]
@@ -54,6 +54,7 @@ class SaidCell:
     resume: str = ""
     python_path: tuple[str, ...] = ()
     nodes: int = 1
+    has_checkpoint: bool = False
 
 
 def say(plan: Plan, line: CellLine | Cell, places: Places, added: Sequence[str] = ()) -> SaidCell:
@@ -77,6 +78,7 @@ def say(plan: Plan, line: CellLine | Cell, places: Places, added: Sequence[str] 
         resume=places.resume,
         python_path=(places.code,) if is_in_out else (),
         nodes=found.nodes,
+        has_checkpoint=places.has_checkpoint,
     )
 
 
@@ -87,8 +89,9 @@ def epochs(plan: Plan, line: CellLine | Cell) -> int:
 
 def epochs_asked(plan: Plan, line: CellLine | Cell) -> int:
     """0 where nobody asked for any: a job whose commands take none has 1 for who counts them."""
-    takes = placeholders.takes(terms.of_cell(plan, line.name).command, "epochs")
-    return epochs(plan, line) if line.epochs or takes or (plan.epochs or 0) > 1 else 0
+    found = epochs(plan, line)
+    is_asked = placeholders.takes(terms.of_cell(plan, line.name).command, "epochs")
+    return found if found > 1 or is_asked else 0
 
 
 def import_paths(plan: Plan, cell: str, code: str) -> tuple[str, ...]:

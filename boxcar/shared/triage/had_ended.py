@@ -59,6 +59,17 @@ def other_than_asked(progress: Mapping[str, Any], epochs: int, log: str) -> str:
     return f"{done:g} of {epochs} epochs" if is_more or _is_all(done, epochs) is False else ""
 
 
+def began_again(before: str, own: str, epochs: int) -> str:
+    """What a log says of an attempt that had a checkpoint: that it counted from the first epoch on
+    all the same, where those before it had come further. '' where it went on.
+    """
+    earlier = [float(found) for found in _EPOCH.findall(before)]
+    counted = [float(found) for found in _EPOCH.findall(own)]
+    if not (epochs and earlier and counted and counted[0] == earlier[0] < max(earlier)):
+        return ""
+    return f"began at epoch {counted[0]:g} again, from a checkpoint: {epochs} epochs and more"
+
+
 def _left_by_log(tail: str, epochs: int) -> set[str]:
     """What its last counts say is left, by their word; `` is a bar."""
     last = {

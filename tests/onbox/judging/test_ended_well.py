@@ -149,6 +149,24 @@ def test_fewer_epochs_than_were_asked_for_mark_a_result(make_run) -> None:
     assert [doubt_of(run, cell) for cell in cells] == ["1 of 3 epochs", "", "1 of 3 epochs"]
 
 
+def test_who_loads_weights_alone_and_trains_all_epochs_again_is_marked(make_run) -> None:
+    """`--load FILE` is taken for a resume: 1 + 3 of 3 epochs, and nobody was told."""
+    killed = {"epochs": 3, "says": "Epoch {epoch}/3", "writes": "best.json", "ends": KILL, "at": 2}
+    run = make(make_run, {"a": killed}, resume="best.json")
+    assert run.finish() == 0
+    assert "retried" in run.life("a")
+    assert [event.data.get("resumes") for event in run.events("cell.started")] == [None, True]
+    assert doubt_of(run, "a") == "began at epoch 1 again, from a checkpoint: 3 epochs and more"
+
+
+def test_who_begins_anew_for_lack_of_a_checkpoint_is_not_marked(make_run) -> None:
+    killed = {"epochs": 3, "says": "Epoch {epoch}/3", "writes": "best.json", "ends": KILL, "at": 2}
+    run = make(make_run, {"a": killed}, resume="never.pt")
+    assert run.finish() == 0
+    assert "retried" in run.life("a")
+    assert doubt_of(run, "a") == ""
+
+
 def test_a_default_that_nobody_asked_for_proves_no_end(make_run) -> None:
     """A job whose command takes no epochs has 1 for who counts them."""
     killed = {"epochs": 5, "writes": "best.json", "reports": True, "ends": KILL, "at": 3}

@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.shared.triage.had_ended import had_ended, names_last_epoch, other_than_asked
+from boxcar.shared.triage.had_ended import (
+    began_again,
+    had_ended,
+    names_last_epoch,
+    other_than_asked,
+)
 
 TSLIB = "\titers: 100, epoch: 1 | loss: 0.3\nEpoch: 1, Steps: 269 | Train Loss: 0.2\n"
 
@@ -73,3 +78,23 @@ def test_a_log_names_the_last_epoch_where_it_counts_once_and_to_the_end(epochs, 
 )
 def test_another_number_of_epochs_than_was_asked_for_is_said(progress, epochs, log, said) -> None:
     assert other_than_asked(progress, epochs, log) == said
+
+
+@pytest.mark.parametrize(
+    ("before", "own", "began_at"),
+    [
+        ("Epoch 1/4\nEpoch 2/4\n", "Epoch 1/4\nEpoch 4/4\n", "1"),
+        ("epoch: 0\nepoch: 1\n", "epoch: 0\nepoch: 3\n", "0"),
+        ("Epoch 1/4\nEpoch 2/4\n", "Epoch 2/4\nEpoch 4/4\n", ""),
+        ("epoch: 0\nepoch: 1\nepoch: 2\n", "epoch: 1\nepoch: 3\n", ""),
+        ("Epoch 1/4\n", "Epoch 1/4\nEpoch 4/4\n", ""),  # its checkpoint may be of its middle
+        ("", "Epoch 1/4\n", ""),
+        ("Epoch 2/4\n", "done\n", ""),
+    ],
+)
+def test_who_begins_at_the_first_epoch_again_has_loaded_no_more_than_weights(
+    before, own, began_at
+) -> None:
+    said = f"began at epoch {began_at} again, from a checkpoint: 4 epochs and more"
+    assert began_again(before, own, 4) == (said if began_at else "")
+    assert began_again(before, own, 0) == ""
