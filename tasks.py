@@ -384,14 +384,14 @@ def export(
     return export(project, asked, to=to, out=out, as_json=json)
 
 
-@verb(iterable=("abandon", "gone", "rotated"))
+@verb(iterable=("abandon", "gone", "because", "rotated"))
 def down(
     c: Context,
     profile: str = "",
     job: str = "",
     abandon: Any = None,
     gone: Any = None,
-    because: str = "",
+    because: Any = None,
     approve: str = "",
     rotated: Any = None,
     json: bool = False,

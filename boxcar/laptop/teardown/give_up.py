@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common.near import the_run, unknown_of
@@ -18,23 +18,35 @@ from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ResultPaths
 
 
-def check_words(cells: Sequence[str], gone: Sequence[str], because: str | None) -> None:
-    """Raise InputError unless what is given up comes with a reason, and a reason with something."""
+def reasons(
+    cells: Sequence[str], gone: Sequence[str], because: str | Sequence[str] | None
+) -> dict[str, str]:
+    """Why each of these is given up: one reason for all, or one for each in their order. Raises
+    InputError unless what is given up comes with a reason, and a reason with something.
+    """
+    whys = [because] if isinstance(because, str) else list(because or ())
     given_up = [*(f"--abandon {cell}" for cell in cells), *(f"--gone {box}" for box in gone)]
-    if given_up and not (because and because.strip()):
+    if given_up and not (whys and all(why.strip() for why in whys)):
         raise InputError(f'{given_up[0]} needs the reason: --because "..."')
-    if because is not None and not given_up:
+    if whys and not given_up:
         raise InputError("--because needs what is given up: --abandon CELL, or --gone BOX")
+    if len(whys) == 1:
+        whys *= len(given_up)
+    if len(whys) != len(given_up) or (len(set(whys)) > 1 and cells and gone):
+        raise InputError(
+            f"{len(given_up)} given up ({', '.join(given_up)}) for {len(whys)} reasons: type one "
+            "--because for all, or one for each cell, or for each box, in the same order"
+        )
+    return dict(zip([*cells, *gone], whys, strict=True))
 
 
-def give_up(
-    results: ResultPaths, facts: GateFacts, cells: Sequence[str], because: str
-) -> RunReceipt:
-    """Write the receipt in which `cells` are given up. Raises InputError, with nothing written.
+def give_up(results: ResultPaths, facts: GateFacts, cells: Mapping[str, str]) -> RunReceipt:
+    """Write the receipt in which `cells` are given up, each for its reason. Raises InputError, with
+    nothing written.
 
     It needs no receipt of `verify`: a run that cannot be verified must have a way out.
     """
-    found = {cell: _verdict(facts, cell, because) for cell in cells}
+    found = {cell: _verdict(facts, cell, because) for cell, because in cells.items()}
     if problems := [text for text in found.values() if isinstance(text, Message)]:
         raise InputError(problems)
     given_up = {cell: new for cell, new in found.items() if isinstance(new, CellVerdict)}

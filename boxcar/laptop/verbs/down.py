@@ -33,7 +33,7 @@ from boxcar.laptop.teardown.gate import (
     obstacles,
     tier_is_gone,
 )
-from boxcar.laptop.teardown.give_up import check_words, give_up
+from boxcar.laptop.teardown.give_up import give_up, reasons
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import alive, kept_still
 from boxcar.laptop.verbs.cell_facts import cell_facts
@@ -55,23 +55,23 @@ def down(
     *,
     abandon: Sequence[str] = (),
     gone: Sequence[str] = (),
-    because: str | None = None,
+    because: str | Sequence[str] | None = None,
     approve: str | None = None,
     rotated: Sequence[str] = (),
     as_json: bool = False,
 ) -> int:
     """Tear the run down, if the gate opens. Returns 1 where it does not, with what is missing.
 
-    `abandon` names cells of the roster that are given up, `because` says why; both are written into
-    the receipt. `gone` names boxes that will never answer again; they are not asked, and stand in
-    the teardown. The durable tier is named by its path; then the results are judged by what is here
+    `abandon` names cells of the roster that are given up, `because` says why, once or of each; both
+    are written into the receipt. `gone` names boxes that will never answer again; they are not
+    asked, and stand in the teardown. The durable tier is named by its path; then the results are judged by what is here
     and by what was last seen of it. `approve` is the receipt's digest, or its first 12 characters
     or more; without it the person is asked. `rotated` names credentials that were replaced since a
     box was given up: that is written down, and nothing else is done. Raises InputError, and what
     the meter-stop verb raises.
     """
     with open_site(project, show.say) as site:
-        check_words(abandon, gone, because)
+        why = reasons(abandon, gone, because)
         with results_folder.hold(site):
             if rotated:
                 return _confirm(site, rotated)
@@ -86,10 +86,11 @@ def down(
             _say_uncompared(site)
             hashed = HashedBefore(from_disk=True)
             facts, notes = _look(site, hashed, begun)
-            if abandon and because:
-                facts = replace(facts, receipt=give_up(site.results, facts, abandon, because))
-                for cell in dict.fromkeys(abandon):
-                    abandoned = Sentence("good_run.abandoned", because=because)
+            if abandon:
+                cells = {cell: why[cell] for cell in abandon}
+                facts = replace(facts, receipt=give_up(site.results, facts, cells))
+                for cell, because_of in cells.items():
+                    abandoned = Sentence("good_run.abandoned", because=because_of)
                     show.say(Sentence("good_run.under", head=cell, text=abandoned))
             facts = _approved(
                 site, facts, notes, begun, approve, hashed=hashed, tries=1 if as_json else _TRIES
@@ -101,7 +102,7 @@ def down(
             with kept_still(site) as living:
                 if living:
                     return _report(site, begun, living, as_json=as_json)
-                lost = dict.fromkeys(gone, because or "")
+                lost = {name: why[name] for name in gone}
                 ended = _tear_down(site, _begin(site, facts, begun, lost))
             return _report(site, ended, (), as_json=as_json)
 

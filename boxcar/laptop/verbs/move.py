@@ -20,7 +20,7 @@ from boxcar.laptop.run.moves import Move
 from boxcar.laptop.run.view import DAMAGED, CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.teardown.give_up import check_words
+from boxcar.laptop.teardown.give_up import reasons
 from boxcar.laptop.verbs import push
 from boxcar.laptop.verbs.logs import find
 from boxcar.shared import state, timestamp
@@ -47,7 +47,7 @@ def move(
     Raises InputError where the cell's box may be at work on it, or it cannot be moved.
     """
     with open_site(project, show.say) as site:
-        check_words((), gone, because)
+        reasons((), gone, because)
         push.refuse_a_finished_run(project)
         if project.doubts:
             raise InputError(project.doubts)

@@ -170,7 +170,10 @@ SENTENCES = {
         "this box, or the durable tier by its path, is gone for good; needs --because",
         "该机器（或以路径指明的持久盘）已永久丢失；需要 --because",
     ),
-    "down.because": Said("the reason, which is recorded", "原因，会被记录"),
+    "down.because": Said(
+        "the reason, which is recorded: one for all, or one for each in the same order",
+        "原因，会被记录：共用一个，或按相同顺序逐个给出",
+    ),
     "down.approve": Said(
         "the digest of the receipt, instead of typing the run's name",
         "receipt 的摘要，代替输入运行名称",

@@ -8,7 +8,7 @@ from finished_run import FinishedRun, make_run
 
 from boxcar.laptop.results.judge import CellFacts
 from boxcar.laptop.teardown.gate import GateFacts
-from boxcar.laptop.teardown.give_up import check_words, give_up
+from boxcar.laptop.teardown.give_up import give_up, reasons
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
@@ -40,7 +40,7 @@ def _facts(run: FinishedRun, **tier: str) -> GateFacts:
 
 
 def test_it_is_written_with_its_reason_and_nothing_else_changes(run: FinishedRun) -> None:
-    made = give_up(run.project.results, _facts(run), ["b", "b"], "it diverged")
+    made = give_up(run.project.results, _facts(run), dict.fromkeys(["b", "b"], "it diverged"))
     assert made == receipt.read_run(run.project.results.receipt)
     assert made.made_at == "then"
     assert made.cells == (
@@ -50,7 +50,9 @@ def test_it_is_written_with_its_reason_and_nothing_else_changes(run: FinishedRun
 
 
 def test_what_is_given_up_is_the_cell_as_it_is_now(run: FinishedRun) -> None:
-    made = give_up(run.project.results, _facts(run, a="1" * 64), ["a"], "too large to pull")
+    made = give_up(
+        run.project.results, _facts(run, a="1" * 64), dict.fromkeys(["a"], "too large to pull")
+    )
     assert made.cells[0].missing == ("is published and was not pulled",)
 
 
@@ -59,13 +61,13 @@ def test_what_is_no_cell_of_the_run_is_not_given_up_and_nothing_is_written(
 ) -> None:
     facts = _facts(run)
     with pytest.raises(InputError) as raised:
-        give_up(run.project.results, facts, ["b", "c", "dd"], "it diverged")
+        give_up(run.project.results, facts, dict.fromkeys(["b", "c", "dd"], "it diverged"))
     assert len(raised.value.problems) == 1
     assert receipt.read_run(run.project.results.receipt) == facts.receipt
 
 
 def test_a_cell_that_the_receipt_does_not_know_is_written_into_it(run: FinishedRun) -> None:
-    made = give_up(run.project.results, _facts(run), ["c"], "it diverged")
+    made = give_up(run.project.results, _facts(run), dict.fromkeys(["c"], "it diverged"))
     assert [(cell.cell, cell.because) for cell in made.cells] == [
         ("a", None), ("b", None), ("c", "it diverged"),
     ]  # fmt: skip
@@ -76,7 +78,7 @@ def test_without_a_receipt_one_is_made_that_settles_only_what_is_given_up(
 ) -> None:
     facts = replace(_facts(run), receipt=None)
     run.project.results.receipt.unlink()
-    made = give_up(run.project.results, facts, ["b"], "it cannot be verified")
+    made = give_up(run.project.results, facts, dict.fromkeys(["b"], "it cannot be verified"))
     assert made == receipt.read_run(run.project.results.receipt)
     assert [(cell.cell, cell.is_settled) for cell in made.cells] == [
         ("a", False), ("b", True), ("c", False),
@@ -86,7 +88,7 @@ def test_without_a_receipt_one_is_made_that_settles_only_what_is_given_up(
 def test_a_receipt_that_cannot_be_read_is_kept_aside(run: FinishedRun) -> None:
     facts = replace(_facts(run), receipt=None)
     run.project.results.receipt.write_bytes(b"{")
-    give_up(run.project.results, facts, ["b"], "it cannot be verified")
+    give_up(run.project.results, facts, dict.fromkeys(["b"], "it cannot be verified"))
     (aside,) = (run.project.results.root / "replaced").iterdir()
     assert aside.read_bytes() == b"{"
 
@@ -105,10 +107,24 @@ def test_what_is_given_up_and_a_reason_come_together(
     cells: list[str], gone: list[str], because: str | None
 ) -> None:
     with pytest.raises(InputError, match="--because"):
-        check_words(cells, gone, because)
+        reasons(cells, gone, because)
 
 
 def test_without_either_there_is_nothing_to_say() -> None:
-    check_words([], [], None)
-    check_words(["a"], [], "it diverged")
-    check_words([], ["box-a"], "the host left the market")
+    reasons([], [], None)
+    reasons(["a"], [], "it diverged")
+    reasons([], ["box-a"], "the host left the market")
+
+
+def test_one_reason_is_that_of_all_and_several_are_each_ones_own() -> None:
+    assert reasons(["a", "b"], ["box-a"], "it is over") == dict.fromkeys(
+        ["a", "b", "box-a"], "it is over"
+    )
+    assert reasons(["a", "b"], [], ["it diverged", "no use"]) == {"a": "it diverged", "b": "no use"}
+    for cells, gone, because in (
+        (["a", "b", "c"], [], ["x", "y"]),
+        (["a"], ["box-a"], ["x", "y"]),  # who typed which first is not known
+        (["a", "b"], [], ["x", " "]),
+    ):
+        with pytest.raises(InputError, match="--because"):
+            reasons(cells, gone, because)

@@ -536,3 +536,12 @@ def test_a_run_that_was_launched_anew_is_not_covered_by_the_old_approval(
     broken_off.publish("a", FILES | {"weights.dat": b"of the second life"})
     assert down(broken_off.project) == 1
     assert broken_off.site.tier.manifest("a").exists()
+
+
+def test_each_cell_that_is_given_up_has_its_own_reason(tmp_path: Path) -> None:
+    run = make_run(tmp_path, ("a", "b"))
+    verify(run.project)
+    words = {"abandon": ["a", "b"], "because": ["it diverged", "no use"]}
+    assert down(run.project, **words, approve="0" * 64) == 1
+    cells = receipt.read_run(run.project.results.receipt).cells
+    assert {cell.cell: cell.because for cell in cells} == {"a": "it diverged", "b": "no use"}
