@@ -13,11 +13,13 @@ def how_checked(findings: Sequence[Finding]) -> str:
     (loaded on box-a)`; '' where nothing was looked at.
     """
     good = [finding for finding in findings if finding.is_good]
-    bytes_only = sum(finding.kind == BYTES for finding in good)
-    hashed = [finding for finding in good if finding.is_hashed]
-    trusted = [finding for finding in good if finding.is_trusted and not finding.is_hashed]
+    # Each counts once: of what nobody could look into nothing else is to be said.
+    looked = [finding for finding in good if finding.kind != BYTES]
+    bytes_only = len(good) - len(looked)
+    hashed = [finding for finding in looked if finding.is_hashed]
+    trusted = [finding for finding in looked if finding.is_trusted and not finding.is_hashed]
     counts = (
-        _counted("loaded", len(good) - bytes_only - len(trusted) - len(hashed)),
+        _counted("loaded", len(looked) - len(trusted) - len(hashed)),
         _counted("hashed", len(hashed), where=_where(hashed)),
         _counted("trusted", len(trusted), where=_where(trusted)),
         _counted("bad", len(findings) - len(good)),

@@ -14,12 +14,12 @@ from pathlib import Path
 from boxcar.laptop.common import install_line
 from boxcar.shared import load_child
 from boxcar.shared.disk import in_parallel
+from boxcar.shared.file_kinds import BY_TORCH, kind_of
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import HASHED, Finding
 from boxcar.shared.load_child import PLAIN, UNCHECKED, Child, Loaded, Manner
 
 _CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-_TEXT = (".csv", ".json", ".jsonl")
 # To load less than this takes no longer than another child's import of torch.
 SHARE_BYTES = 1 << 30
 _MOST_AT_ONCE = 4  # each may hold a checkpoint in memory
@@ -33,7 +33,7 @@ def load(folder: Path, files: Sequence[Artifact], manner: Manner = PLAIN) -> Loa
     there is none: its findings say that it was only hashed (both: trusted.py). Raises BoxcarError
     as `load_child.load` does.
     """
-    hashed = [] if has_torch() else [file for file in files if _needs_torch(file)]
+    hashed = [] if has_torch() else [file for file in files if _needs_torch(folder, file)]
     left = [file for file in files if file not in hashed]
     loaded = _load(folder, left, manner)
     found = {file.path: _hashed(file) for file in hashed}
@@ -102,8 +102,8 @@ def how_to_get_torch() -> str:
     return f"{sys.executable} -m pip install torch --index-url {_CPU_INDEX}"
 
 
-def _needs_torch(file: Artifact) -> bool:
-    return file.load != BYTES_ONLY and Path(file.path).suffix not in _TEXT
+def _needs_torch(folder: Path, file: Artifact) -> bool:
+    return file.load != BYTES_ONLY and kind_of(folder, file.path) in BY_TORCH
 
 
 def _hashed(file: Artifact) -> Finding:

@@ -127,6 +127,6 @@ def short(digest: str) -> str:
 
 def other(found: str, expected: str) -> str:
     """Two that differ, as far as it takes to see it."""
-    shown = next((n for n, pair in enumerate(zip(found, expected), 1) if pair[0] != pair[1]), 0)
-    length = max(len(short(found)), shown)
+    alike = os.path.commonprefix([found, expected])
+    length = max(len(short(found)), len(alike) + 1)
     return f"has SHA-256 {found[:length]}…, expected {expected[:length]}…"

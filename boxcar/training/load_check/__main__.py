@@ -40,12 +40,12 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.file_kinds import kind_of
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import TRUSTED, Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.training.load_check import artifacts, sandbox
 from boxcar.training.load_check.how import How
-from boxcar.training.load_check.kinds import kind_of
 
 
 @dataclass(frozen=True)

@@ -17,3 +17,10 @@ def test_what_nobody_could_look_into_is_said_beside_what_was_loaded() -> None:
     bad = Finding("best.pth", "torch", ("holds NaN",))
     assert how_checked([bad, findings[0]]) == "1 loaded, 1 bad"
     assert how_checked([]) == ""
+
+
+def test_each_file_is_counted_once() -> None:
+    text = Finding("model.txt", "bytes", facts={"hashed_here": True, "loaded_on": "box-a"})
+    assert how_checked([text, Finding("m.json", "json")]) == "1 loaded, 1 bytes only"
+    blob = Finding("b", "bytes", facts={"globals": ["a.B"]}, load="trusted")
+    assert how_checked([blob]) == "1 bytes only"

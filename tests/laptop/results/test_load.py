@@ -25,11 +25,18 @@ def test_without_torch_a_file_is_only_hashed_and_said_to_be(
     assert "-m pip install torch" in load_module.how_to_get_torch()
 
 
-def test_text_needs_no_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_and_what_nobody_looks_into_need_no_torch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(load_module.importlib.util, "find_spec", lambda name: None)
     (tmp_path / "metrics.json").write_text('{"psnr": 30.5}')
-    finding = load(tmp_path, [Artifact("metrics.json")]).findings["metrics.json"]
-    assert finding.is_good and finding.facts["numbers"] == {"psnr": 30.5}
+    (tmp_path / "model.txt").write_text("tree")
+    (tmp_path / "notes").write_text("of no kind that its name or its bytes say")
+    names = ("metrics.json", "model.txt", "notes")
+    found = load(tmp_path, [Artifact(name) for name in names]).findings
+    assert [found[name].kind for name in names] == ["json", "bytes", "bytes"]
+    assert all(one.is_good and not one.is_hashed for one in found.values())
+    assert found["metrics.json"].facts["numbers"] == {"psnr": 30.5}
 
 
 def test_the_real_checker_tells_good_files_from_bad(

@@ -251,7 +251,8 @@ def _device(path: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [_pipe, _device])
 @pytest.mark.parametrize(
-    "name", ["aaa.py", "configs/a.yaml", "mine/__init__.py", "conf.py", ".gitignore", ".boxcarignore"]
+    "name",
+    ["aaa.py", "configs/a.yaml", "mine/__init__.py", "conf.py", ".gitignore", ".boxcarignore"],
 )
 def test_what_is_no_file_is_not_waited_for(
     root: Path, name: str, spoil: Callable[[Path], None]

@@ -392,7 +392,8 @@ def test_a_cell_that_was_dropped_is_not_waited_for(
     assert pull(run.project) == 0
     said = capsys.readouterr().err
     assert "not waited for: b\n" in said and "not published" not in said
-    assert said.endswith("1 of 1 cell here: " + f"{run.project.results.root}. Next: invoke verify\n")
+    root = run.project.results.root
+    assert said.endswith(f"1 of 1 cell here: {root}. Next: invoke verify\n")
     assert pull(run.project, cells=["b"]) == 1, "this one was asked for"
 
 

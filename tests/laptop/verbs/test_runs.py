@@ -149,7 +149,8 @@ def test_a_run_whose_job_file_names_another_by_now_has_its_own_state(
     launched(job)
     torn_down(tmp_path, ended)
     states = {"sweep-one": "unfinished", "sweep-two": "unfinished"} | {ended: "torn down"}
-    assert [(row["run"], row["state"], row["boxes"], row["job_is_now"]) for row in rows(capsys)] == [
+    keys = ("run", "state", "boxes", "job_is_now")
+    assert [tuple(row[key] for key in keys) for row in rows(capsys)] == [
         ("sweep-two", states["sweep-two"], ["box-b"], None),
         ("sweep-one", states["sweep-one"], ["box-a"], "sweep-two"),
     ]

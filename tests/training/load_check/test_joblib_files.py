@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from boxcar.shared.file_kinds import kind_of
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.training.load_check import artifacts, compressed
 from boxcar.training.load_check.how import How
-from boxcar.training.load_check.kinds import kind_of
 
 pytest.importorskip("torch")
 joblib = pytest.importorskip("joblib")

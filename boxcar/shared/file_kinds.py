@@ -16,6 +16,8 @@ from boxcar.shared.files.receipt import BYTES
 from boxcar.shared.to_load import SHARD_SUFFIX, SHARDED_INDEX
 
 SHARDED, SHARD = "sharded", "shard"
+# What is loaded by torch, or by a library that comes with it.
+BY_TORCH = frozenset({"numpy", "pickle", "safetensors", SHARDED, "torch"})
 _CLAIMED = {
     ".ckpt": "torch",
     ".csv": "csv",
