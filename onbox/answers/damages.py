@@ -37,6 +37,10 @@ COPY, BIT, JOURNAL = "a copy", "itself, with one bit turned back", "the journal"
 NOTHING = "nothing"
 
 Copies = dict[str, tuple[bytes, ...]]
+_READERS: dict[str, Callable[[Path], Any]] = {
+    "heartbeat": heartbeat.read,
+    "delivered": delivered.read,
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Tier:
         for path in sorted(self.paths.journals.glob("*.jsonl")):
             try:
                 found[path.stem] = journal.read(path).events
-            except DamagedError:
+            except (DamagedError, OSError):
                 continue
         return found
 
@@ -101,23 +105,45 @@ class Tier:
 
 
 def find(paths: DurablePaths, copies: Copies) -> list[Damaged]:
-    """All of them; what is right is not named."""
+    """All of them; what is right is not named. What cannot be read is, and hides no other."""
     tier = Tier(paths, copies)
-    kinds = (_journals, _claims, _manifests, _receipts, _accepted, _releases, _written_anew)
-    return [damaged for kind in kinds for damaged in kind(tier)]
+    found: list[Damaged] = []
+    for path, look in _files(tier):
+        try:
+            found += look(tier, path)
+        except OSError as error:
+            found.append(Damaged(tier.name(path), f"{path}: cannot be read: {error.strerror}"))
+    return found
 
 
-def _journals(tier: Tier) -> Iterator[Damaged]:
-    beats = {path.stem for path in tier.paths.root.glob("heartbeat/*.json")}
+def _files(tier: Tier) -> Iterator[tuple[Path, Callable[[Tier, Path], Iterable[Damaged]]]]:
+    """What is looked at, and how."""
+    own = tier.paths
+    told = {event.cell for events in tier.events.values() for event in events if event.cell}
+    beats = {path.stem for path in own.root.glob("heartbeat/*.json")}
     copied = {Path(name).stem for name in tier.copies if name.startswith("journal/")}
-    for queue in sorted({*beats, *copied, *(p.stem for p in tier.paths.journals.glob("*.jsonl"))}):
-        path = tier.paths.journal(queue)
-        data = path.read_bytes() if path.exists() else b""
-        seen = heartbeat.journal_end(tier.paths.heartbeat(queue))
-        copies = tier.copies.get(tier.name(path), ())
-        ends = [*([seen] if seen else []), *journal_repair.ends_of_copies(copies, data)]
-        if problem := journal_repair.problem(data, ends, str(path)):
-            yield _journal(tier, Damaged(tier.name(path), problem, queue), data, ends)
+    queues = {*beats, *copied, *(path.stem for path in own.journals.glob("*.jsonl"))}
+    claimed = {path.stem for path in own.root.glob("claims/*.json")}
+    published = {path.parent.name for path in own.cells.glob("*/manifest.json")}
+    releases = (path for path in own.releases.glob("*") if names.DIGEST.fullmatch(path.name))
+    yield from ((own.journal(queue), _journals) for queue in sorted(queues))
+    yield from ((own.claim(cell), _claims) for cell in sorted(told | claimed))
+    yield from ((own.manifest(cell), _manifests) for cell in sorted(told | published))
+    yield from ((path, _receipts) for path in sorted(own.cells.glob("*/receipt.json")))
+    yield from ((path, _accepted) for path in sorted(own.accepted_folder.glob("*.json")))
+    yield from ((path, _releases) for path in sorted(releases))
+    for folder in _READERS:
+        yield from ((path, _written_anew) for path in sorted((own.root / folder).glob("*.json")))
+
+
+def _journals(tier: Tier, path: Path) -> Iterator[Damaged]:
+    queue = path.stem
+    data = path.read_bytes() if path.exists() else b""
+    seen = heartbeat.journal_end(tier.paths.heartbeat(queue))
+    copies = tier.copies.get(tier.name(path), ())
+    ends = [*([seen] if seen else []), *journal_repair.ends_of_copies(copies, data)]
+    if problem := journal_repair.problem(data, ends, str(path)):
+        yield _journal(tier, Damaged(tier.name(path), problem, queue), data, ends)
 
 
 def _journal(
@@ -131,14 +157,12 @@ def _journal(
     return damaged
 
 
-def _claims(tier: Tier) -> Iterator[Damaged]:
-    cells = {event.cell for events in tier.events.values() for event in events if event.cell}
-    for cell in sorted({*cells, *(path.stem for path in tier.paths.root.glob("claims/*.json"))}):
-        owner = tier.owner(cell)
-        path = tier.paths.claim(cell)
-        if problem := _problem_of_claim(path, cell, owner):
-            damaged = Damaged(tier.name(path), problem, owner[0] if owner else None)
-            yield _claim(damaged, path, cell, owner)
+def _claims(tier: Tier, path: Path) -> Iterator[Damaged]:
+    cell = path.stem
+    owner = tier.owner(cell)
+    if problem := _problem_of_claim(path, cell, owner):
+        damaged = Damaged(tier.name(path), problem, owner[0] if owner else None)
+        yield _claim(damaged, path, cell, owner)
 
 
 def _problem_of_claim(path: Path, cell: str, owner: tuple[str, Event] | None) -> str | None:
@@ -175,21 +199,17 @@ def _claim(damaged: Damaged, path: Path, cell: str, owner: tuple[str, Event] | N
     return damaged
 
 
-def _manifests(tier: Tier) -> Iterator[Damaged]:
-    cells = {event.cell for events in tier.events.values() for event in events if event.cell}
-    there = {path.parent.name for path in tier.paths.cells.glob("*/manifest.json")}
-    for cell in sorted(cells | there):
-        path = tier.paths.manifest(cell)
-        published = tier.about(cell, "cell.synced", "cell.verified")
-        if not published:
-            yield from _unreadable_manifest(tier, path, cell)
-            continue
-        if _is_newer(tier, cell, published[-1][1]):
-            continue
-        sha256 = published[-1][1].data["manifest_sha256"]
-        data = path.read_bytes() if path.exists() else b""
-        if digest.of_bytes(data) == sha256:
-            continue
+def _manifests(tier: Tier, path: Path) -> Iterator[Damaged]:
+    cell = path.parent.name
+    published = tier.about(cell, "cell.synced", "cell.verified")
+    if not published:
+        yield from _unreadable_manifest(tier, path, cell)
+        return
+    if _is_newer(tier, cell, published[-1][1]):
+        return
+    sha256 = published[-1][1].data["manifest_sha256"]
+    data = path.read_bytes() if path.exists() else b""
+    if digest.of_bytes(data) != sha256:
         what = "is not the one that the journal names" if data else "is missing"
         damaged = Damaged(tier.name(path), f"{path}: {what}", tier.queue_of(cell))
         yield _by_digest(tier, damaged, path, data, sha256)
@@ -227,15 +247,14 @@ def _by_digest(tier: Tier, damaged: Damaged, path: Path, data: bytes, sha256: st
     return damaged
 
 
-def _receipts(tier: Tier) -> Iterator[Damaged]:
-    for path in sorted(tier.paths.cells.glob("*/receipt.json")):
-        try:
-            receipt.read_cell(path)
-        except DamagedError as error:
-            cell = path.parent.name
-            about = Damaged(tier.name(path), error.messages[0].text, tier.queue_of(cell))
-            found = tier.from_copy(path, lambda data, cell=cell: _is_receipt(tier, cell, data))  # type: ignore[misc]
-            yield _with(about, COPY, found) if found else about
+def _receipts(tier: Tier, path: Path) -> Iterator[Damaged]:
+    try:
+        receipt.read_cell(path)
+    except DamagedError as error:
+        cell = path.parent.name
+        about = Damaged(tier.name(path), error.messages[0].text, tier.queue_of(cell))
+        found = tier.from_copy(path, lambda data: _is_receipt(tier, cell, data))
+        yield _with(about, COPY, found) if found else about
 
 
 def _is_receipt(tier: Tier, cell: str, data: bytes) -> bool:
@@ -245,39 +264,35 @@ def _is_receipt(tier: Tier, cell: str, data: bytes) -> bool:
     return bool(found and said) and found.manifest_sha256 == said[-1][1].data["manifest_sha256"]
 
 
-def _accepted(tier: Tier) -> Iterator[Damaged]:
+def _accepted(tier: Tier, path: Path) -> Iterator[Damaged]:
     """What the laptop has proven: one flipped bit is turned back, and `verify` writes it anew."""
 
     def is_right(data: bytes) -> bool:
         return _decoded(Accepted, data) is not None and b'"check"' in data
 
-    for path in sorted(tier.paths.accepted_folder.glob("*.json")):
-        try:
-            accepted.read(path)
-        except DamagedError as error:
-            about = Damaged(tier.name(path), str(error))
-            found = one_bit.turned_back(path.read_bytes(), is_right)
-            yield _with(about, BIT, found) if found else about
+    try:
+        accepted.read(path)
+    except DamagedError as error:
+        about = Damaged(tier.name(path), str(error))
+        found = one_bit.turned_back(path.read_bytes(), is_right)
+        yield _with(about, BIT, found) if found else about
 
 
-def _releases(tier: Tier) -> Iterator[Damaged]:
-    for folder in sorted(tier.paths.releases.glob("*")):
-        if not names.DIGEST.fullmatch(folder.name):
-            continue
-        path = folder / release.FILE
-        try:
-            listed = release.read(folder)
-        except FileNotFoundError:
-            continue  # a push that was broken off
-        except DamagedError as error:
-            yield _list_of_files(tier, Damaged(tier.name(path), error.messages[0].text), path)
-            continue
-        for difference in manifest.compare(folder, listed.files):
-            file = next(file for file in listed.files if file.path == difference.path)
-            at = folder / file.path
-            about = Damaged(tier.name(at), f"{at}: {difference.problem}")
-            data = at.read_bytes() if at.is_file() and not at.is_symlink() else b""
-            yield _by_digest(tier, about, at, data, file.sha256)
+def _releases(tier: Tier, folder: Path) -> Iterator[Damaged]:
+    path = folder / release.FILE
+    try:
+        listed = release.read(folder)
+    except FileNotFoundError:
+        return  # a push that was broken off
+    except DamagedError as error:
+        yield _list_of_files(tier, Damaged(tier.name(path), error.messages[0].text), path)
+        return
+    for difference in manifest.compare(folder, listed.files):
+        file = next(file for file in listed.files if file.path == difference.path)
+        at = folder / file.path
+        about = Damaged(tier.name(at), f"{at}: {difference.problem}")
+        data = at.read_bytes() if at.is_file() and not at.is_symlink() else b""
+        yield _by_digest(tier, about, at, data, file.sha256)
 
 
 def _list_of_files(tier: Tier, damaged: Damaged, path: Path) -> Damaged:
@@ -292,21 +307,15 @@ def _list_of_files(tier: Tier, damaged: Damaged, path: Path) -> Damaged:
     return damaged
 
 
-def _written_anew(tier: Tier) -> Iterator[Damaged]:
+def _written_anew(tier: Tier, path: Path) -> Iterator[Damaged]:
     """What nothing is lost with: a heartbeat comes again, and events that were sent are sent again
     with the same id.
     """
-    readers: dict[str, Callable[[Path], Any]] = {
-        "heartbeat": heartbeat.read,
-        "delivered": delivered.read,
-    }
-    for folder, read in readers.items():
-        for path in sorted((tier.paths.root / folder).glob("*.json")):
-            try:
-                read(path)
-            except DamagedError as error:
-                about = Damaged(tier.name(path), error.messages[0].text, path.stem)
-                yield _with(about, NOTHING, b"")
+    try:
+        _READERS[path.parent.name](path)
+    except DamagedError as error:
+        about = Damaged(tier.name(path), error.messages[0].text, path.stem)
+        yield _with(about, NOTHING, b"")
 
 
 def _with(damaged: Damaged, source: str, content: bytes) -> Damaged:

@@ -87,7 +87,9 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
     box = _box(run, name, state_)
     running = _running(state_)
     events = reading.events if reading else ()
-    is_lingering = _is_lingering(run, name, box, events, now) if is_alive is False else None
+    is_lingering: bool | None = None
+    if is_alive is False:
+        is_lingering = _ask(problems, lambda: _is_lingering(run, name, box, events, now), None)
     steps = _steps(events, running)
     at = running[0] if running and is_planned(run, box) else None
     queue = QueueView(
@@ -103,7 +105,9 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
         wanted=wanted,
         silent=run.boxes.silent().get(box),
         clock_ahead_s=run.boxes.clock_ahead_s(box),
-        is_cell_alive=run.boxes.is_attempt_alive(box, at) if at else None,
+        is_cell_alive=_ask(problems, lambda: run.boxes.is_attempt_alive(box, at), None)
+        if at
+        else None,
         steps_at=tuple(event.at for event in steps),
         moved_at=_moved_at(run.boxes.progress_at(box, at) if at else None, running, steps, beat),
         undelivered=_ask(problems, lambda: _undelivered(run, name, events, is_lingering), ()),

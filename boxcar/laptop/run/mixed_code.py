@@ -68,7 +68,7 @@ def without_config(
     """The lines on the tier whose config no release has, by queue, as `line 3: configs/x.yaml`."""
     known = set(_configs(made))
     for folder in tier.releases.glob("*/"):
-        with contextlib.suppress(DamagedError, FileNotFoundError):
+        with contextlib.suppress(DamagedError, OSError):
             known |= _configs(release.read(folder)).keys()
     lacking: dict[str, list[str]] = {}
     for name in queues:

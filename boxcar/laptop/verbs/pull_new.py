@@ -37,6 +37,6 @@ def _is_new(site: Site, cell: RosterCell) -> bool:
     try:
         there = site.tier.receipt(cell.name).read_bytes()
         return (site.results.cell(cell.name) / paths.RECEIPT).read_bytes() != there
-    except FileNotFoundError:
+    except OSError:
         # Verified cells only: the box may still publish a better result of an unverified one.
         return site.tier.receipt(cell.name).exists()

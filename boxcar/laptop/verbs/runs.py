@@ -6,6 +6,7 @@ No box is asked: what stands here is as of the last verb that asked, and the col
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -78,12 +79,12 @@ def runs(*, as_json: bool = False) -> int:
 
 def _is_past(one: KnownRun) -> bool:
     """Boxes that were folders of this machine bill nobody once they are removed."""
-    return one.profile == LOCAL and not one.job.exists()
+    return one.profile == LOCAL and not os.path.exists(one.job)  # noqa: PTH110
 
 
 def _seen(one: KnownRun) -> SeenRun:
     about = SeenRun(one.run, str(one.job), one.profile, one.at, "unknown")
-    if not one.job.exists():
+    if not os.path.exists(one.job):  # noqa: PTH110  (a Path raises for one that may not be looked at)
         return replace(about, state="gone", problem=Sentence("runs.gone", job=one.job))
     try:
         project = open_project(one.job, one.profile, kinds=SITES, despite_faults=True)

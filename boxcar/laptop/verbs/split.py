@@ -106,7 +106,7 @@ def measured(project: Project) -> list[Sample]:
     for path in sorted((project.root / "results").glob("*/journal/*.jsonl")):
         try:
             found += cell_cost.samples(journal.read(path).events)
-        except (DamagedError, KeyError, TypeError) as error:
+        except (DamagedError, OSError, KeyError, TypeError) as error:
             show.say(Sentence("spread.left_out", file=path, error=error))
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -127,6 +128,7 @@ def short(digest: str) -> str:
 
 def other(found: str, expected: str) -> str:
     """Two that differ, as far as it takes to see it."""
-    alike = os.path.commonprefix([found, expected])
-    length = max(len(short(found)), len(alike) + 1)
+    pairs = zip(found, expected, strict=False)
+    alike = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    length = max(len(short(found)), alike + 1)
     return f"has SHA-256 {found[:length]}…, expected {expected[:length]}…"

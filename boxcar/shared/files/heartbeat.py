@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +12,9 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal import JournalEnd
 from boxcar.shared.record import dataclass
+
+# Of a folder or a link that leads nowhere in its place.
+_NO_FILE = (errno.EISDIR, errno.ELOOP)
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,16 @@ def read(path: Path) -> Heartbeat | None:
 
 
 def journal_end(path: Path) -> JournalEnd | None:
-    """How far the journal was at the last heartbeat, as far as that can be read."""
+    """How far the journal was at the last heartbeat; None also where what is there is none.
+
+    Raises OSError where it cannot be read now.
+    """
     try:
         beat = read(path)
     except DamagedError:
+        return None
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
         return None
     return beat.journal if beat else None

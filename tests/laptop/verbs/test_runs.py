@@ -127,6 +127,19 @@ def test_a_job_that_cannot_be_read_hides_no_other_run(
     assert [row["state"] for row in rows(capsys)] == ["unknown", "unfinished"]
 
 
+def test_a_path_that_cannot_be_looked_at_hides_no_other_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known_runs.remember("fine", project(tmp_path / "fine", "fine"), "local")
+    for profile in ("local", "ssh"):
+        known_runs.remember(profile, tmp_path / ("n" * 300) / "job.yaml", profile)
+    assert runs() == 1
+    assert [(row["run"], row["state"]) for row in rows(capsys)] == [
+        ("ssh", "gone"),
+        ("fine", "unfinished"),
+    ]
+
+
 def test_the_state_says_what_is_left_to_do(tmp_path: Path) -> None:
     run = make_run(tmp_path)
     view = run.look()
