@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.news import last_words
+from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.results.hashed_before import HashedBefore
@@ -64,11 +65,11 @@ def down(
 
     `abandon` names cells of the roster that are given up, `because` says why, once or of each; both
     are written into the receipt. `gone` names boxes that will never answer again; they are not
-    asked, and stand in the teardown. The durable tier is named by its path; then the results are judged by what is here
-    and by what was last seen of it. `approve` is the receipt's digest, or its first 12 characters
-    or more; without it the person is asked. `rotated` names credentials that were replaced since a
-    box was given up: that is written down, and nothing else is done. Raises InputError, and what
-    the meter-stop verb raises.
+    asked, and stand in the teardown. The durable tier is named by its path; then the results are
+    judged by what is here and by what was last seen of it. `approve` is the receipt's digest, or
+    its first 12 characters or more; without it the person is asked. `rotated` names credentials
+    that were replaced since a box was given up: that is written down, and nothing else is done.
+    Raises InputError, and what the meter-stop verb raises.
     """
     with open_site(project, show.say) as site:
         why = reasons(abandon, gone, because)
@@ -81,6 +82,9 @@ def down(
             begun = receipt.read_teardown(site.results.teardown)
             if begun and begun.finished_at:
                 return _report(site, begun, (), as_json=as_json)
+            if begun is None and _was_never_launched(site):
+                nothing = Missing(None, Sentence("gate.never_launched"), Command("launch"))
+                return _report(site, None, (nothing,), as_json=as_json)
             site.boxes.give_up(gone)
             _say_kept(site, begun, [name for name in gone if name != site.plan.durable_dir])
             _say_uncompared(site)
@@ -105,6 +109,13 @@ def down(
                 lost = {name: why[name] for name in gone}
                 ended = _tear_down(site, _begin(site, facts, begun, lost))
             return _report(site, ended, (), as_json=as_json)
+
+
+def _was_never_launched(site: Site) -> bool:
+    """Neither from here, as far as this machine knows, nor from another one, as each box says."""
+    traces = (site.results.root / launch_record.FILE, site.results.receipt)
+    is_known_here = any(path.exists() for path in traces)
+    return not (is_known_here or site.tier.root.exists() or site.boxes.silent())
 
 
 def _tell_last_news(site: Site, begun: Teardown | None) -> None:

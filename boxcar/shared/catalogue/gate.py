@@ -76,6 +76,11 @@ SENTENCES = {
         "持久盘 {tier} 上没有此 run，无法用它核对结果。请挂载持久盘。"
         "从未启动过的 run 没有什么可结束的",
     ),
+    "never_launched": Said(
+        "was never launched, as far as this machine and its boxes know, so there is nothing to "
+        "end. To start it",
+        "据本机和各台机器所知从未启动过，没有什么可结束的。若要启动",
+    ),
     "tier_gone": Said("only for a tier that is gone for good", "仅当持久盘永久丢失时"),
     "empty_roster": Said(
         "the roster is empty: nothing is known of this run", "清单是空的：对此 run 一无所知"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from finished_run import FILES, FinishedRun, make_run, steps_until_end
 
+from boxcar.laptop.project import launch_record
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import verify
@@ -536,6 +537,20 @@ def test_a_run_that_was_launched_anew_is_not_covered_by_the_old_approval(
     broken_off.publish("a", FILES | {"weights.dat": b"of the second life"})
     assert down(broken_off.project) == 1
     assert broken_off.site.tier.manifest("a").exists()
+
+
+def test_of_a_run_that_was_never_launched_one_sentence_says_that_nothing_is_to_be_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path)
+    shutil.rmtree(run.root / ".boxcar")
+    assert down(run.project, approve="0" * 64) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("the run: was never launched") and "--gone" not in told
+    assert len(told.splitlines()) == 2
+    launch_record.append(run.project.results, "local", "ab" * 32, ["q1"], is_smoked=True)
+    assert down(run.project, approve="0" * 64) == 1
+    assert "--gone" in capsys.readouterr().err, "its tier may be out of sight"
 
 
 def test_each_cell_that_is_given_up_has_its_own_reason(tmp_path: Path) -> None:
