@@ -5,8 +5,9 @@ What another queue does is read from its journal; whether an agent is at work th
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from boxcar.shared import state
@@ -14,7 +15,16 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import cell_claim, journal, queue_line
-from boxcar.shared.state import Failed, Session, State, Succeeded, Synced
+from boxcar.shared.state import (
+    Failed,
+    Preempted,
+    Running,
+    Session,
+    State,
+    Succeeded,
+    Synced,
+    Waiting,
+)
 from onbox.agent.queue import scheduler, turns
 from onbox.agent.queue.turns import Standing, Turns
 from onbox.agent.reporter import Reporter
@@ -25,6 +35,7 @@ from onbox.slurm import ownership
 # One launch starts the agents of all queues, not in one moment: for that long what another queue's
 # agent of before has given up may be about to be tried again.
 TOGETHER_S = 30.0
+_BEGUN = (Running, Waiting, Preempted, Succeeded, Synced)
 
 
 class Predecessors:
@@ -50,9 +61,35 @@ class Predecessors:
             name for name in own if isinstance(records[name].state, (Succeeded, Synced))
         }
         named = dict.fromkeys(name for names in after.values() for name in names)
-        found = turns.turns(after, {name: self._standing(name, is_to_come) for name in named})
+        standings = {name: self._standing(name, is_to_come) for name in named}
+        has_others = any(
+            standing is Standing.TO_COME and name not in is_to_come
+            for name, standing in standings.items()
+        )
+        found = turns.turns(after, standings, self._waits_elsewhere() if has_others else {})
         self._warn(found)
         return found
+
+    def _waits_elsewhere(self) -> dict[str, tuple[str, ...]]:
+        """The lines of other queues that name cells to come after, and have not begun."""
+        found: dict[str, tuple[str, ...]] = {}
+        for path in sorted(self._tier.queues.glob("*.txt")):
+            if path.stem != self._place.queue:
+                with contextlib.suppress(OSError):
+                    cells = queue_line.parse(path.read_bytes()).cells
+                    found |= self._not_begun(path.stem, [one for one in cells if one.own.after])
+        return found
+
+    def _not_begun(self, queue: str, lines: Sequence[CellLine]) -> dict[str, tuple[str, ...]]:
+        there = self._state_of(queue) if lines else None
+        if there is None:  # in doubt nobody is called stuck
+            return {}
+        return {
+            line.name: line.own.after
+            for line in lines
+            if not isinstance(there.cell(line.name).state, _BEGUN)
+            and not published.is_verified(self._tier, line.name)
+        }
 
     def _standing(self, cell: str, is_to_come: set[str]) -> Standing:
         if published.is_verified(self._tier, cell):
@@ -105,6 +142,9 @@ class Predecessors:
             return None
 
     def _warn(self, found: Turns) -> None:
+        for cell, way in found.circles.items():
+            text = f"after= leads in a circle: {' after '.join(way)}; change one of these lines"
+            self._reporter.warn("after_circle", f"{cell} cannot begin: {text}", cell)
         for cell, name in found.waiting.items():
             text = f"{cell} waits for {name}{self._whereabouts(name)}"
             self._reporter.warn("waits_for_cell", text, cell)

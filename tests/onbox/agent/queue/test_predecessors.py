@@ -105,6 +105,36 @@ def test_what_a_queue_launched_together_gives_up_blocks_at_once(make_run):
     assert run.events("queue.done")[-1].data["reason"] == "b is blocked by a"
 
 
+def test_cells_of_a_circle_over_two_queues_end_both_and_say_so(make_run):
+    run = make_run({"a": {}, "b": {}, "c": {}})
+    lines(run, "q1", "configs/a.json t 3 after=b")
+    lines(run, "q2", "configs/b.json t 3 after=a", "configs/c.json t 3 after=b")
+    first, second = run.start("q1"), run.start("q2")
+    assert (first.wait(LIMIT_S), second.wait(LIMIT_S)) == (1, 1)
+    # Who looks second may find the other one ended.
+    told = run.warnings("after_circle") + run.warnings("after_circle", queue="q2")
+    assert any("after= leads in a circle: " in text for text in told)
+    assert all("a after b after a" in text or "b after a after b" in text for text in told)
+    [done] = run.events("queue.done", queue="q2")
+    assert done.data["reason"] == "b is blocked by a; c is blocked by b"
+    assert not run.events("cell.started") + run.events("cell.started", queue="q2")
+
+
+def test_a_line_of_another_queue_that_has_begun_makes_no_circle(make_run):
+    """Its after= was written behind it while it ran."""
+    run = make_run({"a": {}, "b": {"gate": 1}})
+    lines(run, "q1", "configs/a.json t 3 after=b")
+    lines(run, "q2", "configs/b.json t 3")
+    second = run.start("q2")
+    until(lambda: run.starts("b", "box-b"))
+    lines(run, "q2", "configs/b.json t 3 after=a")
+    first = run.start("q1")
+    until(lambda: run.warnings("waits_for_cell"))
+    run.open_gate()
+    assert (second.wait(LIMIT_S), first.wait(LIMIT_S)) == (0, 0)
+    assert run.state("a") == "verified"
+
+
 def test_the_result_of_the_one_before_is_handed_on(make_run):
     run = make_run({"a": {}, "b": {}}, command=("train.py", "{cfg}", "{out}", "{after}"))
     lines(run, "q1", "configs/a.json t 3 name=x", "configs/b.json t 3 after=x")

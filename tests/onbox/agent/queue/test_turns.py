@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from onbox.agent.queue.turns import Standing, Turns, turns
+from onbox.agent.queue.turns import Standing, turns
 
 V, C, L = Standing.VERIFIED, Standing.TO_COME, Standing.LOST
 
@@ -38,4 +38,15 @@ V, C, L = Standing.VERIFIED, Standing.TO_COME, Standing.LOST
     ],
 )
 def test_whose_turn_it_is(after, standings, waiting, blocked):
-    assert turns(after, standings) == Turns(waiting, blocked)
+    found = turns(after, standings)
+    assert (found.waiting, found.blocked) == (waiting, blocked)
+
+
+def test_a_circle_may_lead_over_other_queues() -> None:
+    """`x` and `y` are lines of another queue, that wait; `z` is one that waits for nobody here."""
+    after = {"a": ("x",), "b": ("a",), "c": ("z",)}
+    standings = dict.fromkeys("xaz", C)
+    found = turns(after, standings, {"x": ("y",), "y": ("a",), "z": ("n",)})
+    assert found.blocked == {"a": "x", "b": "a"}
+    assert found.circles == {"a": ("a", "x", "y", "a"), "b": ("b", "a", "x", "y", "a")}
+    assert found.waiting == {"c": "z"}
