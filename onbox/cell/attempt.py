@@ -302,8 +302,12 @@ class _LateWatch:
         if self._watch is None:
             return {}
         formed, living = self._watch.wrong_ranks, self._watch.living_ranks() if rc == 0 else 0
-        both = {"ranks_asked": self._attempt.ranks, "ranks_formed": formed}
-        return ({} if formed is None else both) | ({"ranks_alive": living} if living else {})
+        found: dict[str, documents.Value] = {}
+        if formed is not None:
+            found |= {"ranks_asked": self._attempt.ranks, "ranks_formed": formed}
+        if living:
+            found |= {"ranks_alive": living}
+        return found
 
     def _end(self, text: str) -> None:
         with suppress(OSError):

@@ -56,9 +56,9 @@ def read(path: Path) -> Credentials:
 
 def secrets_of(found: Credentials) -> frozenset[str]:
     """Every value that nobody else may see."""
-    ends = [(one.url, one.secret) for one in found.webhooks]
-    ends += [(one.url, one.secret, one.to) for one in found.channels]
-    return frozenset(found.env.values()).union(*ends)
+    webhooks = (value for one in found.webhooks for value in (one.url, one.secret))
+    channels = (value for one in found.channels for value in (one.url, one.secret, one.to))
+    return frozenset((*found.env.values(), *webhooks, *channels))
 
 
 def _credentials(record: Any) -> Credentials:

@@ -112,6 +112,44 @@ def _said_of(log: BroughtLog) -> str:
     return Sentence("bring.failed_log", cell=log.cell, file=log.path)
 
 
+def _say_outcome(outcome: Outcome) -> None:
+    name = outcome.name
+    if outcome.replaced:
+        show.say(Sentence("bring.is_aside", name=name, folder=outcome.replaced))
+    if outcome.word == PULLED and outcome.why:
+        show.say(Sentence("bring.came", name=name, why=outcome.why))
+    if outcome.lacks:
+        names, n = some(outcome.lacks, MOST_NAMED), len(outcome.lacks)
+        show.say(Sentence("good_run.not_come", cell=name, n=n, names=names))
+    if outcome.doubt:
+        show.say(Sentence("looks.cell_in_doubt", cell=name, doubt=outcome.doubt))
+
+
+def _next(
+    site: Site,
+    outcomes: Sequence[Outcome],
+    journals: Sequence[Outcome],
+    failed: Sequence[str],
+    checked: Sequence[str],
+) -> Message:
+    """How much is here, and what to type."""
+    here, n = sum(one.word in (HERE, PULLED) for one in outcomes), len(outcomes)
+    here_now = Sentence("good_run.here", here=here, n=n, folder=site.results.root)
+    has_failed = [one for one in (*outcomes, *journals) if one.word == FAILED]
+    if here == n and not has_failed and checked:
+        cells = some(checked, MOST_NAMED)
+        said = Sentence("bring.here_unchecked", here=here_now, n=len(checked), cells=cells)
+        return Message(said, Command("pull"))
+    if here == n and not has_failed:
+        return Message(Sentence("good_run.here_next", here=here_now), Command("verify"))
+    if failed:
+        explain = Command("explain", ("--cell", failed[0]))
+        return Message(Sentence("bring.here_failed", here=here_now, n=len(failed)), explain)
+    if has_failed:
+        return Message(here_now)
+    return Message(Sentence("bring.here_rest", here=here_now), Command("status"))
+
+
 def _by_reason(outcomes: Iterable[Outcome]) -> dict[str | None, list[str]]:
     """What was not pulled: one reason may be that of hundreds."""
     found: dict[str | None, list[str]] = {}
@@ -135,38 +173,13 @@ def _report(
     """
     everything = (*outcomes, *journals)
     for outcome in everything:
-        if outcome.replaced:
-            about = {"name": outcome.name, "folder": outcome.replaced}
-            show.say(Sentence("bring.is_aside", **about))
-        if outcome.word == PULLED and outcome.why:
-            show.say(Sentence("bring.came", name=outcome.name, why=outcome.why))
-        if outcome.lacks:
-            names, n = some(outcome.lacks, MOST_NAMED), len(outcome.lacks)
-            show.say(Sentence("good_run.not_come", cell=outcome.name, n=n, names=names))
-        if outcome.doubt:
-            about = {"cell": outcome.name, "doubt": outcome.doubt}
-            show.say(Sentence("looks.cell_in_doubt", **about))
+        _say_outcome(outcome)
     for why, names in _by_reason(everything).items():
         name = some(names, MOST_NAMED)
         show.say(Sentence("bring.not_pulled", name=name, n=len(names), why=why))
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
         show.say(Sentence("good_run.not_published", cells=", ".join(missing)))
-    here = sum(outcome.word in (HERE, PULLED) for outcome in outcomes)
-    is_all = here == len(outcomes) and all(one.word != FAILED for one in journals)
-    root = site.results.root
-    here_now = Sentence("good_run.here", here=here, n=len(outcomes), folder=root)
-    if is_all and checked:
-        about = {"here": here_now, "n": len(checked), "cells": some(checked, MOST_NAMED)}
-        show.say(Message(Sentence("bring.here_unchecked", **about), Command("pull")))
-    elif is_all:
-        show.say(Message(Sentence("good_run.here_next", here=here_now), Command("verify")))
-    elif failed:
-        why = Command("explain", ("--cell", failed[0]))
-        show.say(Message(Sentence("bring.here_failed", here=here_now, n=len(failed)), why))
-    elif any(outcome.word == FAILED for outcome in everything):
-        show.say(here_now)
-    else:
-        show.say(Message(Sentence("bring.here_rest", here=here_now), Command("status")))
+    show.say(_next(site, outcomes, journals, failed, checked))
     if as_json:
         show.json_document(
             "pull",

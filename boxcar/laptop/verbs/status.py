@@ -196,7 +196,7 @@ def _why(cell: CellView, kept: Blocked | None) -> str | None:
     now = cell.record.state if cell.record else None
     if isinstance(now, state.Failed | state.Waiting):
         waits = next_try(cell.name, cell.record)
-        said = [waits] if waits else []
+        said: list[str] = [waits] if waits else []
         said += [advice.reason(now.failure, now.reason)] if isinstance(now, state.Failed) else []
         text = " ".join(": ".join([now.failure, *map(show.typed, said)]).split())
         return text if len(text) <= WHY_SHOWN else f"{text[: WHY_SHOWN - 1]}…"
