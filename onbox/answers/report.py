@@ -69,6 +69,7 @@ def answer(question: asks.Report, run: asks.RunOnBox) -> asks.Reported:
         is_more=found.is_more and is_there,
         gauges=gauges.read(scratch.data_dir, tier.root),
         lingering=_lingering(tier) or None if is_there else None,
+        unread=found.unread or None if is_there else None,
     )
 
 
@@ -76,6 +77,7 @@ def answer(question: asks.Report, run: asks.RunOnBox) -> asks.Reported:
 class Lacking:
     files: tuple[FilePart, ...]
     is_more: bool
+    unread: dict[str, str]
 
 
 def part(path: str, data: bytes, has: Prefix | None) -> FilePart | None:
@@ -104,9 +106,14 @@ def _lacking(tier: DurablePaths, wanted: list[str], have: dict[str, Prefix]) -> 
     sent before it each time: of a plan of 30,000 cells nothing would ever come else.
     """
     files: list[FilePart] = []
+    unread: dict[str, str] = {}
     left = MOST_BYTES
     for name in wanted:
-        data = read_plain(tier.root, name)
+        try:
+            data = read_plain(tier.root, name)
+        except OSError as error:  # what the laptop has of it stays
+            unread[name] = str(error.strerror)
+            continue
         found = None if data is None else part(name, data, have.get(name))
         if found is None:
             continue
@@ -114,9 +121,9 @@ def _lacking(tier: DurablePaths, wanted: list[str], have: dict[str, Prefix]) -> 
         if size_bytes <= left or size_bytes > MOST_BYTES // 2 or not files:
             files.append(_cut(found, left))
         if size_bytes > left:
-            return Lacking(tuple(files), is_more=True)
+            return Lacking(tuple(files), is_more=True, unread=unread)
         left -= size_bytes
-    return Lacking(tuple(files), is_more=False)
+    return Lacking(tuple(files), is_more=False, unread=unread)
 
 
 def _cut(found: FilePart, most_bytes: int) -> FilePart:
@@ -210,7 +217,15 @@ def _attempts(scratch: ScratchPaths) -> list[str]:
     except FileNotFoundError:
         return []
     named = [cell for cell in cells if CELL_NAME.fullmatch(cell)]
-    return [cell for cell in named if lock.is_held(scratch.log(cell))]
+    return [cell for cell in named if _may_run(scratch, cell)]
+
+
+def _may_run(scratch: ScratchPaths, cell: str) -> bool:
+    """Where its script has put something that cannot be asked in the log's place, it may."""
+    try:
+        return lock.is_held(scratch.log(cell))
+    except OSError:
+        return True
 
 
 def _progress_at(scratch: ScratchPaths, cell: str) -> str | None:

@@ -84,7 +84,7 @@ class SlurmBoxes(SshBoxes):
             found = [f"{self.login or HERE} does not answer, and {known}: {self._silent[first]}"]
         elif self._looked and self._looked.problem:
             found = [f"whether the agents run is not known: {self._looked.problem}"]
-        return found + self.tier_doubts()
+        return found + self.unread() + self.tier_doubts()
 
     def silent(self) -> dict[str, str]:
         if self._looked and self._looked.problem:

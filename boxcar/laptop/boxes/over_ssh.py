@@ -117,7 +117,12 @@ class SshBoxes:
             if box in self._silent:
                 known = f"what is known of it is as of {seen_at}" if seen_at else "nothing is known"
                 told.append(f"{box} does not answer, and {known}: {self._silent[box]}")
-        return told + self.tier_doubts()
+        return told + self.unread() + self.tier_doubts()
+
+    def unread(self) -> list[str]:
+        """What boxes have told that they could not read."""
+        found = ((box, reply.unread or {}) for box, reply in self._replies.items())
+        return [f"{box} cannot read {n}: {why}" for box, each in found for n, why in each.items()]
 
     def tier_doubts(self) -> list[str]:
         if self.is_gone(self._tier_dir):

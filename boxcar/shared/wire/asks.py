@@ -104,7 +104,8 @@ class Reported:
     the tier is not there. `attempts` are the cells whose log is held here, `progress_at` when each
     of these last wrote its progress. `gone` are names of `have` that are no more. `is_more`: ask
     again, this was too much for one answer. `lingering`: the queues of which somebody delivers
-    news, whether an agent runs or not.
+    news, whether an agent runs or not. `unread`: control files that the box could not read, and
+    why.
     """
 
     at: Time
@@ -118,6 +119,7 @@ class Reported:
     is_more: bool
     gauges: dict[str, int]
     lingering: tuple[str, ...] | None = field(default=None, metadata=SILENT)
+    unread: dict[str, str] | None = field(default=None, metadata=SILENT)
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,24 @@ def test_a_box_that_does_not_answer_is_silent_and_never_dead(run: FarRun) -> Non
     assert view.cells[0].word == "running", "the journal is on the tier, which another box reads"
 
 
+def test_what_a_box_could_not_read_is_a_doubt_and_hides_no_other(
+    run: FarRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.agents.say("queue_1", agent_started(), cell_started("a"))
+    run.agents.site.tier.claim("a").write_bytes(b"{}")
+    read = report.read_plain
+
+    def broken(folder: Path, name: str) -> bytes | None:
+        if name == "claims/a.json":
+            raise OSError(5, "Input/output error", name)
+        return read(folder, name)
+
+    monkeypatch.setattr(report, "read_plain", broken)
+    view = run.look()
+    assert run.boxes.doubts() == ["box-a cannot read claims/a.json: Input/output error"]
+    assert view.queue("queue_1").events and view.queue("queue_1").silent is None
+
+
 def test_a_box_that_never_answered_is_silent_and_nothing_is_known(run: FarRun) -> None:
     run.agents.say("queue_1", agent_started(), cell_started("a"))
     run.world.cut |= {"box-a", "box-b"}

@@ -220,6 +220,39 @@ def test_a_file_that_vanishes_between_list_and_read_is_left_out(
     assert reply["gone"] == []
 
 
+def test_a_file_that_cannot_be_read_is_named_and_hides_no_other(
+    tier: DurablePaths, laptop: Laptop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tier.claim("a").write_bytes(b"a")
+    tier.claim("b").write_bytes(b"b")
+    assert "unread" not in laptop.ask()
+    tier.claim("b").write_bytes(b"newer")
+    read = report.read_plain
+
+    def broken(folder: Path, name: str) -> bytes | None:
+        if name == "claims/a.json":
+            raise PermissionError(13, "Permission denied", name)
+        return read(folder, name)
+
+    monkeypatch.setattr(report, "read_plain", broken)
+    told = laptop.ask()
+    assert told["unread"] == {"claims/a.json": "Permission denied"} and told["gone"] == []
+    assert (laptop.files["claims/a.json"], laptop.files["claims/b.json"]) == (b"a", b"newer")
+
+
+def test_a_log_that_cannot_be_asked_hides_no_other_and_may_be_held(
+    tier: DurablePaths, scratch: ScratchPaths, laptop: Laptop
+) -> None:
+    for cell in ("a", "b"):
+        scratch.cell(cell).mkdir(parents=True)
+    scratch.log("a").symlink_to(scratch.log("a").name)
+    scratch.log("b").touch()
+    held = lock.try_hold(scratch.log("b"))
+    assert held is not None
+    assert list(laptop.ask()["attempts"]) == ["a", "b"]
+    os.close(held)
+
+
 def test_a_link_on_the_tier_shows_no_other_file(
     tier: DurablePaths, laptop: Laptop, tmp_path: Path
 ) -> None:
