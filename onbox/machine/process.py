@@ -28,6 +28,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PROC = "/proc"
 # In the name of the agent's file, which is in its command.
 _AGENT = b"/onbox-"
+# Set in all that a Slurm job starts.
+_SLURM_JOB = "SLURM_JOB_ID"
 # A process that hangs in a driver cannot be killed; nobody waits for it for ever.
 _KILL_S = 30.0
 
@@ -253,12 +255,16 @@ def strangers(since: str) -> list[str]:
 
 
 def _is_known(pid: int) -> bool:
-    """Whether it is an attempt's, or another queue's agent."""
-    return _has_any_cookie(pid) or any(_AGENT in word for word in _command(pid))
+    """Whether it is an attempt's, or another queue's agent; in a job of Slurm what is not the
+    job's: its attempts all are, and the node may be shared.
+    """
+    if (job := os.environ.get(_SLURM_JOB)) and not _has(pid, f"{_SLURM_JOB}={job}\0"):
+        return True
+    return _has(pid, f"{COOKIE}=") or any(_AGENT in word for word in _command(pid))
 
 
-def _has_any_cookie(pid: int) -> bool:
-    return f"\0{COOKIE}=".encode() in b"\0" + _read(pid, "environ")
+def _has(pid: int, variable: str) -> bool:
+    return f"\0{variable}".encode() in b"\0" + _read(pid, "environ")
 
 
 def _command(pid: int) -> list[bytes]:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from boxcar.laptop.common.plain import plain
 from boxcar.laptop.report.run_report import Report
 from boxcar.laptop.report.table import Row, Table
 from boxcar.shared.catalogue.sentence import Sentence
@@ -113,7 +114,8 @@ def _csv_rows(report: Report, names: Sequence[str], keys: Sequence[str]) -> Iter
 
 
 def _no_formula(value: Any) -> Any:
-    """A spreadsheet runs a text that begins like a formula."""
+    """A spreadsheet runs a text that begins like a formula, and a terminal control characters."""
+    value = plain(value) if isinstance(value, str) else value
     is_text = isinstance(value, str) and value[:1] in ("=", "@", "+", "-", "\t", "\r")
     return f"'{value}" if is_text and not _is_number(value) else value
 

@@ -110,6 +110,11 @@ def test_a_spreadsheet_runs_nothing() -> None:
     assert row["cell"] == "'=HYPERLINK(1)" and row["set.lr"] == "'@x" and row["dice"] == "-1.5"
 
 
+def test_a_name_in_csv_does_not_drive_the_terminal() -> None:
+    text = as_text.as_csv(made([cell("a", None, 1.5, **{"l\x1b[2Jr": "\x1b]0;x\x07"})]))
+    assert "\x1b" not in text and "\x07" not in text and "set.l\\x1b[2Jr" in text
+
+
 def test_csv_has_a_line_for_each_cell_and_no_number_of_what_is_not_proven() -> None:
     rows = list(csv.DictReader(io.StringIO(as_text.as_csv(made(ablation())))))
     assert len(rows) == 9

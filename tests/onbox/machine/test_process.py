@@ -186,6 +186,26 @@ def test_orphans_come_to_the_one_who_adopts_them(spawn, until):
     until(lambda: parent_of(int(pid)) == parent.pid)
 
 
+@pytest.mark.parametrize(("job", "is_named"), [("42", True), ("7", False), (None, False)])
+def test_in_a_job_of_slurm_only_what_is_the_jobs_can_be_an_attempts(
+    job: str | None, is_named: bool, monkeypatch: pytest.MonkeyPatch, until
+) -> None:
+    since = process.start_time(os.getpid())
+    own = {name: text for name, text in os.environ.items() if name != "SLURM_JOB_ID"}
+    env = own | ({"SLURM_JOB_ID": job} if job else {})
+    words = [sys.executable, "-c", DAEMON]
+    pid = int(subprocess.run(words, env=env, capture_output=True, check=True).stdout)
+    try:
+        until(lambda: process.start_time(pid))
+        if parent_of(pid) != 1:
+            pytest.skip("orphans do not go to process 1 here")
+        monkeypatch.setenv("SLURM_JOB_ID", "42")
+        named = [told for told in process.strangers(since) if told.startswith(f"{pid} ")]
+        assert bool(named) is is_named
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
 def test_a_daemon_that_cleared_its_environment_descends_from_the_one_who_adopts(spawn, until):
     code = (
         f"import sys; sys.path[:0] = {sys.path!r}\n"
