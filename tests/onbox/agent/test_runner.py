@@ -519,7 +519,7 @@ def test_a_persons_stop_and_the_systems_signal_are_told_apart(monkeypatch):
 
 def start(tmp_path: Path, ahead: Any, say: Any) -> Any:
     """Runner.start with what it asks and tells."""
-    what = SimpleNamespace(launcher="python", nodes=1)
+    what = SimpleNamespace(launcher="python", nodes=1, has_checkpoint=False)
     runner: Any = SimpleNamespace(
         _ahead=ahead,
         lines=SimpleNamespace(as_stored=lambda cell: cell, saying=lambda cell: "s"),
