@@ -96,9 +96,9 @@ def as_csv(report: Report) -> str:
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     about = ["run", "group", "cell", "seed", "is_proven", "lack", "doubt"]
-    head = [*about, "attempts", "gpu_hours", "price"]
-    rows.writerow([*head, *names, *(f"set.{key}" for key in keys), "receipt"])
-    for row in _csv_rows(report, names, keys):
+    head = [*about, "attempts", "gpu_hours", "price", *names]
+    head += [*(f"set.{key}" for key in keys), "receipt"]
+    for row in (head, *_csv_rows(report, names, keys)):
         rows.writerow([_no_formula(value) for value in row])
     return out.getvalue()
 
