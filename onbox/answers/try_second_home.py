@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from boxcar.shared import second_home_child
+from boxcar.shared.environment import after_hook
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.second_home_child import Child
-from boxcar.shared.shell_hook import after_hook
 from boxcar.shared.wire import asks
 
 # A store's package tries for minutes to reach what is not there.

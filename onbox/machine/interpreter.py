@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared.shell_hook import after_hook
+from boxcar.shared.environment import after_hook
 
 LOOK_TIMEOUT_S = 30.0
 # torch has to be imported for this one.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from waiting import LIMIT_S, until
+from waiting import until
 
 import onbox.cell.attempt
 from boxcar.shared.files import attempt
@@ -38,10 +37,7 @@ class Begun:
         os.kill(self.pid, number)
 
     def ended(self) -> Done:
-        deadline = time.monotonic() + LIMIT_S
-        while os.waitpid(self.pid, os.WNOHANG)[0] == 0:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        until(lambda: os.waitpid(self.pid, os.WNOHANG)[0])
         self.pid = 0
         found = attempt.read_done(self.scratch.done(self.attempt.cell, self.attempt.number))
         assert found

@@ -14,8 +14,8 @@ from boxcar.laptop.common import assets
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.laptop.ssh.forward_port import forward
 from boxcar.laptop.tensorboard.shown import Shown
+from boxcar.shared.environment import after_hook
 from boxcar.shared.record import dataclass
-from boxcar.shared.shell_hook import after_hook
 
 _PROGRAM = "show_events"
 # From a port of the place to one of this machine.

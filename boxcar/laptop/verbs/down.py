@@ -82,7 +82,7 @@ def down(
             begun = receipt.read_teardown(site.results.teardown)
             if begun and begun.finished_at:
                 return _report(site, begun, (), as_json=as_json)
-            if begun is None and _was_never_launched(site):
+            if begun is None and not why and _was_never_launched(site):
                 nothing = Missing(None, Sentence("gate.never_launched"), Command("launch"))
                 return _report(site, None, (nothing,), as_json=as_json)
             site.boxes.give_up(gone)

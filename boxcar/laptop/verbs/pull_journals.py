@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from boxcar.laptop.common import show
@@ -20,6 +21,15 @@ from boxcar.shared.files import journal
 def pull_journals(site: Site) -> list[Outcome]:
     journals = sorted(site.tier.journals.glob("*.jsonl"))
     return [_pull_journal(site, path) for path in journals]
+
+
+def pull_grown_journals(site: Site) -> None:
+    """Those of which the copy here is the beginning, or that have no copy yet."""
+    for path in sorted(site.tier.journals.glob("*.jsonl")):
+        with contextlib.suppress(OSError):
+            here = site.results.journals / path.name
+            if not here.exists() or path.read_bytes().startswith(here.read_bytes()):
+                _pull_journal(site, path)
 
 
 def _pull_journal(site: Site, source: Path) -> Outcome:

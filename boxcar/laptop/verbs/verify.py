@@ -33,9 +33,9 @@ from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.laptop.verbs.judged import Judged, judged, measured
 from boxcar.laptop.verbs.load_results import load_results
 from boxcar.laptop.verbs.pull_cells import pull_receipt
-from boxcar.laptop.verbs.pull_journals import pull_journals
+from boxcar.laptop.verbs.pull_journals import pull_grown_journals
 from boxcar.laptop.verbs.report import asked_of
-from boxcar.shared import timestamp
+from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, same_bytes
 from boxcar.shared.errors import BoxcarError, DamagedError, message_of
@@ -88,11 +88,15 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
 
 
 def _bring_beside(site: Site, cells: Sequence[RosterCell]) -> list[Missing]:
-    """Journals and receipts that the boxes have written since the pull; what could not be had."""
+    """What the boxes have written since the pull: more of a journal, a receipt of which there is no
+    copy yet. Another copy than the tier's is no older one, and is named.
+    """
     if not compare.beside_the_manifests(site, cells):
         return []
-    pull_journals(site)
+    pull_grown_journals(site)
     for cell in cells:
+        if (site.results.cell(cell.name) / paths.RECEIPT).exists():
+            continue
         with contextlib.suppress(BoxcarError, OSError):  # said of each that stays behind
             if same_bytes.is_same(site.tier.manifest(cell.name), site.results.manifest(cell.name)):
                 pull_receipt(site, cell.name)

@@ -1,6 +1,6 @@
 """One artifact, looked at: is it a file, does it load, does it hold what it must, is it finite.
 
-What is of no known kind (see shared/file_kinds.py) must at least not be empty.
+What is of no known kind (see shared/to_load.py) must at least not be empty.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 
 from boxcar.shared import paths
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.file_kinds import SHARD, SHARDED, kind_of
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import BYTES, Finding
 from boxcar.shared.load_child import UNCHECKED
+from boxcar.shared.to_load import SHARD, SHARDED, kind_of
 from boxcar.training.load_check import arrays, checkpoints, documents, onnx, refusals, shards
 from boxcar.training.load_check.how import How
 

@@ -70,6 +70,7 @@ LATER: tuple[str, ...] = (
     "boxcar.shared.files.manifest",
     "boxcar.shared.files.plan",
     "boxcar.shared.files.receipt",
+    "boxcar.shared.known_secrets",
     "boxcar.shared.message",
     "boxcar.shared.names",
     "boxcar.shared.paths",

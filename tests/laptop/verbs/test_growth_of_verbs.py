@@ -63,7 +63,7 @@ def _report(run: FinishedRun) -> Callable[[], object]:
 
 def _gate(run: FinishedRun) -> Callable[[], object]:
     _verify(run)()
-    return lambda: down._look(run.site, HashedBefore(from_disk=True))
+    return lambda: down._look(run.site, HashedBefore(from_disk=True), None)
 
 
 def _calls(act: Callable[[], object]) -> int:

@@ -231,7 +231,7 @@ def proof(tmp_path_factory: pytest.TempPathFactory) -> Proof:
     run.copy_here()
     verify(run.project)
     here = receipt.read_run(run.project.results.receipt)
-    facts, _ = down._look(run.site, HashedBefore(from_disk=True))
+    facts, _ = down._look(run.site, HashedBefore(from_disk=True), None)
     return Proof(
         {path: case for path, (case, _) in written.items()},
         on_box,

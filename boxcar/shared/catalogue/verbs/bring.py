@@ -17,7 +17,7 @@ SENTENCES = {
     ),
     "came": Said("{name}: pulled {why}", "{name}：已拉回，{why}"),
     "from_second": Said("from the second home, {url}", "来自第二存储 {url}"),
-    "not_pulled": Said("{name} {n:was|were} not pulled: {why}", "{name} 没有拉回：{why}"),
+    "not_pulled": Said("{name} {n:was|were} not pulled: {why}", "{name} 没有拉回（{n} 个）：{why}"),
     "failed_log": Said("{cell} failed; its log: {file}", "{cell} 失败；它的日志：{file}"),
     "no_failed_log": Said(
         "{cell}: its log could not be brought here: {why}", "{cell}：日志没能取回：{why}"
