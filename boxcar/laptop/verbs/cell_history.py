@@ -54,7 +54,7 @@ def told(event: Event) -> str:
     words |= {
         "failure": failure,
         "reason": advice.reason(failure, str(data.get("reason", "?"))),
-        "why": f" ({data['reason']})" if "reason" in data else "",
+        "why": data.get("reason", "it was asked to leave"),
         "time": units.duration(data["seconds"]) if "seconds" in data else "?",
         "size": units.size(data.get("size_bytes", 0)),
         "manifest": digest.short(data.get("manifest_sha256", "?")),

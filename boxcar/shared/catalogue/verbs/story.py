@@ -65,8 +65,8 @@ SENTENCES = {
         "第 {attempt} 次尝试在 {time} 后失败（{failure}：{reason}）；{wait_s} 秒后照原样重试",
     ),
     "cell.preempted": Said(
-        "attempt {attempt} was asked to leave after {time}{why}; the next launch goes on with it",
-        "第 {attempt} 次尝试在 {time} 后被要求退出{why}；下次 launch 会继续",
+        "attempt {attempt} ended after {time}: {why}; the next launch goes on with it",
+        "第 {attempt} 次尝试在 {time} 后结束（{why}）；下次 launch 会继续",
     ),
     "cell.failed": Said(
         "attempt {attempt} failed after {time} ({failure}: {reason}); {action}",
