@@ -258,6 +258,8 @@ class Agent:
             if self.acceptance.take(self.lines.queue.cells):
                 self.lines.warn_of_used_names()
             cell = self.lines.next()
+            if cell is None and self.lines.count_last_line():
+                continue
             left_s = self.place.plan.linger_s - (time.monotonic() - idle_since)
             # A result that is lost before it is settled makes a cell to run again.
             is_idle = not (self.settler.is_busy or self.lines.has_waiting)
@@ -282,7 +284,9 @@ class Agent:
         """Whether a line has come since; who is just saving the queue may be writing one."""
         if self.is_turn_over or self.orders.is_to_end:
             return False
-        return not self.lines.read() or bool(self.lines.next() or self.lines.waiting())
+        if not self.lines.read() or self.lines.is_typed:
+            return True
+        return bool(self.lines.next() or self.lines.waiting())
 
     def refuse_waiting(self) -> None:
         """A line that has waited in vain until the end is not forgotten."""

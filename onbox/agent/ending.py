@@ -67,7 +67,8 @@ class Ending:
     def turn_over(self) -> int:
         """One cell for each start was asked for: the next start takes the next one, if there is."""
         self._lines.read()
-        if self._loop.orders.is_to_end or self._lines.next() is None:
+        has_more = self._lines.is_typed or self._lines.next() is not None
+        if self._loop.orders.is_to_end or not has_more:
             return self.done()
         self._leave("one cell for each task: the next one takes the next cell", ended_by.TURN)
         return exit_codes.PREEMPTED

@@ -21,7 +21,7 @@ def _is_one(tier: DurablePaths, queue: str) -> bool:
         lines = tier.queue(queue).read_bytes()
     except FileNotFoundError:
         return False
-    cells = [cell.name for cell in queue_line.parse(lines).cells]
+    cells = [cell.name for cell in queue_line.parse(queue_line.with_last_line(lines)).cells]
     return all(tier.manifest(cell).exists() for cell in cells) and not all(
         tier.receipt(cell).exists() for cell in cells
     )

@@ -90,7 +90,7 @@ def _commented_out(folder: Path) -> Iterator[CellLine]:
         return
     for path in files:
         try:
-            yield from queue_line.commented_out(path.read_bytes())
+            yield from queue_line.commented_out(queue_line.what_counts(path))
         except OSError:
             continue  # whose doubt stands in the roster
 

@@ -113,7 +113,7 @@ def _not_begun(queue: str, view: RunView, new: ToPush) -> list[Cell]:
 
 def _lines(tier: DurablePaths, queue: str) -> list[CellLine]:
     try:
-        return queue_line.parse(tier.queue(queue).read_bytes()).cells
+        return queue_line.parse(queue_line.with_last_line(tier.queue(queue).read_bytes())).cells
     except FileNotFoundError:
         return []
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import WAY_OUT, Roster, RosterCell
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import line_spelling, spelling
 from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import cell_claim, manifest, queue_line, receipt, release
@@ -203,16 +204,15 @@ def names_in(folder: Path) -> frozenset[str] | None:
 def _of_queue(path: Path) -> Roster:
     if path.suffix != ".txt":
         return Roster()
-    queue = queue_line.parse(path.read_bytes())
+    queue = queue_line.parse(queue_line.what_counts(path))
     notes = [f"{path}: line {bad.number} is not a cell: {bad.reason}" for bad in queue.bad]
-    if queue.unfinished:
-        notes.append(f"{path}: its last line has no line feed yet, and does not count")
     name = path.stem
+    doubts = (_still_typed(path),) if queue.unfinished else ()
     cells = (
         RosterCell(line.name, name, line.task, line.cfg, line.epochs, line.own, line.overrides)
         for line in queue.cells
     )
-    return Roster(tuple(cells), notes=tuple(notes))
+    return Roster(tuple(cells), doubts, notes=tuple(notes))
 
 
 def _of_release(folder: Path) -> Roster:
@@ -220,6 +220,11 @@ def _of_release(folder: Path) -> Roster:
     if not (folder / release.FILE).exists() and not (folder / release.PLAN).exists():
         return Roster()
     return of_plan(release.read_plan(folder))
+
+
+def _still_typed(path: Path) -> Missing:
+    then = Sentence("files.last_line_then", seconds=int(queue_line.LAST_LINE_S))
+    return Missing(None, Sentence("files.last_line", path=str(path)), then)
 
 
 def _unreadable(path: Path, error: Exception) -> Missing:

@@ -1,16 +1,20 @@
 """The queue file: one cell a line, written by people; `shared/cell/cell_line.py` reads one line.
 
-Complete lines only (a line without its line feed is still being typed). Blank lines and lines that
-begin with `#` do not count; a cell that never ran is dropped by a `#` before its line. CRLF and a
-byte order mark are taken as what they mean.
+Complete lines only: a last line without its line feed is still being typed, until the file has
+stood still (`with_last_line`). Blank lines and lines that begin with `#` do not count; a cell that
+never ran is dropped by a `#` before its line. CRLF and a byte order mark are taken as what they
+mean.
 """
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections.abc import Sequence
 from functools import cached_property
 from io import BytesIO
+from pathlib import Path
 
 from boxcar.shared.catalogue.sentence import Sentence, said_by
 from boxcar.shared.cell import cell_line
@@ -21,6 +25,8 @@ from boxcar.shared.record import dataclass
 _MARK = b"\xef\xbb\xbf"
 # 100,000 lines of 300 bytes.
 LARGEST_FILE_BYTES = 32 * 1024 * 1024
+# Who types a line goes on sooner; many editors never write the last line feed.
+LAST_LINE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class BadLine:
 class Queue:
     """What a queue file says; where the file grows, so does this: see QueueReader.
 
-    `unfinished` is a last line that has no line feed yet, or ''.
+    `unfinished` is a last line that has no line feed yet and is no remark, or ''.
     """
 
     def __init__(self, lines: Sequence[CellLine | BadLine] = (), unfinished: str = "") -> None:
@@ -62,6 +68,21 @@ class Queue:
 def parse(data: bytes) -> Queue:
     """Read a queue file's bytes. Never raises: what is wrong with a line stands in its BadLine."""
     return QueueReader().read(data)
+
+
+def with_last_line(data: bytes, still_s: float = math.inf) -> bytes:
+    """What counts of a file that has stood still for so long: then also a last line that has no
+    line feed.
+    """
+    is_complete = not data or data.endswith(b"\n")
+    return data if is_complete or still_s < LAST_LINE_S else data + b"\n"
+
+
+def what_counts(path: Path) -> bytes:
+    """Of the file as it lies there now. Raises OSError."""
+    with path.open("rb") as file:
+        data = file.read()
+    return with_last_line(data, time.time() - path.stat().st_mtime)
 
 
 class QueueReader:
@@ -94,7 +115,8 @@ class QueueReader:
         if len(data) > LARGEST_FILE_BYTES:
             self._refuse_rest()
         rest = data[max(start, self._end) : LARGEST_FILE_BYTES][: cell_line.LONGEST_BYTES]
-        self._queue.unfinished = rest.decode("utf-8", "replace").strip()
+        text = rest.decode("utf-8", "replace").strip()
+        self._queue.unfinished = "" if text.startswith("#") else text
         return self._queue
 
     def _add(self, line: CellLine | BadLine) -> None:

@@ -63,6 +63,16 @@ class Lines:
             self._warn_of_edits(before, cells)
         return is_whole
 
+    def count_last_line(self) -> bool:
+        """For an agent that has nothing else to run: whether a last line without its line feed
+        counts from now on.
+        """
+        before, cells = self.queue, len(self.queue.cells)
+        is_counted = self._file.count_last_line()
+        if is_counted:
+            self._warn_of_edits(before, cells)
+        return is_counted
+
     def put_off(self, cell: str, wait_s: float) -> None:
         """It is tried again after that time, and others meanwhile. A later agent tries it at once,
         so nobody else needs to know.
@@ -108,9 +118,16 @@ class Lines:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether a line waits for another cell, which may still come, or for its time."""
+        """Whether a line waits for another cell, which may still come, for its time, or for its
+        line feed.
+        """
         is_there = {line.name for line in self._mine()} if self._not_before else set()
-        return bool(self._turns.waiting or self._later() & is_there)
+        return bool(self.is_typed or self._turns.waiting or self._later() & is_there)
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether the last line has no line feed, and does not count yet."""
+        return bool(self.queue.unfinished)
 
     def waiting(self) -> list[CellLine]:
         """The lines that came before a release with their config."""

@@ -9,6 +9,7 @@ import contextlib
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
@@ -76,7 +77,7 @@ class Predecessors:
         for path in sorted(self._tier.queues.glob("*.txt")):
             if path.stem != self._place.queue:
                 with contextlib.suppress(OSError):
-                    cells = queue_line.parse(path.read_bytes()).cells
+                    cells = _lines_of(path)
                     found |= self._not_begun(path.stem, [one for one in cells if one.own.after])
         return found
 
@@ -126,7 +127,7 @@ class Predecessors:
             if claim := cell_claim.read(self._tier.claim(cell)):
                 return claim.queue
             for path in sorted(self._tier.queues.glob("*.txt")):
-                if any(line.name == cell for line in queue_line.parse(path.read_bytes()).cells):
+                if any(line.name == cell for line in _lines_of(path)):
                     return path.stem
         except (BoxcarError, OSError):
             return None
@@ -165,3 +166,8 @@ def _is_over(there: State, cell: str) -> bool:
     record = there.cell(cell).state
     has_failed = isinstance(record, Failed) and not record.is_from_before
     return has_failed or there.session.ended is not None
+
+
+def _lines_of(path: Path) -> list[CellLine]:
+    """Also a last one without its line feed: it comes once nothing else is to run there."""
+    return queue_line.parse(queue_line.with_last_line(path.read_bytes())).cells

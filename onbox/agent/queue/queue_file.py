@@ -31,6 +31,9 @@ class QueueFile:
         self.queue = Queue()
         self._reader = QueueReader()
         self._believed: bytes | None = None
+        self._believed_since = 0.0
+        # What `queue` was read of: it may have the line feed that the file lacks.
+        self._counted: bytes | None = None
         self._last: tuple[tuple[int, ...], bytes] | None = None
         self._seen: bytes | None = None
         self._seen_since: float | None = None
@@ -49,13 +52,28 @@ class QueueFile:
                 f"{self.path}: the queue file is {'gone' if data is None else 'empty'}"
             )
         if data != self._believed:
-            has_grown = self._believed is not None and data.startswith(self._believed)
-            self._believed, self.queue = data, self._reader.read(data, has_grown=has_grown)
+            self._believed, self._believed_since = data, time.monotonic()
+            self._count(data)
+        return True
+
+    def count_last_line(self) -> bool:
+        """Whether one without a line feed counts from now on: the file has stood still."""
+        counted = self._counted or b""
+        still_s = time.monotonic() - self._believed_since
+        found = queue_line.with_last_line(counted, still_s)
+        if found == counted:
+            return False
+        self._count(found)
         return True
 
     def commented_out(self) -> tuple[CellLine, ...]:
         """The cells whose line was behind a `#` then."""
-        return queue_line.commented_out(self._believed or b"")
+        return queue_line.commented_out(queue_line.with_last_line(self._counted or b""))
+
+    def _count(self, data: bytes) -> None:
+        """A last line that goes on after it has counted is another one: nothing has only grown."""
+        has_grown = self._counted is not None and data.startswith(self._counted)
+        self._counted, self.queue = data, self._reader.read(data, has_grown=has_grown)
 
     def _read(self) -> bytes | None:
         """What was read before, where the file is as it was then: it may have many megabytes."""

@@ -123,11 +123,12 @@ def changes(before: Queue, now: Queue, commented: Sequence[CellLine] = ()) -> li
     dropped -= {line.name for line in now.cells}
     found = [f"{line.name} was commented out" for line in before.cells if line.name in dropped]
     left = [line for line in before.lines if getattr(line, "name", None) not in dropped]
-    for old, new in zip(left, now.lines, strict=False):
+    lines = [*now.lines, now.unfinished] if now.unfinished else now.lines
+    for old, new in zip(left, lines, strict=False):
         if old != new and _content(old) != _content(new):
             found.append(f"cell {old.index} was {_content(old)!r} and is now {_content(new)!r}")
-    if len(now.lines) < len(left):
-        found.append(f"{counted(len(left) - len(now.lines), 'line')} removed at the end")
+    if len(lines) < len(left):
+        found.append(f"{counted(len(left) - len(lines), 'line')} removed at the end")
     return found
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from boxcar.laptop.run.look import look
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.shared import timestamp
 from boxcar.shared.files import codec
+from boxcar.shared.files.queue_line import LAST_LINE_S
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
 from boxcar.shared.message import Message
 
@@ -153,10 +156,32 @@ def test_a_queue_that_cannot_be_read_is_a_doubt(run: FinishedRun) -> None:
 
 
 def test_a_line_that_is_no_cell_is_said(run: FinishedRun) -> None:
-    run.write_queue("q1", "configs/c.yaml seg ten\nconfigs/half")
+    run.write_queue("q1", "configs/c.yaml seg ten\n")
     notes = survey(run).notes
     assert "line 1" in notes[0] and "whole number" in notes[0]
-    assert "no line feed" in notes[1]
+
+
+@pytest.mark.parametrize("line", ["configs/half", "configs/c.yaml seg 3"])
+def test_a_last_line_without_a_line_feed_is_a_doubt_until_the_file_has_stood_still(
+    run: FinishedRun, line: str
+) -> None:
+    path = run.site.tier.queue("q1")
+    text = f"{path.read_text()}# later\n{line}"
+    run.write_queue("q1", text)
+    os.utime(path, (time.time() + 3600,) * 2)
+    found = survey(run)
+    assert [cell.name for cell in found.cells] == ["a", "b"]
+    assert ["no line feed" in doubt.what for doubt in found.doubts] == [True]
+    os.utime(path, (time.time() - LAST_LINE_S,) * 2)
+    still = survey(run)
+    run.write_queue("q1", f"{text}\n")
+    assert still == survey(run)
+    assert still.doubts == () and ("c" in {cell.name for cell in still.cells}) != bool(still.notes)
+
+
+def test_a_remark_without_a_line_feed_is_no_doubt(run: FinishedRun) -> None:
+    run.write_queue("q1", f"{run.site.tier.queue('q1').read_text()}# later")
+    assert survey(run).doubts == ()
 
 
 def test_a_name_that_leads_out_of_the_results_is_no_cell(run: FinishedRun) -> None:

@@ -150,6 +150,34 @@ exec {sys.executable} "$@"
     assert [run.state(cell) for cell in "ab"] == ["verified", "verified"]
 
 
+def test_a_last_line_that_an_editor_leaves_without_a_line_feed_is_run(make_run):
+    run = make_run({"a": {}, "b": {}, "c": {}})
+    run.durable.queue("q1").write_text("configs/a.json count 3\nconfigs/b.json count 3\n")
+    agent = run.start()
+    run.wait_for("cell.started", "a")
+    text = run.durable.queue("q1").read_text()
+    run.durable.queue("q1").write_text(f"{text}configs/c.json count 3")
+    assert agent.wait(LIMIT_S) == 0
+    assert [run.state(cell) for cell in "abc"] == ["verified"] * 3
+    assert not run.warnings("queue_edited")
+
+
+def test_a_last_line_that_goes_on_after_it_has_counted_is_said(make_run, until):
+    run = make_run({"a": {}, "b": {}}, linger_s=int(LIMIT_S))
+    path = run.durable.queue("q1")
+    path.write_text("configs/a.json count 3\nconfigs/b.json count 3")
+    agent = run.start()
+    run.wait_for("cell.verified", "b")
+    path.write_text(f"{path.read_text()}0\nconfigs/b.json count 3 name=c\n")
+    until(lambda: run.warnings("queue_edited"))
+    run.wait_for("cell.verified", "c")
+    run.ask("drain")
+    assert agent.wait(LIMIT_S) == 0
+    (said,) = run.warnings("queue_edited")
+    assert "was 'configs/b.json count 3' and is now 'configs/b.json count 30'" in said
+    assert run.life("b") == LIFE
+
+
 def test_an_edit_above_the_end_is_said_and_what_has_run_stays(make_run, until):
     run = make_run({"a": {}, "b": {}}, linger_s=int(LIMIT_S))
     agent = run.start()

@@ -102,6 +102,14 @@ SENTENCES = {
         "cell {name!r} 在第 {line} 行已经有了；两个 cell 不能同名：请在 task 和 epoch 数之后用 "
         "name=... 另起一个名字",
     ),
+    "last_line": Said(
+        "{path}: its last line has no line feed, and may still be typed",
+        "{path}：最后一行没有换行符，可能还在输入",
+    ),
+    "last_line_then": Said(
+        "Look again: it counts once the file has stood still for {seconds} s",
+        "请稍后再看：文件 {seconds} 秒内没有变化，这一行就算数",
+    ),
     "so_is": Said("{text}; so is line {line}", "{text}；第 {line} 行也是"),
     "so_are": Said(
         "{text}; so are {n} more lines, the last is line {line}",

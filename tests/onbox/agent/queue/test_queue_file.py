@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.files.queue_line import LAST_LINE_S
 from onbox.agent.queue import queue_file
 from onbox.agent.queue.queue_file import GONE_S, STILL_S, QueueFile
 
@@ -150,3 +151,39 @@ def test_an_edit_of_the_same_length_and_time_is_seen(
     clock.now_s += STILL_S
     assert file.look()
     assert cells(file) == ["a", "z"]
+
+
+def test_a_last_line_without_its_line_feed_counts_once_the_file_has_stood_still(
+    path: Path, clock: Clock
+) -> None:
+    file = begun(path)
+    path.write_text(TWO + "configs/c.json t 3")
+    assert file.look() and not file.count_last_line()
+    clock.now_s += LAST_LINE_S - 0.1
+    path.write_text(TWO + "configs/c.json t 30")
+    assert file.look() and not file.count_last_line()
+    clock.now_s += LAST_LINE_S - 0.1
+    assert file.look() and not file.count_last_line()
+    assert cells(file) == ["a", "b"]
+    clock.now_s += 0.1
+    assert file.look() and file.count_last_line()
+    assert (cells(file), file.queue.unfinished) == (["a", "b", "c"], "")
+    assert file.look() and not file.count_last_line()
+
+
+@pytest.mark.parametrize("more", ["\n", "\r\n", "\nconfigs/d.json t 3\n", "0", "0\n", " x=1\n# no"])
+def test_after_it_has_counted_a_last_line_is_read_as_if_it_never_had(
+    path: Path, clock: Clock, more: str
+) -> None:
+    text = TWO + "configs/c.json t 3"
+    path.write_text(text)
+    file = QueueFile(path)
+    assert file.look()
+    clock.now_s += LAST_LINE_S
+    assert file.count_last_line()
+    path.write_bytes((text + more).encode())
+    assert file.look()
+    fresh = QueueFile(path)
+    clock.now_s += GONE_S
+    assert fresh.look() or fresh.look()
+    assert file.queue == fresh.queue
