@@ -142,14 +142,15 @@ class Home:
 def put(home: Home, request: dict[str, Any]) -> dict[str, Any]:
     """Copy `files` of `folder`, and `last` after they were read back: what it names counts then.
 
-    `is_alone`: whatever else is there is removed at the end.
+    `is_alone`: whatever else is there is removed at the end, but for what is `kept`.
     """
     files, last = request["files"], request["last"]
     for file in files:
         home.put(_inside(request, file), file["path"], file["sha256"], file["size_bytes"])
     home.put(_inside(request, last), last["path"], last["sha256"], last["size_bytes"])
     if request.get("is_alone"):
-        home.drop_others([file["path"] for file in (*files, last)])
+        kept = [*(file["path"] for file in (*files, last)), *request.get("kept", ())]
+        home.drop_others(kept)
     return {}
 
 
@@ -173,8 +174,12 @@ def get(home: Home, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def drop(home: Home, request: dict[str, Any]) -> dict[str, Any]:
-    """Remove all that is there."""
-    home.drop_all()
+    """Remove all that is there but for the names that are `kept`."""
+    if kept := request.get("kept"):
+        with contextlib.suppress(FileNotFoundError):
+            home.drop_others(kept)
+    else:
+        home.drop_all()
     return {}
 
 

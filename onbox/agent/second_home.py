@@ -25,6 +25,7 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.second_home_child import Child
 from boxcar.shared.state import Verified
 from onbox.agent.reporter import Reporter
+from onbox.cell import settle
 from onbox.machine import credentials, credentials_path
 from onbox.place import Place
 
@@ -180,7 +181,8 @@ class SecondHome:
         elif due.what == CHECKPOINT:
             self._copy_checkpoint(due)
         else:
-            self._ask("drop", self._place.durable.resume(due.cell))
+            folder = self._place.durable.resume(due.cell)
+            self._ask("drop", folder, kept=self._published_in(folder))
             del self._checkpoints[due.cell]
 
     def _copy_result(self, due: Due) -> None:
@@ -197,12 +199,19 @@ class SecondHome:
     def _copy_checkpoint(self, due: Due) -> None:
         folder = self._place.durable.resume(due.cell)
         if pointer := resume_pointer.read(folder):
-            self._put(folder, (pointer.file,), resume_pointer.FILE, is_alone=True)
+            kept = self._published_in(folder)
+            self._put(folder, (pointer.file,), resume_pointer.FILE, is_alone=True, kept=kept)
             self._checkpoints[due.cell] = pointer.file.path
 
-    def _put(
-        self, folder: Path, files: tuple[FileRecord, ...], last: str, *, is_alone: bool = False
-    ) -> str:
+    def _published_in(self, folder: Path) -> list[str]:
+        """What of a mirror is of a result that was copied, if there is one. Raises DamagedError."""
+        with contextlib.suppress(FileNotFoundError):
+            return sorted(
+                settle.published_in(folder, manifest.read(folder.parent / paths.MANIFEST))
+            )
+        return []
+
+    def _put(self, folder: Path, files: tuple[FileRecord, ...], last: str, **words: object) -> str:
         """The digest of the file that was put there last."""
         data = (folder / last).read_bytes()
         named = FileRecord(last, len(data), digest.of_bytes(data))
@@ -212,7 +221,7 @@ class SecondHome:
             folder=str(folder),
             files=[codec.encode(file) for file in files],
             last=codec.encode(named),
-            is_alone=is_alone,
+            **words,
         )
         return named.sha256
 

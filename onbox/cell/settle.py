@@ -195,10 +195,14 @@ def prune(place: Place, cell: str) -> None:
         _empty(folder, manifest.read(place.durable.manifest(cell)))
 
 
-def _empty(mirror: Path, made: Manifest) -> None:
-    """What was published stays: agents of before took a script's files below that name."""
+def published_in(mirror: Path, made: Manifest) -> set[str]:
+    """The names in it that stay: agents of before took a script's files below that name."""
     below = f"{mirror.name}/"
-    kept = {file.path.split("/")[1] for file in made.all_files if file.path.startswith(below)}
+    return {file.path.split("/")[1] for file in made.all_files if file.path.startswith(below)}
+
+
+def _empty(mirror: Path, made: Manifest) -> None:
+    kept = published_in(mirror, made)
     for path in mirror.iterdir():
         if path.name not in kept:
             path.unlink()

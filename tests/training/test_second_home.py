@@ -133,6 +133,19 @@ def test_of_checkpoints_only_the_one_that_is_named_stays(ask: Ask, folder: Path,
     assert ask("drop", url) == {"done": {}}
 
 
+def test_what_is_kept_stays_where_all_else_is_dropped(ask: Ask, folder: Path, url: str) -> None:
+    assert ask("drop", url, kept=["art"]) == {"done": {}}
+    ask("put", url, **put(folder))
+    kept = {name: data for name, data in there(url).items() if name.startswith("art/")}
+    (folder / "2-new.pt").write_bytes(b"step 2")
+    words = {"files": [record(folder, "2-new.pt")], "last": record(folder, "manifest.json")}
+    alone = {"folder": str(folder), "is_alone": True, "kept": ["art"]}
+    assert ask("put", url, **alone, **words) == {"done": {}}
+    assert there(url) == kept | {"2-new.pt": b"step 2", "manifest.json": b"{}"}
+    assert ask("drop", url, kept=["art"]) == {"done": {}}
+    assert kept and there(url) == kept
+
+
 def test_a_try_leaves_nothing(ask: Ask, url: str) -> None:
     assert ask("try", url) == {"done": {}}
     assert there(url) == {}

@@ -70,12 +70,14 @@ def home(place: Place, reporter: Reporter) -> Iterator[SecondHome]:
     made.close()
 
 
-def publish(place: Place, reporter: Reporter, cell: str, attempt: int = 1) -> None:
+def publish(
+    place: Place, reporter: Reporter, cell: str, attempt: int = 1, name: str = "best.pth"
+) -> None:
     """What the settler leaves of a cell, up to its being synced."""
     folder = place.durable.cell(cell)
     folder.mkdir(exist_ok=True)
-    (folder / "best.pth").write_bytes(WEIGHTS)
-    file = FileRecord("best.pth", len(WEIGHTS), digest.of_bytes(WEIGHTS))
+    (folder / name).write_bytes(WEIGHTS)
+    file = FileRecord(name, len(WEIGHTS), digest.of_bytes(WEIGHTS))
     made = Manifest("r", cell, "q", "b", "0" * 64, attempt, "t", "c.json", 3, NOW, NOW, (file,))
     atomic.write_whole(folder / "manifest.json", codec.to_document(made))
     reporter.say("cell.started", cell=cell, attempt=attempt, cfg="c.json", task="t", epochs=3)
@@ -181,6 +183,23 @@ def test_live_checkpoints_go_there_and_leave_with_the_verified_cell(
     assert not folder.exists()
     assert copied(reporter)
     assert second(place).manifest("a").exists()
+
+
+def test_what_was_published_below_the_live_checkpoints_name_stays_when_that_leaves(
+    place: Place, reporter: Reporter, home: SecondHome
+) -> None:
+    """Agents of before took a script's files there."""
+    pointer = mirror(place, reporter, "a", b"10")
+    home.start()
+    until(lambda: home.left() == [])
+    publish(place, reporter, "a", name="resume/best.pth")
+    until(lambda: "a" in copied(reporter))
+    folder = second(place).resume("a")
+    assert (folder / pointer.file.path).exists()
+    verify(place, reporter, "a")
+    home.try_to_the_end(lambda: None, lambda: False)
+    assert [path.name for path in folder.iterdir()] == ["best.pth"]
+    assert (folder / "best.pth").read_bytes() == WEIGHTS
 
 
 def test_a_failure_is_said_once_and_tried_again(
