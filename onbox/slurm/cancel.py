@@ -15,9 +15,14 @@ def answer(question: asks.SlurmCancel, run: asks.RunOnBox) -> asks.SlurmCancelle
     Raises TemporaryError where Slurm is silent, or a submit has no outcome yet.
     """
     submit.settle(run.tier)
-    alive = [task.task for task in squeue.look_now(run.tier).tasks if task.waits or task.has_nodes]
-    for first in range(0, len(alive), _AT_ONCE):
-        commands.run("scancel", *alive[first : first + _AT_ONCE])
-    if alive:
+    alive = [task for task in squeue.look_now(run.tier).tasks if task.waits or task.has_nodes]
+    only: list[str] = []
+    if question.waiting_of:
+        alive = [task for task in alive if task.waits and task.queue in question.waiting_of]
+        only = ["--state=PENDING"]  # it may have been started since
+    tasks = [task.task for task in alive]
+    for first in range(0, len(tasks), _AT_ONCE):
+        commands.run("scancel", *only, *tasks[first : first + _AT_ONCE])
+    if tasks:
         squeue.forget(run.tier)
-    return asks.SlurmCancelled(tuple(alive))
+    return asks.SlurmCancelled(tuple(tasks))

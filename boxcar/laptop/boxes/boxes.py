@@ -69,6 +69,9 @@ class Boxes(Protocol):
     def scheduled(self, queue: str) -> Scheduled | None:
         """That a scheduler is to start the queue's agent, where there is one and it has not yet."""
 
+    def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
+        """Take back what a scheduler has not started of these queues: its tasks."""
+
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         """Whether an attempt at the cell runs on the box; None where nobody can tell."""
 

@@ -95,6 +95,9 @@ class LocalBoxes:
     def scheduled(self, queue: str) -> Scheduled | None:
         return None
 
+    def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
+        return ()
+
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         return lock.is_held(self._project.scratch(box).log(cell))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from boxcar.laptop.boxes import ask_here
@@ -134,6 +134,9 @@ class SlurmBoxes(SshBoxes):
             return None
         task = waiting[-1]
         return Scheduled(task.task, task.reason, task.start_at)
+
+    def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
+        return self.ask(self._names[0], asks.SlurmCancel(tuple(queues))).tasks
 
     def tasks(self) -> list[Task]:
         """What of the run has not ended, as far as squeue was asked."""

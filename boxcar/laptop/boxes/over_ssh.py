@@ -158,6 +158,9 @@ class SshBoxes:
     def scheduled(self, queue: str) -> Scheduled | None:
         return None
 
+    def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
+        return ()
+
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         if box in self._replies:
             return cell in self._replies[box].attempts

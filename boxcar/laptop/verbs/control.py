@@ -22,8 +22,9 @@ from boxcar.shared.errors import (
     TemporaryError,
     message_of,
 )
-from boxcar.shared.files.control import Control
+from boxcar.shared.files.control import STOP, Control
 from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.message import Command, Message
 from boxcar.shared.wire import asks
 
 
@@ -47,16 +48,30 @@ def request(
     view = look(site, timestamp.utc_now())
     named = [view.queue(name) for name in _known(view, queues, boxes)]
     asked = [queue for queue in named if queue.is_alive is not False]
+    waiting = [queue for queue in named if queue.scheduled and want == STOP]
     for queue in named:
-        if queue not in asked:
+        if queue not in (*asked, *waiting):
             show.say(Sentence("orders.nothing_runs", queue=queue.name))
     done, errors = side_by_side.each_or_why(
         [queue.name for queue in asked],
         lambda name: write(site, _reached_by(site, view.queue(name)), name, want),
     )
+    if waiting:
+        _call_off(site, waiting)
     if errors:
         raise _not_asked(want, list(done), errors)
     return asked
+
+
+def _call_off(site: Site, waiting: Sequence[QueueView]) -> None:
+    """The jobs that wait. Raises what `boxes.ask` raises."""
+    tasks = site.boxes.call_off([queue.name for queue in waiting])
+    if tasks:
+        about = Sentence("orders.called_off", tasks=", ".join(tasks), n=len(tasks))
+        show.say(Message(about, Command("launch")))
+    for queue in waiting:
+        if queue.scheduled and queue.scheduled.task not in tasks:
+            show.say(Sentence("orders.has_begun", queue=queue.name, task=queue.scheduled.task))
 
 
 def _not_asked(want: str, asked: Sequence[str], errors: Mapping[str, Exception]) -> BoxcarError:

@@ -809,7 +809,9 @@ class SlurmCancelled:
 
 @dataclass(frozen=True)
 class SlurmCancel(Question[SlurmCancelled], name="slurm_cancel"):
-    """End all jobs of the run."""
+    """End all jobs of the run; where `waiting_of` names queues, only what waits of these."""
+
+    waiting_of: tuple[QueueName, ...] = field(default=(), metadata=SILENT)
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,12 @@ from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.slurm.slurm_site import SlurmSite
 from boxcar.laptop.teardown.still_running import alive
+from boxcar.laptop.verbs import control
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import exit_code
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.files.control import DRAIN, STOP
 from boxcar.shared.slurm.seen_jobs import Task
 from boxcar.shared.wire import asks
 from onbox.answers import report
@@ -39,6 +41,8 @@ class Cluster(SlurmBoxes):
         self.tasks_there: tuple[Task, ...] = ()
         self.problem: str | None = None
         self.is_silent = False
+        self.called_off: tuple[str, ...] = ()
+        self.has_begun = False  # since Slurm was looked at
 
     def ask(self, box: str, question: Any, **_: Any) -> Any:
         self.asked.append(question.NAME)
@@ -46,6 +50,9 @@ class Cluster(SlurmBoxes):
             raise TemporaryError("hpc: Connection timed out")
         if isinstance(question, asks.SlurmLook):
             return asks.SlurmLooked(timestamp.utc_now(), self.tasks_there, self.problem)
+        if isinstance(question, asks.SlurmCancel):
+            self.called_off = question.waiting_of
+            return asks.SlurmCancelled(() if self.has_begun else ("7_0",))
         plan = self._project.plan
         on_box = asks.RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir)
         return report.answer(question, on_box)
@@ -107,6 +114,35 @@ def test_a_queue_that_waits_is_never_to_be_launched(
     step = next_step(view, SlurmSite(run.project, cluster, print))
     assert step.command and step.command.verb in ("watch", "status")
     assert "agents are at work" not in str(step.because)
+
+
+def test_stop_takes_back_a_job_that_waits_and_asks_no_agent(
+    run: RunOnDisk, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.say("queue_1", agent_started(), cell_started("a"))
+    cluster.has("PENDING", "BeginTime")
+    site = SlurmSite(run.project, cluster, print)
+    assert control.request(site, STOP) == []
+    said = capsys.readouterr().err
+    assert cluster.called_off == ("queue_1",) and "taken back before it ran: 7_0" in said
+    assert "queue_1: nothing is running" not in said and "queue_2: nothing is running" in said
+    assert not run.site.tier.control("queue_1").exists()
+
+
+def test_stop_says_of_a_job_that_has_begun_meanwhile_that_nobody_was_asked(
+    run: RunOnDisk, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster.has("PENDING", "Priority")
+    cluster.has_begun = True
+    assert control.request(SlurmSite(run.project, cluster, print), STOP) == []
+    said = capsys.readouterr().err
+    assert "queue_1: its job 7_0 no longer waits" in said and "taken back" not in said
+
+
+def test_drain_takes_no_job_back(run: RunOnDisk, cluster: Cluster) -> None:
+    cluster.has("PENDING", "Priority")
+    assert control.request(SlurmSite(run.project, cluster, print), DRAIN) == []
+    assert cluster.called_off == ()
 
 
 def test_without_a_job_an_agent_without_a_last_word_is_dead(

@@ -79,6 +79,7 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
         asks.SlurmTried(("n1", "n2"), "3.12", 2, 1, True, "works", None),
     ),
     (asks.SlurmCancel(), asks.SlurmCancelled(("7_0", "7_1"))),
+    (asks.SlurmCancel(("queue_1",)), asks.SlurmCancelled(())),
     (asks.FindRelease(SHA), asks.FoundRelease(True, ("a.py is missing",))),
     (asks.Prepare(SHA, (1, 2), False), asks.Prepared(UNFINISHED)),
     (asks.Prepare(SHA, (), True), asks.Prepared(None)),
@@ -273,6 +274,7 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "names",
     "is_newest",
     "is_lent",
+    "waiting_of",
 }
 KEYS = {
     "journal/q1.jsonl",

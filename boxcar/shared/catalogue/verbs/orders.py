@@ -10,6 +10,15 @@ SENTENCES = {
         "{queue}: nothing is running, so nothing was asked",
         "{queue}：没有正在运行的内容，未发出请求",
     ),
+    "called_off": Said(
+        "taken back before {n:it|they} ran: {tasks}. To submit anew, with the limits of then",
+        "已撤回尚未运行的作业：{tasks}。要按届时的限制重新提交",
+    ),
+    "has_begun": Said(
+        "{queue}: its job {task} no longer waits and was left alone; the same command again asks "
+        "its agent",
+        "{queue}：作业 {task} 已不在等待，未作改动；重复同一条命令会请求它的 agent",
+    ),
     "drains": Said(
         "{queue} on {box}: ends; no further cell starts",
         "{box} 上的 {queue}：将结束，不再开始新的 cell",
