@@ -17,7 +17,11 @@ class Stand:
     """A queue's end: what is done, in its order."""
 
     def __init__(
-        self, *states: Any, left_open: tuple[str, ...] = (), has_next: bool = False
+        self,
+        *states: Any,
+        left_open: tuple[str, ...] = (),
+        has_next: bool = False,
+        is_typed: bool = False,
     ) -> None:
         self.did: list[str] = []
         self.errors: list[BaseException] = []
@@ -37,7 +41,10 @@ class Stand:
         beat = SimpleNamespace(at=lambda cell: None)
         loop = SimpleNamespace(say=self.say, make_known=lambda: None, tick=lambda: None, beat=beat)
         lines = SimpleNamespace(
-            left_open=lambda: list(left_open), read=lambda: True, next=lambda: has_next or None
+            left_open=lambda: list(left_open),
+            read=lambda: True,
+            next=lambda: has_next or None,
+            is_typed=is_typed,
         )
         loop.reporter, loop.orders, loop.settler = reporter, self.orders, self
         loop.place = SimpleNamespace(queue="q1")
@@ -101,14 +108,19 @@ def test_one_that_was_to_end_is_stopped_and_not_done() -> None:
 
 
 @pytest.mark.parametrize(
-    ("has_next", "exit_code"), [(True, exit_codes.PREEMPTED), (False, exit_codes.DONE)]
+    ("has_next", "is_typed", "exit_code"),
+    [
+        (True, False, exit_codes.PREEMPTED),
+        (False, True, exit_codes.PREEMPTED),  # a last line without its line feed
+        (False, False, exit_codes.DONE),
+    ],
 )
 def test_a_turn_that_is_over_leaves_the_next_cell_and_without_one_the_queue_is_done(
-    has_next: bool, exit_code: int
+    has_next: bool, is_typed: bool, exit_code: int
 ) -> None:
-    stand = Stand(VERIFIED, has_next=has_next)
+    stand = Stand(VERIFIED, has_next=has_next, is_typed=is_typed)
     assert stand.ending.turn_over() == exit_code
-    assert any(what.startswith("queue.done") for what in stand.did) != has_next
+    assert any(what.startswith("queue.done") for what in stand.did) != (has_next or is_typed)
 
 
 def test_a_stopped_queue_knows_of_its_last_success_though_nothing_more_can_be_said() -> None:
