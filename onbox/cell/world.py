@@ -67,7 +67,8 @@ def _of(environment: Mapping[str, str]) -> dict[str, str]:
 def _is_script(words: Sequence[str], launcher: Sequence[str]) -> bool:
     """Whether a process runs what stands at the end of the launcher's own command."""
     own = list(words[1:])
+    if own == list(launcher[1:]):
+        return False  # a child that has not come to its exec yet has all of the launcher's words
     while own and own[0] in _PYTHON_OPTIONS:
         own = own[1:]
-    # A child that is the launcher itself has not come to its exec yet.
     return bool(own) and len(own) < len(launcher) - 1 and list(launcher[-len(own) :]) == own

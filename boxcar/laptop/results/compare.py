@@ -20,7 +20,7 @@ from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest, in_parallel, same_bytes
 from boxcar.shared.errors import DamagedError, NewerError, message_of
-from boxcar.shared.files import manifest, receipt
+from boxcar.shared.files import journal, manifest, receipt
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.receipt import CellReceipt
 from boxcar.shared.message import Command
@@ -110,13 +110,17 @@ def _is_stale(original: Path, copy: Path) -> bool:
 
 
 def _other(original: Path, copy: Path) -> Missing:
-    """A receipt is damaged where it lies, or was written again; of a journal `look` says that."""
-    if original.name == paths.RECEIPT:
-        try:
+    """It is damaged where it lies, or was written again."""
+    is_receipt = original.name == paths.RECEIPT
+    try:
+        if is_receipt:
             receipt.read_cell(original)
-        except (OSError, DamagedError) as error:
-            what = f"the receipt on the tier is damaged: {message_of(error).text}"
-            return Missing(None, what, Command("repair"))
+        else:
+            journal.read(original)
+    except (OSError, DamagedError) as error:
+        name = "receipt" if is_receipt else f"journal {original.stem}"
+        what = f"the {name} on the tier is damaged: {message_of(error).text}"
+        return Missing(None, what, Command("repair"))
     return Missing(None, Sentence("story.other_copy", path=copy), Command("pull"))
 
 

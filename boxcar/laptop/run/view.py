@@ -83,6 +83,12 @@ class QueueView:
         """The cell between its claim and its end: the one that runs before one that is settled."""
         return active_cell(self.state) if self.state else None
 
+    @property
+    def is_at_cell(self) -> bool:
+        """Whether an attempt at `active` runs or begins, and does not wait for its next try."""
+        record = self.state.cells.get(self.active or "") if self.state else None
+        return record is not None and isinstance(record.state, state.Claimed | state.Running)
+
 
 @dataclass(frozen=True)
 class CellView:

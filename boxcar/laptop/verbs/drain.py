@@ -23,7 +23,7 @@ def drain(
     with open_site(project, show.say) as site:
         asked = control.request(site, DRAIN, queues, boxes)
     for queue in asked:
-        which = "drains_after" if queue.active else "drains"
+        which = "drains_after" if queue.is_at_cell else "drains"
         about = {"queue": queue.name, "box": queue.box, "cell": queue.active}
         show.say(Sentence(f"orders.{which}", **about))
     if asked:

@@ -182,7 +182,7 @@ def _write(root: Path, made: Draft, known: Sequence[str]) -> int:
         show.say(Sentence("init.refused", what=text))
     todo = [*made.todo, *problems]
     if todo:
-        show.say(Message(Sentence("init.correct", n=len(todo), file=JOB), Command("plan")))
+        show.say(Message(Sentence("init.correct", n=len(todo)), Command("plan")))
         return 1
     show.say(Message(Sentence("init.look"), Command("plan")))
     show.say(Message(Sentence("init.try"), Command("smoke")))

@@ -23,10 +23,10 @@ def stop(
     with open_site(project, show.say) as site:
         asked = control.request(site, STOP, queues, boxes)
     for queue in asked:
-        which = "stops_after" if queue.active else "stops"
+        which = "stops_after" if queue.is_at_cell else "stops"
         about = {"queue": queue.name, "box": queue.box, "cell": queue.active}
         show.say(Sentence(f"orders.{which}", **about))
     if asked:
         show.say(Message(Sentence("orders.see_end"), Command("watch")))
-        show.say(Message(Sentence("orders.resume_later"), Command("launch")))
+        show.say(Message(Sentence("orders.go_on_later"), Command("launch")))
     return 0

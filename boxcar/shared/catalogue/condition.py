@@ -30,9 +30,7 @@ SENTENCES = {
     "between_cells": Said("between two cells", "当时处于两个 cell 之间"),
     "incomplete": Said("not every line was run: {reason}", "有的行没有运行：{reason}"),
     "done": Said("every line was run", "每一行都已运行"),
-    "drained": Said(
-        "it finished its cell and ended, as it was asked to", "已按要求跑完当前 cell 后结束"
-    ),
+    "drained": Said("its agent ended, as it was asked to", "agent 已按要求结束"),
     "ended_by_system": Said(
         "the system told its agent to end: its job was cancelled, or its box went down",
         "系统要求它的 agent 退出：作业被取消，或机器关机",

@@ -53,9 +53,7 @@ SENTENCES = {
         "配置 {name} 没有写进队列：一行写不下这个名字。请改名",
     ),
     "refused": Said("plan refuses: {what}", "plan 不接受：{what}"),
-    "correct": Said(
-        "{n} {n:thing|things} to correct in {file}; then", "{file} 中有 {n} 处需要改正；然后"
-    ),
+    "correct": Said("{n} {n:thing|things} to correct first; then", "先改正 {n} 处；然后"),
     "look": Said("Look at it", "查看一下"),
     "try": Said(
         "Then try each cell for a moment on this machine", "然后在本机把每个 cell 试跑片刻"

@@ -27,7 +27,8 @@ NAMES = {
 }
 FOLLOWS = {
     Course.RESUME_SAME: Said(
-        "the same is tried again, from its checkpoint", "同样的内容会从检查点重试"
+        "the same is tried again, from its newest checkpoint where it has one",
+        "同样的内容会重试；有检查点时从最新的检查点继续",
     ),
     Course.WAIT_NETWORK: Said(
         "it is tried again after longer waits; other cells go on meanwhile, and no queue is "

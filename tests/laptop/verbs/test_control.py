@@ -8,6 +8,7 @@ from run_on_disk import RunOnDisk, agent_started, cell_started, held, make_run
 
 from boxcar.laptop.verbs.control import write as write_control
 from boxcar.laptop.verbs.drain import drain
+from boxcar.laptop.verbs.status import status
 from boxcar.laptop.verbs.stop import stop
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import control
@@ -32,6 +33,24 @@ def test_drain_asks_every_living_agent_and_says_what_will_happen(run, capsys):
     said = capsys.readouterr().err
     assert "queue_1 on box-a: finishes a, then ends" in said
     assert "invoke watch" in said
+
+
+KILLED = {"failure": "137-N", "class": "RESUME_SAME", "reason": "it was killed", "wait_s": 60.0}
+
+
+def test_a_cell_that_waits_for_its_next_try_is_not_said_to_run(run, capsys):
+    retried = ("cell.retried", {"cell": "a", "attempt": 1, "seconds": 3.0, **KILLED})
+    run.say("queue_1", agent_started(), cell_started("a"), retried)
+    with held(run.site.tier.lock("queue_1")):
+        assert status(run.project) == 0
+        assert "a is tried again at" in capsys.readouterr().out
+        assert drain(run.project, queues=["queue_1"]) == 0
+        assert stop(run.project, queues=["queue_1"]) == 0
+    said = capsys.readouterr().err
+    assert "queue_1 on box-a: ends; no further cell starts" in said
+    assert "checkpoint" not in said and "finishes a" not in said
+    status(run.project)
+    assert "a is tried again at" not in capsys.readouterr().out, "nobody is there to do it"
 
 
 def test_stop_asks_only_the_named_queue(run, capsys):

@@ -92,6 +92,18 @@ def test_what_the_boxes_have_written_since_the_pull_is_brought_along(
     assert "the receipt on the tier is damaged" in capsys.readouterr().err
 
 
+def test_a_journal_that_is_damaged_on_the_tier_is_no_reason_to_pull_it(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The copy here may be the only whole one."""
+    with run.site.tier.journal("q1").open("ab") as file:
+        file.write(b'{"broken\n')
+    assert verify(run.project) == 1
+    said = capsys.readouterr().err
+    assert "the journal q1 on the tier is damaged" in said and "repair" in said
+    assert "is not as it is on the tier" not in said
+
+
 def test_what_a_person_should_know_of_a_result_is_said(tmp_path: Path, capsys: Any) -> None:
     run = make_run(tmp_path, cells=("a",))
     shutil.rmtree(run.site.tier.cell("a"))

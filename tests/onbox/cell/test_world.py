@@ -98,6 +98,17 @@ def test_a_rank_that_is_just_about_to_exec_is_no_plain_script(
     assert world.formed(7, ["python", "-m", "launcher", "train.py"]) is None
 
 
+def test_a_child_that_still_has_its_launchers_words_is_no_plain_script(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between its fork and its exec: seen on a busy machine, of torchrun, which begins by -m."""
+    argv = ["python", "-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py"]
+    monkeypatch.setattr(process, "generations", lambda pid: iter([[8]]))
+    monkeypatch.setattr(process, "environment", lambda pid: {"PATH": "/bin"})
+    monkeypatch.setattr(process, "words", lambda pid: argv)
+    assert world.formed(7, argv) is None
+
+
 def test_a_launcher_that_has_started_nothing_leaves_it_open(start: Start) -> None:
     assert world.formed(os.getpid(), ["python", "no_such_script.py"]) is None
 

@@ -30,7 +30,7 @@ SENTENCES = {
         "In a moment",
         "{here}；其中 {n} 个仍由机器检查中：{cells}。稍后再次",
     ),
-    "dropped": Said("dropped, so not waited for: {cells}", "已放弃，不再等待：{cells}"),
+    "dropped": Said("dropped, so not waited for: {cells}", "已移除，不再等待：{cells}"),
     "here_rest": Said(
         "{here}; the others are not published yet. To look", "{here}；其余尚未发布。查看"
     ),

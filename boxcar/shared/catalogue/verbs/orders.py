@@ -12,7 +12,7 @@ SENTENCES = {
     ),
     "called_off": Said(
         "taken back before {n:it|they} ran: {tasks}. To submit anew, with the limits of then",
-        "已撤回尚未运行的作业：{tasks}。要按届时的限制重新提交",
+        "已撤回 {n} 个尚未运行的作业：{tasks}。要按届时的限制重新提交",
     ),
     "has_begun": Said(
         "{queue}: its job {task} no longer waits and was left alone; the same command again asks "
@@ -38,7 +38,6 @@ SENTENCES = {
     ),
     "see_end": Said("To see it end", "查看结束过程"),
     "go_on_later": Said("To continue later", "以后继续"),
-    "resume_later": Said("To resume from the checkpoints", "从检查点恢复"),
     "torn_down": Said(
         "the run {run!r} was torn down; nothing of it runs",
         "run {run!r} 已拆除，没有任何内容在运行",

@@ -73,8 +73,8 @@ SENTENCES = {
         "第 {attempt} 次尝试在 {time} 后失败（{failure}：{reason}）；{action}",
     ),
     "cell.succeeded": Said(
-        "attempt {attempt} ended after {time} and wrote all its artifacts",
-        "第 {attempt} 次尝试在 {time} 后结束，产物已全部写出",
+        "attempt {attempt} ended after {time}, and all its artifacts are there",
+        "第 {attempt} 次尝试在 {time} 后结束，产物齐全",
     ),
     "cell.synced": Said(
         "published: {published}, {size}, manifest {manifest}",
