@@ -54,7 +54,7 @@ from onbox.cell.resaid import Standing
 from onbox.cell.wrapper.ahead import Ahead
 from onbox.judging import classify, ended_well, judgement
 from onbox.judging.verdict import Action
-from onbox.machine import process
+from onbox.machine import gpus, process
 from onbox.machine.box_secrets import BoxSecrets
 from onbox.place import Place
 from onbox.slurm import in_vain
@@ -205,10 +205,19 @@ class Agent:
         if torn_file := self.reporter.torn_file:
             text = f"the journal's last line was torn by a crash; it is kept in {torn_file}"
             self.reporter.warn("journal_torn", text)
+        if self.slurm:
+            self.warn_of_runs_beside()
         self.lines.read()
         self.loop.say("queue.started", cells=len(self.lines.queue.cells))
         if self.second:
             self.second.start()
+
+    def warn_of_runs_beside(self) -> None:
+        """A scheduler keeps GPUs apart only where its site says so: another run of ours on them."""
+        seen = {process.environment(pid).get("BOXCAR_RUN") for pid in gpus.pids_on_gpus()}
+        if runs := sorted(filter(None, seen - {self.place.plan.run})):
+            text = f"on the GPUs of this job {', '.join(runs)} trains as well: both are slower"
+            self.reporter.warn("runs_beside", text)
 
     def before_a_restart(self) -> Sequence[Event]:
         """The events until now, where a scheduler has started this agent again; else none."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.errors import DamagedError
+from onbox.machine import process
 
 TIMEOUT_S = 20.0
 EVERY_S = 60.0
@@ -62,6 +63,22 @@ def count() -> int:
             "nproc_per_node into job.yaml"
         )
     return found
+
+
+def pids_on_gpus() -> list[int]:
+    """Who computes on the GPUs that are seen here, as the driver's own program names them; those of
+    another namespace are not to be told.
+    """
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    command = [program, "--query-compute-apps=pid", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    words = {int(word) for word in done.stdout.split() if word.isdigit()}
+    return sorted(pid for pid in words if process.start_time(pid) is not None)
 
 
 def ask_child() -> list[dict[str, Any]]:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
-import shutil
-import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from boxcar.shared import names, paths
@@ -27,10 +25,9 @@ from boxcar.shared.record import replace
 from boxcar.shared.wire import asks
 from boxcar.shared.wire.asks import OtherRun, Stranger
 from onbox.answers.beside import at_work
-from onbox.machine import process
+from onbox.machine import gpus, process
 
 RUN, CELL = "BOXCAR_RUN", "BOXCAR_CELL"
-_SMI_S = 20.0
 
 
 def answer(question: asks.SeeOthers, run: asks.RunOnBox) -> asks.OthersSeen:
@@ -162,21 +159,7 @@ def _digest(path: Path) -> str | None:
 
 def _strangers() -> tuple[Stranger, ...]:
     """Programs that compute on a GPU and belong to no run."""
-    return tuple(_stranger(pid) for pid in _on_gpus() if not _is_of_a_run(pid))
-
-
-def _on_gpus() -> Iterable[int]:
-    """As the driver's own program names them; those of another namespace are not to be told."""
-    program = shutil.which("nvidia-smi")
-    if program is None:
-        return []
-    command = [program, "--query-compute-apps=pid", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=_SMI_S, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return []
-    words = {int(word) for word in done.stdout.split() if word.isdigit()}
-    return sorted(pid for pid in words if process.start_time(pid) is not None)
+    return tuple(_stranger(pid) for pid in gpus.pids_on_gpus() if not _is_of_a_run(pid))
 
 
 def _is_of_a_run(pid: int) -> bool:
