@@ -150,7 +150,7 @@ export BOXCAR_CELL="$cell"
 export BOXCAR_OUT="$out"
 export BOXCAR_RESUME="$resume"
 export BOXCAR_DATA_DIR="$data_dir"
-# As the agent has staged it, unpacked and compiled; else out of the agent's file.
+# As the agent has staged it, unpacked; else out of the agent's file.
 program="$release/program/begin.py"
 [ -e "$program" ] || program="$release"/'onbox-1.pyz'
 # The cell's own environment is set by it, for the launcher alone.
