@@ -1,7 +1,7 @@
 """The door of the box: `python -I -S onbox-<digest>.pyz <verb>`. The wrappers call it, people can.
 
 agent    run one queue to its end
-attempt  run one attempt at one cell (what run_one.sh becomes)
+attempt  run one attempt at one cell, as SPEC says it (what run_one.sh becomes)
 deliver  send the webhooks that a queue's agent could not deliver any more
 linger   the same in the background, for a day at most; an agent leaves it behind
 answer   answer one question of the laptop: JSON on stdin, one marked line on stdout
@@ -17,25 +17,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from boxcar.shared import exit_codes, message
+from boxcar.shared import message
 from boxcar.shared.errors import BoxcarError
 from onbox.machine import terminal
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    given = list(sys.argv[1:] if argv is None else argv)
-    if given[:1] == ["attempt"] and given[1:2] not in (["-h"], ["--help"]):
-        return _attempt(given[1:])
-    words = _parser().parse_args(given)
+    words = _parser().parse_args(argv)
     message.type_as("boxcar")
     try:
         return int(words.verb(words))
-    except BoxcarError as error:
-        terminal.say(f"onbox: {error}")
-        return error.exit_code
-    except OSError as error:
-        terminal.say(f"onbox: {error.filename}: {error.strerror}")
-        return exit_codes.TEMPORARY
+    except (BoxcarError, OSError) as error:
+        return terminal.say_error(error)
 
 
 def _agent(words: argparse.Namespace) -> int:
@@ -69,15 +62,10 @@ def _agent(words: argparse.Namespace) -> int:
     return ended
 
 
-def _attempt(given: list[str]) -> int:
-    """As the program that is staged for it does: onbox/cell/wrapper/begin.py."""
-    from onbox.cell.wrapper import failed, words
+def _attempt(words: argparse.Namespace) -> int:
+    from onbox.attempt import attempt
 
-    message.type_as("boxcar")
-    try:
-        return words.run(given)
-    except Exception as error:
-        return failed.said(error)
+    return attempt.main(words.spec)
 
 
 def _deliver(words: argparse.Namespace) -> int:
@@ -132,9 +120,9 @@ def _gpus(words: argparse.Namespace) -> int:
 
 def _credentials_path() -> Path | None:
     from boxcar.shared import paths
-    from onbox.machine import credentials_path
+    from boxcar.shared.environment import CREDENTIALS
 
-    named = os.environ.get(credentials_path.VARIABLE)
+    named = os.environ.get(CREDENTIALS)
     return paths.on_box(named) if named else None
 
 
@@ -147,7 +135,9 @@ def _parser() -> argparse.ArgumentParser:
     agent.add_argument("--start-index", type=int, default=0, help="skip the first N cells")
     agent.add_argument("--start-cell", default="", help="skip the cells above this one")
     agent.set_defaults(verb=_agent)
-    verbs.add_parser("attempt", help="run one attempt at one cell")  # see _attempt
+    attempt = verbs.add_parser("attempt", help="run one attempt at one cell")
+    attempt.add_argument("spec", metavar="SPEC", type=Path, help="as the agent wrote it: what runs")
+    attempt.set_defaults(verb=_attempt)
     send = verbs.add_parser("deliver", help="send the webhooks that are still due")
     send.add_argument("--release", type=_folder, required=True)
     send.add_argument("--queue", required=True)

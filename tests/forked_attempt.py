@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import functools
 import importlib
+import io
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,7 +22,7 @@ if __name__ == "__main__":  # with -I no folder of ours is looked in
 import door
 import forked_answer
 
-_LOADED = ("onbox.__main__", "onbox.place", "onbox.cell.attempt")
+_LOADED = ("onbox.__main__", "onbox.attempt.attempt", "boxcar.shared.files.attempt_spec")
 # What tests put beside an interpreter of their own, and it runs in the place of the agent's file.
 HURRIED = "hurried.py"
 
@@ -57,13 +59,22 @@ def load_all() -> None:
 
 def taken(words: list[str], agent: bytes | None = None) -> Callable[[], object] | None:
     """The attempt, where an agent started it: that runs the wrapper which it has staged. None where
-    the agent's file is to be this one, and is not."""
-    if words[1:3] != ["-I", "-S"] or words[4:5] != ["attempt"]:
+    its program is to be that of this agent's file, and is not."""
+    if words[1:3] != ["-I", "-S"] or words[4:5] != ["attempt"] or "/wrapper/" not in words[3]:
         return None
-    if agent is not None and Path(words[3]).read_bytes() != agent:
-        return None
-    release = words[words.index("--release") + 1]
-    return functools.partial(_become, words) if "/wrapper/" in release else None
+    is_ours = agent is None or _is_unpacked(agent, Path(words[3]).parents[1])
+    return functools.partial(_become, words) if is_ours else None
+
+
+def _is_unpacked(agent: bytes, program: Path) -> bool:
+    return all((program / name).read_bytes() == data for name, data in _sources(agent).items())
+
+
+@functools.cache
+def _sources(agent: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(agent)) as archive:
+        names = [name for name in archive.namelist() if name.startswith(("boxcar/", "onbox/"))]
+        return {name: archive.read(name) for name in names if name.endswith(".py")}
 
 
 def _become(words: list[str]) -> None:

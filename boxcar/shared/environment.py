@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+# Where the file with the secrets is, for an agent; no training hears of it.
+CREDENTIALS = "BOXCAR_CREDENTIALS"
 # What a login shell on a fresh machine has too, and what makes a GPU visible.
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
 _KEPT_PREFIXES = ("LC_", "CUDA_", "NVIDIA_")

@@ -227,6 +227,10 @@ class ScratchPaths:
         """Checkpoints that are put aside while an older one is tried, by attempt."""
         return self.cell(cell) / "unloaded"
 
+    def spec(self, cell: str, attempt: int) -> Path:
+        """What that attempt runs, and where."""
+        return self.cell(cell) / f"spec-{attempt}.json"
+
     def done(self, cell: str, attempt: int) -> Path:
         return self.cell(cell) / f"done-{attempt}.json"
 
@@ -310,6 +314,11 @@ def on_box(text: str) -> Path:
     if not path.is_absolute():  # HOME itself may be set to anything
         raise DamagedError(f"the path {text!r} leads to {str(path)!r}: what is HOME set to?")
     return path
+
+
+def program_on_box(text: str) -> str:
+    """A program of a box as a plan spells it: a path as above, or a name that PATH leads to."""
+    return str(on_box(text)) if text.startswith("~/") else text
 
 
 def inside(folder: Path, relative: str) -> Path:

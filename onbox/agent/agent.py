@@ -9,7 +9,6 @@ All steps of a queue stand here in their order; what each does has a file of its
 
 from __future__ import annotations
 
-import math
 import os
 import platform
 import sys
@@ -44,14 +43,13 @@ from onbox.agent.queue.scheduler import Begin
 from onbox.agent.queue_watch import QueueWatch
 from onbox.agent.releases import Releases
 from onbox.agent.reporter import Remembered, Reporter
-from onbox.agent.runner import TICK_S, Beside, Runner
+from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.second_home import SecondHome
 from onbox.agent.settler import Settler
-from onbox.cell import resaid, set_aside, stage
+from onbox.cell import resaid, set_aside
 from onbox.cell.asked import NOT_KNOWN, Asked
 from onbox.cell.live_metrics import LiveMetrics
 from onbox.cell.resaid import Standing
-from onbox.cell.wrapper.ahead import Ahead
 from onbox.judging import classify, ended_well, judgement
 from onbox.judging.verdict import Action
 from onbox.machine import gpus, process
@@ -64,23 +62,8 @@ from onbox.webhooks.deliver import Deliverer
 ONE_CELL = "BOXCAR_ONE_CELL"
 # For so long at a time a thread computes that settles a result, and the loop waits.
 SWITCH_S = 0.0005
-BESIDE_AFTER_S = 0.06
-SHORT_S = 0.25
-# Beside longer ones no torch waits in memory, to save two seconds. Beside others it is loaded after
-# a quarter of what the one before took: not beside a cell's own start.
-LONG_S = 600.0
-LOADS_AFTER = 0.25
 # How soon it is seen that another queue has come to what a cell here waits for.
 LOOK_S = 2.0
-
-
-def begins_beside_after_s(last_took_s: float, *, has_waited: bool) -> float:
-    """How long a cell runs before the next one is prepared; `has_waited`: the agent, for its line.
-
-    A start takes a while of two cores, and is not held up. But where cells that end at once follow
-    each other, the next one's program would come too late.
-    """
-    return 0.0 if last_took_s < SHORT_S and not has_waited else BESIDE_AFTER_S
 
 
 def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | None) -> int:
@@ -95,7 +78,6 @@ def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | Non
         try:
             return one.run()
         finally:
-            one.ahead.close()
             one.ending.end_copies()
 
 
@@ -122,27 +104,20 @@ class Agent:
         secrets = BoxSecrets(place.plan.box(place.box).credentials)
         self.reporter = Reporter(writer, deliverer, remembered, secrets)
         self.orders = Orders(place.durable.control(place.queue), watch.wake)
-        self.ahead = Ahead()
         self.settler = Settler(
             place,
             self.reporter,
             lambda cell: self.releases.of_attempt(cell).place,
             self.asked_of,
             wait_for_mirror=lambda cell: self.releases.of_attempt(cell).wait_for_mirror(cell),
-            changed_by=lambda cell: self.releases.of_attempt(cell).staging.changed_by(cell),
         )
         beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers, secrets)
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
-        watches = stage.new_watches()
         self.releases = Releases(
             place,
             release,
             self.reporter,
-            lambda where, found: Runner(
-                *(where, found, self.reporter, self.orders, self.loop.tick),
-                ahead=self.ahead,
-                watches=watches,
-            ),
+            lambda where, found: Runner(where, found, self.reporter, self.orders, self.loop.tick),
         )
         self.second = SecondHome(place, self.reporter) if place.plan.second else None
         self.claims = Claims(place, self.reporter, self.loop.room, self.loop.say)
@@ -161,9 +136,6 @@ class Agent:
         self.outcome = Outcome(self.loop, self.lines, is_for_one_cell=self.is_for_one_cell)
         self.ending = Ending(self.loop, self.lines, self.second)
         self.is_turn_over = False
-        self.last: CellLine | None = None  # that ran
-        self.last_took_s = math.inf
-        self.has_waited = False  # for the line of this cell
 
     def run(self) -> int:
         try:
@@ -253,14 +225,12 @@ class Agent:
     def next_cell(self) -> CellLine | None:
         """The next cell, once there is one; None when the queue is done, drained or stopped."""
         idle_since = time.monotonic()
-        self.has_waited = False
         while True:
             self.orders.look_again()
             if self.orders.is_to_end:
                 return None
             self.ending.raise_settling_failure()
             if not self.lines.read():
-                self.loop.make_known()
                 self.loop.tick()
                 time.sleep(TICK_S)
                 continue
@@ -274,11 +244,6 @@ class Agent:
             is_idle = not (self.settler.is_busy or self.lines.has_waiting)
             if cell is not None or (left_s <= 0 and is_idle):
                 return cell
-            self.loop.make_known()
-            if self.last and not self.has_waited:
-                self.start_one_ahead(self.last)  # by now it is known how long it took
-                self.runner_of(self.last, is_adopted=False).staging.look_while_idle()
-            self.has_waited = True
             self.loop.tick()
             wait_s = LOOK_S if self.lines.has_waiting else left_s
             self.watch.wait(TICK_S if self.settler.is_busy else wait_s)
@@ -299,7 +264,6 @@ class Agent:
 
     def refuse_waiting(self) -> None:
         """A line that has waited in vain until the end is not forgotten."""
-        self.loop.make_known()
         if not self.orders.is_to_end:
             for line in self.lines.waiting():
                 self.run_cell(line)
@@ -360,14 +324,11 @@ class Agent:
             self.outcome.refuse(cell, number, problem)
             return True
         child = None
-        after_s = begins_beside_after_s(self.last_took_s, has_waited=self.has_waited)
         if not is_adopted:
-            self.set_stage(runner, cell, number)
+            self.loop.room.through(lambda: runner.staging.set(cell, number))
             child = self.loop.room.through(lambda: runner.start(cell, number))
         self.loop.beat.at(cell.name, number)
-        beside = Beside(after_s, lambda: self.begin_beside(cell))
-        done = runner.see_to_its_end(cell, number, child, beside)
-        self.last, self.last_took_s = cell, done.seconds if done else math.inf
+        done = runner.see_to_its_end(cell, number, child)
         self.loop.beat.at(None)
         if self.claims.leave_what_is_anothers(cell.name):
             return True
@@ -389,32 +350,3 @@ class Agent:
             doubt = ended_well.doubt_of(runner.place, cell, done, started, verdict.doubt)
             verdict = replace(verdict, doubt=doubt)
         return self.outcome.conclude(cell, number, done, verdict, warnings)
-
-    def begin_beside(self, cell: CellLine) -> None:
-        """The next cell is prepared while this one runs, and the result before is proven."""
-        self.loop.make_durable()
-        # Before all of the code is looked at: these start beside that look.
-        self.start_one_ahead(cell)
-        self.settler.begin()
-
-    def start_one_ahead(self, beside: CellLine) -> None:
-        """The next cell, also one that is not in the queue yet, most often is launched alike."""
-        like = self.lines.next(beside.name) or (beside if self.place.plan.linger_s else None)
-        if like is None or self.is_turn_over or self.orders.is_to_end:
-            return
-        is_short = self.last_took_s < LONG_S
-        runner = self.runner_of(like, is_adopted=False)
-        runner.start_ahead(like, loads_after_s=LOADS_AFTER * self.last_took_s if is_short else None)
-
-    def set_stage(self, runner: Runner, cell: CellLine, number: int) -> None:
-        """The cell before does not wait for what takes a while, such as room on a disk."""
-        if runner.staging.is_quick(cell, number, may_look=self.has_waited):
-            try:
-                runner.staging.set(cell, number)
-            except (NoRoomError, OSError) as error:
-                if not room_wait.is_no_room(error):
-                    raise
-            else:
-                return
-        self.loop.make_known()
-        self.loop.room.through(lambda: runner.staging.set(cell, number))

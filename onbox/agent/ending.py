@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable
 
 from boxcar.shared import ended_by, exit_codes, state
-from boxcar.shared.errors import BoxcarError
 from onbox.agent import room_wait
 from onbox.agent.loop import Loop
 from onbox.agent.outcome import StopQueue
@@ -31,7 +30,6 @@ class Ending:
             raise StopQueue(text, exit_code) from error
 
     def wait_for_settling(self) -> None:
-        self._loop.make_known()
         while self._loop.settler.is_busy:
             if self._loop.orders.is_to_stop:
                 self._loop.settler.hurry()
@@ -75,10 +73,6 @@ class Ending:
 
     def stopped(self, reason: str, exit_code: int, by: str = ended_by.TROUBLE) -> int:
         """The journal first: the terminal is a log on a disk that may be full."""
-        # Else the next agent finds the record of the cell's end, and judges it again.
-        with contextlib.suppress(BoxcarError, OSError):
-            self._loop.reporter.flush()
-            self._loop.settler.begin()
         self._loop.settler.close()
         # The durable tier itself may be what is gone.
         with contextlib.suppress(OSError):

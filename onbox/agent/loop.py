@@ -68,15 +68,6 @@ class Loop:
         """An event, which waits for room on the tier; what is said beside a cell does not."""
         self.room.through(lambda: self.reporter.say(type, **data))
 
-    def make_durable(self) -> None:
-        """A success that is not on the disk yet goes there."""
-        self.room.through(self.reporter.flush)
-
-    def make_known(self) -> None:
-        """The same, and its result is settled."""
-        self.make_durable()
-        self.settler.begin()
-
     def _say_beside(self, type: str, **data: Any) -> None:
         """A tier that fails for a moment costs this event, and not the cell that runs."""
         with contextlib.suppress(OSError):

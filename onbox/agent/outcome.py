@@ -62,9 +62,8 @@ class Outcome:
         if verdict.action is Action.SUCCEED:
             about |= {"warnings": warnings} if warnings else {}
             about |= {"doubt": verdict.doubt} if verdict.doubt else {}
-            # One wait for the disk, with the start of the next cell: see Loop.make_known.
-            self._loop.reporter.hold("cell.succeeded", **about)
-            self._loop.settler.keep(self._loop.reporter.line_of(cell.name), number)
+            self._loop.say("cell.succeeded", **about)
+            self._loop.settler.hand_over(self._loop.reporter.line_of(cell.name), number)
             self._last_trouble = None
             return True
         if self._loop.orders.is_to_stop and verdict.failure != classify.CHANGED_CODE:

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import newest, plan, release
-from boxcar.shared.files.release import Release
+from boxcar.shared.files import attempt_spec, newest, plan, release
+from boxcar.shared.files.release import RUN_ONE, Release
 from onbox import place
 from onbox.agent.reporter import Reporter
 from onbox.agent.runner import Runner
@@ -42,9 +42,20 @@ class Releases:
             return self.own
         for digest in (self._begun_with(cell.name), *reversed(self._pushed())):
             runner = self._runner(digest) if digest else None
-            if runner and runner.lines.has_config(cell):
+            if runner and runner.lines.has_config(cell) and self._starts_alike(runner):
                 return runner
         return None
+
+    def _starts_alike(self, runner: Runner) -> bool:
+        """Whether this agent can start an attempt by the release's wrapper. What that has started
+        it can see to its end in any case.
+        """
+        wrapper = runner.place.release / RUN_ONE
+        if attempt_spec.NAME in wrapper.read_text(errors="replace"):
+            return True
+        why = "another Boxcar made it, which starts cells otherwise: drain and launch again"
+        self._warn(runner.place.release.name, why)
+        return False
 
     def of_attempt(self, cell: str) -> Runner:
         """What the cell's last attempt was started from, by whichever agent."""

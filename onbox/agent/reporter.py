@@ -165,23 +165,9 @@ class Reporter:
                 # Under the lock: what is not yet on the disk must not be sent.
                 self._deliverer.wake()
 
-    def hold(self, type: str, **data: Any) -> None:
-        """An event that is written with the next one, or by `flush`: until then nothing may follow
-        from it, but for what an agent that died here would find as well.
-        """
-        with self._lock:
-            self._remembered.take(self._journal.hold(type, **self._without_secrets(data)))
-
     def _without_secrets(self, data: Mapping[str, Any]) -> dict[str, Any]:
         known = self.secrets.known()
         return {k: v if k in _EXACT else known.left_out_of(v) for k, v in data.items()}
-
-    def flush(self) -> None:
-        """What was held is durable when this returns."""
-        with self._lock:
-            self._journal.flush()
-            if self._deliverer:
-                self._deliverer.wake()
 
     def warn(self, what: str, text: str, cell: str | None = None) -> None:
         """Say once what a person should know. Without room for it now, the next call says it."""

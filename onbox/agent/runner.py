@@ -15,32 +15,26 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from boxcar.shared import ended_by, exit_codes
+from boxcar.shared import ended_by, exit_codes, paths
 from boxcar.shared.cell import begun, said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import SaidCell
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import attempt, cell_claim, resume_pointer
+from boxcar.shared.files import attempt, attempt_spec, cell_claim, resume_pointer
 from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.news import said_warning
-from boxcar.shared.record import dataclass
 from onbox.agent.attempt_end import AttemptEnd
 from onbox.agent.mirroring import Mirroring
 from onbox.agent.orders import Orders
 from onbox.agent.reporter import Reporter
 from onbox.agent.staging import Staging
-from onbox.cell import (
-    leftovers,
-    stage,
-    wrapper_words,
-)
+from onbox.attempt import leftovers
+from onbox.cell import stage
 from onbox.cell.live_checkpoint import Mirror, Warn
 from onbox.cell.release_lines import ReleaseLines
-from onbox.cell.stage import Watches
-from onbox.cell.wrapper import ahead
-from onbox.cell.wrapper.ahead import Ahead
 from onbox.machine import gpus, process
 from onbox.place import Place
 
@@ -53,14 +47,6 @@ SHORT_GRACE_S = 10.0
 LAST_WORDS_S = 1.0
 
 
-@dataclass(frozen=True)
-class Beside:
-    """What is begun once a cell has run for so long, or has ended."""
-
-    after_s: float
-    begin: Callable[[], None]
-
-
 class Runner:
     def __init__(
         self,
@@ -69,12 +55,7 @@ class Runner:
         reporter: Reporter,
         orders: Orders,
         tick: Callable[[], None],
-        *,
-        ahead: Ahead | None = None,
-        watches: Watches | None = None,
     ) -> None:
-        """`ahead` and `watches` are the agent's, if several runners are to share them."""
-        self._ahead = ahead or Ahead()
         self._place = place
         self._release = release
         self._reporter = reporter
@@ -85,10 +66,9 @@ class Runner:
         self.lines = ReleaseLines(place, release)
         self.staging = Staging(
             place,
-            stage.of_release(place.release, release, place.scratch, watches),
+            stage.of_release(place.release, release, place.scratch),
             reporter,
             self.lines.saying,
-            forget=self._ahead.give_up,
         )
 
     @property
@@ -101,43 +81,52 @@ class Runner:
     def start(self, cell: CellLine, number: int) -> subprocess.Popen[bytes]:
         """Say that an attempt starts, then start it."""
         place, stored = self._place, self.lines.as_stored(cell)
-        what, ranks, command = self._command(cell, number)
+        what = self.lines.said(cell, was_left=self._reporter.was_left(cell.name))
+        spec = self.spec(cell, number, what)
+        path = place.scratch.spec(cell.name, number)
         line = begun.data(cell) | {"cfg": stored.cfg, "epochs": said.epochs(place.plan, cell)}
-        line |= {"nproc": ranks * what.nodes, "saying": self.lines.saying(cell)}
+        line |= {"nproc": spec.ranks * spec.nodes, "saying": self.lines.saying(cell)}
         line |= {"resumes": what.has_checkpoint or None}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
         with self._log(cell).open("ab") as log:
+            attempt_spec.write(path, spec)
             self._reporter.say("cell.started", **about, **line)
-            return self._ahead.let_in(command) or subprocess.Popen(
-                command,
+            return subprocess.Popen(
+                ["bash", str(place.scratch.wrapper(place.release.name) / RUN_ONE), str(path)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
 
-    def start_ahead(self, cell: CellLine, *, loads_after_s: float | None) -> None:
-        """What is left of starting the first attempt at such a cell is to let it in, where that may
-        be. `loads_after_s`: see Ahead.start.
-        """
-        place = self._place
-        if self.lines.problem(cell):
-            return
-        with contextlib.suppress(OSError):
-            what, _, command = self._command(cell, 1)
-            if ahead.may_wait(self._run_one, what, place.scratch.code(place.release.name)):
-                self._ahead.start(command, loads_after_s=loads_after_s)
-
-    def _command(self, cell: CellLine, number: int) -> tuple[SaidCell, int, list[str]]:
-        """What is run, by how many ranks on a node, and the command of its attempt."""
-        what = self.lines.said(cell, was_left=self._reporter.was_left(cell.name))
-        ranks = what.nproc or gpus.count() or 1
-        words = wrapper_words.of_attempt(self._place.box, cell.name, number, what, ranks)
-        return what, ranks, ["bash", str(self._run_one), *words]
-
-    @property
-    def _run_one(self) -> Path:
-        return self._place.scratch.wrapper(self._place.release.name) / RUN_ONE
+    def spec(self, cell: CellLine, number: int, what: SaidCell) -> AttemptSpec:
+        """What this attempt runs, and where."""
+        place, release = self._place, self._place.release.name
+        plan, box = place.plan, place.plan.box(place.box)
+        return AttemptSpec(
+            run=plan.run,
+            cell=cell.name,
+            attempt=number,
+            release=release,
+            launcher=what.launcher,
+            words=what.words,
+            env=what.env,
+            ranks=what.nproc or gpus.count() or 1,
+            nodes=what.nodes,
+            python=paths.program_on_box(plan.training_python),
+            python_path=(
+                str(place.scratch.wrapper(release) / place.training_zip),
+                *what.python_path,
+            ),
+            workdir=what.workdir,
+            out=str(place.scratch.out(cell.name)),
+            resume=what.resume,
+            data_dir=str(place.scratch.data_dir),
+            durable_dir=str(place.durable.durable_dir),
+            credentials=str(paths.on_box(box.credentials)),
+            grace_s=plan.grace_s,
+            limit_s=what.time_s,
+        )
 
     def _log(self, cell: CellLine) -> Path:
         """Its path, once what an earlier attempt has put there in its place is aside."""
@@ -154,18 +143,13 @@ class Runner:
         cell: CellLine,
         number: int,
         child: subprocess.Popen[bytes] | None,
-        beside: Beside,
     ) -> Done | None:
         """Wait until no process of the attempt is left; its record, or None where it left none.
 
-        `child` is the wrapper where this agent started it; an adopted attempt has none. `beside` is
-        done in any case.
+        `child` is the wrapper where this agent started it; an adopted attempt has none.
         """
         live = self._mirror(cell, number)
         end = AttemptEnd(self._place.scratch.log(cell.name), child)
-        if beside.after_s:
-            end.wait(beside.after_s)
-        beside.begin()
         was_told = False
         self._next_claim_look_at = time.monotonic() + CLAIM_LOOK_EVERY_S  # it was just looked at
         while self._lives(cell, child):

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from boxcar.shared import paths, second_home_child
 from boxcar.shared.disk import digest
+from boxcar.shared.environment import CREDENTIALS
 from boxcar.shared.errors import BoxcarError, DamagedError, message_of
 from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
@@ -26,7 +27,7 @@ from boxcar.shared.second_home_child import Child
 from boxcar.shared.state import Verified
 from onbox.agent.reporter import Reporter
 from onbox.cell import settle
-from onbox.machine import credentials, credentials_path
+from onbox.machine import credentials
 from onbox.place import Place
 
 TICK_S = 0.1
@@ -234,6 +235,6 @@ class SecondHome:
         place = self._place
         secrets = credentials.read(paths.on_box(place.plan.box(place.box).credentials)).env
         environment = {**os.environ, **second_home_child.variables(place.plan), **secrets}
-        environment.pop(credentials_path.VARIABLE, None)
+        environment.pop(CREDENTIALS, None)
         environment["PYTHONPATH"] = str(place.release / place.training_zip)
         return Child(place.plan.training_python, environment, tuple(secrets.values()))

@@ -6,9 +6,8 @@ settled then stops the queue, and the result stays on scratch for the next agent
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -24,7 +23,7 @@ from boxcar.shared.metrics import measure, result_numbers
 from onbox.agent.copy_so_far import CopySoFar
 from onbox.agent.reporter import Reporter
 from onbox.agent.room_wait import RoomWait, is_no_room
-from onbox.cell import left_artifacts, published, set_aside, settle
+from onbox.cell import left_artifacts, published, settle
 from onbox.cell.asked import Asked
 from onbox.cell.collect import collected
 from onbox.judging import classify, ended_well
@@ -42,14 +41,11 @@ class Settler:
         asked_of: Callable[[CellLine], Asked],
         *,
         wait_for_mirror: Callable[[str], None] = lambda cell: None,
-        changed_by: Callable[[str], Sequence[str]] = lambda cell: (),
     ) -> None:
         """`place` is the agent's. By its own release a cell is judged, `place_of`, and was it asked
-        for, `asked_of`. `wait_for_mirror`: until nobody writes to a cell's mirror. `changed_by`:
-        what it had changed of its release, where the look after it did not see everything.
+        for, `asked_of`. `wait_for_mirror`: until nobody writes to a cell's mirror.
         """
         self._wait_for_mirror = wait_for_mirror
-        self._changed_by = changed_by
         self._place = place
         self._place_of = place_of
         self._asked_of = asked_of
@@ -57,7 +53,6 @@ class Settler:
         self.copy = CopySoFar()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="settle")
         self._pending: dict[Future[None], str] = {}  # with the cell's name
-        self._kept: tuple[CellLine, int] | None = None
         self._hurry = threading.Event()
         self._room = RoomWait(
             place.plan.full_disk_s, self._hurry.wait, self._hurry.is_set, self._warn_of_no_room
@@ -65,33 +60,19 @@ class Settler:
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._pending or self._kept)
-
-    def keep(self, cell: CellLine, number: int) -> None:
-        """Settle this attempt's result from `begin` on: its success is not on the disk yet."""
-        self._kept = (cell, number)
-
-    def begin(self) -> None:
-        """Settle what was kept."""
-        if self._kept:
-            self.hand_over(*self._kept)
-            self._kept = None
+        return bool(self._pending)
 
     def wait(self, timeout_s: float) -> None:
         """Until one more result is settled, or for that time."""
         futures.wait(self._pending, timeout_s, futures.FIRST_COMPLETED)
 
     def hand_over(self, cell: CellLine, number: int) -> None:
-        """Settle this attempt's result as soon as those before it are settled. Raises OSError."""
-        if changed := self._changed_by(cell.name):
-            self._say_changed(cell, number, changed)
-            return
+        """Settle this attempt's result as soon as those before it are settled."""
         self._pending[self._executor.submit(self._settle, cell, number)] = cell.name
 
     def is_at(self, cell: str) -> bool:
         """Whether the cell's result was handed over and is not settled yet, as far as was asked."""
-        is_kept = self._kept is not None and self._kept[0].name == cell
-        return is_kept or cell in self._pending.values()
+        return cell in self._pending.values()
 
     def failures(self) -> list[BaseException]:
         """What could not be settled since the last call."""
@@ -268,25 +249,6 @@ class Settler:
             seconds=0.0,
             is_kept=True,
         )
-
-    def _say_changed(self, cell: CellLine, number: int, changed: Sequence[str]) -> None:
-        """It had ended well, but nobody knows what it was that ran."""
-        verdict = classify.of_changed_code(changed)
-        moves = set_aside.moves_of(self._place, cell.name)
-        self._reporter.say(
-            "cell.failed",
-            cell=cell.name,
-            attempt=number,
-            failure=verdict.failure,
-            reason=verdict.reason + set_aside.told(moves),
-            release=self._place_of(cell.name).release.name,
-            seconds=0.0,
-            is_final=verdict.is_final,
-        )
-        self._wait_for_mirror(cell.name)
-        with contextlib.suppress(BoxcarError, OSError):  # it stays on the box
-            settle.save_log(self._place, cell.name)
-        set_aside.move(moves)
 
     def _say_gone(self, cell: CellLine, number: int, reason: str) -> None:
         """The box's scratch was lost before the result was published: the cell is run again."""

@@ -27,36 +27,14 @@ MOST_NAMED = 10
 
 
 class Staging:
-    """`forget`: what was begun on the stage before may be of changed code."""
-
     def __init__(
         self,
         place: Place,
         stage: Stage,
         reporter: Reporter,
         saying: Callable[[CellLine], str | None],
-        *,
-        forget: Callable[[], None],
     ) -> None:
-        self._place, self._stage, self._reporter = place, stage, reporter
-        self._saying, self._forget = saying, forget
-
-    def is_quick(self, cell: CellLine, number: int, *, may_look: bool) -> bool:
-        """Whether nothing has to be proven, copied or moved away before the cell starts.
-
-        `may_look`: nobody waits for a look at a stage that was proven a while ago.
-        """
-        place = self._place
-        return (
-            number == 1
-            and not place.scratch.cell(cell.name).exists()
-            and not place.durable.resume(cell.name).exists()
-            and (self._stage.is_still_proven() if may_look else self._stage.is_fresh)
-        )
-
-    def look_while_idle(self) -> None:
-        """So that before an appended line little has to be looked at."""
-        self._stage.look_while_idle()
+        self._place, self._stage, self._reporter, self._saying = place, stage, reporter, saying
 
     def set(self, cell: CellLine, number: int) -> None:
         """Code, wrapper and cell's folder on scratch, its mirrored checkpoint, room for a result.
@@ -88,8 +66,6 @@ class Staging:
             restored_checkpoint.restore(folder, out, resume, warn, asked=asked, was_left=was_left)
 
     def _prove_stage(self, cell: CellLine) -> None:
-        if not self._stage.is_still_proven():
-            self._forget()
         seen = self._stage.restore()
         if seen.changed:
             text = (
@@ -175,16 +151,6 @@ class Staging:
         folder.rename(target)
         text = f"{folder} held files of an earlier run of this name; they are in {target} now"
         self._reporter.warn("earlier_run", text, cell.name)
-
-    def changed_by(self, cell: str) -> tuple[str, ...]:
-        """Files of the release that a cell that succeeded has changed, of which the look after it
-        was not told. Of a published result that was asked before.
-        """
-        succeeded = self._reporter.last("cell.succeeded", cell)
-        if succeeded is None:
-            return ()
-        changed = self._stage.changed_by(timestamp.parse_utc(succeeded.at).timestamp())
-        return () if changed and published.stands(self._place.durable, cell) else changed
 
     def _warn_once(self, cell: str, what: str, text: str) -> None:
         self._reporter.warn_once(what, text, cell)

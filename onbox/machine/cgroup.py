@@ -1,20 +1,16 @@
 """A group of the kernel's for the processes of one attempt: whoever is in it cannot leave it.
 
 Where the version 2 tree may be written; in most containers it may not, and then there is none.
-Paths are texts here, as in places.py: each attempt's wrapper makes its group before its script.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Callable
+from contextlib import suppress
 
-from onbox.machine.light import suppress
-
-# Not typing's: see process.py.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from boxcar.shared.disk import digest
 
 # Beside version 1 it has a folder of its own.
 _ROOTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
@@ -24,15 +20,13 @@ _ENTER_TRIES = 10
 
 
 def name_of(cookie: str) -> str:
-    """The name of an attempt's group. SHA-256 would cost a third of a bare Python's start."""
+    """The name of an attempt's group."""
     data = cookie.encode(errors="surrogateescape")
     return f"{zlib.crc32(data):08x}{zlib.crc32(data[::-1]):08x}"
 
 
 def older_name_of(cookie: str) -> str:
     """The same in the records of older releases' wrappers."""
-    from boxcar.shared.disk import digest
-
     return digest.short(digest.of_bytes(cookie.encode(errors="surrogateescape")))
 
 

@@ -1,13 +1,9 @@
-"""How often this container was killed for memory. A number that cannot be had counts as none.
-
-Read before and after each attempt, so it imports next to nothing.
-"""
+"""How often this container was killed for memory. A number that cannot be had counts as none."""
 
 from __future__ import annotations
 
 import os
-
-from onbox.machine.light import suppress
+from contextlib import suppress
 
 _CGROUP = "/sys/fs/cgroup"
 _OWN_CGROUPS = "/proc/self/cgroup"

@@ -11,16 +11,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import time
-
-from onbox.machine.light import signal, suppress
-
-# Not typing's, and some modules are imported late: each attempt's wrapper imports this one, and as
-# little as can be: collections.abc brings collections.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
 
 COOKIE = "BOXCAR_ATTEMPT_ID"
 _PR_SET_PDEATHSIG = 1
@@ -39,8 +34,8 @@ def cookie(scratch: str, cell: str, attempt: int) -> str:
     return f"{scratch}:{cell}:{attempt}"
 
 
-def waiting_cookie(scratch: str, pid: int) -> str:
-    """What names the group of an attempt's program that waited before it had a cell."""
+def older_cookie(scratch: str, pid: int) -> str:
+    """The same of an older release's, whose program waited before it had a cell."""
     return cookie(scratch, "", pid)
 
 
@@ -337,6 +332,6 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def _output_of(command: list[str]) -> str:
-    import subprocess
+    import subprocess  # late: where there is /proc, no program is asked
 
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()

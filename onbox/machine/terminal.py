@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 
+from boxcar.shared import exit_codes
+from boxcar.shared.errors import BoxcarError
+
 _STDERR = 2
 
 
@@ -16,3 +19,12 @@ def say(text: str) -> None:
     """
     with contextlib.suppress(OSError):
         os.write(_STDERR, f"{text}\n".encode(errors="backslashreplace"))
+
+
+def say_error(error: BoxcarError | OSError) -> int:
+    """Says why a verb of the box has ended; its exit code."""
+    if isinstance(error, BoxcarError):
+        say(f"onbox: {error}")
+        return error.exit_code
+    say(f"onbox: {error.filename}: {error.strerror}")
+    return exit_codes.TEMPORARY

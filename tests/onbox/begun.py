@@ -4,32 +4,43 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from waiting import until
 
-import onbox.cell.attempt
+from boxcar.shared.cell import launch
 from boxcar.shared.files import attempt
 from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.paths import ScratchPaths
-from onbox.cell.attempt import Attempt
+from onbox.attempt import attempt as program
 from onbox.machine import process
 
 
 class Begun:
     """Of rank 0 `folder` gets pid0, a line in told0 for each SIGTERM, and saved0."""
 
-    def __init__(self, folder: Path, one: Attempt, env: Mapping[str, str] | None = None) -> None:
-        self.folder, self.attempt = folder, one
-        self.scratch = ScratchPaths(Path(one.scratch.data_dir), one.scratch.run)
+    def __init__(
+        self,
+        folder: Path,
+        spec: AttemptSpec,
+        env: Mapping[str, str] | None = None,
+        *,
+        argv: Sequence[str] = (),
+    ) -> None:
+        """`argv`: a launcher of a test's in the place of the one that is said."""
+        self.folder, self.spec = folder, spec
+        self.scratch = ScratchPaths(Path(spec.data_dir), spec.run)
         self.pid = os.fork()
         if self.pid == 0:
             code = 1
             try:
                 os.environ |= env or {}
-                os.chdir(folder)
-                code = onbox.cell.attempt.run(one, None)
+                if argv:
+                    _stand_in(argv)
+                code = program.run(spec)
             finally:
                 os._exit(code)
 
@@ -39,7 +50,7 @@ class Begun:
     def ended(self) -> Done:
         until(lambda: os.waitpid(self.pid, os.WNOHANG)[0])
         self.pid = 0
-        found = attempt.read_done(self.scratch.done(self.attempt.cell, self.attempt.number))
+        found = attempt.read_done(self.scratch.done(self.spec.cell, self.spec.attempt))
         assert found
         return found
 
@@ -48,11 +59,12 @@ class Begun:
         if self.pid:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-        process.end_all(lambda: process.with_cookie(self.attempt.cookie), 0)
+        cookie = process.cookie(str(self.scratch.root), self.spec.cell, self.spec.attempt)
+        process.end_all(lambda: process.with_cookie(cookie), 0)
 
     @property
     def log(self) -> str:
-        return self.scratch.log(self.attempt.cell).read_text()
+        return self.scratch.log(self.spec.cell).read_text()
 
     def wait_for(self, *names: str) -> None:
         paths = [self.folder / name for name in names]
@@ -63,6 +75,11 @@ class Begun:
 
     def has_saved(self, rank: int = 0) -> bool:
         return (self.folder / f"saved{rank}").exists()
+
+
+def _stand_in(argv: Sequence[str]) -> None:
+    start = launch.start
+    launch.start = lambda *what: replace(start(*what), argv=tuple(argv))
 
 
 # A rank, or a script that is started alone: CODE SAVES_S [--ends], with which it ends at once.

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import door
@@ -35,14 +36,16 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk import atomic as durable
 from boxcar.shared.disk import digest
-from boxcar.shared.files import codec, control, journal, manifest, newest, release
+from boxcar.shared.files import attempt_spec, codec, control, journal, manifest, newest, release
+from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.newest import Newest
 from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.files.release import CODE, FILE, PLAN, RUN_ONE, RUN_QUEUE, Code, Release
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.cell import stage, wrapper_words
+from onbox import place
+from onbox.agent.runner import Runner
 from onbox.machine import cgroup
 
 RUN = "tiny"
@@ -170,8 +173,7 @@ sys.path.insert(0, {unpacked!r})
 from boxcar.shared.files import plan
 
 plan.GRACE_S = {grace_s}
-from onbox.cell import attempt
-from onbox.cell.wrapper import stop
+from onbox.attempt import attempt, stop
 
 # What is forked has loaded these before.
 stop.GRACE_S = plan.GRACE_S
@@ -181,7 +183,8 @@ if sys.argv[1] == "agent":
     from onbox.agent import beat, ending, loop, orders, queue_watch
     from onbox.agent import room_wait, runner, settler
     from onbox.agent.queue import lines, predecessors, queue_file
-    from onbox.cell import leftovers, live_checkpoint, stage
+    from onbox.attempt import leftovers
+    from onbox.cell import live_checkpoint
 
     leftovers._GRACE_S = plan.GRACE_S / 2
     ending.FLUSH_S, queue_file.GONE_S, queue_file.STILL_S = 0.2, {gone_s}, 0.3
@@ -191,7 +194,6 @@ if sys.argv[1] == "agent":
     live_checkpoint.SHORTEST_S = orders._LOOK_EVERY_S = 0.1
     queue_watch.FLOOR_S = 0.3
     lock.hold.__defaults__ = (0.3,)
-    stage.WATCHED_FROM = {watched_from}
     room_wait.LOOK_EVERY_S = 0.1
     runner.CLAIM_LOOK_EVERY_S = 0.1
     settler.WAITS_S = (0.1, 0.1, 0.1)
@@ -261,13 +263,19 @@ class TinyRun:
         if not code.exists():
             code.parent.mkdir(parents=True)
             code.symlink_to(self.release / CODE)
-        return self.run(RUN_ONE, *self.words_of_attempt(cell, number))
+        path = self.scratch().spec(cell, number)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        attempt_spec.write(path, self.spec(cell, number))
+        return self.run(RUN_ONE, str(path))
 
-    def words_of_attempt(self, cell: str, number: int = 1) -> list[str]:
-        made, code = release.read_plan(self.release), self.scratch().code(self.release.name)
-        line, out = CellLine(0, 1, cell, f"configs/{cell}.json", "count", 3), str(self.out(cell))
+    def spec(self, cell: str, number: int = 1) -> AttemptSpec:
+        made, found = release.read_plan(self.release), release.read(self.release)
+        where = place.of_queue(made, self.release, found, "q1")
+        runner = Runner(where, found, SimpleNamespace(), SimpleNamespace(), lambda: None)
+        code, out = self.scratch().code(self.release.name), str(self.out(cell))
+        line = CellLine(0, 1, cell, f"configs/{cell}.json", "count", 3)
         places = Places(out, str(code), said.resume_place(out, made.resume))
-        return wrapper_words.of_attempt("box-a", cell, number, said.say(made, line, places), 1)
+        return runner.spec(line, number, said.say(made, line, places))
 
     def run(self, wrapper: str, *words: str) -> subprocess.Popen[bytes]:
         is_agent = wrapper == RUN_QUEUE and not self.enter
@@ -460,14 +468,13 @@ def build(
     gone_s: float = 2.0,
     together_s: float = 0.3,
     later_s: float = 0.1,
-    watched_from: int = stage.WATCHED_FROM,
     seen: str = "",
     enter: tuple[str, ...] = (),
     **changes: Any,
 ) -> TinyRun:
     is_stubborn = any("child" in one or one.get("on_term") == "ignore" for one in cells.values())
     waits = {"grace_s": 1 if is_stubborn else 60, "gone_s": gone_s, "together_s": together_s}
-    waits |= {"watched_from": watched_from, "later_s": later_s}
+    waits |= {"later_s": later_s}
     pythons = {}
     if is_hurried:
         pythons["agent_python"] = _hurried_python(root, archives, waits)
@@ -511,7 +518,7 @@ def write_release(
         **files,
         PLAN: codec.to_document(plan),
         RUN_QUEUE: wrappers.render_run_queue(plan, "", archives.onbox).encode(),
-        RUN_ONE: wrappers.render_run_one(plan, "", archives.onbox, archives.training).encode(),
+        RUN_ONE: wrappers.render_run_one(plan, "").encode(),
     }
     records = tuple(FileRecord(n, len(d), digest.of_bytes(d)) for n, d in sorted(made.items()))
     described = Release(RUN, archives.onbox, archives.training, Code(None, False), records)

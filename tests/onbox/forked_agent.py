@@ -24,7 +24,7 @@ TOLD = "FORKED_AGENT_TOLD"
 _LOADED = (
     *("onbox.__main__", "onbox.agent.agent", "onbox.agent.queue.scheduler", "onbox.cell.stage"),
     *("onbox.machine.credentials", "onbox.place", "onbox.webhooks.deliver"),
-    *("onbox.cell.attempt", "onbox.cell.live_checkpoint"),
+    *("onbox.attempt.attempt", "onbox.cell.live_checkpoint"),
 )
 
 

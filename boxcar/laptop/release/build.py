@@ -42,7 +42,7 @@ def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]
         archives.file_name("onbox", onbox, ".pyz"),
         archives.file_name("training", training, ".zip"),
     )
-    contents = _wrappers(project, *names) | dict(zip(names, (onbox, training), strict=True))
+    contents = _wrappers(project, names[0]) | dict(zip(names, (onbox, training), strict=True))
     contents[release.PLAN] = codec.to_document(project.plan)
     if taken.diff is not None:
         contents[code_files.DIFF] = taken.diff
@@ -53,11 +53,11 @@ def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]
     return described, folder
 
 
-def _wrappers(project: Project, onbox: str, training: str) -> dict[str, bytes]:
+def _wrappers(project: Project, onbox: str) -> dict[str, bytes]:
     plan, hook, own = project.plan, project.profile.hook, project.root / "templates"
     made = {
         release.RUN_QUEUE: wrappers.render_run_queue(plan, hook, onbox, own).encode(),
-        release.RUN_ONE: wrappers.render_run_one(plan, hook, onbox, training, own).encode(),
+        release.RUN_ONE: wrappers.render_run_one(plan, hook, own).encode(),
     }
     for job in batch_jobs.of_project(project):
         script = wrappers.render_run_slurm(plan, job, project.profile.slurm.container, own)

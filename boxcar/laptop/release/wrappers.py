@@ -18,6 +18,7 @@ from boxcar.laptop.profiles.interpreters import INTERPRETERS
 from boxcar.laptop.release import batch_jobs
 from boxcar.laptop.release.batch_jobs import BatchJob
 from boxcar.shared.errors import InputError
+from boxcar.shared.files import attempt_spec
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.release import RUN_ONE, RUN_QUEUE, RUN_SLURM
 from boxcar.shared.slurm import job_comment
@@ -40,18 +41,16 @@ def render_run_queue(plan: Plan, hook: str, onbox_name: str, templates: Path | N
     return _render(f"{RUN_QUEUE}.j2", values, templates)
 
 
-def render_run_one(
-    plan: Plan, hook: str, onbox_name: str, training_name: str, templates: Path | None = None
-) -> str:
+def render_run_one(plan: Plan, hook: str, templates: Path | None = None) -> str:
     """`run_one.sh`; otherwise as `render_run_queue`."""
-    values = {
-        "plan": plan,
-        "hook": _hook(hook),
-        "onbox": onbox_name,
-        "training": training_name,
-        "on_box": on_box,
-    }
-    return _render(f"{RUN_ONE}.j2", values, templates)
+    name = f"{RUN_ONE}.j2"
+    text = _render(name, {"plan": plan, "hook": _hook(hook), "on_box": on_box}, templates)
+    if attempt_spec.NAME not in text:
+        raise InputError(
+            f"{templates}/{name}: it is made for another Boxcar, whose run_one.sh takes other "
+            f"words. Begin again with Boxcar's own {name}, which takes a {attempt_spec.NAME}"
+        )
+    return text
 
 
 def render_run_slurm(

@@ -11,9 +11,11 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.common import units
@@ -24,17 +26,19 @@ from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout import code_copy, one_at_a_time, passes
 from boxcar.laptop.tryout.code_copy import CodeCopy
-from boxcar.shared.cell import said, terms
+from boxcar.shared.cell import launch, said, terms
+from boxcar.shared.cell.launch import Machine, Start
 from boxcar.shared.cell.said import Places, SaidCell
 from boxcar.shared.disk import atomic
 from boxcar.shared.environment import clean_environment
+from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage import torchrun_words
 
 # Two batches on a slow CPU, and the time that large imports take; more is a cell that hangs.
 TIMEOUT_S = 600.0
-# torchrun leaves its ranks 30 s after it was told to stop.
+# torchrun leaves its ranks 30 s after it was told to stop, see below.
 _GRACE_S = 35.0
 _LINES_SHOWN = 20
 _TAIL_BYTES = 64 * 1024
@@ -49,13 +53,8 @@ _ENVIRONMENT = {
     "NEPTUNE_MODE": "debug",
     "SWANLAB_MODE": "disabled",
     "CLEARML_OFFLINE_MODE": "1",
-    "PYTHONUNBUFFERED": "1",
+    "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "30",
 }
-# As in run_one.sh: a rank that aborts shows its stacks; and this machine's host name may lead
-# nowhere, and ranks that look for it hang.
-_AS_ON_A_BOX = {"PYTHONFAULTHANDLER": "1", "PET_LOCAL_ADDR": "127.0.0.1"}
-if sys.platform == "linux":
-    _AS_ON_A_BOX["GLOO_SOCKET_IFNAME"] = "lo"
 
 
 @dataclass(frozen=True)
@@ -101,14 +100,15 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
     out = stage.out(cell.name)
     shutil.rmtree(out.parent, ignore_errors=True)
     out.mkdir(parents=True)
-    argv, added = command(stage, cell), environment(stage, cell)
+    begins = start(stage, cell)
+    write_files(begins)
     one_at_a_time.begin_try(stage.folder)
     try:
         with stage.log(cell.name).open("wb") as log:
             process = subprocess.Popen(
-                argv,
+                begins.argv,
                 cwd=said_cell(stage, cell).workdir,
-                env=clean_environment(os.environ) | secrets(stage.project) | added,
+                env=begins.environ,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -116,15 +116,17 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
                 pass_fds=(stage.held,),
             )
     except OSError as error:
-        return f"{argv[0]}: {error.strerror}", False
+        return f"{begins.argv[0]}: {error.strerror}", False
     return _wait(stage, process)
 
 
 def by_hand(stage: Stage, cell: Cell) -> str:
     """What a person types to see the same try."""
-    added = [f"{name}={value}" for name, value in environment(stage, cell).items()]
-    words = shlex.join(["env", *added, *command(stage, cell)])
-    return f"cd {shlex.quote(said_cell(stage, cell).workdir)} && {words}"
+    spec = _spec(stage, cell)
+    begins = launch.start(spec, replace(_machine(), environ={}), {})
+    added = [f"{name}={value}" for name, value in begins.environ.items()]
+    words = shlex.join(["env", *added, *begins.argv])
+    return f"cd {shlex.quote(spec.workdir)} && {words}"
 
 
 def tail(log: Path) -> list[str]:
@@ -159,7 +161,7 @@ def _training(folder: Path) -> Path:
     return folder / "training.zip"
 
 
-# --- the command, as run_one.sh has it
+# --- the command, as a box has it
 
 
 def said_cell(stage: Stage, cell: Cell, checkpoint: str = "") -> SaidCell:
@@ -179,40 +181,55 @@ def _after(stage: Stage, cell: Cell) -> dict[str, str]:
     }
 
 
-def command(stage: Stage, cell: Cell, checkpoint: str = "") -> list[str]:
-    """The launcher and the cell's words."""
-    what = said_cell(stage, cell, checkpoint)
-    return [stage.python, *_launcher(what.launcher, passes.ranks(cell)), *what.words]
+def start(stage: Stage, cell: Cell, checkpoint: str = "") -> Start:
+    """How the cell's try is started, as a box would start it. Raises InputError."""
+    return launch.start(_spec(stage, cell, checkpoint), _machine(), _secrets(stage.project))
 
 
-def _launcher(name: str, ranks: int) -> list[str]:
-    if name == "python":
-        return ["-u"]
-    # Those of accelerate and deepspeed start no two ranks without a GPU; torchrun sets what their
-    # libraries read.
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nnodes", "1"]
-    return [*launch, "--nproc-per-node", str(ranks)]
+def write_files(begins: Start) -> None:
+    """What a launcher reads when it starts."""
+    for path, text in begins.files.items():
+        Path(path).write_text(text)
 
 
-def environment(stage: Stage, cell: Cell) -> dict[str, str]:
-    """What is set beside the environment of a fresh machine, and the secrets."""
-    what, out = said_cell(stage, cell), stage.out(cell.name)
+def _machine() -> Machine:
+    is_linux = sys.platform == "linux"
+    return Machine(clean_environment(os.environ), _free_port, has_loopback=is_linux)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _spec(stage: Stage, cell: Cell, checkpoint: str = "") -> AttemptSpec:
+    what, out = said_cell(stage, cell, checkpoint), stage.out(cell.name)
     # What the profile sets is for its boxes' network, and not for this machine's.
     env = {name: value for name, value in what.env.items() if name not in stage.project.plan.env}
-    python_path = (str(_training(stage.folder)), *what.python_path, env.get("PYTHONPATH"))
-    own = {
-        "BOXCAR_RUN": stage.project.plan.run,
-        "BOXCAR_CELL": cell.name,
-        "BOXCAR_OUT": str(out),
-        "BOXCAR_RESUME": what.resume,
-        "BOXCAR_DATA_DIR": str(stage.folder),
-        "MLFLOW_TRACKING_URI": f"{out.as_uri()}/mlruns",
-        "PYTHONPATH": os.pathsep.join(filter(None, python_path)),
-    }
-    return {**_AS_ON_A_BOX, **env, **_ENVIRONMENT, **own}
+    return AttemptSpec(
+        run=stage.project.plan.run,
+        cell=cell.name,
+        attempt=1,
+        release="",
+        launcher=what.launcher,
+        words=what.words,
+        env=env | _ENVIRONMENT | {"MLFLOW_TRACKING_URI": f"{out.as_uri()}/mlruns"},
+        ranks=passes.ranks(cell),
+        nodes=1,
+        python=stage.python,
+        python_path=(str(_training(stage.folder)), *what.python_path),
+        workdir=what.workdir,
+        out=str(out),
+        resume=what.resume,
+        data_dir=str(stage.folder),
+        durable_dir="",
+        credentials="",
+        grace_s=_GRACE_S,
+    )
 
 
-def secrets(project: Project) -> dict[str, str]:
+def _secrets(project: Project) -> dict[str, str]:
     """Those that are set: with loggers off, most scripts ask for none."""
     return {name: os.environ[name] for name in project.job.secrets if name in os.environ}
 

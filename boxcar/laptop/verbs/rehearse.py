@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -26,11 +25,10 @@ from boxcar.laptop.project import cell_smoke
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import python_here
 from boxcar.laptop.tryout import one_at_a_time, passes
-from boxcar.laptop.tryout.stage import Stage, command, environment, prepare, secrets
+from boxcar.laptop.tryout.stage import Stage, prepare, start, write_files
 from boxcar.shared import out_pattern
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
-from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.shared.files.plan import IN_OUT, Cell
 from boxcar.shared.message import some
@@ -148,7 +146,11 @@ def _rehearse(stage: Stage, cell: Cell, flags: Sequence[str]) -> Outcome:
     began = time.monotonic()
     work = stage.out(cell.name).parent
     shutil.rmtree(work, ignore_errors=True)
-    code = _run_child(stage, _argv(stage, cell, work, flags), _environment(stage, cell))
+    work.mkdir(parents=True)
+    begins = start(stage, cell)
+    write_files(begins)
+    argv = _argv(stage, cell, begins.argv, work, flags)
+    code = _run_child(stage, argv, begins.environ)
     stage.copy.put_back(())  # what it wrote there is in the child's report
     document = _read(work / "report.json", cell, code)
     seconds = round(time.monotonic() - began, 1)
@@ -163,13 +165,15 @@ def _rehearse(stage: Stage, cell: Cell, flags: Sequence[str]) -> Outcome:
     )
 
 
-def _argv(stage: Stage, cell: Cell, work: Path, flags: Sequence[str]) -> list[str]:
+def _argv(
+    stage: Stage, cell: Cell, words: Sequence[str], work: Path, flags: Sequence[str]
+) -> list[str]:
     plan = stage.project.plan
     found = terms.of_cell(plan, cell.name)
     artifacts = [word for item in found.artifacts for word in ("--artifact", item.path)]
     cwd = "{out}" if plan.workdir == IN_OUT else str(stage.code)
     places = ["--work", str(work), "--cwd", cwd, "--resume", str(found.resume)]
-    words, resumed = command(stage, cell), _resumed(stage, cell, found.resume)
+    resumed = _resumed(stage, cell, found.resume)
     return [stage.python, "-m", MODULE, *places, *artifacts, *resumed, *flags, "--", *words]
 
 
@@ -177,12 +181,7 @@ def _resumed(stage: Stage, cell: Cell, resume: str | None) -> list[str]:
     """The words of a start that finds a checkpoint, where they are others."""
     if not stage.project.plan.resume_args and not out_pattern.is_pattern(resume or ""):
         return []
-    return [f"--resumed={word}" for word in command(stage, cell, "{resume}")]
-
-
-def _environment(stage: Stage, cell: Cell) -> dict[str, str]:
-    given = secrets(stage.project) | environment(stage, cell)
-    return clean_environment(os.environ) | given
+    return [f"--resumed={word}" for word in start(stage, cell, "{resume}").argv]
 
 
 def _run_child(stage: Stage, argv: Sequence[str], environment: dict[str, str]) -> int:

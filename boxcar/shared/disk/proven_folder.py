@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from boxcar.shared import paths
@@ -52,17 +52,12 @@ class ProvenFolder:
     ) -> None:
         self.folder = folder
         self._files = {file.path: file for file in files}
-        self.folders = {
+        self._folders = {
             str(step) for path in self._files for step in PurePosixPath(path).parents
         } - {"."}
         self._fetch, self._unlike = fetch, unlike
         self._keeps_bytecode = keeps_bytecode
         self._proven: dict[str, tuple[int, ...]] = {}
-        self._unlike_last: set[str] = set()  # to be looked at again, whatever is told
-
-    def __len__(self) -> int:
-        """How many files."""
-        return len(self._files)
 
     def restore(self) -> Seen:
         """Make every file that of the list; what was not, and what lies beside the files.
@@ -78,31 +73,16 @@ class ProvenFolder:
             self._put_back(self._files[path])
         return seen
 
-    def look(self, told: Collection[str] | None = None) -> Seen:
-        """Compare. Touches nothing but bytecode.
-
-        `told`: only these paths can differ from what the last call saw. Nothing is said of a folder
-        that is not there and never was proven.
+    def look(self) -> Seen:
+        """Compare. Touches nothing but bytecode. Nothing is said of a folder that is not there and
+        never was proven.
         """
-        if not self._proven and not self.folder.is_dir():
-            return Seen()
-        if told is None or not self.folders.isdisjoint(told):
-            return self._compare()
-        return self._compare({*told, *self._unlike_last})
+        return self._compare() if self._proven or self.folder.is_dir() else Seen()
 
-    def changed_at(self) -> dict[str, float]:
-        """Which files are there and not those of the list, and when each was changed last, in
-        seconds since the epoch. Touches nothing: a script may be running.
-        """
-        stamps = {path: found for path, found in self._walk() if path in self._files}
-        changed = {p: s for p, s in stamps.items() if not self._is_proven(p, _stamp(s))}
-        self._unlike_last.update(changed)
-        return {path: found.st_ctime for path, found in changed.items()}
-
-    def _compare(self, only: Collection[str] | None = None, *, is_for_use: bool = False) -> Seen:
+    def _compare(self, *, is_for_use: bool = False) -> Seen:
         stamps: dict[str, tuple[int, ...]] = {}
         added: list[str] = []
-        for path, found in self._walk() if only is None else self._of(only):
+        for path, found in self._walk():
             is_folder = stat.S_ISDIR(found.st_mode)
             name = path.rpartition("/")[2]
             if path in self._files:
@@ -114,15 +94,8 @@ class ProvenFolder:
                 added.append(f"{path}/" if is_folder else path)
             elif is_for_use:  # a copy that was killed, or what a script named like one
                 removal.remove(self.folder / path)
-        files = self._files if only is None else self._files.keys() & only
-        changed = [path for path in files if not self._is_proven(path, stamps.get(path))]
-        self._unlike_last = {*changed, *(path.removesuffix("/") for path in added)}
+        changed = [path for path in self._files if not self._is_proven(path, stamps.get(path))]
         return Seen(tuple(sorted(changed)), tuple(sorted(added)))
-
-    def _of(self, paths: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
-        for path in paths:
-            if found := _stat(f"{self.folder}/{path}"):
-                yield path, found
 
     def _walk(self) -> Iterator[tuple[str, os.stat_result]]:
         """Every file of the list that is there, and the topmost of what is beside them."""
@@ -134,7 +107,7 @@ class ProvenFolder:
             with os.scandir(f"{self.folder}/{head}") as entries:
                 for entry in entries:
                     path = f"{head}{entry.name}"
-                    if path in self.folders and entry.is_dir(follow_symlinks=False):
+                    if path in self._folders and entry.is_dir(follow_symlinks=False):
                         heads.append(f"{path}/")
                     elif found := _stat(entry.path):
                         yield path, found
@@ -169,7 +142,7 @@ class ProvenFolder:
 
     def _clear_the_way(self) -> None:
         """A folder of the release that was made a link or a file would lead copies elsewhere."""
-        for step in (self.folder, *(self.folder / name for name in sorted(self.folders))):
+        for step in (self.folder, *(self.folder / name for name in sorted(self._folders))):
             if step.is_symlink() or (step.exists() and not step.is_dir()):
                 step.unlink()
             step.mkdir(parents=True, exist_ok=True)

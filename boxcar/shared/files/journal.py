@@ -172,8 +172,7 @@ class Journal:
             self.torn_file = self._put_torn_line_aside(walk.torn, walk.end.seq)
         if walk.after != LINE_FEED:
             _write_line_feed(path, path.stat().st_size - len(walk.after))
-        self._end = self._held_end = walk.end
-        self._held_lines: list[bytes] = []
+        self._end = walk.end
         self._size_bytes = _size_bytes(path)
 
     @property
@@ -192,46 +191,22 @@ class Journal:
         return walk
 
     def append(self, type: str, **data: Any) -> Event:
-        """With all that was held before it, in one write. Where that fails these are held still,
-        and this event never was. Raises OSError, and TemporaryError where another agent writes this
-        journal by now.
-        """
-        before = self._held_end
-        event = self.hold(type, **data)
-        try:
-            self.flush()
-        except BaseException:
-            self._held_lines.pop()
-            self._held_end = before
-            raise
-        return event
-
-    def flush(self) -> None:
-        """Write what is held. Raises as `append`."""
-        if not self._held_lines:
-            return
-        if self._is_ours is not None:
-            self._refuse_second_writer(self._is_ours)
-        lines = b"".join(self._held_lines)
-        atomic.append(self.path, lines)
-        self._end = self._held_end
-        self._size_bytes += len(lines)
-        self._held_lines.clear()
-
-    def hold(self, type: str, **data: Any) -> Event:
-        """An event that is written with the next, in its order; an agent that dies before has not
-        come to it. `end` is what is on the disk.
+        """Write an event; it is on the disk when this returns. Raises OSError, and TemporaryError
+        where another agent writes this journal by now; then this event never was.
         """
         event = Event(
-            seq=self._held_end.seq + 1,
+            seq=self._end.seq + 1,
             id=f"evt_{uuid.uuid4().hex}",
             at=timestamp.utc_now(),
             type=type,
             data=codec.finite(self._common | {k: v for k, v in data.items() if v is not None}),
         )
-        line = event.to_line(self._held_end.check)
-        self._held_lines.append(line)
-        self._held_end = JournalEnd(event.seq, Event.check_of(line))
+        line = event.to_line(self._end.check)
+        if self._is_ours is not None:
+            self._refuse_second_writer(self._is_ours)
+        atomic.append(self.path, line)
+        self._end = JournalEnd(event.seq, Event.check_of(line))
+        self._size_bytes += len(line)
         return event
 
     def _refuse_second_writer(self, is_ours: Callable[[], bool]) -> None:

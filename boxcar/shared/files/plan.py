@@ -184,10 +184,6 @@ class Plan:
         """What `cell.terms` has worked out of it; a run of any size has few."""
         return {}
 
-    @property
-    def has_cells_over_nodes(self) -> bool:
-        return any((rule.nodes or 1) > 1 for rule in self.rules)
-
     def box(self, name: str) -> Box:
         """Raises KeyError for a box that is not in the plan."""
         for box in self.boxes:

@@ -82,13 +82,13 @@ class Lines:
     def begins(self, cell: str) -> None:
         self._not_before.pop(cell, None)
 
-    def next(self, beside: str = "") -> CellLine | None:
-        """The first line that is to be run now, or None; another than the cell `beside`. What was
-        put off comes before all others once it is time.
+    def next(self) -> CellLine | None:
+        """The first line that is to be run now, or None. What was put off comes before all others
+        once it is time.
         """
         elsewhere = self._elsewhere()
         waiting = {line.name for line in self._waiting(elsewhere)}
-        not_now = waiting | self._acceptance.doubts.keys() | {beside}
+        not_now = waiting | self._acceptance.doubts.keys()
         may_wait = self._mine() if self._open_lines.has_after else ()
         self._turns = self._predecessors.turns(
             line for line in may_wait if line.name not in not_now

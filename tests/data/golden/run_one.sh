@@ -1,24 +1,18 @@
 #!/usr/bin/env bash
-# Runs one attempt at one cell; the agent calls it. `onbox attempt` holds the cell's lock, starts the
-# launcher and records how it ended.
+# Runs one attempt at one cell, as the document SPEC says it: boxcar.attempt-spec/1. The agent has
+# written it and calls this; `onbox attempt` holds the cell's lock, starts the launcher and records
+# how it ended.
 # Rendered for one run, never edited: a running shell reads its script by offset, so that an edit
 # makes it run something else. Every value stands in single quotes and is never expanded:
 # shellcheck disable=SC1003,SC1112,SC2016,SC2088
 set -euo pipefail
 
-run='digits'
-if [ "$#" -lt 9 ]; then
-  echo "usage: run_one.sh BOX CELL ATTEMPT LAUNCHER RANKS TIME_S WORKDIR RESUME \
-[NAME=VALUE ...] -- WORD ..." >&2
+if [ "$#" -ne 1 ]; then
+  echo "run_one.sh: usage: run_one.sh SPEC. An agent of another Boxcar has called it with $# words, \
+and nothing was run: launch again" >&2
   exit 2
 fi
-# Without another program here and below: each that is started stands in the gap between two cells.
-release="${BASH_SOURCE[0]%/*}"
-case "$release" in
-  /*) ;;
-  "${BASH_SOURCE[0]}") release="$PWD" ;;
-  *) release="$PWD/$release" ;;
-esac
+release="$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)"
 
 # The profile's hook. System files that it sources may use unset variables and end in a failed test;
 # and they must not take our arguments for theirs, as conda's `activate` would.
@@ -33,128 +27,5 @@ source /etc/network_turbo
 set -euo pipefail
 set -- "${arguments[@]}"
 
-box="$1" cell="$2" attempt="$3" launched_by="$4" ranks="$5" time_s="$6" workdir="$7" resume="$8"
-shift 8
-options=(--launcher "$launched_by" --ranks "$ranks" --time "$time_s")
-# The cell's own environment, up to the --. Its words are what is left in "$@".
-visible="${CUDA_VISIBLE_DEVICES:-}"
-while [ "$1" != -- ]; do
-  options+=(--env "$1")
-  case "$1" in CUDA_VISIBLE_DEVICES=*) visible="${1#*=}" ;; esac
-  shift
-done
-shift
-case "$box" in
-  'box-a')
-    data_dir='/data/box-a'
-    credentials='/root/.boxcar/box-a.json'
-    ;;
-  'box-b')
-    data_dir='/data/box-b'
-    credentials='/root/.boxcar/box-b.json'
-    ;;
-  *)
-    printf 'run_one.sh: the run %s has no box %s\n' "$run" "$box" >&2
-    exit 2
-    ;;
-esac
-# As in boxcar/shared/paths.py, ScratchPaths.
-scratch="$data_dir/boxcar/$run"
-code="$scratch/code/${release##*/}"
-out="$scratch/cells/$cell/out"
-
 agent_python='/usr/bin/python3'
-training_python='/opt/conda/bin/python'
-case "$launched_by" in
-  torchrun)
-    # Standalone: each job has its own rendezvous on a free port. A platform may preset PET_NNODES.
-    # Else the ranks look for each other under the box's host name, which may lead nowhere.
-    export PET_LOCAL_ADDR=127.0.0.1
-    launcher=("$training_python" -m torch.distributed.run --standalone --nnodes 1
-      --nproc-per-node "$ranks")
-    ;;
-  accelerate)
-    # A config of its own: a default_config.yaml in the box's home would decide what is not said here.
-    # Port 0: a free one.
-    config="$scratch/cells/$cell/accelerate.yaml"
-    # To start one process, it becomes that. Else the script would hear of no signal, and its exit
-    # code would be lost.
-    start='import os, sys
-from accelerate.commands import launch
-def become(args):
-    asked = args.num_processes or 1
-    if asked > 1:
-        sys.exit(f"accelerate would start 1 process, {asked} were asked: distributed_type in {args.config_file}")
-    command, env = launch.prepare_simple_launcher_cmd_env(args)
-    os.execvpe(command[0], command, env)
-if hasattr(launch, "prepare_simple_launcher_cmd_env"):
-    launch.simple_launcher = become
-'
-    kind=NO
-    if [ "$ranks" -gt 1 ]; then
-      kind=MULTI_GPU
-      # Without a GPU its ranks train each for itself, unless they are told that it is the CPU's turn.
-      start+='import torch
-if not getattr(torch, "accelerator", torch.cuda).is_available():
-    os.environ.setdefault("ACCELERATE_USE_CPU", "true")
-'
-    fi
-    [ -d "${config%/*}" ] || mkdir -p -- "${config%/*}" # the agent has made it
-    printf 'compute_environment: LOCAL_MACHINE\ndistributed_type: "%s"\n' "$kind" >"$config"
-    launcher=("$training_python" -c "${start}launch.main()" --config_file "$config" --num_machines 1
-      --num_processes "$ranks" --main_process_port 0)
-    ;;
-  deepspeed)
-    # Without its runner, which hands no signal on and leaves with 0 where its own child was killed.
-    # A free port, and which GPUs: the first ones, or those that are visible, by whatever name.
-    found="$("$training_python" -I -c 'import base64, json, socket, sys
-free = socket.socket()
-free.bind(("127.0.0.1", 0))
-ranks, visible = int(sys.argv[1]), sys.argv[2]
-gpus = visible.split(",")[:ranks] if visible else list(range(ranks))
-world = json.dumps({"localhost": gpus}).encode()
-print(free.getsockname()[1], base64.urlsafe_b64encode(world).decode())' "$ranks" "$visible")"
-    launcher=("$training_python" -u -m deepspeed.launcher.launch --world_info "${found#* }"
-      --master_addr 127.0.0.1 --master_port "${found% *}")
-    if [ "${1:-}" = -m ]; then
-      launcher+=(--module)
-      shift
-    fi
-    ;;
-  python)
-    launcher=("$training_python" -u)
-    ;;
-  *)
-    printf 'run_one.sh: there is no launcher %s\n' "$launched_by" >&2
-    exit 2
-    ;;
-esac
-# All ranks are on this box. Else gloo looks for its host name, which may lead nowhere, or asks a name
-# server that does not answer.
-if [ -z "${GLOO_SOCKET_IFNAME:-}" ] && [ -e /sys/class/net/lo ]; then
-  export GLOO_SOCKET_IFNAME=lo
-fi
-# A stop has one clock, and that is Boxcar's: torchrun would kill its ranks after 30 s.
-export TORCH_ELASTIC_SHUTDOWN_TIMEOUT="${TORCH_ELASTIC_SHUTDOWN_TIMEOUT:-70}"
-# A rank that aborts or crashes shows where it was; what a person has set for this counts.
-export PYTHONFAULTHANDLER="${PYTHONFAULTHANDLER-1}"
-
-options+=(--python-path "$release"/'training-1.zip')
-if [ "$workdir" != "$code" ]; then
-  options+=(--python-path "$code")
-fi
-cd -- "$workdir"
-export BOXCAR_CREDENTIALS="$credentials"
-export BOXCAR_RUN="$run"
-export BOXCAR_CELL="$cell"
-export BOXCAR_OUT="$out"
-export BOXCAR_RESUME="$resume"
-export BOXCAR_DATA_DIR="$data_dir"
-# As the agent has staged it, unpacked; else out of the agent's file.
-program="$release/program/begin.py"
-[ -e "$program" ] || program="$release"/'onbox-1.pyz'
-# The cell's own environment is set by it, for the launcher alone.
-exec "$agent_python" -I -S "$program" attempt \
-  --release "$release" --box "$box" --cell "$cell" --attempt "$attempt" \
-  --run "$run" --data-dir "$data_dir" --durable '/durable' --grace '60.0' \
-  "${options[@]}" -- "${launcher[@]}" "$@"
+exec "$agent_python" -I -S "$release"/program/onbox/begin.py attempt "$1"

@@ -22,11 +22,7 @@ from plans import make_plan
 from boxcar.laptop.profiles import profile
 from boxcar.laptop.profiles.schema import Tier
 from boxcar.laptop.release import wrappers
-from boxcar.shared.cell import said
-from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.cell.said import Places
 from boxcar.shared.files.plan import Box, Plan
-from onbox.cell import wrapper_words
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "golden"
 SHIPPED = Path(__file__).resolve().parents[3] / "profiles"
@@ -83,7 +79,7 @@ def _rendered(name: str) -> dict[str, str]:
     plan, hook = _plan(name)
     return {
         "run_queue.sh": wrappers.render_run_queue(plan, hook, "onbox-1.pyz"),
-        "run_one.sh": wrappers.render_run_one(plan, hook, "onbox-1.pyz", "training-1.zip"),
+        "run_one.sh": wrappers.render_run_one(plan, hook),
     }
 
 
@@ -195,22 +191,9 @@ def test_run_queue_becomes_the_agent(name: str, bash: str, release: Path) -> Non
 
 @pytest.mark.parametrize("name", NAMES)
 def test_run_one_becomes_the_attempt(name: str, bash: str, release: Path) -> None:
-    plan, _ = _plan(name)
-    data_dir = _moved(plan.boxes[1].data_dir, release)
-    code = Path(data_dir, "boxcar", plan.run, "code", release.name)
-    code.mkdir(parents=True)
-    out = f"{data_dir}/boxcar/{plan.run}/cells/a/out"
-    line = CellLine(0, 1, "a", "configs/a.yaml", "seg", 7)
-    what = said.say(plan, line, Places(out, str(code), f"{out}/latest.pth"))
-    words = wrapper_words.of_attempt("box-b", "a", 1, what, 2)
-    found = _run(bash, name, "run_one.sh", release, *words)
-    assert found["cwd"] == str(code)
-    train = ["train.py", "--config", "configs/a.yaml", "--epochs", "7", "--out", out]
-    assert found["argv"][:4] == ["-I", "-S", f"{release}/onbox-1.pyz", "attempt"]
-    assert found["argv"][-len(train) :] == train
-    expected = {"BOXCAR_DATA_DIR": data_dir, "BOXCAR_RESUME": f"{out}/latest.pth"}
-    assert {key: found["env"].get(key) for key in expected} == expected
-    assert {f"{key}={value}" for key, value in plan.env.items()} <= set(found["argv"])
+    found = _run(bash, name, "run_one.sh", release, "/data/spec-1.json")
+    begin = f"{release}/program/onbox/begin.py"
+    assert found["argv"] == ["-I", "-S", begin, "attempt", "/data/spec-1.json"]
 
 
 def _moved(path: str, release: Path) -> str:

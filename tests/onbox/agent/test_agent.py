@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import sys
 import time
 import unicodedata
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +17,6 @@ from waiting import LIMIT_S
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import attempt, cell_claim, codec, heartbeat, manifest, receipt
 from boxcar.shared.files.plan import Artifact, Box, OwnSignature
-from onbox.agent import agent
 
 LIFE = ["claimed", "started", "succeeded", "synced", "verified"]
 
@@ -67,34 +64,6 @@ def test_what_a_killed_agent_left_half_written_is_removed_and_others_stay(make_r
     assert run.finish() == 0
     left = sorted(path.name for path in folder.iterdir())
     assert left == [".q10.json.0a1b2c3d.part", "q1.json"]
-
-
-@pytest.mark.parametrize(
-    ("last_took_s", "has_waited", "after_s"),
-    [
-        pytest.param(math.inf, False, agent.BESIDE_AFTER_S, id="the first"),
-        pytest.param(0.1, False, 0.0, id="one of many that end at once"),
-        pytest.param(0.1, True, agent.BESIDE_AFTER_S, id="a line that was appended"),
-        pytest.param(3.0, False, agent.BESIDE_AFTER_S, id="behind a long one"),
-    ],
-)
-def test_only_where_short_cells_follow_each_other_does_the_next_ones_program_hold_up_a_start(
-    last_took_s, has_waited, after_s
-):
-    assert agent.begins_beside_after_s(last_took_s, has_waited=has_waited) == after_s
-
-
-def test_the_next_program_starts_before_all_code_is_looked_at_and_a_success_is_durable_by_then():
-    done: list[str] = []
-    loop = SimpleNamespace(make_durable=lambda: done.append("durable"))
-    settler = SimpleNamespace(begin=lambda: done.append("settles"))
-    of = SimpleNamespace(
-        loop=loop,
-        settler=settler,
-        start_one_ahead=lambda cell: done.append(f"beside {cell}"),
-    )
-    agent.Agent.begin_beside(of, "a")
-    assert done == ["durable", "beside a", "settles"]
 
 
 def test_a_second_agent_finds_nothing_to_do_and_says_so(make_run):

@@ -39,7 +39,7 @@ class Stand:
             secrets=BoxSecrets(),
         )
         beat = SimpleNamespace(at=lambda cell: None)
-        loop = SimpleNamespace(say=self.say, make_known=lambda: None, tick=lambda: None, beat=beat)
+        loop = SimpleNamespace(say=self.say, tick=lambda: None, beat=beat)
         lines = SimpleNamespace(
             left_open=lambda: list(left_open),
             read=lambda: True,
@@ -123,11 +123,11 @@ def test_a_turn_that_is_over_leaves_the_next_cell_and_without_one_the_queue_is_d
     assert any(what.startswith("queue.done") for what in stand.did) != (has_next or is_typed)
 
 
-def test_a_stopped_queue_knows_of_its_last_success_though_nothing_more_can_be_said() -> None:
+def test_what_was_handed_over_is_settled_though_nothing_more_can_be_said() -> None:
     stand = Stand()
     stand.trouble = OSError(5, "Input/output error")
     assert stand.ending.stopped("the tier is gone", 7) == 7
-    assert stand.did == ["flush", "settles", "closed"]
+    assert stand.did == ["closed"]
 
 
 @pytest.mark.parametrize(

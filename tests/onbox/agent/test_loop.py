@@ -22,8 +22,7 @@ class Stand:
         self.trouble: OSError | None = None
         self.orders = SimpleNamespace(is_to_end=False)
         reporter = SimpleNamespace(say=self.say, journal_end=None, webhooks=dict)
-        reporter.flush = lambda: self.said.append(("flush", {}))
-        settler = SimpleNamespace(is_busy=False, begin=lambda: self.said.append(("settles", {})))
+        settler = SimpleNamespace(is_busy=False)
         settler.copy = CopySoFar()
         beat = SimpleNamespace(cell="a", attempt=2, tick=self.tick, idle=lambda: idle)
         self._progress = progress
@@ -78,9 +77,3 @@ def test_a_tier_that_fails_for_a_moment_costs_an_event_of_progress_and_no_other(
     stand.loop.tick()
     with pytest.raises(OSError, match="Input/output"):
         stand.loop.say("cell.claimed", cell="a")
-
-
-def test_a_success_is_on_the_disk_before_its_result_is_settled() -> None:
-    stand = Stand()
-    stand.loop.make_known()
-    assert [what for what, _ in stand.said] == ["flush", "settles"]

@@ -21,14 +21,13 @@ OF_ONE = next(
 
 
 class Stand:
-    """An outcome's surroundings: what is said, held, kept and waited for, in its order."""
+    """An outcome's surroundings: what is said, handed over and waited for, in its order."""
 
     def __init__(self, retries: int = 0, *, is_for_one_cell: bool = False) -> None:
         self.did: list[tuple[str, Any]] = []
         self.orders = SimpleNamespace(is_to_stop=False, is_to_end=False)
         record = state.NOTHING_YET
         reporter = SimpleNamespace(
-            hold=lambda type, **data: self.did.append((f"holds {type}", data)),
             line_of=lambda cell: f"line of {cell}",
             warn=lambda what, text, cell: self.did.append((f"warns {what}", text)),
             record=lambda name: SimpleNamespace(retries={"CUDA": retries}, state=record),
@@ -44,7 +43,9 @@ class Stand:
             reporter,
             self.orders,
         )
-        loop.settler = SimpleNamespace(keep=lambda line, number: self.did.append(("keeps", line)))
+        loop.settler = SimpleNamespace(
+            hand_over=lambda line, number: self.did.append(("hands over", line))
+        )
         lines = SimpleNamespace(
             open=lambda: [line("a"), line("b")],
             put_off=lambda cell, wait_s: self.did.append(("puts off", wait_s)),
@@ -70,12 +71,12 @@ def failed(
     return Verdict(action, "CUDA", reason, course=course)
 
 
-def test_a_success_is_kept_until_it_is_on_the_disk() -> None:
+def test_a_success_is_said_and_then_handed_over() -> None:
     stand = Stand()
     assert stand.conclude(Verdict(Action.SUCCEED))
     assert stand.did == [
-        ("holds cell.succeeded", {"cell": "a", "attempt": 1, "seconds": 1.0}),
-        ("keeps", "line of a"),
+        ("cell.succeeded", {"cell": "a", "attempt": 1, "seconds": 1.0}),
+        ("hands over", "line of a"),
     ]
 
 

@@ -19,14 +19,26 @@ from plans import make_plan
 from waiting import LIMIT_S
 
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.files import attempt, resume_pointer
+from boxcar.shared.files import attempt, attempt_spec, release, resume_pointer
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.agent.runner import Beside, Runner
-from onbox.cell import live_checkpoint
+from onbox import place
+from onbox.agent.runner import Runner
+from onbox.cell import live_checkpoint, stage
 from onbox.machine import process
 
-NOTHING = Beside(0.0, lambda: None)
 NO_RELEASE = SimpleNamespace(files=(), digest="", onbox="", training="")
+
+
+@pytest.fixture(autouse=True)
+def _of_no_release_no_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_release = stage.of_release
+    monkeypatch.setattr(
+        stage,
+        "of_release",
+        lambda folder, found, scratch: (
+            None if found is NO_RELEASE else of_release(folder, found, scratch)
+        ),
+    )
 
 
 def wrapper_of(run: Any, cell: str) -> int:
@@ -429,7 +441,7 @@ def test_the_checkpoint_is_saved_before_the_script_where_the_platform_hurries(
     monkeypatch.setattr(runner, "_lives", lambda cell, child: next(looks))
     monkeypatch.setattr(runner, "_has_wrapper", lambda cell, child: True)
     monkeypatch.setattr(runner, "_tell_to_leave", lambda cell, child: not done.append("tell"))
-    runner.see_to_its_end(SimpleNamespace(name="a"), 1, None, NOTHING)
+    runner.see_to_its_end(SimpleNamespace(name="a"), 1, None)
     assert done == order
 
 
@@ -462,27 +474,6 @@ def test_at_a_stop_the_mirror_has_until_the_box_is_gone_and_what_did_not_fit_is_
     assert data["text"].startswith("no checkpoint of a reached the durable tier within")
 
 
-@pytest.mark.parametrize("lives", [[False], [True, False]])
-def test_what_is_begun_beside_a_cell_is_begun_once_also_if_the_cell_has_ended(
-    monkeypatch, tmp_path, lives
-):
-    place = SimpleNamespace(
-        plan=make_plan(resume=None),
-        scratch=ScratchPaths(tmp_path, "r"),
-        durable=DurablePaths(tmp_path, "r"),
-        release=Path(),
-    )
-    runner = Runner(place, NO_RELEASE, None, SimpleNamespace(is_to_stop=False), lambda: None)
-    looks = iter(lives)
-    monkeypatch.setattr(runner, "_lives", lambda cell, child: next(looks))
-    monkeypatch.setattr(runner, "_has_wrapper", lambda cell, child: True)
-    monkeypatch.setattr(runner, "end", lambda cell, number: None)
-    begun = []
-    beside = Beside(0.01, lambda: begun.append(1))
-    runner.see_to_its_end(CellLine(0, 1, "a", "a.json", "count", 3), 1, None, beside)
-    assert begun == [1]
-
-
 def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tmp_path):
     monkeypatch.setattr(live_checkpoint, "SHORTEST_S", 0.0)
     monkeypatch.setattr(live_checkpoint, "NEVER_S", -1.0)
@@ -497,7 +488,7 @@ def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tm
     monkeypatch.setattr(runner, "_lives", lambda cell, child: not said or next(after))
     monkeypatch.setattr(runner, "_has_wrapper", lambda cell, child: True)
     monkeypatch.setattr(runner, "end", lambda cell, number: None)
-    runner.see_to_its_end(CellLine(0, 1, "a", "a.json", "count", 3), 1, None, NOTHING)
+    runner.see_to_its_end(CellLine(0, 1, "a", "a.json", "count", 3), 1, None)
     [(what, text, cell)] = said
     assert (what, cell) == ("no_checkpoint", "a")
     assert "there is no step_*.pt" in text
@@ -517,31 +508,24 @@ def test_a_persons_stop_and_the_systems_signal_are_told_apart(monkeypatch):
     assert told == [signal.SIGINT, signal.SIGTERM]
 
 
-def start(tmp_path: Path, ahead: Any, say: Any) -> Any:
-    """Runner.start with what it asks and tells."""
-    what = SimpleNamespace(launcher="python", nodes=1, has_checkpoint=False)
-    runner: Any = SimpleNamespace(
-        _ahead=ahead,
-        lines=SimpleNamespace(as_stored=lambda cell: cell, saying=lambda cell: "s"),
-        _reporter=SimpleNamespace(say=say),
-        _place=SimpleNamespace(release=SimpleNamespace(name="r"), plan=make_plan()),
-        _command=lambda cell, number: (what, 1, ["bash"]),
-        _log=lambda cell: tmp_path / "log",
-    )
-    return Runner.start(runner, CellLine(0, 1, "a", "a.json", "t", 3), 1)
-
-
-def test_who_waits_is_told_its_cell_once_it_is_written_that_it_starts(tmp_path):
-    told, fails = [], [OSError(errno.ENOSPC, "full"), None]
+def test_nothing_starts_before_it_is_written_that_it_starts(make_run, monkeypatch):
+    run, said, fails = make_run({"a": {}}), [], [OSError(errno.ENOSPC, "full"), None]
 
     def say(type: str, **more: Any) -> None:
-        told.append(type)
+        said.append(type)
         if error := fails.pop(0):
             raise error
 
-    ahead = SimpleNamespace(let_in=lambda command: told.append("let in") or 1)
+    reporter = SimpleNamespace(say=say, was_left=lambda cell: False)
+    found = release.read(run.release)
+    where = place.of_queue(run.plan, run.release, found, "q1")
+    runner = Runner(where, found, reporter, SimpleNamespace(), lambda: None)
+    cell = CellLine(0, 1, "a", "configs/a.json", "count", 3)
+    run.scratch().cell("a").mkdir(parents=True)
+    monkeypatch.setattr(subprocess, "Popen", lambda words, **how: said.append(words[2]) or 1)
     with pytest.raises(OSError, match="full"):
-        start(tmp_path, ahead, say)
-    assert told == ["cell.started"]
-    assert start(tmp_path, ahead, say) == 1
-    assert told[1:] == ["cell.started", "let in"]
+        runner.start(cell, 1)
+    assert said == ["cell.started"]
+    assert runner.start(cell, 1) == 1
+    assert said[1:] == ["cell.started", str(run.scratch().spec("a", 1))]
+    assert attempt_spec.read(run.scratch().spec("a", 1)).words[0] == "train.py"

@@ -154,28 +154,6 @@ def test_a_bad_result_is_said_and_nothing_of_it_is_pruned(place, reporter):
     assert (place.scratch.out("c") / "latest.json").exists()
 
 
-def test_what_has_changed_its_release_unseen_is_not_published(place, reporter):
-    waited: list[str] = []
-    one = settles(
-        place,
-        reporter,
-        wait_for_mirror=waited.append,
-        changed_by=lambda cell: ("train.py",),
-    )
-    one.keep(CELL, 1)
-    one.begin()
-    one.close()
-    [failed] = events(place)
-    assert (failed.type, failed.data["failure"], failed.cell) == ("cell.failed", "CODE", "c")
-    assert "train.py of the release was changed" in failed.data["reason"]
-    assert state.replay(read(place.durable.journal("q")).events).cell("c").state.word == "failed"
-    assert not place.durable.manifest("c").exists()
-    assert waited == ["c"]
-    assert (place.durable.cell("c") / "c.log").read_bytes() == b"epoch 1\n"
-    [aside] = place.scratch.earlier.glob("c-*")
-    assert (aside / "m.json").exists()
-
-
 def test_what_cannot_be_published_as_it_is_is_kept_and_judged_anew(place, reporter):
     artifact = place.scratch.out("c") / "m.json"
     artifact.unlink()

@@ -1,6 +1,4 @@
-"""What a cell runs from, and what becomes of what it does to it; of much code, as in the most of
-these, the kernel is asked what may have changed.
-"""
+"""What a cell runs from, and what becomes of what it does to it."""
 
 from __future__ import annotations
 
@@ -8,42 +6,17 @@ import importlib.util
 import json
 import os
 import py_compile
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
-import pytest
 from plans import make_plan
 from waiting import LIMIT_S
 
 from boxcar.shared import state
-from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.files import manifest
-from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.paths import ScratchPaths
 from onbox.agent.staging import Staging
-
-
-@pytest.fixture
-def staged_run(make_run: Any) -> Any:
-    return partial(make_run, watched_from=1)
-
-
-@pytest.mark.parametrize("may_look", [True, False])
-@pytest.mark.parametrize("is_proven", [True, False])
-def test_an_old_look_at_the_stage_is_taken_again_at_once_only_where_nobody_waits_for_it(
-    tmp_path, is_proven, may_look
-):
-    place = SimpleNamespace(
-        scratch=ScratchPaths(tmp_path, "r"), durable=DurablePaths(tmp_path, "r"), release=Path()
-    )
-    looks = []
-    stage = SimpleNamespace(is_fresh=False, is_still_proven=lambda: looks.append(1) or is_proven)
-    staging = Staging(place, stage, None, lambda cell: None, forget=lambda: None)
-    cell = CellLine(0, 1, "a", "a.json", "count", 3)
-    assert staging.is_quick(cell, 1, may_look=may_look) == (is_proven and may_look)
-    assert len(looks) == may_look
 
 
 def test_a_full_disk_takes_back_what_verified_cells_left_beside_their_code(monkeypatch, tmp_path):
@@ -58,7 +31,7 @@ def test_a_full_disk_takes_back_what_verified_cells_left_beside_their_code(monke
         state=lambda: SimpleNamespace(cells=cells), warn=lambda *words: said.append(words)
     )
     place = SimpleNamespace(plan=make_plan(), scratch=scratch, release=Path())
-    Staging(place, None, reporter, lambda cell: None, forget=lambda: None)._make_room([1])
+    Staging(place, None, reporter, lambda cell: None)._make_room([1])
     assert [(what, cell) for what, _, cell in said] == [("beside_removed", "verified")]
     assert [path.parent.name for path in scratch.cells.glob("*/beside")] == ["failed"]
 
@@ -68,8 +41,8 @@ def appended(path: Path, text: str) -> None:
         file.write(text)
 
 
-def test_a_wrapper_that_is_edited_on_the_tier_changes_no_later_cell(staged_run):
-    run = staged_run({"a": {"gate": 1}, "b": {}})
+def test_a_wrapper_that_is_edited_on_the_tier_changes_no_later_cell(make_run):
+    run = make_run({"a": {"gate": 1}, "b": {}})
     agent = run.start()
     run.wait_for_step("a")
     wrapper = run.release / "run_one.sh"
@@ -80,8 +53,8 @@ def test_a_wrapper_that_is_edited_on_the_tier_changes_no_later_cell(staged_run):
     assert "EDITED" not in json.loads((run.out("b") / "environment.json").read_text())
 
 
-def test_staged_code_that_somebody_edits_fails_the_cell_that_met_it_and_no_other(staged_run):
-    run = staged_run({"a": {"gate": 1, "steps": 2}, "b": {}})
+def test_staged_code_that_somebody_edits_fails_the_cell_that_met_it_and_no_other(make_run):
+    run = make_run({"a": {"gate": 1, "steps": 2}, "b": {}})
     agent = run.start()
     run.wait_for_step("a")
     code = run.scratch().code(run.release.name)
@@ -97,8 +70,8 @@ def test_staged_code_that_somebody_edits_fails_the_cell_that_met_it_and_no_other
     assert run.result("b")
 
 
-def test_a_cell_that_writes_into_the_release_fails_and_begins_anew_when_it_is_run_again(staged_run):
-    run = staged_run({"a": {"appends": ["train.py"], "steps": 2}, "b": {}})
+def test_a_cell_that_writes_into_the_release_fails_and_begins_anew_when_it_is_run_again(make_run):
+    run = make_run({"a": {"appends": ["train.py"], "steps": 2}, "b": {}})
     assert run.finish() == 1
     assert run.state("a") == "failed"
     assert run.state("b") == "verified"
@@ -115,56 +88,22 @@ def test_a_cell_that_writes_into_the_release_fails_and_begins_anew_when_it_is_ru
     assert json.loads((again / "m.json").read_text()) == {"step": 2, "first": 0, "starts": 1}
 
 
-def test_a_cell_that_changes_the_release_unseen_fails_all_the_same(staged_run):
-    """Through a hard link, of which the kernel tells nobody who watches the code's folders."""
-    cells = {"a": {}, "b": {"links": "train.py"}, "c": {"gate": 1}, "d": {}}
-    run = staged_run(cells)
-    agent = run.start()
-    run.wait_for("cell.failed", cell="b")
-    run.open_gate()
-    assert agent.wait(LIMIT_S) == 1
-    assert [run.state(cell) for cell in cells] == ["verified", "failed", "failed", "verified"]
-    assert run.life("b") == ["claimed", "started", "succeeded", "failed"]
-    failed = run.events("cell.failed")
-    assert [event.data["failure"] for event in failed] == ["CODE", "CODE"]
-    assert all("train.py of the release was changed" in e.data["reason"] for e in failed)
-    for cell in "bc":
-        assert not run.durable.manifest(cell).exists()
-        assert run.scratch().earlier.glob(f"{cell}-*")
+def test_a_cell_that_changes_the_release_through_a_hard_link_fails_and_no_other(make_run):
+    run = make_run({"a": {"links": "train.py"}, "b": {}})
+    assert run.finish() == 1
+    assert [run.state(cell) for cell in "ab"] == ["failed", "verified"]
+    assert run.life("a") == ["claimed", "started", "failed"]
+    [failed] = run.events("cell.failed")
+    assert failed.data["failure"] == "CODE"
+    assert "train.py of the release was changed" in failed.data["reason"]
+    assert not run.durable.manifest("a").exists()
+    assert list(run.scratch().earlier.glob("a-*"))
     code = run.scratch().code(run.release.name) / "train.py"
     assert code.read_bytes() == (run.release / "code/train.py").read_bytes()
 
 
-def test_a_queue_ends_whose_last_cell_has_changed_the_release_unseen(staged_run):
-    run = staged_run({"a": {}, "b": {"links": "train.py", "gate": 1}})
-    agent = run.start()
-    run.wait_for("cell.verified", cell="a")
-    run.wait_for("cell.started", cell="b")
-    run.open_gate()
-    assert agent.wait(LIMIT_S) == 1
-    assert run.life("b") == ["claimed", "started", "succeeded", "failed"]
-    assert run.events("agent.stopped")
-
-
-@pytest.mark.parametrize("is_published", [True, False])
-@pytest.mark.parametrize("has_succeeded", [True, False])
-def test_a_result_is_asked_about_changed_code_until_it_is_published(
-    tmp_path, is_published, has_succeeded
-):
-    place = SimpleNamespace(durable=DurablePaths(tmp_path, "r"), plan=make_plan())
-    event = SimpleNamespace(at="1970-01-01T00:01:40.500Z")
-    reporter = SimpleNamespace(last=lambda type, cell: event if has_succeeded else None)
-    stage = SimpleNamespace(changed_by=lambda at: ("train.py",) if at == 100.5 else ())
-    if is_published:
-        place.durable.manifest("a").parent.mkdir(parents=True)
-        place.durable.manifest("a").touch()
-    staging = Staging(place, stage, reporter, lambda cell: None, forget=lambda: None)
-    expected = ("train.py",) if has_succeeded and not is_published else ()
-    assert staging.changed_by("a") == expected
-
-
-def test_what_a_cell_adds_beside_its_code_is_named_and_seen_by_no_other_cell(staged_run):
-    run = staged_run({"a": {"adds": ["data/x/one", "configs/new"]}, "b": {"adds": ["data/x/one"]}})
+def test_what_a_cell_adds_beside_its_code_is_named_and_seen_by_no_other_cell(make_run):
+    run = make_run({"a": {"adds": ["data/x/one", "configs/new"]}, "b": {"adds": ["data/x/one"]}})
     assert run.finish() == 0
     first, second = run.warnings("code_added")
     assert "a left configs/new, data/ beside its code" in first
@@ -178,16 +117,16 @@ def test_what_a_cell_adds_beside_its_code_is_named_and_seen_by_no_other_cell(sta
     assert {path.name for path in code.iterdir()} == {"train.py", "configs"}
 
 
-def test_no_later_attempt_of_a_cell_sees_what_an_earlier_one_added(staged_run):
-    run = staged_run({"a": {"adds": ["data/one"], "exits": [75, 0]}})
+def test_no_later_attempt_of_a_cell_sees_what_an_earlier_one_added(make_run):
+    run = make_run({"a": {"adds": ["data/one"], "exits": [75, 0]}})
     assert run.finish() == 0
     assert run.events("cell.retried")
     assert (run.scratch().beside("a") / "data/one").read_text() == "\n"
 
 
-def test_what_is_collected_is_carried_wherever_a_tracker_wrote_it_and_of_every_attempt(staged_run):
+def test_what_is_collected_is_carried_wherever_a_tracker_wrote_it_and_of_every_attempt(make_run):
     adds = ["wandb/run-1/log", "data/one"]
-    run = staged_run({"a": {"adds": adds, "exits": [75, 0]}}, collect=("wandb/",))
+    run = make_run({"a": {"adds": adds, "exits": [75, 0]}}, collect=("wandb/",))
     assert run.finish() == 0
     made = manifest.read(run.durable.manifest("a"))
     assert {f.path for f in made.carried.files} == {"wandb/run-1/log", "wandb/run-1/log.1"}
@@ -196,8 +135,8 @@ def test_what_is_collected_is_carried_wherever_a_tracker_wrote_it_and_of_every_a
     assert {path.name for path in run.scratch().beside("a").iterdir()} == {"data"}
 
 
-def test_what_nobody_moved_after_an_attempt_is_the_last_cells_before_the_next(staged_run):
-    run = staged_run({"a": {}, "b": {"gate": 1, "adds": ["data/one"]}})
+def test_what_nobody_moved_after_an_attempt_is_the_last_cells_before_the_next(make_run):
+    run = make_run({"a": {}, "b": {"gate": 1, "adds": ["data/one"]}})
     first = run.start()
     run.wait_for_step("b")
     first.kill()
@@ -208,8 +147,8 @@ def test_what_nobody_moved_after_an_attempt_is_the_last_cells_before_the_next(st
     assert {path.name for path in run.scratch().beside("b").iterdir()} == {"late", "data"}
 
 
-def test_an_artifact_that_was_written_beside_the_code_is_told_in_the_failure(staged_run):
-    run = staged_run({"a": {"adds": ["m.json", "latest.json"], "writes": [None]}})
+def test_an_artifact_that_was_written_beside_the_code_is_told_in_the_failure(make_run):
+    run = make_run({"a": {"adds": ["m.json", "latest.json"], "writes": [None]}})
     assert run.finish() == 1
     (failed,) = run.events("cell.failed")
     assert failed.data["failure"] == "NO-ART"
@@ -221,8 +160,8 @@ def test_an_artifact_that_was_written_beside_the_code_is_told_in_the_failure(sta
     assert "Nothing resumes from latest.json there: set workdir: out" in warning
 
 
-def test_what_lies_there_without_any_attempt_is_kept_apart(staged_run):
-    run = staged_run({"a": {}})
+def test_what_lies_there_without_any_attempt_is_kept_apart(make_run):
+    run = make_run({"a": {}})
     code = run.scratch().code(run.release.name)
     (code / "data").mkdir(parents=True)
     assert run.finish() == 0
@@ -232,8 +171,8 @@ def test_what_lies_there_without_any_attempt_is_kept_apart(staged_run):
     assert warning == f"data/ lay beside the code before a; now in {kept}"
 
 
-def test_bytecode_is_neither_a_warning_nor_ever_run(staged_run):
-    run = staged_run({"a": {"gate": 1}, "b": {}}, command=("-m", "train", "{cfg}", "{out}"))
+def test_bytecode_is_neither_a_warning_nor_ever_run(make_run):
+    run = make_run({"a": {"gate": 1}, "b": {}}, command=("-m", "train", "{cfg}", "{out}"))
     agent = run.start()
     run.wait_for_step("a")
     code = run.scratch().code(run.release.name)
@@ -249,8 +188,8 @@ def test_bytecode_is_neither_a_warning_nor_ever_run(staged_run):
     assert not list(code.rglob("__pycache__"))
 
 
-def test_code_that_was_edited_between_two_agents_is_the_releases_again_and_that_is_said(staged_run):
-    run = staged_run({"a": {}, "b": {"gate": 1, "on_term": 85}})
+def test_code_that_was_edited_between_two_agents_is_the_releases_again_and_that_is_said(make_run):
+    run = make_run({"a": {}, "b": {"gate": 1, "on_term": 85}})
     first = run.start()
     run.wait_for_step("b")
     first.terminate()
@@ -264,8 +203,8 @@ def test_code_that_was_edited_between_two_agents_is_the_releases_again_and_that_
     )
 
 
-def test_a_cell_that_is_adopted_is_compared_too(staged_run):
-    run = staged_run({"a": {"gate": 1}, "b": {}})
+def test_a_cell_that_is_adopted_is_compared_too(make_run):
+    run = make_run({"a": {"gate": 1}, "b": {}})
     first = run.start()
     run.wait_for_step("a")
     first.kill()

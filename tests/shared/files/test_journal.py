@@ -373,36 +373,15 @@ def test_an_agent_that_lost_its_queue_to_another_writes_nothing_more(path: Path)
     os.close(held)
 
 
-# --- several events in one write
+# --- writes that fail, or are cut
 
 
-def test_what_is_held_is_written_with_the_next_in_one_write_and_in_its_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "q.jsonl"
-    made = Journal(path, COMMON)
-    made.append("agent.started")
-    before = made.end
-    made.hold("cell.succeeded", cell="a")
-    made.hold("cell.claimed", cell="b")
-    assert (made.end, len(journal.read(path).events)) == (before, 1)
-    synced: list[int] = []
-    fsync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(fd) or fsync(fd))
-    made.append("cell.started", cell="b")
-    assert len(synced) == 1
-    reading = journal.read(path)
-    found = [(event.seq, event.type) for event in reading.events]
-    assert found[1:] == [(2, "cell.succeeded"), (3, "cell.claimed"), (4, "cell.started")]
-    assert made.end == reading.end
-
-
-def test_a_write_that_fails_keeps_what_was_held_and_forgets_what_was_said(
+def test_an_event_whose_write_fails_never_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "q.jsonl"
     made = Journal(path, {})
-    made.hold("cell.succeeded", cell="a")
+    made.append("cell.succeeded", cell="a")
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -411,19 +390,16 @@ def test_a_write_that_fails_keeps_what_was_held_and_forgets_what_was_said(
         patch.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="No space"):
             made.append("cell.started", cell="b")
-    assert journal.read(path).events == ()
     made.append("cell.started", cell="c")
-    made.flush()
     found = [(event.seq, event.type, event.cell) for event in journal.read(path).events]
     assert found == [(1, "cell.succeeded", "a"), (2, "cell.started", "c")]
 
 
-def test_a_group_that_a_crash_tore_is_cut_after_its_last_whole_line(tmp_path: Path) -> None:
+def test_what_a_crash_tore_is_cut_after_the_last_whole_line(tmp_path: Path) -> None:
     path = tmp_path / "q.jsonl"
     made = Journal(path, {})
-    made.hold("cell.succeeded", cell="a")
-    made.hold("cell.claimed", cell="b")
-    made.append("cell.started", cell="b")
+    for type, cell in GROUP:
+        made.append(type, cell=cell)
     data = path.read_bytes()
     ends = [at + 1 for at, byte in enumerate(data) if byte == 10]
     for cut in range(0, len(data), 7):
@@ -447,7 +423,7 @@ class Killed(BaseException):
 
 
 def killed_after(lines: int, path: Path) -> bool:
-    """Write a group as the agent does, and die after so many lines of the journal's own code."""
+    """Write events as the agent does, and die after so many lines of the journal's own code."""
     left = lines
 
     def trace(frame: Any, event: str, _: Any) -> Any:
@@ -464,9 +440,8 @@ def killed_after(lines: int, path: Path) -> bool:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        for type, cell in GROUP[:-1]:
-            made.hold(type, cell=cell)
-        made.append(GROUP[-1][0], cell=GROUP[-1][1])
+        for type, cell in GROUP:
+            made.append(type, cell=cell)
     except Killed:
         return True
     finally:
@@ -474,7 +449,7 @@ def killed_after(lines: int, path: Path) -> bool:
     return False
 
 
-def test_an_agent_that_dies_at_any_line_of_a_group_leaves_a_beginning_of_it(tmp_path: Path) -> None:
+def test_an_agent_that_dies_at_any_line_leaves_a_beginning_of_what_it_wrote(tmp_path: Path) -> None:
     """None of it is there twice or out of order, and the next agent goes on after it."""
     found, lines = set(), 0
     while True:
@@ -488,5 +463,5 @@ def test_an_agent_that_dies_at_any_line_of_a_group_leaves_a_beginning_of_it(tmp_
         if not was_killed:
             break
         lines += 1
-    assert found == {0, len(GROUP)}, "one write: all of it or nothing"
+    assert found == set(range(len(GROUP) + 1))
     assert lines > 20
