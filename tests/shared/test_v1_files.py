@@ -43,6 +43,7 @@ from boxcar.shared.files import (
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.agent_start import Start
 from boxcar.shared.files.attempt import Done, Processes, Running
+from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.delivered import Cursor, Delivered
@@ -77,6 +78,7 @@ DOCUMENTS: dict[str, Any] = {
     "heartbeat.json": Heartbeat,
     "control.json": Control,
     "claim.json": Claim,
+    "spec.json": AttemptSpec,
     "running.json": Running,
     "processes.json": Processes,
     "done.json": Done,
