@@ -93,12 +93,13 @@ resume_agents() {
     || say "the agents were not resumed; type on your machine: invoke launch"
 }
 
-# Processes of the agent's archive that run this verb.
+# Processes of the agent's archive, or of what a run has unpacked of it, that run this verb.
 running() {
   local verb="$1" file words
   for file in /proc/[0-9]*/cmdline; do
     { mapfile -d '' -t words <"$file"; } 2>/dev/null || continue
-    if [[ ${words[3]-} == */onbox-*.pyz && ${words[4]-} == "$verb" ]]; then
+    case "${words[3]-}" in */onbox-*.pyz | */program/onbox/begin.py) ;; *) continue ;; esac
+    if [ "${words[4]-}" = "$verb" ]; then
       printf '%s\n' "${file//[!0-9]/}"
     fi
   done

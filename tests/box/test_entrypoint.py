@@ -70,10 +70,10 @@ def _archives(container: Container, *names: str, exit_code: int = 0) -> Path:
     return folder
 
 
-def _start_verb(container: Container, verb: str) -> None:
+def _start_verb(container: Container, verb: str, program: str = "onbox-1.pyz") -> None:
     """As a launch over ssh does it: in a session of its own, whose parent is gone."""
     command = (
-        f"setsid python3 -I -S /box-data/boxcar/onbox-1.pyz {verb} </dev/null >/dev/null 2>&1 &"
+        f"setsid python3 -I -S /box-data/boxcar/{program} {verb} </dev/null >/dev/null 2>&1 &"
     )
     assert container.run("sh", "-c", command).returncode == 0
     runs = container.seen(f"/box-data/boxcar/{verb}-runs")
@@ -197,10 +197,13 @@ def test_stopping_the_container_waits_until_agents_and_cells_have_saved(
     container: Container,
 ) -> None:
     folder = _archives(container, "onbox-1.pyz")
+    program = "run/wrapper/0a1b/program/onbox/begin.py"  # as run_one.sh becomes it
+    (folder / program).parent.mkdir(parents=True)
+    (folder / program).write_text(ARCHIVE.replace("__file__", repr("/box-data/boxcar/onbox-1.pyz")))
     container.start()
     container.wait_for_ssh()
     _start_verb(container, "agent")
-    _start_verb(container, "attempt")  # one whose agent is dead: nobody else would tell it
+    _start_verb(container, "attempt", program)  # one whose agent is dead: nobody else would tell it
     container.stop()
     assert (folder / "agent-saved").exists()
     assert (folder / "attempt-saved").exists()

@@ -167,7 +167,7 @@ def _kind(process: Process) -> str | None:
         return "launch"
     if ".pyz agent " in process.words or "run_queue.sh" in process.words:
         return "agent"
-    if " attempt --release " in process.words or "run_one.sh" in process.words:
+    if "begin.py attempt " in process.words or "run_one.sh" in process.words:
         return "wrapper"
     return "script" if "train.py" in process.words else None
 
