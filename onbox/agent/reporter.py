@@ -70,7 +70,6 @@ class Remembered:
         self.begun = PackedEvents(packing)
         self.started_from: dict[str, str] = {}
         self.largest_result_bytes = 0
-        self.verified = 0
         self._warned: set[tuple[str, str]] = set()
         self._replay = state.Replay()
         self._state: State | None = None
@@ -99,7 +98,6 @@ class Remembered:
             size_bytes = event.data.get("size_bytes", 0)
             self.largest_result_bytes = max(self.largest_result_bytes, size_bytes)
         elif event.type == "cell.verified":
-            self.verified += 1
             self.newest["cell.succeeded"].drop(cell)  # its warnings are in the manifest by now
         elif event.type == "box.warning":
             self._warned.add((event.data.get("what", ""), cell))
@@ -196,11 +194,6 @@ class Reporter:
         """What `state` has of one cell; it costs no walk over the others."""
         with self._lock:
             return self._remembered.record(cell)
-
-    @property
-    def verified(self) -> int:
-        """How often a cell of the queue was verified, by any agent."""
-        return self._remembered.verified
 
     def last(self, type: str, cell: str) -> Event | None:
         """The newest event of a type, see KEPT, about a cell."""

@@ -72,9 +72,7 @@ def _archives(container: Container, *names: str, exit_code: int = 0) -> Path:
 
 def _start_verb(container: Container, verb: str, program: str = "onbox-1.pyz") -> None:
     """As a launch over ssh does it: in a session of its own, whose parent is gone."""
-    command = (
-        f"setsid python3 -I -S /box-data/boxcar/{program} {verb} </dev/null >/dev/null 2>&1 &"
-    )
+    command = f"setsid python3 -I -S /box-data/boxcar/{program} {verb} </dev/null >/dev/null 2>&1 &"
     assert container.run("sh", "-c", command).returncode == 0
     runs = container.seen(f"/box-data/boxcar/{verb}-runs")
     container.wait_for(f"the {verb}", runs.exists)

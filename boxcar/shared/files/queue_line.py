@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Sequence
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
@@ -38,21 +37,14 @@ class BadLine:
     reason: str
 
 
+@dataclass(frozen=True)
 class Queue:
-    """What a queue file says; where the file grows, so does this: see QueueReader.
-
-    `unfinished` is a last line that has no line feed yet and is no remark, or ''.
+    """What a queue file says. `unfinished` is a last line that has no line feed yet and is no
+    remark, or ''.
     """
 
-    def __init__(self, lines: Sequence[CellLine | BadLine] = (), unfinished: str = "") -> None:
-        self.lines, self.unfinished = lines, unfinished
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Queue):
-            return NotImplemented
-        return self.unfinished == other.unfinished and [*self.lines] == [*other.lines]
-
-    __hash__ = None  # type: ignore[assignment]  # it grows
+    lines: tuple[CellLine | BadLine, ...] = ()
+    unfinished: str = ""
 
     @cached_property
     def cells(self) -> list[CellLine]:
@@ -60,14 +52,26 @@ class Queue:
 
     @cached_property
     def bad(self) -> list[BadLine]:
-        if len(self.cells) == len(self.lines):  # nearly always, and to look for one takes longest
-            return []
         return [one for one in self.lines if isinstance(one, BadLine)]
 
 
 def parse(data: bytes) -> Queue:
     """Read a queue file's bytes. Never raises: what is wrong with a line stands in its BadLine."""
-    return QueueReader().read(data)
+    lines: list[CellLine | BadLine] = []
+    first_use: dict[str, CellLine] = {}
+    number, start = 0, _marks(data)
+    end = data.rfind(b"\n", 0, LARGEST_FILE_BYTES) + 1
+    for raw in BytesIO(data[start:end]):  # one at a time: there may be millions
+        number += 1
+        if raw.strip() and not _is_comment(raw):
+            line = raw[:-1].rstrip(b"\r")
+            lines.append(_parse_line(line, len(lines), number, first_use))
+    if len(data) > LARGEST_FILE_BYTES:
+        reason = f"the queue file is larger than {LARGEST_FILE_BYTES} bytes; the rest is not read"
+        lines.append(BadLine(len(lines), number + 1, reason))
+    rest = data[max(start, end) : LARGEST_FILE_BYTES][: cell_line.LONGEST_BYTES]
+    text = rest.decode("utf-8", "replace").strip()
+    return Queue(tuple(lines), "" if text.startswith("#") else text)
 
 
 def with_last_line(data: bytes, still_s: float = math.inf) -> bytes:
@@ -83,56 +87,6 @@ def what_counts(path: Path) -> bytes:
     with path.open("rb") as file:
         data = file.read()
     return with_last_line(data, time.time() - path.stat().st_mtime)
-
-
-class QueueReader:
-    """Reads one queue file again and again; where it has only grown, what is new of it, and no line
-    above is touched: of 10,000 that takes as long as a start.
-    """
-
-    def __init__(self) -> None:
-        self._forget()
-
-    def _forget(self) -> None:
-        self._lines: list[CellLine | BadLine] = []
-        self._queue = Queue(self._lines)
-        self._first_use: dict[str, CellLine] = {}
-        self._number = self._end = 0  # of lines, and of bytes, that were read
-
-    def read(self, data: bytes, *, has_grown: bool = False) -> Queue:
-        """As `parse`. `has_grown`: it begins with what was read last, and so does the queue, which
-        is the same one.
-        """
-        if not has_grown:
-            self._forget()
-        start = self._end or _marks(data)
-        self._end = data.rfind(b"\n", 0, LARGEST_FILE_BYTES) + 1
-        for raw in BytesIO(data[start : self._end]):  # one at a time: there may be millions
-            self._number += 1
-            if raw.strip() and not _is_comment(raw):
-                index, line = len(self._lines), raw[:-1].rstrip(b"\r")
-                self._add(_parse_line(line, index, self._number, self._first_use))
-        if len(data) > LARGEST_FILE_BYTES:
-            self._refuse_rest()
-        rest = data[max(start, self._end) : LARGEST_FILE_BYTES][: cell_line.LONGEST_BYTES]
-        text = rest.decode("utf-8", "replace").strip()
-        self._queue.unfinished = "" if text.startswith("#") else text
-        return self._queue
-
-    def _add(self, line: CellLine | BadLine) -> None:
-        # Both are there before the line is, which they would find by themselves.
-        cells, bad = self._queue.cells, self._queue.bad
-        self._lines.append(line)
-        if isinstance(line, CellLine):
-            cells.append(line)
-        else:
-            bad.append(line)
-
-    def _refuse_rest(self) -> None:
-        """Once: what grows behind it is not read either."""
-        reason = f"the queue file is larger than {LARGEST_FILE_BYTES} bytes; the rest is not read"
-        if not self._lines or getattr(self._lines[-1], "reason", "") != reason:
-            self._add(BadLine(len(self._lines), self._number + 1, reason))
 
 
 def commented_out(data: bytes) -> tuple[CellLine, ...]:

@@ -5,7 +5,7 @@ that another queue has, those that wait for a release with their config or for a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from boxcar.shared.cell import saying
 from boxcar.shared.cell.cell_line import CellLine
@@ -16,7 +16,6 @@ from boxcar.shared.state import Synced, Verified
 from onbox.agent.queue import scheduler
 from onbox.agent.queue.acceptance import Acceptance
 from onbox.agent.queue.claims import Claims
-from onbox.agent.queue.open_lines import OpenLines
 from onbox.agent.queue.predecessors import Predecessors
 from onbox.agent.queue.queue_file import QueueFile
 from onbox.agent.queue.scheduler import Above, Begin
@@ -49,7 +48,6 @@ class Lines:
         self._predecessors = Predecessors(releases.own.place, reporter)
         self._turns = Turns()
         self._not_before: dict[str, float] = {}  # of cells that were put off
-        self._open_lines = OpenLines(self._is_through, releases.own.lines.has_config)
 
     @property
     def queue(self) -> Queue:
@@ -57,20 +55,20 @@ class Lines:
 
     def read(self) -> bool:
         """Read the queue file; False while somebody seems to be saving it. Raises DamagedError."""
-        before, cells = self.queue, len(self.queue.cells)
+        before = self.queue
         is_whole = self._file.look()
         if is_whole:
-            self._warn_of_edits(before, cells)
+            self._warn_of_edits(before)
         return is_whole
 
     def count_last_line(self) -> bool:
         """For an agent that has nothing else to run: whether a last line without its line feed
         counts from now on.
         """
-        before, cells = self.queue, len(self.queue.cells)
+        before = self.queue
         is_counted = self._file.count_last_line()
         if is_counted:
-            self._warn_of_edits(before, cells)
+            self._warn_of_edits(before)
         return is_counted
 
     def put_off(self, cell: str, wait_s: float) -> None:
@@ -86,16 +84,17 @@ class Lines:
         """The first line that is to be run now, or None. What was put off comes before all others
         once it is time.
         """
-        elsewhere = self._elsewhere()
-        waiting = {line.name for line in self._waiting(elsewhere)}
+        mine = self._mine()
+        elsewhere = self._elsewhere(mine)
+        waiting = {line.name for line in self._waiting(mine, elsewhere)}
         not_now = waiting | self._acceptance.doubts.keys()
-        may_wait = self._mine() if self._open_lines.has_after else ()
+        has_after = any(line.own.after for line in mine)
         self._turns = self._predecessors.turns(
-            line for line in may_wait if line.name not in not_now
+            line for line in mine if has_after and line.name not in not_now
         )
         later = self._later()
         return scheduler.next_cell(
-            self._mine(),
+            mine,
             self._reporter.record,
             release=self._release,
             elsewhere=elsewhere,
@@ -109,7 +108,6 @@ class Lines:
 
     def open(self) -> list[CellLine]:
         """The lines that are still to be run, in whatever order."""
-        self._look_what_is_open()
         return [
             line
             for line in self._mine()
@@ -131,7 +129,8 @@ class Lines:
 
     def waiting(self) -> list[CellLine]:
         """The lines that came before a release with their config."""
-        return self._waiting(self._elsewhere())
+        mine = self._mine()
+        return self._waiting(mine, self._elsewhere(mine))
 
     def left_open(self) -> list[str]:
         """Which lines were not attempted, though nothing is left to run, and why; sentences."""
@@ -157,33 +156,31 @@ class Lines:
             )
         return self._above
 
-    def _look_what_is_open(self) -> None:
-        self._skipped()  # as the queue is at the first look, also where it has no line yet
-        self._open_lines.look(self.queue, self._reporter.verified)
-
-    def _mine(self) -> Iterator[CellLine]:
+    def _mine(self) -> list[CellLine]:
         """What is left and not another queue's."""
-        return (line for line in self._open_lines.lines if line.name not in self._claims.of_others)
+        self._skipped()  # as the queue is at the first look, also where it has no line yet
+        return [line for line in self.queue.cells if not self._is_through(line)]
 
     def _is_through(self, line: CellLine) -> bool:
         if line.name in self._skipped().cells or line.name in self._claims.of_others:
             return True
         return isinstance(self._reporter.record(line.name).state, Verified)
 
-    def _elsewhere(self) -> dict[str, str | None]:
+    def _elsewhere(self, mine: Iterable[CellLine]) -> dict[str, str | None]:
         """The release of each line that the agent's own cannot run; None while it has to wait."""
-        self._look_what_is_open()
-        runners = {line.name: self._releases.of_line(line) for line in self._open_lines.foreign}
+        foreign = [line for line in mine if not self._releases.own.lines.has_config(line)]
+        runners = {line.name: self._releases.of_line(line) for line in foreign}
         return {
             name: runner.place.release.name if runner else None for name, runner in runners.items()
         }
 
-    def _waiting(self, elsewhere: Mapping[str, str | None]) -> list[CellLine]:
+    def _waiting(
+        self, mine: Iterable[CellLine], elsewhere: Mapping[str, str | None]
+    ) -> list[CellLine]:
         waiting = [
             line
-            for line in self._open_lines.foreign
-            if line.name not in self._claims.of_others
-            and elsewhere[line.name] is None
+            for line in mine
+            if elsewhere.get(line.name, line.name) is None
             and scheduler.is_to_run(self._reporter.record(line.name), self._release)
         ]
         for line in waiting:
@@ -191,16 +188,16 @@ class Lines:
             self._reporter.warn("waits_for_release", text, line.name)
         return waiting
 
-    def _warn_of_edits(self, before: Queue, cells: int) -> None:
-        """`cells`: how many it had before."""
+    def _warn_of_edits(self, before: Queue) -> None:
         path, now = self._file.path, self.queue
-        if now is before:  # and has grown, at most
-            self.warn_of_used_names(cells)
-        else:
+        if now is before:
+            return
+        has_grown = now.lines[: len(before.lines)] == before.lines
+        if not has_grown:
             for change in scheduler.changes(before, now, self._file.commented_out()):
                 text = f"{path} was edited above its end: {change}. What has run stays as it is"
                 self._reporter.warn("queue_edited", text)
-            self.warn_of_used_names()
+        self.warn_of_used_names(len(before.cells) if has_grown else 0)
         for bad in now.bad:
             text = f"{path}:{bad.number}: {bad.reason}; the line is skipped"
             self._reporter.warn("queue_line", text)

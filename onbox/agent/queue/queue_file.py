@@ -14,7 +14,7 @@ from pathlib import Path
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import queue_line
-from boxcar.shared.files.queue_line import Queue, QueueReader
+from boxcar.shared.files.queue_line import Queue
 
 STILL_S = 3.0
 # For a file that is gone, or empty.
@@ -29,7 +29,6 @@ class QueueFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.queue = Queue()
-        self._reader = QueueReader()
         self._believed: bytes | None = None
         self._believed_since = 0.0
         # What `queue` was read of: it may have the line feed that the file lacks.
@@ -53,7 +52,7 @@ class QueueFile:
             )
         if data != self._believed:
             self._believed, self._believed_since = data, time.monotonic()
-            self._count(data)
+            self._count(data or b"")
         return True
 
     def count_last_line(self) -> bool:
@@ -71,9 +70,7 @@ class QueueFile:
         return queue_line.commented_out(queue_line.with_last_line(self._counted or b""))
 
     def _count(self, data: bytes) -> None:
-        """A last line that goes on after it has counted is another one: nothing has only grown."""
-        has_grown = self._counted is not None and data.startswith(self._counted)
-        self._counted, self.queue = data, self._reader.read(data, has_grown=has_grown)
+        self._counted, self.queue = data, queue_line.parse(data)
 
     def _read(self) -> bytes | None:
         """What was read before, where the file is as it was then: it may have many megabytes."""

@@ -44,7 +44,7 @@ def reason(line: str | bytes) -> str:
 
 
 def test_a_line_is_a_config_a_task_and_maybe_epochs() -> None:
-    assert parse(GOOD + b"configs/det_baseline.yaml detection\n").lines == [
+    assert parse(GOOD + b"configs/det_baseline.yaml detection\n").lines == (
         CellLine(
             index=0,
             number=1,
@@ -54,7 +54,7 @@ def test_a_line_is_a_config_a_task_and_maybe_epochs() -> None:
             epochs=20,
         ),
         CellLine(1, 2, "det_baseline", "configs/det_baseline.yaml", "detection", None),
-    ]
+    )
 
 
 @pytest.mark.parametrize("line", ["a.yaml  t\t 3", "\ta.yaml t 3  ", '"a.yaml" "t" "3"'])
@@ -262,7 +262,7 @@ def test_comments_and_blank_lines_do_not_count_and_bad_lines_do() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"# only a comment\n", BOM, BOM + b"\r\n"])
 def test_a_file_without_cells_is_an_empty_queue(data: bytes) -> None:
-    assert parse(data).lines == []
+    assert parse(data).lines == ()
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_taken_as_what_they_mean() -> None:
@@ -396,40 +396,3 @@ def test_a_line_behind_a_mark_is_known_by_its_name_and_place() -> None:
 @given(st.binary(max_size=60))
 def test_no_bytes_make_commented_out_raise(data: bytes) -> None:
     assert all(line.index == -1 for line in commented_out(data))
-
-
-FILE = (
-    b"\xef\xbb\xbf\xef\xbb\xbf# head\r\na.yaml t\r\n\nb.yaml t 3\n"
-    b"\xef\xbb\xbfc.yaml t\nbad\na.yaml t\nd.yaml t --lr=0.1\r\nhalf of a"
-)
-
-
-@pytest.mark.parametrize("step", [1, 7, 30])
-def test_a_file_that_grows_reads_as_it_does_whole(step: int) -> None:
-    reader = queue_line.QueueReader()
-    for end in range(0, len(FILE) + step, step):
-        assert reader.read(FILE[:end], has_grown=True) == parse(FILE[:end])
-    assert reader.read(FILE) == parse(FILE)
-
-
-def test_of_a_file_that_grows_no_line_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader = queue_line.QueueReader()
-    before = reader.read(GOOD)
-    read: list[bytes] = []
-    parse_line = queue_line._parse_line
-    monkeypatch.setattr(
-        queue_line, "_parse_line", lambda raw, *more: read.append(raw) or parse_line(raw, *more)
-    )
-    assert reader.read(GOOD + b"z.yaml t\n", has_grown=True) is before
-    assert read == [b"z.yaml t"]
-    assert [line.name for line in before.cells][-1] == "z"
-    assert reader.read(GOOD) is not before
-    assert [line.name for line in before.cells][-1] == "z"
-
-
-def test_a_file_that_grows_too_large_says_so_once_and_keeps_its_lines() -> None:
-    reader = queue_line.QueueReader()
-    reader.read(GOOD, has_grown=True)
-    for size_bytes in (TOO_MANY, TOO_MANY + 9):
-        data = GOOD + b"#" * size_bytes
-        assert reader.read(data, has_grown=True) == parse(data)

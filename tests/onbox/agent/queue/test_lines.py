@@ -31,13 +31,12 @@ class Reporter:
 
 def of(count: int, reporter: Reporter) -> tuple[Lines, SimpleNamespace]:
     file = SimpleNamespace(queue=queue_line.Queue(), commented_out=lambda: (), path="q", now=b"")
-    reader = queue_line.QueueReader()
 
     def append(start: int, end: int) -> None:
         file.now += "".join(f"c{n}.json t\n" for n in range(start, end)).encode()
 
     def look() -> bool:
-        file.queue = reader.read(file.now, has_grown=True)
+        file.queue = queue_line.parse(file.now)
         return True
 
     file.append, file.look = append, look
@@ -55,26 +54,6 @@ def of(count: int, reporter: Reporter) -> tuple[Lines, SimpleNamespace]:
         acceptance=SimpleNamespace(doubts={}),
     )
     return made, file
-
-
-def asked_by_a_cell(count: int) -> float:
-    """On the average of some hundred cells, with all before them verified."""
-    reporter = Reporter(count // 2)
-    lines, _ = of(count, reporter)
-    lines.read()
-    lines.next()
-    reporter.asked = 0
-    for _ in range(300):
-        lines.read()
-        assert lines.next().name == f"c{reporter.verified}"
-        reporter.verified += 1
-    return reporter.asked / 300
-
-
-def test_the_next_line_is_found_without_a_walk_over_those_that_are_through():
-    few, many = asked_by_a_cell(1000), asked_by_a_cell(10_000)
-    assert few < 100
-    assert many < few + 10_000 / 100  # now and then over all of them
 
 
 def test_a_cell_that_was_put_off_is_passed_over_until_its_time_and_then_goes_first(monkeypatch):
