@@ -289,7 +289,10 @@ def test_after_a_stop_the_end_is_waited_for_and_the_queue_starts_again(
     assert seen == [("stop", 0)] * 2, "it is still to save and leave"
     assert wanted(project) == "run" and starts_of(asked, "q1") == 1
     said = capsys.readouterr().err
-    assert "q1: was asked to stop; launch waits for that end" in said and "left alone" not in said
+    assert (
+        "q1: was asked to stop; launch waits until it has ended, then starts it" in said
+        and "left alone" not in said
+    )
 
 
 def test_a_launch_that_is_interrupted_while_it_waits_leaves_the_stop_as_it_is(
