@@ -117,7 +117,7 @@ SENTENCES = {
     "waits_already": Said(
         "{queue}: is submitted already and was left alone, with the limits it was submitted with "
         "(stop, then launch, gives it the new ones): {why}",
-        "{queue}：此前已提交，未作改动，仍用提交时的限制（先 stop 再 launch 才会用新的限制）：{why}",
+        "{queue}：此前已提交，未作改动，仍用提交时的限制（先 stop 再 launch 才用新的）：{why}",
     ),
     "nothing_left": Said(
         "{queue}: every cell of it is verified, so no job is submitted for it",
