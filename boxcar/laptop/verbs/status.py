@@ -205,7 +205,7 @@ def _why(cell: CellView, kept: Blocked | None, clock_ahead_s: float | None) -> s
         text = " ".join(": ".join([now.failure, *map(show.typed, said)]).split())
         return text if len(text) <= WHY_SHOWN else f"{text[: WHY_SHOWN - 1]}…"
     if cell.marked:
-        return Sentence("looks.in_doubt", doubt=cell.marked)
+        return Sentence("board.in_doubt", doubt=cell.marked)
     return Sentence("looks.blocked", by=kept.by, why=kept.why) if kept else None
 
 
