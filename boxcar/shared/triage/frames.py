@@ -80,7 +80,7 @@ _RULES = tuple(
             "PY,",
             "ValueError|TypeError",
             r"/gym(?:nasium)?/|= *\w*\.?env\w*\.(?:reset|step)\(",
-            "MOD",
+            "MOD-VER",
         ),
         ("PY,", "", r"/bitsandbytes/|/op_builder/|/triton/|cpp_extension\.py", "MOD"),
         ("PY,", "Assertion|Runtime", r"/torch/cuda/__init__\.py", "U31"),
