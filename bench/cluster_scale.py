@@ -35,7 +35,8 @@ def measure(folder: Path) -> list[Row]:
 def _of_run(folder: Path, queues: int, cells: int) -> Iterator[Row]:
     from boxcar.laptop.run.look import look
     from boxcar.shared import timestamp
-    from boxcar.shared.wire import asks
+    from boxcar.shared.wire import run_asks
+    from boxcar.shared.wire.question import RunOnBox
     from onbox.answers import report
 
     name = f"{queues} queues, {queues * cells} cells: "
@@ -45,8 +46,8 @@ def _of_run(folder: Path, queues: int, cells: int) -> Iterator[Row]:
     journals = sum(path.stat().st_size for path in tier.journals.iterdir())
     yield Row(f"{name}journals", journals / 1e6, "MB")
     plan = run.project.plan
-    asked = asks.RunOnBox(plan.run, plan.durable_dir, plan.boxes[0].data_dir)
-    question = asks.Report(tuple(plan.queues), everything=True, have={})
+    asked = RunOnBox(plan.run, plan.durable_dir, plan.boxes[0].data_dir)
+    question = run_asks.Report(tuple(plan.queues), everything=True, have={})
     _, report_s = _timed(lambda: report.answer(question, asked))
     yield Row(f"{name}first answer of the login node", report_s, "s")
     view, look_s = _timed(lambda: look(run.site, timestamp.utc_now()))

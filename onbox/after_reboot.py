@@ -20,7 +20,7 @@ from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Session
-from boxcar.shared.wire.asks import RUNNING
+from boxcar.shared.wire.run_asks import RUNNING
 from onbox.answers import start
 
 

@@ -17,7 +17,7 @@ from typing import get_args
 import pytest
 
 from boxcar.laptop.profiles import schema
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 
 ROOT = Path(__file__).parents[1]
 LAPTOP = "boxcar/laptop/"
@@ -198,4 +198,4 @@ def test_who_only_speaks_of_a_fact_is_no_owner() -> None:
 
 def test_a_profile_may_name_every_way_in_which_a_box_can_keep_an_agent_alive():
     """pydantic wants a Literal, so the words stand there a second time."""
-    assert set(asks.DETACH_WAYS) <= set(get_args(schema.Primitive))
+    assert set(run_asks.DETACH_WAYS) <= set(get_args(schema.Primitive))

@@ -12,7 +12,7 @@ _HEAD = re.compile(r"^=== (.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Case:
-    """`ids` and `courses`: each of them is right; PY stands for all of its family."""
+    """`ids` and `courses`: each of them is right; PY and MOD stand for all of their family."""
 
     file: str
     ids: tuple[str, ...]
@@ -21,7 +21,7 @@ class Case:
     text: str
 
     def is_named(self, id: str) -> bool:
-        return id in self.ids or ("PY" in self.ids and id.startswith("PY-"))
+        return id in self.ids or id.partition("-")[0] in {"PY", "MOD"} & {*self.ids}
 
 
 def cases(kind: str) -> list[Case]:

@@ -34,18 +34,23 @@ _WAY_OUT = (
 # a script, and holds no secret.
 _EXACT = frozenset(
     {
-        *(
-            "cell",
-            "attempt",
-            "release",
-            "manifest_sha256",
-            "failure",
-            "class",
-            "what",
-            "by",
-            "from",
-        ),
-        *("cfg", "task", "own", "overrides", "saying", "start_cell", "aside", "unpickled"),
+        "cell",
+        "attempt",
+        "release",
+        "manifest_sha256",
+        "failure",
+        "class",
+        "what",
+        "by",
+        "from",
+        "cfg",
+        "task",
+        "own",
+        "overrides",
+        "saying",
+        "start_cell",
+        "aside",
+        "unpickled",
     }
 )
 # Of these the newest about each cell is asked for; of the last two where results are copied to a

@@ -12,10 +12,11 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, manifest
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.message import Command
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 
 
-def answer(question: asks.Accept, run: asks.RunOnBox) -> asks.AcceptanceKept:
+def answer(question: run_asks.Accept, run: RunOnBox) -> run_asks.AcceptanceKept:
     """Done twice it is done once. Raises InputError where it is of no result that is here."""
     made, path = question.document, run.tier.accepted(question.document.cell)
     if paths.has_symlink(run.tier.root, f"{path.parent.name}/{path.name}"):
@@ -23,13 +24,13 @@ def answer(question: asks.Accept, run: asks.RunOnBox) -> asks.AcceptanceKept:
     _refuse_another(made, run)
     data = codec.to_document(made)
     if path.exists() and path.read_bytes() == data:
-        return asks.AcceptanceKept(is_new=False)
+        return run_asks.AcceptanceKept(is_new=False)
     atomic.make_folder(path.parent)
     atomic.write_whole(path, data)
-    return asks.AcceptanceKept(is_new=True)
+    return run_asks.AcceptanceKept(is_new=True)
 
 
-def _refuse_another(made: Accepted, run: asks.RunOnBox) -> None:
+def _refuse_another(made: Accepted, run: RunOnBox) -> None:
     if made.run != run.run:
         raise InputError(
             f"{made.cell}: what was proven is of the run {made.run!r}, not {run.run!r}"

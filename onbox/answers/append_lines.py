@@ -17,14 +17,15 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.message import Command
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.fields import Prefix
+from boxcar.shared.wire.question import RunOnBox
 
 LOCK_S = 5.0
 _NOTHING = (0, digest.of_bytes(b""))
 
 
-def answer(question: asks.Append, run: asks.RunOnBox) -> asks.Appended:
+def answer(question: run_asks.Append, run: RunOnBox) -> run_asks.Appended:
     """Append `data` to the queue, which is expected to hold what the laptop has read of it.
 
     Done twice (an answer was lost) it is done once, and what a killed call wrote of
@@ -37,10 +38,10 @@ def answer(question: asks.Append, run: asks.RunOnBox) -> asks.Appended:
     if question.expected is not None or not atomic.create_once(path, data):
         with locked(path):
             whole = _append(path, begins, data)
-    return asks.Appended(len(whole), digest.of_bytes(whole))
+    return run_asks.Appended(len(whole), digest.of_bytes(whole))
 
 
-def queue_file(run: asks.RunOnBox, queue: str) -> Path:
+def queue_file(run: RunOnBox, queue: str) -> Path:
     """Raises InputError where what is written would land elsewhere."""
     path = run.tier.queue(queue)
     if paths.has_symlink(run.tier.root, f"queues/{path.name}"):

@@ -22,8 +22,9 @@ from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, mounts
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.facts import Facts, Folder, Folders, Gpu, HasRun, TrainingPython
+from boxcar.shared.wire.question import RunOnBox
 from onbox.machine import gauges, gpus, interpreter, process
 
 _SHM = Path("/dev/shm")
@@ -32,7 +33,7 @@ _TOOL_TIMEOUT_S = 10.0
 _RESOLVE_TIMEOUT_S = 10.0
 
 
-def answer(question: asks.Audit, run: asks.RunOnBox) -> Facts:
+def answer(question: box_asks.Audit, run: RunOnBox) -> Facts:
     at = timestamp.utc_now()  # first: what follows may take a while
     found_gpus = _gpus()
     memory, shm = gauges.memory(), _shm()
@@ -147,7 +148,7 @@ def _gpus() -> tuple[Gpu, ...]:
         return (Gpu(problem=str(error)),)
 
 
-def _training(question: asks.Audit, *, has_gpus: bool) -> TrainingPython:
+def _training(question: box_asks.Audit, *, has_gpus: bool) -> TrainingPython:
     python, hook = question.training_python, question.hook
     facts = interpreter.look(python, hook)
     if has_gpus and (facts.get("packages") or {}).get("torch"):

@@ -8,11 +8,12 @@ from __future__ import annotations
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import queue_line
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import append_lines
 
 
-def answer(question: asks.CommentOut, run: asks.RunOnBox) -> asks.Appended:
+def answer(question: run_asks.CommentOut, run: RunOnBox) -> run_asks.Appended:
     """Write `data` in place of what the laptop has read. Done twice it is done once.
 
     Raises InputError where the file was changed meanwhile, or `data` does more than it may.
@@ -28,4 +29,4 @@ def answer(question: asks.CommentOut, run: asks.RunOnBox) -> asks.Appended:
             mode = path.stat().st_mode
             atomic.write_whole(path, data)
             path.chmod(mode & 0o777)  # a group that types there goes on to
-    return asks.Appended(len(data), digest.of_bytes(data))
+    return run_asks.Appended(len(data), digest.of_bytes(data))

@@ -6,14 +6,15 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 
 
-def answer(question: asks.WriteControl, run: asks.RunOnBox) -> asks.ControlWritten:
+def answer(question: run_asks.WriteControl, run: RunOnBox) -> run_asks.ControlWritten:
     """Replace the queue's control file."""
     path = run.tier.control(question.queue)
     if paths.has_symlink(run.tier.root, path.parent.name):
         raise InputError(f"{path.parent}: is a symbolic link; nothing is written through it")
     atomic.make_folder(path.parent)
     atomic.write_whole(path, codec.to_document(question.document))
-    return asks.ControlWritten()
+    return run_asks.ControlWritten()

@@ -12,13 +12,14 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
 from boxcar.shared.message import Command
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.machine import credentials
 
 PATIENCE_S = 20.0
 
 
-def answer(question: asks.KeepCredentials, run: asks.RunOnBox) -> asks.CredentialsKept:
+def answer(question: box_asks.KeepCredentials, run: RunOnBox) -> box_asks.CredentialsKept:
     """Write `record` to `path` and read it back as the agent will; the names of its secrets.
 
     Raises InputError where that place is no place for secrets, DamagedError for a record that is
@@ -35,7 +36,7 @@ def answer(question: asks.KeepCredentials, run: asks.RunOnBox) -> asks.Credentia
         except BoxcarError:
             path.unlink(missing_ok=True)
             raise
-    return asks.CredentialsKept(tuple(sorted(found.env)))
+    return box_asks.CredentialsKept(tuple(sorted(found.env)))
 
 
 @contextlib.contextmanager

@@ -11,41 +11,42 @@ from boxcar.shared import errors
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import BoxcarError, NoRoomError, message_of
 from boxcar.shared.files import codec
-from boxcar.shared.wire import asks, envelope
+from boxcar.shared.wire import box_asks, cluster_asks, envelope, news_asks, run_asks
+from boxcar.shared.wire.question import Question
 
 # Who answers what. Imported late, because a look every few seconds must not load what sends
 # webhooks.
-MODULES: dict[type[asks.Question[Any]], str] = {
-    asks.Report: "onbox.answers.report",
-    asks.FindRelease: "onbox.answers.receive_release",
-    asks.Prepare: "onbox.answers.receive_release",
-    asks.Install: "onbox.answers.receive_release",
-    asks.PointTo: "onbox.answers.newest_release",
-    asks.Append: "onbox.answers.append_lines",
-    asks.CommentOut: "onbox.answers.comment_out",
-    asks.WriteControl: "onbox.answers.control",
-    asks.KeepCredentials: "onbox.answers.credentials_in",
-    asks.Start: "onbox.answers.start",
-    asks.MoveClaim: "onbox.answers.move_claim",
-    asks.TakeCheckpoint: "onbox.answers.take_checkpoint",
-    asks.ReadLog: "onbox.answers.log_slice",
-    asks.Deliver: "onbox.answers.news.deliver_late",
-    asks.PostNews: "onbox.answers.news.post_news",
-    asks.TryHosts: "onbox.answers.news.try_hosts",
-    asks.SeeOthers: "onbox.answers.beside.others",
-    asks.End: "onbox.answers.end",
-    asks.Audit: "onbox.answers.audit",
-    asks.TierProbe: "onbox.answers.tier_check",
-    asks.Repair: "onbox.answers.repair",
-    asks.Accept: "onbox.answers.accept",
-    asks.KnowResults: "onbox.answers.know_results",
-    asks.TakeResults: "onbox.answers.take_results",
-    asks.TrySecondHome: "onbox.answers.try_second_home",
-    asks.SlurmLook: "onbox.slurm.squeue",
-    asks.SlurmSubmit: "onbox.slurm.submit",
-    asks.SlurmCancel: "onbox.slurm.cancel",
-    asks.SlurmAudit: "onbox.slurm.cluster_facts",
-    asks.SlurmTry: "onbox.slurm.node_probe",
+MODULES: dict[type[Question[Any]], str] = {
+    run_asks.Report: "onbox.answers.report",
+    run_asks.FindRelease: "onbox.answers.receive_release",
+    run_asks.Prepare: "onbox.answers.receive_release",
+    run_asks.Install: "onbox.answers.receive_release",
+    run_asks.PointTo: "onbox.answers.newest_release",
+    run_asks.Append: "onbox.answers.append_lines",
+    run_asks.CommentOut: "onbox.answers.comment_out",
+    run_asks.WriteControl: "onbox.answers.control",
+    box_asks.KeepCredentials: "onbox.answers.credentials_in",
+    run_asks.Start: "onbox.answers.start",
+    run_asks.MoveClaim: "onbox.answers.move_claim",
+    run_asks.TakeCheckpoint: "onbox.answers.take_checkpoint",
+    run_asks.ReadLog: "onbox.answers.log_slice",
+    news_asks.Deliver: "onbox.answers.news.deliver_late",
+    news_asks.PostNews: "onbox.answers.news.post_news",
+    news_asks.TryHosts: "onbox.answers.news.try_hosts",
+    box_asks.SeeOthers: "onbox.answers.beside.others",
+    box_asks.End: "onbox.answers.end",
+    box_asks.Audit: "onbox.answers.audit",
+    box_asks.TierProbe: "onbox.answers.tier_check",
+    run_asks.Repair: "onbox.answers.repair",
+    run_asks.Accept: "onbox.answers.accept",
+    run_asks.KnowResults: "onbox.answers.know_results",
+    run_asks.TakeResults: "onbox.answers.take_results",
+    box_asks.TrySecondHome: "onbox.answers.try_second_home",
+    cluster_asks.SlurmLook: "onbox.slurm.squeue",
+    cluster_asks.SlurmSubmit: "onbox.slurm.submit",
+    cluster_asks.SlurmCancel: "onbox.slurm.cancel",
+    cluster_asks.SlurmAudit: "onbox.slurm.cluster_facts",
+    cluster_asks.SlurmTry: "onbox.slurm.node_probe",
 }
 
 

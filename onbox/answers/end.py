@@ -16,8 +16,9 @@ from boxcar.shared.disk import atomic, lock
 from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.errors import InputError
 from boxcar.shared.paths import DurablePaths
-from boxcar.shared.wire import asks
-from boxcar.shared.wire.asks import AtWork
+from boxcar.shared.wire import box_asks
+from boxcar.shared.wire.box_asks import AtWork
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import credentials_in
 from onbox.answers.beside import at_work, others
 from onbox.webhooks import linger
@@ -26,7 +27,7 @@ from onbox.webhooks import linger
 PATIENCE_S = 0.5
 
 
-def answer(question: asks.End, run: asks.RunOnBox) -> asks.Ended:
+def answer(question: box_asks.End, run: RunOnBox) -> box_asks.Ended:
     """Remove the file `credentials` and what `onbox resume` would start, if nothing is at work.
 
     Asked of `queues`, of every queue that was started here, and of every attempt; of other runs,
@@ -36,7 +37,7 @@ def answer(question: asks.End, run: asks.RunOnBox) -> asks.Ended:
     """
     tier, scratch, secrets = run.tier, run.scratch, paths.on_box(question.credentials)
     if question.beside is not None and (strange := _others(run, question.beside)):
-        return asks.Ended(strange)
+        return box_asks.Ended(strange)
     with contextlib.ExitStack() as held:
         locks = [
             *at_work.of_agents(tier, scratch, question.queues),
@@ -44,16 +45,16 @@ def answer(question: asks.End, run: asks.RunOnBox) -> asks.Ended:
         ]
         alive = [who for path, who in locks if not _try_take(path, held)]
         if alive:
-            return asks.Ended(tuple(dict.fromkeys(alive)))
+            return box_asks.Ended(tuple(dict.fromkeys(alive)))
         _refuse_other_file(secrets)
         _end_deliverers(tier, question.queues, held)
         for queue in scratch.started():
             scratch.start(queue).unlink(missing_ok=True)
         _remove(secrets)
-    return asks.Ended(())
+    return box_asks.Ended(())
 
 
-def _others(run: asks.RunOnBox, beside: Collection[str]) -> tuple[AtWork, ...]:
+def _others(run: RunOnBox, beside: Collection[str]) -> tuple[AtWork, ...]:
     return tuple(
         one
         for other in others.at_work_beside(run)

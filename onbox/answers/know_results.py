@@ -6,22 +6,23 @@ from boxcar.shared import state
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import journal
 from boxcar.shared.paths import DurablePaths
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.cell import published
 
 
-def answer(question: asks.KnowResults, run: asks.RunOnBox) -> asks.ResultsKnown:
+def answer(question: run_asks.KnowResults, run: RunOnBox) -> run_asks.ResultsKnown:
     """Raises DamagedError for a journal that cannot be read."""
     tried = tried_cells(run.tier, question.queue)
     has_result = {cell for cell in question.cells if run.tier.manifest(cell).exists()}
-    return asks.ResultsKnown(
+    return run_asks.ResultsKnown(
         unknown=tuple(cell for cell in question.cells if cell not in has_result | tried),
         bare=tuple(cell for cell in question.cells if cell in has_result and _is_bare(run, cell)),
         verified=tuple(cell for cell in question.cells if published.is_verified(run.tier, cell)),
     )
 
 
-def _is_bare(run: asks.RunOnBox, cell: str) -> bool:
+def _is_bare(run: RunOnBox, cell: str) -> bool:
     try:
         return not published.has_files(run.tier, cell)
     except DamagedError:

@@ -8,12 +8,13 @@ from typing import BinaryIO
 
 from boxcar.shared.disk import lock
 from boxcar.shared.disk.regular_file import open_plain
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 
 MOST_BYTES = 8 * 1024 * 1024
 
 
-def answer(question: asks.ReadLog, run: asks.RunOnBox) -> asks.LogSlice:
+def answer(question: run_asks.ReadLog, run: RunOnBox) -> run_asks.LogSlice:
     """`most_bytes` of it, and 8 MiB at most.
 
     A log that is shorter than the offset was replaced, and begins anew.
@@ -29,7 +30,7 @@ def answer(question: asks.ReadLog, run: asks.RunOnBox) -> asks.LogSlice:
             else:
                 data, end = since(file, size_bytes, question.offset, most_bytes)
     is_held = lock.is_held(_lock(question, run))
-    return asks.LogSlice(file is not None, data, end, size_bytes, is_held)
+    return run_asks.LogSlice(file is not None, data, end, size_bytes, is_held)
 
 
 def last_lines(file: BinaryIO, size_bytes: int, lines: int, most_bytes: int) -> tuple[bytes, int]:
@@ -46,7 +47,7 @@ def since(file: BinaryIO, size_bytes: int, offset: int, most_bytes: int) -> tupl
     return data, file.tell()
 
 
-def _open(question: asks.ReadLog, run: asks.RunOnBox) -> BinaryIO | None:
+def _open(question: run_asks.ReadLog, run: RunOnBox) -> BinaryIO | None:
     """The scratch has a cell's log while it runs, and the durable tier once it was published."""
     if question.queue is not None:
         own = open_plain(run.scratch.root, run.scratch.agent_log(question.queue).name)
@@ -56,7 +57,7 @@ def _open(question: asks.ReadLog, run: asks.RunOnBox) -> BinaryIO | None:
     return open_plain(run.scratch.root, name) or open_plain(run.tier.root, name)
 
 
-def _lock(question: asks.ReadLog, run: asks.RunOnBox) -> Path:
+def _lock(question: run_asks.ReadLog, run: RunOnBox) -> Path:
     if question.queue is not None:
         return run.tier.lock(question.queue)
     return run.scratch.log(str(question.cell))

@@ -19,23 +19,24 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files import cell_claim, codec
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.message import Command
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.slurm import ownership
 
 # Whoever only looks whether a lock is held has it for an instant.
 PATIENCE_S = 0.5
 
 
-def answer(question: asks.MoveClaim, run: asks.RunOnBox) -> asks.ClaimMoved:
+def answer(question: run_asks.MoveClaim, run: RunOnBox) -> run_asks.ClaimMoved:
     """Done twice it is done once. Raises InputError where the cell is not that queue's to give."""
     path, claim = run.tier.claim(question.claim.cell), question.claim
     if paths.has_symlink(run.tier.root, f"claims/{path.name}"):
         raise InputError(f"{path}: is a symbolic link; nothing is written through it")
     atomic.make_folder(path.parent)
     if cell_claim.read(path) is None and atomic.create_once(path, codec.to_document(claim)):
-        return asks.ClaimMoved(is_new=True)
+        return run_asks.ClaimMoved(is_new=True)
     if _is_moved(cell_claim.read(path), claim):
-        return asks.ClaimMoved(is_new=False)
+        return run_asks.ClaimMoved(is_new=False)
     with _kept_still(question, run):
         there = cell_claim.read(path)
         if there is None or there.queue not in (question.queue_before, claim.queue):
@@ -48,7 +49,7 @@ def answer(question: asks.MoveClaim, run: asks.RunOnBox) -> asks.ClaimMoved:
                 f"{claim.cell} is published by now, so it stays. See", Command("status")
             )
         atomic.write_whole(path, codec.to_document(replace(claim, saying=there.saying)))
-    return asks.ClaimMoved(is_new=True)
+    return run_asks.ClaimMoved(is_new=True)
 
 
 def _is_moved(there: Claim | None, claim: Claim) -> bool:
@@ -57,7 +58,7 @@ def _is_moved(there: Claim | None, claim: Claim) -> bool:
 
 
 @contextlib.contextmanager
-def _kept_still(question: asks.MoveClaim, run: asks.RunOnBox) -> Iterator[None]:
+def _kept_still(question: run_asks.MoveClaim, run: RunOnBox) -> Iterator[None]:
     """While no agent of the queue that had the cell runs; where it is only told, at once."""
     if question.is_told:
         yield

@@ -11,12 +11,13 @@ from boxcar.shared.files import codec, newest
 from boxcar.shared.files.newest import Newest
 from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 
 LOCK_S = 5.0
 
 
-def answer(question: asks.PointTo, run: asks.RunOnBox) -> asks.Pointed:
+def answer(question: run_asks.PointTo, run: RunOnBox) -> run_asks.Pointed:
     """Raises InputError for a release that is not there, TemporaryError."""
     tier = run.tier
     if not tier.release(question.digest).is_dir():
@@ -33,7 +34,7 @@ def answer(question: asks.PointTo, run: asks.RunOnBox) -> asks.Pointed:
             atomic.write_whole(tier.newest, document)
     finally:
         os.close(held)
-    return asks.Pointed()
+    return run_asks.Pointed()
 
 
 def is_newest(tier: DurablePaths, digest: str) -> bool:

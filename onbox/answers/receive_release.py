@@ -20,7 +20,8 @@ from boxcar.shared.errors import BoxcarError, DamagedError, InputError, Temporar
 from boxcar.shared.files import codec, manifest, release
 from boxcar.shared.files.release import Release, is_unfinished
 from boxcar.shared.message import Command
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import newest_release
 
 # A push that has written nothing for so long was killed.
@@ -30,24 +31,24 @@ _KEPT = "It is left as it is; move the folder away if no agent runs from it, and
 
 
 def answer(
-    question: asks.FindRelease | asks.Prepare | asks.Install, run: asks.RunOnBox
-) -> asks.FoundRelease | asks.Prepared | asks.Installed:
-    if isinstance(question, asks.Prepare):
+    question: run_asks.FindRelease | run_asks.Prepare | run_asks.Install, run: RunOnBox
+) -> run_asks.FoundRelease | run_asks.Prepared | run_asks.Installed:
+    if isinstance(question, run_asks.Prepare):
         return prepare(question, run)
     folder = run.tier.release(question.digest)
-    if isinstance(question, asks.Install):
-        return asks.Installed(install(folder, question.unfinished))
+    if isinstance(question, run_asks.Install):
+        return run_asks.Installed(install(folder, question.unfinished))
     return find(folder, is_newest=newest_release.is_newest(run.tier, question.digest))
 
 
-def find(folder: Path, *, is_newest: bool = False) -> asks.FoundRelease:
+def find(folder: Path, *, is_newest: bool = False) -> run_asks.FoundRelease:
     """Whether the release is there, and every way in which it is not as it was pushed."""
     is_there = folder.is_dir() or folder.is_symlink()
     problems = tuple(_problems(folder, folder.name) if is_there else ())
-    return asks.FoundRelease(is_there, problems, is_newest)
+    return run_asks.FoundRelease(is_there, problems, is_newest)
 
 
-def prepare(question: asks.Prepare, run: asks.RunOnBox) -> asks.Prepared:
+def prepare(question: run_asks.Prepare, run: RunOnBox) -> run_asks.Prepared:
     """Make the run's folders, remove what killed pushes left, and see that the rest has room.
 
     What was left of this very `digest` is kept, and its name told as `kept`: the push goes on in
@@ -71,7 +72,7 @@ def prepare(question: asks.Prepare, run: asks.RunOnBox) -> asks.Prepared:
             _remove(path)
     here_bytes = sum(file.stat().st_size for path in kept for file in _files(path))
     checked_copy.check_room(tier.releases, [*question.sizes_bytes, -here_bytes])
-    return asks.Prepared(kept[0].name if kept else None)
+    return run_asks.Prepared(kept[0].name if kept else None)
 
 
 def install(target: Path, unfinished: str) -> bool:

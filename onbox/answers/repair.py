@@ -14,13 +14,14 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import damages
 from onbox.answers.damages import NOTHING, Damaged
 from onbox.slurm import ownership
 
 
-def answer(question: asks.Repair, run: asks.RunOnBox) -> asks.Repaired:
+def answer(question: run_asks.Repair, run: RunOnBox) -> run_asks.Repaired:
     """Look, and with `is_to_write` put back. Raises TemporaryError where an agent runs, InputError
     where the tier is out of sight.
     """
@@ -29,21 +30,21 @@ def answer(question: asks.Repair, run: asks.RunOnBox) -> asks.Repaired:
         # Below a mount point, what is written would be hidden by the tier once that is back.
         raise InputError(f"the run is not in {run.tier.durable_dir} here: is it mounted?")
     if not question.is_to_write:
-        return asks.Repaired(tuple(map(_shown, found)))
+        return run_asks.Repaired(tuple(map(_shown, found)))
     queues = damages.queues(found)
     with _held(run.tier, queues):
         # Again: until the lock was held an agent may have written.
         found = damages.find(run.tier, question.copies)
         if set(damages.queues(found)) - set(queues):
             raise TemporaryError("more is damaged than a moment ago", Command("repair"))
-        return asks.Repaired(tuple(_put_back(run.tier, damaged) for damaged in found))
+        return run_asks.Repaired(tuple(_put_back(run.tier, damaged) for damaged in found))
 
 
-def _shown(damaged: Damaged) -> asks.Damage:
-    return asks.Damage(damaged.path, damaged.problem, damaged.source, None, is_put_back=False)
+def _shown(damaged: Damaged) -> run_asks.Damage:
+    return run_asks.Damage(damaged.path, damaged.problem, damaged.source, None, is_put_back=False)
 
 
-def _put_back(tier: DurablePaths, damaged: Damaged) -> asks.Damage:
+def _put_back(tier: DurablePaths, damaged: Damaged) -> run_asks.Damage:
     if damaged.source is None:
         return _shown(damaged)
     if paths.has_symlink(tier.root, damaged.path):
@@ -57,7 +58,7 @@ def _put_back(tier: DurablePaths, damaged: Damaged) -> asks.Damage:
     elif aside:
         path.unlink()
         atomic.sync_folder(path.parent)
-    return asks.Damage(
+    return run_asks.Damage(
         damaged.path, damaged.problem, damaged.source, aside.name if aside else None, True
     )
 

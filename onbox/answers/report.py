@@ -19,9 +19,10 @@ from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.files import progress, release
 from boxcar.shared.paths import MANIFEST, RECEIPT, RESUME, DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
-from boxcar.shared.wire.asks import FilePart
+from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.fields import Prefix
+from boxcar.shared.wire.question import RunOnBox
+from boxcar.shared.wire.run_asks import FilePart
 from onbox.machine import gauges, process
 
 MOST_BYTES = 8 * 1024 * 1024
@@ -43,7 +44,7 @@ _IN_FOLDERS = {
 }
 
 
-def answer(question: asks.Report, run: asks.RunOnBox) -> asks.Reported:
+def answer(question: run_asks.Report, run: RunOnBox) -> run_asks.Reported:
     tier, scratch, have, queues = run.tier, run.scratch, question.have, question.queues
     own = None if question.everything else list(_names(queues))
     # Asked before and after: an agent that ends meanwhile has not written its last word in what is
@@ -57,7 +58,7 @@ def answer(question: asks.Report, run: asks.RunOnBox) -> asks.Reported:
     agents: dict[str, bool | None] = dict.fromkeys(queues)
     if is_there:
         agents = {**_either(before, _agents(tier, queues))}
-    return asks.Reported(
+    return run_asks.Reported(
         at=timestamp.utc_now(),
         boot_id=process.boot_id(),
         is_tier_there=is_there,

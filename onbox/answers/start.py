@@ -21,8 +21,9 @@ from boxcar.shared.files.agent_start import Start
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from boxcar.shared.wire import asks
-from boxcar.shared.wire.asks import RUNNING, SETSID, TMUX, Started
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
+from boxcar.shared.wire.run_asks import RUNNING, SETSID, TMUX, Started
 from onbox import place
 from onbox.machine import process
 
@@ -35,7 +36,7 @@ WORKS_S = 10.0
 _LOOK_EVERY_S = 0.05
 
 
-def answer(question: asks.Start, run: asks.RunOnBox) -> Started:
+def answer(question: run_asks.Start, run: RunOnBox) -> Started:
     """Start the agent of the queue from the release, unless one runs, which is left alone.
 
     The control file is not looked at: who asks for this wants it to run.

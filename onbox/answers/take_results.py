@@ -18,8 +18,9 @@ from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, manifest, receipt
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.paths import DurablePaths
-from boxcar.shared.wire import asks
-from boxcar.shared.wire.asks import LentResult
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
+from boxcar.shared.wire.run_asks import LentResult
 from onbox.answers import know_results
 from onbox.slurm import ownership
 
@@ -27,7 +28,7 @@ from onbox.slurm import ownership
 PATIENCE_S = 0.5
 
 
-def answer(question: asks.TakeResults, run: asks.RunOnBox) -> asks.ResultsTaken:
+def answer(question: run_asks.TakeResults, run: RunOnBox) -> run_asks.ResultsTaken:
     """Done twice it is done once. Raises InputError for what is not this run's, TemporaryError
     where the queue's agent is at work, OSError.
     """
@@ -42,10 +43,10 @@ def answer(question: asks.TakeResults, run: asks.RunOnBox) -> asks.ResultsTaken:
                 lacking[found.cell] = problem
                 continue
             _take(run.tier, lent)
-    return asks.ResultsTaken(lacking)
+    return run_asks.ResultsTaken(lacking)
 
 
-def _checked(lent: LentResult, run: asks.RunOnBox, queue: str) -> Manifest:
+def _checked(lent: LentResult, run: RunOnBox, queue: str) -> Manifest:
     """Its manifest, once all parts are of one result of this run."""
     cell, sha256 = lent.document.cell, digest.of_bytes(lent.manifest)
     found = manifest.parse(lent.manifest, f"the manifest of {cell}")
@@ -99,7 +100,7 @@ def _take(tier: DurablePaths, lent: LentResult) -> None:
 
 
 @contextlib.contextmanager
-def _kept_still(question: asks.TakeResults, tier: DurablePaths) -> Iterator[None]:
+def _kept_still(question: run_asks.TakeResults, tier: DurablePaths) -> Iterator[None]:
     """While no agent of the queue runs, except for files of results that it has taken already."""
     if all(
         lent.has_files and tier.manifest(lent.document.cell).exists() for lent in question.results

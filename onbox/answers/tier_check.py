@@ -11,15 +11,15 @@ import shutil
 from pathlib import Path
 
 from boxcar.shared.disk import atomic, digest
-from boxcar.shared.wire import asks
-from boxcar.shared.wire.asks import TierProbe, TierProbed
+from boxcar.shared.wire.box_asks import TierProbe, TierProbed
+from boxcar.shared.wire.question import RunOnBox
 
 # More than a page and a network block, so that it cannot come out of a directory entry.
 _SIZE_BYTES = 64 * 1024
 _CLAIM = "claim"
 
 
-def answer(question: TierProbe, run: asks.RunOnBox) -> TierProbed:
+def answer(question: TierProbe, run: RunOnBox) -> TierProbed:
     """One step of it. What cannot be done is a `problem`, in words."""
     steps = {"write": _write, "read": _read, "claim": _claim, "owner": _owner, "clean": _clean}
     folder = run.tier.root / f".probe-{question.token}"

@@ -8,13 +8,14 @@ from boxcar.shared import second_home_child
 from boxcar.shared.environment import after_hook
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.second_home_child import Child
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks
+from boxcar.shared.wire.question import RunOnBox
 
 # A store's package tries for minutes to reach what is not there.
 SILENT_S = 90.0
 
 
-def answer(question: asks.TrySecondHome, run: asks.RunOnBox) -> asks.SecondHomeTried:
+def answer(question: box_asks.TrySecondHome, run: RunOnBox) -> box_asks.SecondHomeTried:
     """Tried by the training's interpreter, after the hook. What goes wrong is a `problem`."""
     child = Child(
         question.training_python,
@@ -26,5 +27,5 @@ def answer(question: asks.TrySecondHome, run: asks.RunOnBox) -> asks.SecondHomeT
     try:
         second_home_child.ask(child, {"do": "try", "url": question.url}, silent_s=SILENT_S)
     except TemporaryError as error:
-        return asks.SecondHomeTried(str(error))
-    return asks.SecondHomeTried()
+        return box_asks.SecondHomeTried(str(error))
+    return box_asks.SecondHomeTried()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import cluster_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.slurm import commands, squeue, submit
 
 # Of words of one command.
 _AT_ONCE = 500
 
 
-def answer(question: asks.SlurmCancel, run: asks.RunOnBox) -> asks.SlurmCancelled:
+def answer(question: cluster_asks.SlurmCancel, run: RunOnBox) -> cluster_asks.SlurmCancelled:
     """What was there to cancel. The exit code of scancel proves nothing: it is 0 for any number.
 
     Raises TemporaryError where Slurm is silent, or a submit has no outcome yet.
@@ -25,4 +26,4 @@ def answer(question: asks.SlurmCancel, run: asks.RunOnBox) -> asks.SlurmCancelle
         commands.run("scancel", *only, *tasks[first : first + _AT_ONCE])
     if tasks:
         squeue.forget(run.tier)
-    return asks.SlurmCancelled(tuple(tasks))
+    return cluster_asks.SlurmCancelled(tuple(tasks))

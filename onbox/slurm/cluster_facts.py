@@ -10,7 +10,8 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
 from boxcar.shared.message import Command
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import cluster_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.slurm import commands
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
@@ -22,7 +23,7 @@ _SIZE = re.compile(r"^MaxArraySize\s*=\s*(\d+)", re.MULTILINE)
 _VERSION = re.compile(r"^SLURM_VERSION\s*=\s*(\S+)", re.MULTILINE)
 
 
-def answer(question: asks.SlurmAudit, run: asks.RunOnBox) -> asks.SlurmFacts:
+def answer(question: cluster_asks.SlurmAudit, run: RunOnBox) -> cluster_asks.SlurmFacts:
     """Raises InputError where this is no login node, TemporaryError where Slurm is silent."""
     config = commands.run("scontrol", "show", "config")
     if config.code:
@@ -33,7 +34,7 @@ def answer(question: asks.SlurmAudit, run: asks.RunOnBox) -> asks.SlurmFacts:
     partitions = _partitions(commands.run("scontrol", "show", "partition", "-o").out)
     size, version = _SIZE.search(config.out), _VERSION.search(config.out)
     refused = {script: _refusal(options) for script, options in question.jobs.items()}
-    return asks.SlurmFacts(
+    return cluster_asks.SlurmFacts(
         version=version[1] if version else "Slurm",
         max_array_size=int(size[1]) if size else None,
         partitions=partitions,

@@ -15,7 +15,8 @@ from typing import Any
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import cluster_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.slurm import commands
 from onbox.slurm.commands import Ran
 
@@ -89,7 +90,7 @@ exec "${{arguments[@]}}"
 _NOT_FOUND = re.compile(r"[^:\s]+: (?:command )?not found$", re.MULTILINE)
 
 
-def answer(question: asks.SlurmTry, run: asks.RunOnBox) -> asks.SlurmTried:
+def answer(question: cluster_asks.SlurmTry, run: RunOnBox) -> cluster_asks.SlurmTried:
     """Raises InputError where this is no login node, OSError."""
     folder = run.tier.durable_dir / f".boxcar-try-{secrets.token_hex(4)}"
     problem = ""
@@ -101,12 +102,14 @@ def answer(question: asks.SlurmTry, run: asks.RunOnBox) -> asks.SlurmTried:
                 return _told(said_by(ran.out), given, ran)
             problem = problem or ran.said
             shutil.rmtree(folder, ignore_errors=True)
-        return asks.SlurmTried((), "", 0, None, is_one_winner=False, flock=None, problem=problem)
+        return cluster_asks.SlurmTried(
+            (), "", 0, None, is_one_winner=False, flock=None, problem=problem
+        )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _words(question: asks.SlurmTry, nodes: int, folder: str) -> list[str]:
+def _words(question: cluster_asks.SlurmTry, nodes: int, folder: str) -> list[str]:
     python = str(paths.on_box(question.python)) if "/" in question.python else question.python
     after_hook = _AFTER_HOOK.format(hook=question.hook, mark=_HOOK)
     return [
@@ -138,13 +141,15 @@ def _hook_problem(ran: Ran) -> str | None:
     return f"it ended with code {codes[0]}{last and f': {last}'}" if codes else None
 
 
-def _told(found: Sequence[Mapping[str, Any]], given: Sequence[str], ran: Ran) -> asks.SlurmTried:
+def _told(
+    found: Sequence[Mapping[str, Any]], given: Sequence[str], ran: Ran
+) -> cluster_asks.SlurmTried:
     silent = sorted(set(given) - {str(one["node"]) for one in found})
     problems = [f"{one['node']}: {one['problem']}" for one in found if one.get("problem")]
     problems += [ran.said] if silent else []
     wins = sum(one.get("has_won", False) for one in found)
     shm = [one["shm_bytes"] for one in found if "shm_bytes" in one]
-    return asks.SlurmTried(
+    return cluster_asks.SlurmTried(
         nodes=tuple(sorted(str(one["node"]) for one in found)),
         python=", ".join(sorted({str(one["python"]) for one in found})),
         gpus=min((int(one["gpus"]) for one in found), default=0),

@@ -19,7 +19,8 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.slurm import job_comment, lease, seen_jobs, submitted
 from boxcar.shared.slurm.job_comment import Comment
 from boxcar.shared.slurm.seen_jobs import FRESH_S, Seen, Task
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import cluster_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.slurm import commands
 
 # The comment last: it is the only part that may hold anything.
@@ -41,9 +42,9 @@ class Row:
     comment: Comment
 
 
-def answer(question: asks.SlurmLook, run: asks.RunOnBox) -> asks.SlurmLooked:
+def answer(question: cluster_asks.SlurmLook, run: RunOnBox) -> cluster_asks.SlurmLooked:
     seen = look(run.tier, is_exact=question.is_exact)
-    return asks.SlurmLooked(seen.at, seen.tasks, seen.problem)
+    return cluster_asks.SlurmLooked(seen.at, seen.tasks, seen.problem)
 
 
 def look(tier: DurablePaths, *, is_exact: bool = False) -> Seen:

@@ -22,7 +22,8 @@ from boxcar.shared.paths import DurablePaths
 from boxcar.shared.slurm import job_comment, submitted
 from boxcar.shared.slurm.job_comment import Comment
 from boxcar.shared.slurm.submitted import Submit
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import cluster_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.machine import process
 from onbox.slurm import cell_tasks, commands, lead, only_to_prove, squeue
 
@@ -34,7 +35,7 @@ _TO_PROVE = ("--nodes=1", "--ntasks=1", "--cpus-per-task=1", "--gres=none")
 _UNSURE = ("timed out", "zero bytes", "transport", "unexpected message", "communication")
 
 
-def answer(question: asks.SlurmSubmit, run: asks.RunOnBox) -> asks.SlurmSubmitted:
+def answer(question: cluster_asks.SlurmSubmit, run: RunOnBox) -> cluster_asks.SlurmSubmitted:
     """Raises InputError where Slurm refuses, TemporaryError where it is silent, where somebody else
     submits at this moment, and where it is not known whether the job was taken.
     """
@@ -54,11 +55,11 @@ def answer(question: asks.SlurmSubmit, run: asks.RunOnBox) -> asks.SlurmSubmitte
         mine = {index: name for index, name in intent.queues.items() if name not in held}
         left_alone = tuple(dict.fromkeys(q for q in intent.queues.values() if q in held))
         if not mine:
-            return asks.SlurmSubmitted(None, (), left_alone)
+            return cluster_asks.SlurmSubmitted(None, (), left_alone)
         job = _submit(tier, replace(intent, queues=mine), question)
     finally:
         _take_back(tier, intent)
-    return asks.SlurmSubmitted(job, tuple(dict.fromkeys(mine.values())), left_alone)
+    return cluster_asks.SlurmSubmitted(job, tuple(dict.fromkeys(mine.values())), left_alone)
 
 
 def settle(tier: DurablePaths) -> None:
@@ -87,7 +88,7 @@ def settle(tier: DurablePaths) -> None:
     tier.slurm_intent.unlink(missing_ok=True)
 
 
-def _intent(question: asks.SlurmSubmit, queues: Mapping[str, str]) -> Submit:
+def _intent(question: cluster_asks.SlurmSubmit, queues: Mapping[str, str]) -> Submit:
     return Submit(
         token=secrets.token_hex(8),
         release=question.digest,
@@ -100,7 +101,7 @@ def _intent(question: asks.SlurmSubmit, queues: Mapping[str, str]) -> Submit:
     )
 
 
-def _submit(tier: DurablePaths, intent: Submit, question: asks.SlurmSubmit) -> str:
+def _submit(tier: DurablePaths, intent: Submit, question: cluster_asks.SlurmSubmit) -> str:
     atomic.write_whole(tier.slurm_intent, codec.to_document(replace(intent, is_sent=True)))
     ran = commands.run("sbatch", *_words(tier, intent, question))
     said = ran.out.strip().split(";")[0]
@@ -121,7 +122,7 @@ def _submit(tier: DurablePaths, intent: Submit, question: asks.SlurmSubmit) -> s
     return job
 
 
-def _words(tier: DurablePaths, intent: Submit, question: asks.SlurmSubmit) -> list[str]:
+def _words(tier: DurablePaths, intent: Submit, question: cluster_asks.SlurmSubmit) -> list[str]:
     release = tier.release(intent.release)
     tier_id = job_comment.tier_id(str(tier.root))
     comment = Comment(tier.run, tier_id, intent.release, intent.token)

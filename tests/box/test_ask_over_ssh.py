@@ -18,7 +18,7 @@ from boxcar.laptop.boxes.ask_over_ssh import Hand
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
-from boxcar.shared.wire.asks import Question, RunOnBox
+from boxcar.shared.wire.question import Question, RunOnBox
 
 AGENT = """
 import json, os, sys

@@ -24,7 +24,7 @@ from boxcar.laptop.ssh.connection import Ran
 from boxcar.laptop.ssh.ssh_errors import Unreachable
 from boxcar.shared import timestamp
 from boxcar.shared.wire import envelope
-from boxcar.shared.wire.asks import A, Question, RunOnBox
+from boxcar.shared.wire.question import A, Question, RunOnBox
 from onbox.answers.door import answer as onbox_answer
 from onbox.machine import process
 

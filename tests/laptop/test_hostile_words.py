@@ -37,9 +37,9 @@ from boxcar.laptop.verbs.status import status
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.wire import asks, envelope
+from boxcar.shared.wire import box_asks, envelope
 
-END = asks.End((), "/credentials.json")
+END = box_asks.End((), "/credentials.json")
 Told = dict[str, Any]
 GONE = object()
 WRONG: list[object] = [GONE, None, "yes", 10**30, -1, {"a": 1}, [["x"]], "\ud800"]

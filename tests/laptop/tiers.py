@@ -12,9 +12,10 @@ from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.project.project import Project
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import Question
 
-Heard = Callable[[str, asks.Question[Any]], None]
+Heard = Callable[[str, Question[Any]], None]
 
 
 def with_a_tier_per_box(
@@ -29,7 +30,7 @@ def with_a_tier_per_box(
 
     def note(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
         hear(box, question)
-        if box in dying and isinstance(question, asks.FindRelease):
+        if box in dying and isinstance(question, run_asks.FindRelease):
             raise TemporaryError(f"{box} cannot be reached: the link was cut")
         return ask(self, box, question, **more)
 

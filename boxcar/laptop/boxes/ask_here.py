@@ -11,7 +11,7 @@ from boxcar.laptop.release import archives
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.wire import envelope
-from boxcar.shared.wire.asks import A, Question, RunOnBox
+from boxcar.shared.wire.question import A, Question, RunOnBox
 
 
 def ask(

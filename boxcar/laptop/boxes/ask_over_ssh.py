@@ -20,7 +20,7 @@ from boxcar.shared.disk import digest, full
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.wire import envelope
-from boxcar.shared.wire.asks import A, Question, RunOnBox
+from boxcar.shared.wire.question import A, Question, RunOnBox
 
 HELLO_TIMEOUT_S = 30.0
 SHIP_TIMEOUT_S = 300.0

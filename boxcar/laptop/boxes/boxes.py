@@ -14,7 +14,7 @@ from typing import Protocol
 from boxcar.laptop.boxes.scheduled import Scheduled
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared.paths import DurablePaths
-from boxcar.shared.wire.asks import A, Question
+from boxcar.shared.wire.question import A, Question
 
 ASK_TIMEOUT_S = 60.0
 

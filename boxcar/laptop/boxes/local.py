@@ -26,7 +26,7 @@ from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import progress
 from boxcar.shared.paths import DurablePaths
-from boxcar.shared.wire.asks import A, Question, RunOnBox
+from boxcar.shared.wire.question import A, Question, RunOnBox
 
 
 class LocalBoxes:

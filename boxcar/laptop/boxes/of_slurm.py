@@ -28,8 +28,9 @@ from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, message_of
 from boxcar.shared.files import heartbeat, receipt
 from boxcar.shared.slurm.seen_jobs import Task
-from boxcar.shared.wire import asks
-from boxcar.shared.wire.asks import A, Question, RunOnBox, SlurmLooked
+from boxcar.shared.wire import cluster_asks
+from boxcar.shared.wire.cluster_asks import SlurmLooked
+from boxcar.shared.wire.question import A, Question, RunOnBox
 
 # How this machine is called where it is the login node itself.
 HERE = "this machine"
@@ -58,7 +59,7 @@ class SlurmBoxes(SshBoxes):
         self._looked = None  # what was known of the jobs is not true for ever
         self._look([first], reader=[first])
         if first in self._replies:
-            self._look_at_slurm(first, asks.SlurmLook(is_exact))
+            self._look_at_slurm(first, cluster_asks.SlurmLook(is_exact))
         for box in self._names[1:]:
             # One answer is that of all; where it did not come, all are silent.
             if first in self._replies:
@@ -136,7 +137,7 @@ class SlurmBoxes(SshBoxes):
         return Scheduled(task.task, task.reason, task.start_at)
 
     def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
-        return self.ask(self._names[0], asks.SlurmCancel(tuple(queues))).tasks
+        return self.ask(self._names[0], cluster_asks.SlurmCancel(tuple(queues))).tasks
 
     def tasks(self) -> list[Task]:
         """What of the run has not ended, as far as squeue was asked."""
@@ -186,7 +187,7 @@ class SlurmBoxes(SshBoxes):
         environ = clean_environment(os.environ) | conf
         return ask_here.ask(command, HERE, question, run, environ=environ, timeout_s=timeout_s)
 
-    def _look_at_slurm(self, box: str, question: asks.SlurmLook) -> None:
+    def _look_at_slurm(self, box: str, question: cluster_asks.SlurmLook) -> None:
         try:
             self._looked = self.ask(box, question, tries=2)
         except (BoxcarError, OSError) as error:

@@ -28,7 +28,8 @@ from boxcar.shared.errors import BoxcarError, DamagedError, InputError, Temporar
 from boxcar.shared.files import heartbeat, receipt
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.paths import MANIFEST, DurablePaths
-from boxcar.shared.wire.asks import A, Question, Report, Reported, RunOnBox
+from boxcar.shared.wire.question import A, Question, RunOnBox
+from boxcar.shared.wire.run_asks import Report, Reported
 
 REPORT_TIMEOUT_S = 45.0
 MOST_ANSWERS = 100  # of a box in one refresh, some megabytes each

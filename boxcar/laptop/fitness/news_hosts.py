@@ -17,7 +17,7 @@ from boxcar.laptop.project.notify.targets import Target
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.channels.answer import WEBHOOK
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
 
 WHAT = "news"
 # The box itself ends the tries after 12, and a hook may take some.
@@ -30,21 +30,21 @@ def check(ask: Ask, targets: Sequence[Target], boxes: Sequence[str], hook: str) 
     sent = [one for one in targets if one.endpoint and one.place == BOX]
     if not sent:
         return []
-    question = asks.TryHosts(tuple(host_of(one) for one in sent), hook)
+    question = news_asks.TryHosts(tuple(host_of(one) for one in sent), hook)
     told = side_by_side.each(boxes, lambda box: _try(ask, box, question))
     pairs = zip(boxes, told, strict=True)
     return [row for box, found in pairs for row in judge(box, sent, found)]
 
 
-def host_of(target: Target) -> asks.Host:
+def host_of(target: Target) -> news_asks.Host:
     assert target.endpoint
     parts = urlsplit(target.endpoint.url)
-    return asks.Host(
+    return news_asks.Host(
         parts.hostname or "", parts.port or _PORTS[parts.scheme], is_tls=parts.scheme == "https"
     )
 
 
-def judge(box: str, targets: Sequence[Target], told: asks.HostsTried | str) -> Iterator[Row]:
+def judge(box: str, targets: Sequence[Target], told: news_asks.HostsTried | str) -> Iterator[Row]:
     """`told` is a sentence where the box did not say."""
     if isinstance(told, str):
         yield Row(box, WHAT, "warn", Sentence("audit.not_tried"), told)
@@ -75,7 +75,7 @@ def _spelled(target: Target) -> str:
     return name if is_usual else f"{name}:{host.port}"
 
 
-def _try(ask: Ask, box: str, question: asks.TryHosts) -> asks.HostsTried | str:
+def _try(ask: Ask, box: str, question: news_asks.TryHosts) -> news_asks.HostsTried | str:
     try:
         return ask(box, question, timeout_s=TRY_TIMEOUT_S)
     except (BoxcarError, OSError) as error:

@@ -11,8 +11,8 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import visible_gpus
 from boxcar.shared.cell.visible_gpus import Devices
 from boxcar.shared.message import some
-from boxcar.shared.wire import asks
-from boxcar.shared.wire.asks import OtherRun, OthersSeen
+from boxcar.shared.wire import box_asks
+from boxcar.shared.wire.box_asks import OtherRun, OthersSeen
 
 WHAT = "other runs"
 _MOST_NAMED = 4
@@ -22,7 +22,7 @@ def check(ask: Ask, boxes: Sequence[str], mine: Devices | None, verdict: Verdict
     """A row for each box on which somebody is in the way of who sees these GPUs; `ask` is as
     `Boxes.ask`. A box that does not answer is said to by who asks it for more.
     """
-    seen, _ = side_by_side.each_or_why(boxes, lambda box: ask(box, asks.SeeOthers()))
+    seen, _ = side_by_side.each_or_why(boxes, lambda box: ask(box, box_asks.SeeOthers()))
     found = {box: in_the_way(one, mine) for box, one in seen.items()}
     return [
         Row(box, WHAT, verdict, some(names, _MOST_NAMED), Sentence("audit.beside"))

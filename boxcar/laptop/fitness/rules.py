@@ -15,7 +15,7 @@ from boxcar.laptop.project.resources import Card, Offer, Resources, is_family, r
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.message import Message
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.facts import Facts, Folder, Folders, TrainingPython
 
 Verdict = Literal["ok", "warn", "refuse"]
@@ -268,7 +268,7 @@ def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
         yield Row(box, "rsync", "warn", Sentence("audit.not_there"), Sentence("audit.by_tar"))
     yield from _bash(box, facts)
     # The others are no programs of the box.
-    asked = [name for name in wanted.detach if name in asks.DETACH_WAYS]
+    asked = [name for name in wanted.detach if name in run_asks.DETACH_WAYS]
     there = [name for name in asked if tools.get(name)]
     if not asked:
         return

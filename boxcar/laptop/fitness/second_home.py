@@ -13,7 +13,7 @@ from boxcar.shared import second_home_child
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.paths import DurablePaths
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks
 
 WHAT = "second home"
 # Of the kinds that people have; fsspec itself comes with torch.
@@ -51,7 +51,7 @@ def check(
     if plan.second is None:
         return []
     tier = DurablePaths(Path(plan.durable_dir), plan.run)
-    question = asks.TrySecondHome(
+    question = box_asks.TrySecondHome(
         second_home_child.url_of(plan.second, tier, tier.root),
         plan.training_python,
         hook,
@@ -83,7 +83,7 @@ def _hint(url: str, secrets: Collection[str]) -> str:
     return ""
 
 
-def _try(ask: Ask, box: str, question: asks.TrySecondHome) -> str | None:
+def _try(ask: Ask, box: str, question: box_asks.TrySecondHome) -> str | None:
     try:
         return ask(box, question, timeout_s=TRY_TIMEOUT_S).problem
     except (BoxcarError, OSError) as error:

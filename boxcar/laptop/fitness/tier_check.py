@@ -15,8 +15,9 @@ from boxcar.laptop.common import side_by_side
 from boxcar.laptop.fitness.rules import ALL, Row
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.wire import asks
-from boxcar.shared.wire.asks import A, Question, TierProbed
+from boxcar.shared.wire import box_asks
+from boxcar.shared.wire.box_asks import TierProbed
+from boxcar.shared.wire.question import A, Question
 
 
 class Ask(Protocol):
@@ -107,7 +108,7 @@ def _all(
 ) -> dict[str, TierProbed]:
     """The answers to one step of all boxes at once; who fails it is left out of the next."""
     boxes = [box for box in found.boxes if box not in found.problems]
-    questions = [asks.TierProbe(step, token, box, tuple(names)) for box in boxes]
+    questions = [box_asks.TierProbe(step, token, box, tuple(names)) for box in boxes]
     pairs = zip(boxes, questions, strict=True)
     answers = side_by_side.each(pairs, lambda pair: _ask_one(ask, *pair))
     told = dict(zip(boxes, answers, strict=True))
@@ -115,7 +116,7 @@ def _all(
     return {box: one for box, one in told.items() if one.problem is None}
 
 
-def _ask_one(ask: Ask, box: str, question: asks.TierProbe) -> TierProbed:
+def _ask_one(ask: Ask, box: str, question: box_asks.TierProbe) -> TierProbed:
     try:
         return ask(box, question)
     except (BoxcarError, OSError) as error:

@@ -12,14 +12,14 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from boxcar.shared.channels import words
 from boxcar.shared.channels.answer import Endpoint, without_secrets
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
 
 CHANNEL = "email"
 TIMEOUT_S = 20.0
 _SUBJECT = 120
 
 
-def post(endpoint: Endpoint, text: str) -> asks.Posted:
+def post(endpoint: Endpoint, text: str) -> news_asks.Posted:
     """What the server said. No secret is in it, and nothing is raised."""
     try:
         with _session(endpoint) as server:
@@ -32,9 +32,9 @@ def post(endpoint: Endpoint, text: str) -> asks.Posted:
         code, told = next(iter(error.recipients.values()))
         return _posted(endpoint, _verdict(code), _line(code, told), code)
     except (OSError, smtplib.SMTPException, ValueError) as error:
-        return asks.Posted(asks.LATER, _kind(error))
+        return news_asks.Posted(news_asks.LATER, _kind(error))
     assert not refused, "of one recipient none is refused where nothing was raised"
-    return asks.Posted(asks.TAKEN, "250", 250)
+    return news_asks.Posted(news_asks.TAKEN, "250", 250)
 
 
 def message(endpoint: Endpoint, text: str) -> EmailMessage:
@@ -67,11 +67,11 @@ def _session(endpoint: Endpoint) -> Iterator[smtplib.SMTP]:
 
 def _verdict(code: int) -> str:
     """4xx is for now, 5xx is a no."""
-    return asks.LATER if code < 500 else asks.REFUSED
+    return news_asks.LATER if code < 500 else news_asks.REFUSED
 
 
-def _posted(endpoint: Endpoint, verdict: str, said: str, code: int) -> asks.Posted:
-    return asks.Posted(verdict, without_secrets(said, endpoint), code)
+def _posted(endpoint: Endpoint, verdict: str, said: str, code: int) -> news_asks.Posted:
+    return news_asks.Posted(verdict, without_secrets(said, endpoint), code)
 
 
 def _line(code: int, told: bytes | str) -> str:

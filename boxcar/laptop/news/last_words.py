@@ -19,7 +19,7 @@ from boxcar.shared.channels.answer import key_of
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import delivered
 from boxcar.shared.files.delivered import Delivered
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
 
 # The box itself stops trying after 60.
 TIMEOUT_S = 75.0
@@ -55,7 +55,7 @@ def _by_box(run: OpenRun, queue: QueueView) -> None:
     if queue.session is None or queue.box in run.boxes.silent() or run.boxes.is_gone(queue.box):
         return
     credentials = run.plan.box(queue.box).credentials
-    question = asks.Deliver(queue.name, queue.session.release, credentials)
+    question = news_asks.Deliver(queue.name, queue.session.release, credentials)
     run.boxes.ask(queue.box, question, timeout_s=TIMEOUT_S)
 
 

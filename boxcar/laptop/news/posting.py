@@ -11,12 +11,13 @@ from boxcar.laptop.news import by_apprise, by_email
 from boxcar.laptop.project.project import Project
 from boxcar.shared.channels.answer import Endpoint
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
+from boxcar.shared.wire.question import RunOnBox
 
 POST_TIMEOUT_S = 90.0
 _HERE = {by_email.CHANNEL: by_email.post, by_apprise.CHANNEL: by_apprise.post}
 # What its sender need not send again.
-THROUGH = (asks.TAKEN, by_apprise.SENT)
+THROUGH = (news_asks.TAKEN, by_apprise.SENT)
 
 
 def post(
@@ -25,7 +26,7 @@ def post(
     text: str,
     environ: Mapping[str, str],
     event: Event | None = None,
-) -> list[asks.Posted]:
+) -> list[news_asks.Posted]:
     """What each said, in their order. Chats are posted by the agent's own program, run here.
 
     Raises TemporaryError and DamagedError where that does not answer.
@@ -39,10 +40,10 @@ def post(
 
 def question(
     endpoints: Sequence[Endpoint], text: str, hook: str = "", event: Event | None = None
-) -> asks.PostNews:
-    to = tuple(asks.Address(one.channel, one.url, one.secret, one.to) for one in endpoints)
-    spelled = asks.OneEvent(event.id, event.at, event.type, event.data) if event else None
-    return asks.PostNews(to, text, hook, spelled)
+) -> news_asks.PostNews:
+    to = tuple(news_asks.Address(one.channel, one.url, one.secret, one.to) for one in endpoints)
+    spelled = news_asks.OneEvent(event.id, event.at, event.type, event.data) if event else None
+    return news_asks.PostNews(to, text, hook, spelled)
 
 
 def _by_agent(
@@ -51,13 +52,13 @@ def _by_agent(
     text: str,
     environ: Mapping[str, str],
     event: Event | None,
-) -> tuple[asks.Posted, ...]:
+) -> tuple[news_asks.Posted, ...]:
     plan = project.plan
     return ask_here.ask(
         ask_here.command(sys.executable, ask_here.agents_file(Home(project.root))),
         "the laptop",
         question(chats, text, event=event),
-        asks.RunOnBox(plan.run, plan.durable_dir, plan.boxes[0].data_dir),
+        RunOnBox(plan.run, plan.durable_dir, plan.boxes[0].data_dir),
         environ=environ,
         timeout_s=POST_TIMEOUT_S,
     ).posted

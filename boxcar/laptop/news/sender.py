@@ -23,7 +23,7 @@ from boxcar.shared.news import text
 from boxcar.shared.news.standing import standing
 from boxcar.shared.news.wanted import REFUSALS, is_told
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
 
 # Of what has no rate of its own.
 _RATE = ((1, 10.0),)
@@ -61,19 +61,19 @@ class Sender:
         for event in waiting:
             if is_told(None, event):
                 [posted] = posting.post(self.project, [endpoint], "", self.environ, event)
-                if posted.verdict != asks.TAKEN:
+                if posted.verdict != news_asks.TAKEN:
                     return cursor
             cursor = replace(cursor, seq=event.seq)
         return cursor
 
 
-def after(channel: str, cursor: Cursor, batch: Sequence[Event], posted: asks.Posted) -> Cursor:
+def after(channel: str, cursor: Cursor, batch: Sequence[Event], posted: news_asks.Posted) -> Cursor:
     """What a try of these events leaves. One that is refused for ever is set aside and counted, so
     that it does not hold up those after it.
     """
     if posted.verdict in posting.THROUGH:
         return replace(cursor, seq=batch[-1].seq, refused=None, refusals=None, away=None)
-    if posted.verdict != asks.REFUSED:
+    if posted.verdict != news_asks.REFUSED:
         return replace(cursor, away=posted.said)
     refused = replace(cursor, refused=posted.said, away=None)
     refusals = (cursor.refusals or 0) + 1

@@ -11,7 +11,7 @@ from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.receipt import CellVerdict
 from boxcar.shared.state import Failed, Verified
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 
 
 def is_due(cell: CellView, verdict: CellVerdict) -> bool:
@@ -37,7 +37,7 @@ def document(run: OpenRun, verdict: CellVerdict, at: str) -> Accepted:
 
 def write(run: OpenRun, cell: CellView, made: Accepted) -> None:
     """Have it written on the durable tier that holds the result. Raises BoxcarError, OSError."""
-    run.boxes.ask(_box_of(run, cell), asks.Accept(made))
+    run.boxes.ask(_box_of(run, cell), run_asks.Accept(made))
 
 
 def _box_of(run: OpenRun, cell: CellView) -> str:

@@ -15,7 +15,7 @@ from boxcar.laptop.run.view import CellView
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 
 MOST_BYTES = 8 * 1024 * 1024
 _MOST_LINES = 100_000
@@ -40,7 +40,7 @@ def _bring(run: OpenRun, cell: CellView) -> BroughtLog | None:
         return None
     path = run.results.failed_log(cell.name)
     try:
-        question = asks.ReadLog(None, _MOST_LINES, MOST_BYTES, cell=cell.name)
+        question = run_asks.ReadLog(None, _MOST_LINES, MOST_BYTES, cell=cell.name)
         found = run.boxes.ask(cell.box, question)
         if not found.is_there:
             return None

@@ -16,7 +16,7 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import manifest
 from boxcar.shared.message import Command
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 
 TAKE_S = 600.0  # the box hashes what may be tens of gigabytes
 
@@ -38,7 +38,7 @@ def lend_one(run: OpenRun, queue: str, cell: str, bar: Progress) -> Iterator[str
     pointer = here(run, cell)
     if pointer is None:
         return
-    question = asks.TakeCheckpoint(queue, cell, pointer)
+    question = run_asks.TakeCheckpoint(queue, cell, pointer)
     box = run.plan.queues[queue]
     answer = run.boxes.ask(box, question, timeout_s=TAKE_S)
     if answer.is_lacking:
@@ -54,8 +54,8 @@ def lend_one(run: OpenRun, queue: str, cell: str, bar: Progress) -> Iterator[str
 
 
 def _send(
-    run: OpenRun, box: str, question: asks.TakeCheckpoint, bar: Progress
-) -> asks.CheckpointTaken:
+    run: OpenRun, box: str, question: run_asks.TakeCheckpoint, bar: Progress
+) -> run_asks.CheckpointTaken:
     """The bytes first, then what makes them count."""
     there = run.boxes.place(box, str(run.project.on_tier.resume(question.cell)))
     part = bar.part(question.pointer.file.size_bytes, box)

@@ -28,8 +28,8 @@ from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.receipt import RunReceipt
 from boxcar.shared.message import Command, Message, counted, some
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
-from boxcar.shared.wire.asks import LentResult
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.run_asks import LentResult
 
 TAKE_S = 600.0  # the box hashes what may be tens of gigabytes
 # One question is one line: what is more goes with the next.
@@ -95,10 +95,10 @@ def lend_files(run: OpenRun, queue: str, bar: Progress) -> Iterator[str]:
         yield from _lend_files(run, queue, [cell for cell in known.bare if cell in needed], bar)
 
 
-def _ask(run: OpenRun, queue: str, names: Sequence[str]) -> asks.ResultsKnown:
+def _ask(run: OpenRun, queue: str, names: Sequence[str]) -> run_asks.ResultsKnown:
     """What the box knows of these, and of the cells that come after one of them."""
     later = [cell.name for cell in run.plan.cells if {*cell.own.after} & {*names}]
-    question = asks.KnowResults(queue, tuple(dict.fromkeys([*names, *later])))
+    question = run_asks.KnowResults(queue, tuple(dict.fromkeys([*names, *later])))
     return run.boxes.ask(run.plan.queues[queue], question)
 
 
@@ -171,7 +171,7 @@ def _send(
             going.end()
     lent = [_lent(run, queue, one, has_files=one.cell in needed) for one in proven]
     for part in _parts(lent):
-        answer = run.boxes.ask(box, asks.TakeResults(queue, part), timeout_s=TAKE_S)
+        answer = run.boxes.ask(box, run_asks.TakeResults(queue, part), timeout_s=TAKE_S)
         if answer.lacking:
             cell, problem = next(iter(answer.lacking.items()))
             what = f"{cell}: its result did not come to {box} whole: {problem}"

@@ -154,7 +154,8 @@ def _at_work(queue: QueueView) -> Condition:
 
 def next_try(cell: str, record: CellRecord | None, clock_ahead_s: float = 0.0) -> Sentence | None:
     """When a cell that waits is tried again, by this machine's clock; None for one that waits for
-    no time. `clock_ahead_s`: of its box, see QueueView."""
+    no time. `clock_ahead_s`: of its box, see QueueView.
+    """
     now = record.state if record else None
     if record is None or not isinstance(now, state.Waiting) or now.until is None:
         return None

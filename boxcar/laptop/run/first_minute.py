@@ -19,7 +19,7 @@ from boxcar.shared.errors import BoxcarError, message_of
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Session
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 
 PROBE_S = 60.0
 # Bash, the profile's hook and the interpreter come before the agent's first word.
@@ -155,7 +155,7 @@ def _ended(run: OpenRun, one: Started, queue: QueueView) -> Sign:
 
 
 def _failed(run: OpenRun, one: Started) -> Sign:
-    question = asks.ReadLog(None, _LOG_LINES, most_bytes=64 * 1024, queue=one.queue)
+    question = run_asks.ReadLog(None, _LOG_LINES, most_bytes=64 * 1024, queue=one.queue)
     tail = run.boxes.ask(one.box, question).data.decode("utf-8", "replace").strip()
     ended = f"its agent on {one.box} has ended. The end of its log there:\n{tail}"
     return Sign(False, Message(ended))
@@ -163,5 +163,5 @@ def _failed(run: OpenRun, one: Started) -> Sign:
 
 def _has_log(run: OpenRun, box: str, cell: str) -> bool:
     """Whether the attempt has begun: its wrapper has set the stage and written its first line."""
-    question = asks.ReadLog(None, lines=1, most_bytes=4096, cell=cell)
+    question = run_asks.ReadLog(None, lines=1, most_bytes=4096, cell=cell)
     return bool(run.boxes.ask(box, question).size_bytes)

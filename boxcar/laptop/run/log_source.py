@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from boxcar.shared.errors import TemporaryError
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 
 if TYPE_CHECKING:
     from boxcar.laptop.boxes.boxes import Boxes
@@ -93,6 +93,6 @@ class BoxLog:
         self.is_cut = False
         return found.data, found.offset
 
-    def _ask(self, *, offset: int | None, lines: int) -> asks.LogSlice:
-        question = asks.ReadLog(offset, lines, MOST_TAIL_BYTES, self.cell, self.queue)
+    def _ask(self, *, offset: int | None, lines: int) -> run_asks.LogSlice:
+        question = run_asks.ReadLog(offset, lines, MOST_TAIL_BYTES, self.cell, self.queue)
         return self.boxes.ask(self.box, question)

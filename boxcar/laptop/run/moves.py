@@ -22,7 +22,7 @@ from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import State, Verified
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 
 FILE = "moves.json"
 
@@ -79,7 +79,7 @@ def tell(run: OpenRun, say: Callable[[str], None]) -> None:
         if not is_known or box in run.boxes.silent() or run.boxes.is_gone(box):
             continue
         try:
-            run.boxes.ask(box, asks.MoveClaim(move.claim, move.queue_before, is_told=True))
+            run.boxes.ask(box, run_asks.MoveClaim(move.claim, move.queue_before, is_told=True))
         except (BoxcarError, OSError) as error:
             why = message_of(error).text
             say(Sentence("orders.not_told", box=box, cell=move.claim.cell, why=why))

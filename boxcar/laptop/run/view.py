@@ -97,10 +97,9 @@ class CellView:
     `queue` and `box` are where it ran, else where it stands. `seconds` is the time spent in its
     attempts until now, or until the last sign of one of which nobody knows that it still runs;
     `progress` and `metrics` are the last that were reported, `best` the best until now of what is
-    not verified. `damage` is why
-    the result of a verified cell is not on the durable tier as its journal says. `accepted` is what
-    the laptop has proven of a result that its box could not, `doubt` why that cannot be read.
-    `after`: the cells that its line names.
+    not verified. `damage` is why the result of a verified cell is not on the durable tier as its
+    journal says. `accepted` is what the laptop has proven of a result that its box could not,
+    `doubt` why that cannot be read. `after`: the cells that its line names.
     """
 
     name: str

@@ -25,7 +25,7 @@ from boxcar.shared.files.plan import Cell
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 
 StartedOrWhy = tuple[dict[str, str], dict[str, Exception]]
 
@@ -100,10 +100,10 @@ class Site(OpenRun, ABC):
     def events_on(self, box: str) -> Place | None:
         """Where they lie on a box that has to be asked for them. Raises BoxcarError."""
 
-    def start(self, starts: Mapping[str, asks.Start]) -> StartedOrWhy:
+    def start(self, starts: Mapping[str, run_asks.Start]) -> StartedOrWhy:
         """Start the agents of these queues: by what each was started, and why others were not.
 
-        Where one runs already, or will by itself, it is `asks.RUNNING`.
+        Where one runs already, or will by itself, it is `run_asks.RUNNING`.
         """
         return side_by_side.each_or_why(
             starts, lambda queue: self.boxes.ask(self.plan.queues[queue], starts[queue]).by

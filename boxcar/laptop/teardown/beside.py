@@ -10,7 +10,7 @@ from boxcar.laptop.teardown import proven_here
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.message import some
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire.asks import OtherRun, OthersSeen
+from boxcar.shared.wire.box_asks import OtherRun, OthersSeen
 
 _MOST_NAMED = 4
 

@@ -10,6 +10,7 @@ from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import receipt
+from boxcar.shared.files.receipt import CellVerdict
 from boxcar.shared.paths import ResultPaths
 
 
@@ -22,7 +23,7 @@ def not_proven(run: str, cells: Mapping[str, str | None]) -> list[str]:
     for results in _folders(run):
         if is_torn_down(results):
             return []
-        settled |= {name for name, found in cells.items() if _is_settled(results, name, found)}
+        settled |= _settled(results, cells)
     return sorted(cells.keys() - settled)
 
 
@@ -32,15 +33,24 @@ def _folders(run: str) -> Iterator[ResultPaths]:
             yield results_of(known.job.parent, run)
 
 
-def _is_settled(results: ResultPaths, cell: str, manifest_sha256: str | None) -> bool:
+def _settled(results: ResultPaths, cells: Mapping[str, str | None]) -> set[str]:
     try:
-        verdicts = {one.cell: one for one in receipt.read_run(results.receipt).cells}
-        verdict = verdicts.get(cell)
-        if verdict is None or not verdict.is_settled or verdict.manifest_sha256 != manifest_sha256:
-            return False
-        return (
-            manifest_sha256 is None
-            or digest.of_bytes(results.manifest(cell).read_bytes()) == manifest_sha256
-        )
+        verdicts = receipt.read_run(results.receipt).cells
     except (OSError, DamagedError):
+        return set()
+    return {
+        one.cell
+        for one in verdicts
+        if one.cell in cells and _is_settled(results, one, cells[one.cell])
+    }
+
+
+def _is_settled(results: ResultPaths, verdict: CellVerdict, manifest_sha256: str | None) -> bool:
+    if not verdict.is_settled or verdict.manifest_sha256 != manifest_sha256:
+        return False
+    if manifest_sha256 is None:
+        return True
+    try:
+        return digest.of_bytes(results.manifest(verdict.cell).read_bytes()) == manifest_sha256
+    except OSError:
         return False

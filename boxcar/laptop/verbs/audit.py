@@ -33,7 +33,7 @@ from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Command, Message, some
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.facts import Facts
 
 # The driver, the hook and torch on a cold disk each have a limit of their own on the box.
@@ -233,7 +233,7 @@ def _ask(ask: Ask, plan: Plan, wanted: Wanted, box: str) -> Told:
     before = timestamp.utc_now()
     try:
         credentials = plan.box(box).credentials
-        question = asks.Audit(credentials, plan.training_python, wanted.hook)
+        question = box_asks.Audit(credentials, plan.training_python, wanted.hook)
         facts = ask(box, question, timeout_s=ASK_TIMEOUT_S)
     except (BoxcarError, OSError) as error:
         return Told(None, why=str(error))

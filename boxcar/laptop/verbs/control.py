@@ -25,7 +25,7 @@ from boxcar.shared.errors import (
 from boxcar.shared.files.control import STOP, Control
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command, Message
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 
 
 def request(
@@ -90,7 +90,7 @@ def _not_asked(want: str, asked: Sequence[str], errors: Mapping[str, Exception])
 
 def write(site: Site, box: str, queue: str, want: str) -> None:
     """Have the box write the queue's control file. Raises what `boxes.ask` raises."""
-    site.boxes.ask(box, asks.WriteControl(queue, Control(want, timestamp.utc_now())))
+    site.boxes.ask(box, run_asks.WriteControl(queue, Control(want, timestamp.utc_now())))
 
 
 def _reached_by(site: Site, queue: QueueView) -> str:

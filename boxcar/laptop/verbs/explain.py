@@ -91,7 +91,7 @@ def explanation(site: Site, name: str) -> Explanation:
         state=cell.word,
         facts=(
             *(_where(cell), _how_far(cell)),
-            *([Sentence("looks.in_doubt", doubt=cell.marked)] if cell.marked else ()),
+            *([Sentence("board.in_doubt", doubt=cell.marked)] if cell.marked else ()),
             *(verdict_lines.lines(*verdict) if verdict else ()),
             *(*_what_it_waits_for(cell, view), *_its_queue(cell, view), *_papers(site, cell)),
         ),

@@ -36,7 +36,8 @@ def until_left(site: Site, view: RunView, queues: Sequence[str]) -> RunView:
     view = _until(site, view, queues, _delivers_after_its_end, PROBE_S)
     _take_back_drains(site, [queue for queue in _of(view, queues) if _is_asked(queue, DRAIN)])
     if stopping := [queue.name for queue in _of(view, queues) if is_stopping(queue)]:
-        show.say(Sentence("orders.waits_for_end", queues=some(stopping, _MOST_NAMED)))
+        named = some(stopping, _MOST_NAMED)
+        show.say(Sentence("orders.waits_for_end", queues=named, n=len(stopping)))
         view = _until(site, view, queues, is_stopping, LEAVES_WITHIN_S)
     if any(queue.is_alive for queue in _of(view, queues)):
         time.sleep(LOOKS_AGAIN_S)

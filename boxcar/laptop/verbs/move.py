@@ -30,7 +30,7 @@ from boxcar.shared.files import queue_line
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command, Message
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 
 
 def move(
@@ -105,18 +105,18 @@ def _take(site: Site, wanted: Move) -> None:
     if site.plan.durable_scope != EACH_BOX:
         others = (box.name for box in site.plan.boxes if box.name != new_box)
         reader = site.boxes.tiers([new_box, *others])[0]
-        site.boxes.ask(reader, asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=False))
+        site.boxes.ask(reader, run_asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=False))
         moves.told(site.results, wanted)
         return
     moves.keep(site.results, wanted)
     if _answers(site, wanted.box_before):
         _tell_old_box(site, wanted)
-    site.boxes.ask(new_box, asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=True))
+    site.boxes.ask(new_box, run_asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=True))
 
 
 def _tell_old_box(site: Site, wanted: Move) -> None:
     """Its own lock shows once more that nobody works there."""
-    question = asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=False)
+    question = run_asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=False)
     try:
         site.boxes.ask(wanted.box_before, question)
     except InputError:

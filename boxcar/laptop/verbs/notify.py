@@ -22,7 +22,7 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.message import Command, Message
 from boxcar.shared.news import trial
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
 
 OFF = "off"
 _TRIED = ("endpoint", "message", "answer")
@@ -118,14 +118,14 @@ def _tried(
 
 def _from_box(
     project: Project, box: str, endpoints: Sequence[Endpoint], text: str
-) -> Sequence[asks.Posted]:
+) -> Sequence[news_asks.Posted]:
     project.scratch(box)  # raises for a box that is not in the plan
     question = posting.question(endpoints, text, project.profile.hook)
     with open_site(project, show.say) as site:
         return site.boxes.ask(box, question, timeout_s=posting.POST_TIMEOUT_S).posted
 
 
-def _row(one: Target, posted: asks.Posted, place: Sentence, *, is_box: bool) -> Row:
+def _row(one: Target, posted: news_asks.Posted, place: Sentence, *, is_box: bool) -> Row:
     reason = None
     if posted.verdict not in posting.THROUGH:
         reason = _reason(one, posted, place, is_box=is_box)
@@ -141,10 +141,10 @@ def _row(one: Target, posted: asks.Posted, place: Sentence, *, is_box: bool) -> 
     )
 
 
-def _reason(one: Target, posted: asks.Posted, place: Sentence, *, is_box: bool) -> str | None:
+def _reason(one: Target, posted: news_asks.Posted, place: Sentence, *, is_box: bool) -> str | None:
     told = reasons.Told(posted.said, posted.status, posted.ahead_s)
     found = reasons.reason(one.channel, told)
-    if found is None or (found == reasons.AWAY and posted.verdict != asks.LATER):
+    if found is None or (found == reasons.AWAY and posted.verdict != news_asks.LATER):
         return None
     fields: dict[str, Any] = {"endpoint": one.label, "place": place}
     if found == reasons.CLOCK:
@@ -201,5 +201,5 @@ def _end(rows: Sequence[Row], *, is_test: bool) -> str | Message:
     if missing := sum(row.verdict not in posting.THROUGH for row in rows):
         told = Sentence("notify.some_not", not_taken=missing, n=len(rows))
         return Message(told, Command("notify", ("--test",)))
-    is_proven = all(row.verdict == asks.TAKEN for row in rows)
+    is_proven = all(row.verdict == news_asks.TAKEN for row in rows)
     return Sentence("notify.all_taken" if is_proven else "notify.all_sent", n=len(rows))

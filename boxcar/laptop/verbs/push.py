@@ -36,7 +36,7 @@ from boxcar.shared.files import receipt
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
 from boxcar.shared.message import Command, Message
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 
 CHECK_TIMEOUT_S = 600.0  # a slow network disk reads the whole release for it
 
@@ -171,13 +171,13 @@ def say_release(made: Release, *, is_new: bool) -> None:
 def serve(site: Site, box: str, built: tuple[Release, Path], bar: Progress) -> bool:
     """Have the release on the tier of this box; whether it was sent just now."""
     made, folder = built
-    found = site.boxes.ask(box, asks.FindRelease(made.digest), timeout_s=CHECK_TIMEOUT_S)
+    found = site.boxes.ask(box, run_asks.FindRelease(made.digest), timeout_s=CHECK_TIMEOUT_S)
     if not found.is_there:
         _send(site, box, folder, made, bar)
     _refuse(site, box, made, found.problems)
     # Before any line: an agent that meets a line without its release would let it wait.
     if not found.is_newest:
-        site.boxes.ask(box, asks.PointTo(made.digest))
+        site.boxes.ask(box, run_asks.PointTo(made.digest))
     return not found.is_there
 
 
@@ -219,7 +219,7 @@ def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> N
     What a push that broke off has left there is gone on with.
     """
     sizes_bytes = tuple(file.size_bytes for file in made.files)
-    prepare = asks.Prepare(made.digest, sizes_bytes, is_mounted=site.has_mounted_tier)
+    prepare = run_asks.Prepare(made.digest, sizes_bytes, is_mounted=site.has_mounted_tier)
     try:
         kept = site.boxes.ask(box, prepare).kept
     except NoRoomError as error:
@@ -228,7 +228,7 @@ def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> N
     unfinished = target.with_name(kept) if kept else atomic.temporary_name(target)
     part = bar.part(sum(sizes_bytes), box)
     folders.send_folder(folder, site.boxes.place(box, str(unfinished)), on_bytes=part.at)
-    install = asks.Install(made.digest, unfinished.name)
+    install = run_asks.Install(made.digest, unfinished.name)
     part.doing = Sentence("how_far.checking")
     site.boxes.ask(box, install, timeout_s=CHECK_TIMEOUT_S)
     part.end()
@@ -265,12 +265,12 @@ def send_queue(site: Site, name: str, bar: Progress) -> str:
         change = change.change
     if isinstance(change, Append):
         expected = None if there is None else (len(there), digest.of_bytes(there))
-        site.boxes.ask(box, asks.Append(name, expected, change.data))
+        site.boxes.ask(box, run_asks.Append(name, expected, change.data))
         _say_appended(site, name, change.data.count(b"\n"))
         return "appended"
     if isinstance(change, CommentOut):
         read = (len(there or b""), digest.of_bytes(there or b""))
-        site.boxes.ask(box, asks.CommentOut(name, read, change.data))
+        site.boxes.ask(box, run_asks.CommentOut(name, read, change.data))
         for line in change.lines:
             show.say(Sentence("orders.commented_out", queue=name, line=line))
         _say_appended(site, name, change.data.count(b"\n") - (there or b"").count(b"\n"))

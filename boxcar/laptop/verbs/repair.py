@@ -16,7 +16,7 @@ from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
 
 TIMEOUT_S = 600.0
 ROUNDS = 3  # a disk that damages what is put back is not asked for ever
@@ -28,7 +28,7 @@ class Found:
     """What one box says of the tier that it sees; `problem` says why it could not."""
 
     box: str
-    damages: tuple[asks.Damage, ...] = ()
+    damages: tuple[run_asks.Damage, ...] = ()
     problem: Message | None = None
 
 
@@ -77,8 +77,8 @@ def _copies(site: Site, box: str, known: copies.Copies) -> copies.Copies:
 
 def _ask(
     site: Site, box: str, known: copies.Copies, *, is_to_write: bool
-) -> tuple[asks.Damage, ...]:
-    return site.boxes.ask(box, asks.Repair(known, is_to_write), timeout_s=TIMEOUT_S).damages
+) -> tuple[run_asks.Damage, ...]:
+    return site.boxes.ask(box, run_asks.Repair(known, is_to_write), timeout_s=TIMEOUT_S).damages
 
 
 def _report(site: Site, found: list[Found]) -> None:
@@ -105,7 +105,7 @@ def _report(site: Site, found: list[Found]) -> None:
         show.say(Sentence("orders.nothing_damaged"))
 
 
-def _state(damage: asks.Damage) -> str:
+def _state(damage: run_asks.Damage) -> str:
     if damage.is_put_back:
         return Sentence("orders.put_back")
     return Sentence("orders.can_be_put_back" if damage.source else "orders.not_proven")

@@ -29,7 +29,7 @@ from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks, run_asks
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
 
 def _send_and_prepare(
     site: Site, order: Order, queue: QueueView, bar: Progress
-) -> asks.Start | None:
+) -> run_asks.Start | None:
     """How its agent is to be started; None where one runs already, or is about to."""
     push.send_queue(site, queue.name, bar)
     if leaving.is_stopping(queue):
@@ -161,23 +161,23 @@ def _begins_below(queue: str, cell: str | None) -> Message:
     )
 
 
-def _prepare_agent(site: Site, order: Order, queue: QueueView) -> asks.Start:
+def _prepare_agent(site: Site, order: Order, queue: QueueView) -> run_asks.Start:
     """Its secrets are there, and nothing tells it to end."""
     box, boxes = site.plan.queues[queue.name], site.boxes
     path = site.plan.box(box).credentials
-    boxes.ask(box, asks.KeepCredentials(path, order.credentials))
+    boxes.ask(box, box_asks.KeepCredentials(path, order.credentials))
     control.write(site, box, queue.name, RUN)  # takes back an earlier drain or stop
     named = (site.project.profile.detach.primary, site.project.profile.detach.fallback)
-    detach = tuple(way for way in named if way in asks.DETACH_WAYS)
+    detach = tuple(way for way in named if way in run_asks.DETACH_WAYS)
     index, cell = begin.begin(site, queue, order.start_index)
     if order.start_index is None and index:
         show.say(_begins_below(queue.name, cell))
-    return asks.Start(queue.name, order.built[0].digest, index, detach, cell)
+    return run_asks.Start(queue.name, order.built[0].digest, index, detach, cell)
 
 
 def _started(site: Site, order: Order, queue: QueueView, by: str) -> Started | None:
     """None where another laptop was a moment faster."""
-    if by == asks.RUNNING:
+    if by == run_asks.RUNNING:
         site.boxes.refresh()  # for the release that it runs
         now = look(site, timestamp.utc_now()).queue(queue.name)
         show.say(_left_alone(now, order.built[0].digest))

@@ -171,7 +171,7 @@ def _queue_table(view: RunView, cells_left_s: Mapping[str, float | None]) -> Tab
 def _cell_table(view: RunView, left_s: Mapping[str, float | None]) -> TableView:
     cells, kept = view.cells, blocked.of_run(view)
     words = [cell.word for cell in cells]
-    at_work = {queue.name for queue in view.queues if may_run(queue)}
+    at_work = {queue.name: queue.clock_ahead_s for queue in view.queues if may_run(queue)}
     # A column at a time: a run has a hundred thousand cells, and most columns are soon said.
     columns: dict[str, list[Any]] = {
         "cell": [cell.name for cell in cells],
@@ -187,22 +187,25 @@ def _cell_table(view: RunView, left_s: Mapping[str, float | None]) -> TableView:
         "left": [_left(left_s[cell.name]) for cell in cells],
         "bytes only": [", ".join(cell.bytes_only) for cell in cells],
         "trusted": [", ".join(cell.trusted) for cell in cells],
-        "why": [_why(cell, kept.get(cell.name), cell.queue in at_work) for cell in cells],
+        "why": [_why(cell, kept.get(cell.name), at_work.get(cell.queue)) for cell in cells],
     }
     return _without_empty(Sentence("looks.cells_of", run=view.run), columns)
 
 
-def _why(cell: CellView, kept: Blocked | None, is_at_work: bool) -> str | None:
-    """What keeps a cell, in short; `explain` has all of it. `is_at_work`: its agent is."""
+def _why(cell: CellView, kept: Blocked | None, clock_ahead_s: float | None) -> str | None:
+    """What keeps a cell, in short; `explain` has all of it. `clock_ahead_s`: of its queue, see
+    QueueView; None where no agent is at work there.
+    """
     now = cell.record.state if cell.record else None
     if isinstance(now, state.Failed | state.Waiting):
-        waits = next_try(cell.name, cell.record) if is_at_work else None
-        said: list[str] = [waits] if waits else []
+        said: list[str] = []
+        if clock_ahead_s is not None and (waits := next_try(cell.name, cell.record, clock_ahead_s)):
+            said = [waits]
         said += [advice.reason(now.failure, now.reason)] if isinstance(now, state.Failed) else []
         text = " ".join(": ".join([now.failure, *map(show.typed, said)]).split())
         return text if len(text) <= WHY_SHOWN else f"{text[: WHY_SHOWN - 1]}…"
     if cell.marked:
-        return Sentence("looks.in_doubt", doubt=cell.marked)
+        return Sentence("board.in_doubt", doubt=cell.marked)
     return Sentence("looks.blocked", by=kept.by, why=kept.why) if kept else None
 
 

@@ -83,7 +83,7 @@ def verify_report(
         if cell.verdict.is_dropped:
             _say_of(cell, Sentence("good_run.dropped"))
         if cell.doubt:
-            _say_of(cell, Sentence("looks.in_doubt", doubt=cell.doubt))
+            _say_of(cell, Sentence("board.in_doubt", doubt=cell.doubt))
         for warning in cell.warnings:
             _say_of(cell, Sentence("looks.warning", text=warning))
         for name, note in measure.notes(cell.verdict.metrics).items():

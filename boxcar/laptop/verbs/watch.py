@@ -37,7 +37,7 @@ from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import delivered
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command, Message
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
 
 DELIVER_TIMEOUT_S = 90.0  # the verb itself stops trying after 60
 ENDED = ("done", "incomplete", "stopped", "drained")
@@ -125,7 +125,7 @@ def deliver(site: Site, queue: QueueView) -> None:
         if not waiting:
             return
         credentials = site.plan.box(queue.box).credentials
-        question = asks.Deliver(queue.name, queue.session.release, credentials)
+        question = news_asks.Deliver(queue.name, queue.session.release, credentials)
         left = site.boxes.ask(queue.box, question, timeout_s=DELIVER_TIMEOUT_S).left
         site.boxes.refresh()
         sent = delivered.read(path)

@@ -115,9 +115,9 @@ SENTENCES = {
         "首个任务已完成其单元并结束，下一个任务接着做下一个",
     ),
     "waits_already": Said(
-        "{queue}: was submitted before and was left alone, with the limits of then (stop and "
-        "launch give it those of now): {why}",
-        "{queue}：此前已提交，未作改动，仍用提交时的限制（先 stop 再 launch 才用现在的）：{why}",
+        "{queue}: is submitted already and was left alone, with the limits it was submitted with "
+        "(stop, then launch, gives it the new ones): {why}",
+        "{queue}：此前已提交，未作改动，仍用提交时的限制（先 stop 再 launch 才用新的）：{why}",
     ),
     "nothing_left": Said(
         "{queue}: every cell of it is verified, so no job is submitted for it",

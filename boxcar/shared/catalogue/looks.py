@@ -14,7 +14,6 @@ SENTENCES = {
     "of": Said("{part} of {whole}", "{part} / {whole}"),
     "free": Said("{size}, {inodes} inodes", "{size}，{inodes} 个 inode"),
     "blocked": Said("blocked: {by} {why}", "被阻塞：{by} {why}"),
-    "in_doubt": Said("in doubt: {doubt}", "存疑：{doubt}"),
     "cell_in_doubt": Said("{cell}: in doubt: {doubt}", "{cell}：存疑：{doubt}"),
     "again": Said(
         "The run continues without watch. To look again", "查看已结束，运行仍在继续。再次查看"

@@ -26,6 +26,19 @@ _RULES = tuple(
         ("NET,RESET,", "", "torch/distributed/", "NCCL-S"),
         ("PY,", "KeyError", r"/os\.py\"|<frozen os>", "ENV"),
         ("PY,", "KeyError", r"/torch/distributed/(?:_shard/)?checkpoint/", "C18"),
+        # Of a checkpoint that is not there some libraries say no more than what they missed first.
+        (
+            "NOFILE,",
+            "FileNotFoundError",
+            r"/torch/serialization\.py|/accelerate/accelerator\.py\"[^\n]* in load_state\b",
+            "C17",
+        ),
+        (
+            "PY,",
+            "IndexError|AssertionError",
+            r"/accelerate/accelerator\.py\"[^\n]* in load_state\b|\bin check_ckpt_list\b",
+            "C17",
+        ),
         # Of an earlier run, or of a rank that makes it at the same time.
         ("PATH,", "FileExistsError", r"[/\\]shared_memory\.py|shm_open", "STALE"),
         (
@@ -67,7 +80,7 @@ _RULES = tuple(
             "PY,",
             "ValueError|TypeError",
             r"/gym(?:nasium)?/|= *\w*\.?env\w*\.(?:reset|step)\(",
-            "MOD",
+            "MOD-VER",
         ),
         ("PY,", "", r"/bitsandbytes/|/op_builder/|/triton/|cpp_extension\.py", "MOD"),
         ("PY,", "Assertion|Runtime", r"/torch/cuda/__init__\.py", "U31"),

@@ -72,6 +72,7 @@ class _Told:
     def __init__(self, lines: Sequence[Line], evidence: Evidence) -> None:
         self._evidence = evidence
         told = lines_that_count.without_ended(lines, torchrun_words.ended_by_it(evidence.log))
+        told = lines_that_count.without_raises(told)
         self._lines = lines_that_count.worth_a_look(told)
         self._last = lines_that_count.worth_a_look(lines_that_count.not_survived(told))
         self._strong = [

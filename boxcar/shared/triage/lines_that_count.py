@@ -20,6 +20,8 @@ _STEP_ENDED = re.compile(
     r"\*\*\* STEP \S+ ON \S+ CANCELLED AT \S+(?: DUE to SIGNAL [^*\n]+)? \*\*\*"
     r"|: (?:Terminated|Killed)$"
 )
+# Of a frame's code: what it would say, or what it says in another case.
+_RAISES = re.compile(r"(?:[│|❱> \d]*[│|] )?\s*raise \w")
 _MOST_JUDGED = 200_000  # characters
 
 
@@ -38,6 +40,10 @@ def without_ended(lines: Sequence[Line], pids: set[str]) -> list[Line]:
         if not (pids and (found := told_of.search(line.text)) and found[1] in pids)
         and not (has_srun_ended and _STEP_ENDED.search(line.text))
     ]
+
+
+def without_raises(lines: Sequence[Line]) -> list[Line]:
+    return [line for line in lines if not _RAISES.match(line.text)]
 
 
 def not_survived(lines: Sequence[Line]) -> list[Line]:

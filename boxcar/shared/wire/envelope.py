@@ -15,7 +15,8 @@ from boxcar.shared.errors import BoxcarError, DamagedError, InputError, Temporar
 from boxcar.shared.files import codec
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire.asks import QUESTIONS, A, Question, RunOnBox
+from boxcar.shared.wire.all_questions import QUESTIONS
+from boxcar.shared.wire.question import A, Question, RunOnBox
 
 MARK = b"BOXCAR-ANSWER "
 # Another meaning of a field, or a new one that must be there, is another version.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from boxcar.shared.cell.cell_name import CELL_NAME
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from boxcar.shared.wire.asks import AtWork
+from boxcar.shared.wire.box_asks import AtWork
 
 
 def of_agents(

@@ -22,25 +22,26 @@ from boxcar.shared.files import agent_start, release
 from boxcar.shared.files.agent_start import Start
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.record import replace
-from boxcar.shared.wire import asks
-from boxcar.shared.wire.asks import OtherRun, Stranger
+from boxcar.shared.wire import box_asks
+from boxcar.shared.wire.box_asks import OtherRun, Stranger
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers.beside import at_work
 from onbox.machine import gpus, process
 
 RUN, CELL = "BOXCAR_RUN", "BOXCAR_CELL"
 
 
-def answer(question: asks.SeeOthers, run: asks.RunOnBox) -> asks.OthersSeen:
+def answer(question: box_asks.SeeOthers, run: RunOnBox) -> box_asks.OthersSeen:
     runs = {other.run: other for other in at_work_beside(run)}
     if question.stays is not None:
         stays = {paths.on_box(text): is_kept for text, is_kept in question.stays.items()}
         for name, results in _results_beside(run, stays).items():
             known = runs.get(name) or _at_rest(name)
             runs[name] = replace(known, results=results)
-    return asks.OthersSeen(tuple(runs[name] for name in sorted(runs)), _strangers())
+    return box_asks.OthersSeen(tuple(runs[name] for name in sorted(runs)), _strangers())
 
 
-def at_work_beside(run: asks.RunOnBox) -> list[OtherRun]:
+def at_work_beside(run: RunOnBox) -> list[OtherRun]:
     """The other runs of which something works here, by name."""
     found = {scratch.run: _by_locks(scratch, run) for scratch in _scratches(run)}
     for name, cells in _by_process(run.run).items():
@@ -59,12 +60,12 @@ def _at_rest(name: str) -> OtherRun:
     return OtherRun(name, (), (), {})
 
 
-def _scratches(run: asks.RunOnBox) -> list[ScratchPaths]:
+def _scratches(run: RunOnBox) -> list[ScratchPaths]:
     there = paths.scratches(run.scratch.data_dir)
     return [scratch for scratch in there if scratch.run != run.run]
 
 
-def _by_locks(scratch: ScratchPaths, run: asks.RunOnBox) -> OtherRun:
+def _by_locks(scratch: ScratchPaths, run: RunOnBox) -> OtherRun:
     """Its queues and cells that are at work, and the GPUs that their jobs ask for."""
     starts = _starts(scratch)
     tiers = {queue: _tier_of(scratch.run, start, run) for queue, start in starts.items()}
@@ -87,7 +88,7 @@ def _starts(scratch: ScratchPaths) -> dict[str, Start | None]:
     return found
 
 
-def _tier_of(name: str, start: Start | None, run: asks.RunOnBox) -> DurablePaths:
+def _tier_of(name: str, start: Start | None, run: RunOnBox) -> DurablePaths:
     with contextlib.suppress(BoxcarError):
         return DurablePaths(paths.on_box(start.durable_dir if start else run.durable_dir), name)
     return DurablePaths(run.tier.durable_dir, name)
@@ -116,9 +117,7 @@ def _by_process(own: str) -> dict[str, dict[str, visible_gpus.Devices | None]]:
 # --- what lies here and would go with the box
 
 
-def _results_beside(
-    run: asks.RunOnBox, stays: Mapping[Path, bool]
-) -> dict[str, dict[str, str | None]]:
+def _results_beside(run: RunOnBox, stays: Mapping[Path, bool]) -> dict[str, dict[str, str | None]]:
     tiers = {(name, run.tier.durable_dir) for name in _names_on(run.tier.durable_dir)}
     for scratch in _scratches(run):
         starts = _starts(scratch).values()

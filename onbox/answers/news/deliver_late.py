@@ -10,7 +10,8 @@ from boxcar.shared.disk import lock
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import release
 from boxcar.shared.paths import DurablePaths
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox import place
 from onbox.machine import credentials
 from onbox.slurm import ownership
@@ -19,10 +20,10 @@ from onbox.webhooks import deliver, linger
 DELIVER_S = 60.0
 
 
-def answer(question: asks.Deliver, run: asks.RunOnBox) -> asks.Delivered:
+def answer(question: news_asks.Deliver, run: RunOnBox) -> news_asks.Delivered:
     """Send what is due of the queue, with the endpoints that the credentials name."""
     folder, secrets = run.tier.release(question.digest), paths.on_box(question.credentials)
-    return asks.Delivered(deliver_late(folder, question.queue, secrets))
+    return news_asks.Delivered(deliver_late(folder, question.queue, secrets))
 
 
 def deliver_late(folder: Path, queue: str, credentials_path: Path | None) -> int:

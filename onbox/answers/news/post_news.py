@@ -22,7 +22,8 @@ from boxcar.shared.channels.answer import (
 )
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.wire import asks, webhook_secret
+from boxcar.shared.wire import news_asks, webhook_secret
+from boxcar.shared.wire.question import RunOnBox
 from onbox.machine import interpreter
 from onbox.machine.credentials import Webhook
 from onbox.webhooks import chat_post, post
@@ -32,7 +33,7 @@ TEST_TYPE = "notify.test"
 _SIDE_BY_SIDE = 8
 
 
-def answer(question: asks.PostNews, run: asks.RunOnBox) -> asks.NewsPosted:
+def answer(question: news_asks.PostNews, run: RunOnBox) -> news_asks.NewsPosted:
     """Post to all side by side. Raises InputError for an endpoint of no known kind."""
     endpoints = [Endpoint(one.channel, one.url, one.secret, one.to) for one in question.endpoints]
     for endpoint in endpoints:
@@ -42,7 +43,7 @@ def answer(question: asks.PostNews, run: asks.RunOnBox) -> asks.NewsPosted:
     event = _event(question, run)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         posted = pool.map(lambda one: _post(one, question.text, event), endpoints)
-        return asks.NewsPosted(tuple(map(_told, posted)))
+        return news_asks.NewsPosted(tuple(map(_told, posted)))
 
 
 def _refuse_unknown(endpoint: Endpoint) -> None:
@@ -58,7 +59,7 @@ def _post(endpoint: Endpoint, text: str, event: Event) -> chat_post.Posted:
     return chat_post.send_once(endpoint, lambda: _signed(endpoint, event), taken)
 
 
-def _event(question: asks.PostNews, run: asks.RunOnBox) -> Event:
+def _event(question: news_asks.PostNews, run: RunOnBox) -> Event:
     if one := question.event:
         return Event(1, one.id, one.at, one.type, one.data)
     data = {"run": run.run, "text": question.text}
@@ -78,9 +79,11 @@ def taken(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
     return Taken()
 
 
-def _told(posted: chat_post.Posted) -> asks.Posted:
-    verdict = {Taken: asks.TAKEN, Later: asks.LATER, Refused: asks.REFUSED}[type(posted.answer)]
-    return asks.Posted(verdict, posted.said, posted.status, _seconds(posted.ahead_s))
+def _told(posted: chat_post.Posted) -> news_asks.Posted:
+    verdict = {Taken: news_asks.TAKEN, Later: news_asks.LATER, Refused: news_asks.REFUSED}[
+        type(posted.answer)
+    ]
+    return news_asks.Posted(verdict, posted.said, posted.status, _seconds(posted.ahead_s))
 
 
 def _seconds(ahead_s: float | None) -> int | None:

@@ -16,8 +16,9 @@ from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from boxcar.shared.wire import asks
-from boxcar.shared.wire.asks import Host, HostTried
+from boxcar.shared.wire import news_asks
+from boxcar.shared.wire.news_asks import Host, HostTried
+from boxcar.shared.wire.question import RunOnBox
 from onbox.machine import interpreter
 from onbox.webhooks.post import CONNECT_S
 
@@ -25,15 +26,15 @@ from onbox.webhooks.post import CONNECT_S
 WITHIN_S = 12.0
 
 
-def answer(question: asks.TryHosts, run: asks.RunOnBox) -> asks.HostsTried:
+def answer(question: news_asks.TryHosts, run: RunOnBox) -> news_asks.HostsTried:
     if question.hook:
         os.environ.update(interpreter.proxies(question.hook))
-    return asks.HostsTried(side_by_side(question.hosts))
+    return news_asks.HostsTried(side_by_side(question.hosts))
 
 
 def side_by_side(hosts: Sequence[Host]) -> tuple[HostTried, ...]:
     """In their order; one that has said nothing by the end is NO_ANSWER."""
-    found = [HostTried(asks.NO_ANSWER)] * len(hosts)
+    found = [HostTried(news_asks.NO_ANSWER)] * len(hosts)
 
     def one(number: int) -> None:
         found[number] = HostTried(problem(hosts[number]))
@@ -57,20 +58,20 @@ def problem(host: Host) -> str | None:
     except Exception as error:
         # Whatever it is, the host is not reached; a proxy's address may hold a password.
         told = _kind(error)
-        return asks.BY_PROXY if proxy and told != asks.WRONG_TLS else told
+        return news_asks.BY_PROXY if proxy and told != news_asks.WRONG_TLS else told
     return None
 
 
 def _kind(error: Exception) -> str:
     kinds: tuple[tuple[type[Exception], str], ...] = (
-        (socket.gaierror, asks.NO_NAME),
-        (ConnectionRefusedError, asks.CLOSED),
-        (TimeoutError, asks.NO_ANSWER),
-        (ssl.SSLEOFError, asks.CUT),
-        (ssl.SSLError, asks.WRONG_TLS),
-        (ConnectionError, asks.CUT),
+        (socket.gaierror, news_asks.NO_NAME),
+        (ConnectionRefusedError, news_asks.CLOSED),
+        (TimeoutError, news_asks.NO_ANSWER),
+        (ssl.SSLEOFError, news_asks.CUT),
+        (ssl.SSLError, news_asks.WRONG_TLS),
+        (ConnectionError, news_asks.CUT),
     )
-    return next((word for kind, word in kinds if isinstance(error, kind)), asks.NO_WAY)
+    return next((word for kind, word in kinds if isinstance(error, kind)), news_asks.NO_WAY)
 
 
 def _proxy(host: Host) -> SplitResult | None:

@@ -13,13 +13,14 @@ from run_on_disk import RELEASE, RunOnDisk, held, make_run
 from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.project import launch_record
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks, news_asks, run_asks
+from boxcar.shared.wire.question import Question
 
-LOG = asks.ReadLog(None, lines=1, most_bytes=100, queue="queue_1")
+LOG = run_asks.ReadLog(None, lines=1, most_bytes=100, queue="queue_1")
 
 
 @dataclass(frozen=True)
-class Dance(asks.Question[asks.Delivered], name="dance"):
+class Dance(Question[news_asks.Delivered], name="dance"):
     """What no agent knows."""
 
 
@@ -58,8 +59,8 @@ def test_what_changes_something_is_done_by_the_boxs_own_program(
 ) -> None:
     record = {"env": {"KEY": "secret"}, "webhooks": []}
     path = run.project.plan.box("box-a").credentials
-    kept = boxes.ask("box-a", asks.KeepCredentials(path, record))
-    assert kept == asks.CredentialsKept(("KEY",))
+    kept = boxes.ask("box-a", box_asks.KeepCredentials(path, record))
+    assert kept == box_asks.CredentialsKept(("KEY",))
     assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
 
 

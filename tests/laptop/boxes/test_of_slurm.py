@@ -28,7 +28,8 @@ from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files.control import DRAIN, STOP
 from boxcar.shared.slurm.seen_jobs import Task
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import cluster_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import report
 
 
@@ -48,13 +49,13 @@ class Cluster(SlurmBoxes):
         self.asked.append(question.NAME)
         if self.is_silent:
             raise TemporaryError("hpc: Connection timed out")
-        if isinstance(question, asks.SlurmLook):
-            return asks.SlurmLooked(timestamp.utc_now(), self.tasks_there, self.problem)
-        if isinstance(question, asks.SlurmCancel):
+        if isinstance(question, cluster_asks.SlurmLook):
+            return cluster_asks.SlurmLooked(timestamp.utc_now(), self.tasks_there, self.problem)
+        if isinstance(question, cluster_asks.SlurmCancel):
             self.called_off = question.waiting_of
-            return asks.SlurmCancelled(() if self.has_begun else ("7_0",))
+            return cluster_asks.SlurmCancelled(() if self.has_begun else ("7_0",))
         plan = self._project.plan
-        on_box = asks.RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir)
+        on_box = RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir)
         return report.answer(question, on_box)
 
     def has(self, state: str, reason: str = "None", queue: str = "queue_1") -> None:

@@ -10,7 +10,7 @@ from finished_run import steps_until_end
 from boxcar.laptop.boxes.reported_files import Mirror
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.wire.asks import FilePart
+from boxcar.shared.wire.run_asks import FilePart
 from onbox.answers import report
 
 SEEN_AT = "2026-10-01T08:00:00.000Z"

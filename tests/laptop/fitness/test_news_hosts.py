@@ -10,7 +10,7 @@ from boxcar.laptop.project.notify.targets import Target
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.channels.answer import Endpoint
 from boxcar.shared.errors import TemporaryError
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
 
 SECRET = "0123456789abcdef"
 FEISHU = Target("feishu", "feishu", (), Endpoint("feishu", f"https://open.feishu.cn/hook/{SECRET}"))
@@ -27,14 +27,14 @@ class Boxes:
 
     def __init__(self, away: dict[str, str]) -> None:
         self.away = away
-        self.asked: list[asks.TryHosts] = []
+        self.asked: list[news_asks.TryHosts] = []
 
     def ask(self, box: str, question: Any, **more: Any) -> Any:
         self.asked.append(question)
         if box == "box-z":
             raise TemporaryError("box-z: the link is down")
-        return asks.HostsTried(
-            tuple(asks.HostTried(self.away.get(host.name)) for host in question.hosts)
+        return news_asks.HostsTried(
+            tuple(news_asks.HostTried(self.away.get(host.name)) for host in question.hosts)
         )
 
 
@@ -50,14 +50,14 @@ def test_a_box_is_told_hosts_and_no_part_of_an_address_that_is_secret() -> None:
         "feishu (open.feishu.cn), telegram (api.telegram.org), webhook ([::1]:8787)",
     )
     [asked] = boxes.asked
-    assert asked.hosts[0] == asks.Host("open.feishu.cn", 443, is_tls=True)
-    assert asked.hosts[2] == asks.Host("::1", 8787, is_tls=False)
+    assert asked.hosts[0] == news_asks.Host("open.feishu.cn", 443, is_tls=True)
+    assert asked.hosts[2] == news_asks.Host("::1", 8787, is_tls=False)
     assert asked.hook == "hook"
     assert SECRET not in repr(asked) + repr(row)
 
 
 def test_what_is_out_of_reach_is_a_warning_with_channel_host_and_what_to_do() -> None:
-    boxes = Boxes({"api.telegram.org": asks.NO_ANSWER, "::1": asks.CLOSED})
+    boxes = Boxes({"api.telegram.org": news_asks.NO_ANSWER, "::1": news_asks.CLOSED})
     rows = news_hosts.check(boxes.ask, [FEISHU, TELEGRAM, OWN], ["box-a"], "")
     assert [(row.what, row.verdict) for row in rows] == [
         ("news", v) for v in ("warn", "warn", "ok")
@@ -71,10 +71,12 @@ def test_what_is_out_of_reach_is_a_warning_with_channel_host_and_what_to_do() ->
     assert SECRET not in repr(rows)
 
 
-@pytest.mark.parametrize("problem", asks.AWAY)
+@pytest.mark.parametrize("problem", news_asks.AWAY)
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_each_problem_has_words(problem: str, language: str) -> None:
-    [row] = news_hosts.judge("box-a", [FEISHU], asks.HostsTried((asks.HostTried(problem),)))
+    [row] = news_hosts.judge(
+        "box-a", [FEISHU], news_asks.HostsTried((news_asks.HostTried(problem),))
+    )
     assert "away_" not in said(row.found, language)
     assert "open.feishu.cn" in said(row.found, language)
 

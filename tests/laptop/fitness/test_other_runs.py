@@ -6,7 +6,7 @@ import pytest
 
 from boxcar.laptop.fitness import other_runs
 from boxcar.shared.errors import TemporaryError
-from boxcar.shared.wire.asks import OtherRun, OthersSeen, Stranger
+from boxcar.shared.wire.box_asks import OtherRun, OthersSeen, Stranger
 
 AT_WORK = OtherRun("next", ("q1", "q2"), ("x",), {})
 ON_1 = OtherRun("next", (), ("x",), {}, ("1",))

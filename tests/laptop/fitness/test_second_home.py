@@ -8,7 +8,7 @@ from plans import make_plan
 from boxcar.laptop.fitness import second_home
 from boxcar.laptop.fitness.rules import Row
 from boxcar.shared.errors import TemporaryError
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks
 
 
 def test_without_a_second_home_nobody_is_asked() -> None:
@@ -19,13 +19,13 @@ def test_without_a_second_home_nobody_is_asked() -> None:
 
 
 def test_each_box_tries_it_below_the_run_s_name_and_has_a_row() -> None:
-    asked: list[asks.TrySecondHome] = []
+    asked: list[box_asks.TrySecondHome] = []
 
     def ask(box: str, question: Any, **more: Any) -> Any:
         asked.append(question)
         if box == "box-b":
             raise TemporaryError("box-b: the link is down")
-        return asks.SecondHomeTried()
+        return box_asks.SecondHomeTried()
 
     plan = make_plan(second="s3://b/p", env={"HTTPS_PROXY": "x"})
     rows = second_home.check(ask, plan, ["box-a", "box-b"], "hook", {"AWS_ACCESS_KEY_ID": "k"})

@@ -11,7 +11,8 @@ import pytest
 from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.fitness.tier_check import Ask, judge, probe, sharing
 from boxcar.shared.errors import TemporaryError
-from boxcar.shared.wire.asks import RunOnBox, TierProbe, TierProbed
+from boxcar.shared.wire.box_asks import TierProbe, TierProbed
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import tier_check as on_box
 
 BOXES = ("box-a", "box-b", "box-c")

@@ -21,7 +21,7 @@ from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.journal import Journal
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
 
 JOB = "name: tiny\ncommand: t.py\nartifacts: [m]\nqueues: {q1.txt: box-a}\nlanguage: en\n"
 NOTIFY = 'notify:\n  - feishu: {url: "env:FEISHU_URL"}\n'
@@ -40,7 +40,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     boxes: list[str] = []
 
     def ask(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
-        assert isinstance(question, asks.Deliver)
+        assert isinstance(question, news_asks.Deliver)
         boxes.append(box)
         raise TemporaryError("its receiver is away")
 

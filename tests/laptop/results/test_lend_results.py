@@ -24,7 +24,7 @@ from boxcar.shared.files import accepted, cell_claim, codec, manifest, receipt
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.receipt import CellReceipt, Finding
 from boxcar.shared.wire import envelope
-from boxcar.shared.wire.asks import A, Question, RunOnBox
+from boxcar.shared.wire.question import A, Question, RunOnBox
 from onbox.answers import door
 from onbox.cell import published
 

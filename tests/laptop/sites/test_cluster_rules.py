@@ -11,7 +11,7 @@ from boxcar.laptop.release.batch_jobs import BatchJob
 from boxcar.laptop.sites.slurm import cluster_rules
 from boxcar.shared.catalogue.audit import named
 from boxcar.shared.catalogue.sentence import in_language
-from boxcar.shared.wire.asks import SlurmFacts, SlurmTried
+from boxcar.shared.wire.cluster_asks import SlurmFacts, SlurmTried
 
 QUEUES = {0: "queue_1", 1: "queue_2"}
 

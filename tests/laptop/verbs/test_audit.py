@@ -18,7 +18,8 @@ from boxcar.laptop.verbs import audit
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import codec
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import audit as on_box_audit
 from onbox.answers import tier_check as on_box
 
@@ -98,8 +99,8 @@ class Told:
 
     def __init__(self, project: Project, **tiers: Path) -> None:
         path = str(project.root / "x")
-        question = asks.Audit(path, project.plan.training_python, hook="")
-        facts = on_box_audit.answer(question, asks.RunOnBox("demo", path, path))
+        question = box_asks.Audit(path, project.plan.training_python, hook="")
+        facts = on_box_audit.answer(question, RunOnBox("demo", path, path))
         self.facts: dict[str, Any] = codec.encode(facts)
         for place in self.facts["places"].values():
             place |= {"is_there": True, "mount": f"/{place['path']}"}
@@ -110,9 +111,9 @@ class Told:
     def ask(self, box: str, question: Any, **more: Any) -> Any:
         if box in self.silent:
             raise TemporaryError(f"{box}: the link is down")
-        if isinstance(question, asks.TierProbe):
+        if isinstance(question, box_asks.TierProbe):
             folder = str(self.tiers[box.replace("-", "_")])
-            return on_box.answer(question, asks.RunOnBox("demo", folder, folder))
+            return on_box.answer(question, RunOnBox("demo", folder, folder))
         facts = copy.deepcopy(self.facts) | {"at": timestamp.utc_now(), "hostname": box}
         return facts_of(facts | self.changed.get(box, {}))
 

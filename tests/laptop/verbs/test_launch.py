@@ -33,7 +33,8 @@ from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import control as controls
 from boxcar.shared.files import manifest
 from boxcar.shared.files.journal import Journal
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks, run_asks
+from boxcar.shared.wire.question import Question
 
 QUEUES = {"q1": ["configs/a.json one"], "q2": ["configs/b.json one"]}
 SECRET = {"MY_KEY": "sk-0123456789", "BOXCAR_WEBHOOK_URL": "", "BOXCAR_WEBHOOK_SECRET": ""}
@@ -61,12 +62,12 @@ def records(project: Project) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-class Asked(list[tuple[str, asks.Question[Any]]]):
+class Asked(list[tuple[str, Question[Any]]]):
     """What the boxes were asked; all of it is done but the start of an agent."""
 
     started_by = "tmux"
     cut = ""
-    others = asks.OthersSeen((), ())
+    others = box_asks.OthersSeen((), ())
 
 
 @pytest.fixture
@@ -75,12 +76,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
     def note(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
         found.append((box, question))
-        if box == found.cut and isinstance(question, asks.KeepCredentials):
+        if box == found.cut and isinstance(question, box_asks.KeepCredentials):
             raise TemporaryError(f"{box} cannot be reached: no route")
-        if isinstance(question, asks.Start):
-            return asks.Started(found.started_by, 7)
-        if isinstance(question, asks.SeeOthers):
-            return found.others if box == "box-a" else asks.OthersSeen((), ())
+        if isinstance(question, run_asks.Start):
+            return run_asks.Started(found.started_by, 7)
+        if isinstance(question, box_asks.SeeOthers):
+            return found.others if box == "box-a" else box_asks.OthersSeen((), ())
         return ask(self, box, question, **more)
 
     monkeypatch.setattr(LocalBoxes, "ask", note)
@@ -123,9 +124,9 @@ def test_an_agent_that_runs_is_left_alone_and_keeps_its_release(
     said = capsys.readouterr()
     assert json.loads(said.out)["started"] == ["q2"]
     assert "q1: its agent is running and was left alone. It keeps release abababab" in said.err
-    assert [box for box, one in asked if isinstance(one, (asks.KeepCredentials, asks.Start))] == [
-        "box-b"
-    ] * 2
+    assert [
+        box for box, one in asked if isinstance(one, (box_asks.KeepCredentials, run_asks.Start))
+    ] == ["box-b"] * 2
 
 
 # --- other runs on its boxes
@@ -134,13 +135,19 @@ def test_an_agent_that_runs_is_left_alone_and_keeps_its_release(
 @pytest.fixture
 def beside(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> Asked:
     """On box-a, which is a rented one, the run `next` is at work."""
-    asked.others = asks.OthersSeen((asks.OtherRun("next", ("q1",), (), {}, ("0",)),), ())
+    asked.others = box_asks.OthersSeen((box_asks.OtherRun("next", ("q1",), (), {}, ("0",)),), ())
     monkeypatch.setattr(LocalSite, "needs_audit", True)
     return asked
 
 
 def has_changed(asked: Asked) -> bool:
-    changing = (asks.Prepare, asks.Append, asks.KeepCredentials, asks.WriteControl, asks.Start)
+    changing = (
+        run_asks.Prepare,
+        run_asks.Append,
+        box_asks.KeepCredentials,
+        run_asks.WriteControl,
+        run_asks.Start,
+    )
     return any(isinstance(one, changing) for _, one in asked)
 
 
@@ -198,7 +205,7 @@ def test_a_queue_whose_agent_runs_there_already_is_no_reason_to_refuse_the_other
 def test_on_this_machine_a_line_says_who_is_at_work(
     tiny: TinyProject, asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked.others = asks.OthersSeen((asks.OtherRun("next", ("q1",), (), {}),), ())
+    asked.others = box_asks.OthersSeen((box_asks.OtherRun("next", ("q1",), (), {}),), ())
     assert started(tiny) == 0
     said = capsys.readouterr().err
     assert "also at work on this machine: next (q1)" in said
@@ -241,7 +248,7 @@ def end(holder: subprocess.Popen[str]) -> None:
 
 
 def starts_of(asked: Asked, queue: str) -> int:
-    return sum(isinstance(one, asks.Start) and one.queue == queue for _, one in asked)
+    return sum(isinstance(one, run_asks.Start) and one.queue == queue for _, one in asked)
 
 
 def wanted(project: Project) -> str:
@@ -289,7 +296,10 @@ def test_after_a_stop_the_end_is_waited_for_and_the_queue_starts_again(
     assert seen == [("stop", 0)] * 2, "it is still to save and leave"
     assert wanted(project) == "run" and starts_of(asked, "q1") == 1
     said = capsys.readouterr().err
-    assert "q1: was asked to stop; launch waits for that end" in said and "left alone" not in said
+    assert (
+        "q1: was asked to stop; launch waits until it has ended, then starts it" in said
+        and "left alone" not in said
+    )
 
 
 def test_a_launch_that_is_interrupted_while_it_waits_leaves_the_stop_as_it_is(
@@ -372,10 +382,10 @@ def test_a_box_that_is_served_starts_without_waiting_for_a_slow_one(
 ) -> None:
     b_starts = threading.Event()
 
-    def hear(box: str, question: asks.Question[Any]) -> None:
-        if box == "box-b" and isinstance(question, asks.Start):
+    def hear(box: str, question: Question[Any]) -> None:
+        if box == "box-b" and isinstance(question, run_asks.Start):
             b_starts.set()
-        if box == "box-a" and isinstance(question, asks.FindRelease):
+        if box == "box-a" and isinstance(question, run_asks.FindRelease):
             assert b_starts.wait(waiting.LIMIT_S)
 
     project = with_a_tier_per_box(opened(tiny), monkeypatch, hear=hear)
@@ -430,7 +440,7 @@ def test_an_earlier_drain_is_taken_back_before_the_start_and_cells_can_be_passed
     words = [question.NAME for _, question in asked]
     assert words.index("append") < words.index("credentials") < words.index("control")
     assert words.index("control") < words.index("start")
-    (start,) = (question for _, question in asked if isinstance(question, asks.Start))
+    (start,) = (question for _, question in asked if isinstance(question, run_asks.Start))
     assert (start.queue, start.start_index, start.start_cell) == ("q1", 1, None)
 
 
@@ -447,7 +457,7 @@ def test_the_start_index_is_kept_as_a_cells_name_also_by_the_launch_after(
     queue.write_text("#configs/a.json one\nconfigs/b2.json one\n")
     assert started(tiny, boxes=["box-a"]) == 0
     assert started(tiny, boxes=["box-a"], start_index=0) == 0
-    starts = [question for _, question in asked if isinstance(question, asks.Start)]
+    starts = [question for _, question in asked if isinstance(question, run_asks.Start)]
     assert [(s.start_index, s.start_cell) for s in starts] == [(1, "b2"), (1, "b2"), (0, None)]
     said = capsys.readouterr().err
     assert "q1: begins with b2, as it was launched before" in said
@@ -551,10 +561,10 @@ def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.Monke
     )  # as the box does for a release, which is asked of nobody
     read: list[Path] = []
     answers: dict[type, Any] = {
-        asks.FindRelease: asks.FoundRelease(True, ()),
-        asks.SeeOthers: asks.OthersSeen((), ()),
-        asks.Start: asks.Started("tmux", 7),
-        asks.ReadLog: asks.LogSlice(True, b"no Python here\n", 15, 15, False),
+        run_asks.FindRelease: run_asks.FoundRelease(True, ()),
+        box_asks.SeeOthers: box_asks.OthersSeen((), ()),
+        run_asks.Start: run_asks.Started("tmux", 7),
+        run_asks.ReadLog: run_asks.LogSlice(True, b"no Python here\n", 15, 15, False),
     }
 
     def count(path: Path) -> followed.Followed:

@@ -49,6 +49,12 @@ def as_a_circle(path: Path) -> None:
     path.symlink_to(path.name)
 
 
+def as_a_link_that_may_not_be_followed(path: Path) -> None:
+    """As in a folder that may not be looked at: also to ask whether it is there is an error."""
+    path.unlink(missing_ok=True)
+    path.symlink_to("x" * 300)
+
+
 SPOILS = (cut, noise, as_a_folder, as_a_circle)
 
 
@@ -134,7 +140,7 @@ def _words(run: FinishedRun) -> set[tuple[str, str]]:
     return {(cell.name, cell.word) for cell in look(run.site, timestamp.utc_now()).cells}
 
 
-@pytest.mark.parametrize("spoil", [as_a_folder, as_a_circle])
+@pytest.mark.parametrize("spoil", [as_a_folder, as_a_circle, as_a_link_that_may_not_be_followed])
 def test_a_receipt_that_cannot_be_read_ends_no_watch(run, spoil: Callable[[Path], None]) -> None:
     view = look(run.site, timestamp.utc_now())
     shutil.rmtree(run.project.results.cell("b"))

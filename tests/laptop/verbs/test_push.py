@@ -18,7 +18,8 @@ from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomEr
 from boxcar.shared.files import codec, newest, release
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import Question
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def asked_from_now(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     ask = LocalBoxes.ask
 
-    def note(self: LocalBoxes, box: str, question: asks.Question[Any], **more: Any) -> Any:
+    def note(self: LocalBoxes, box: str, question: Question[Any], **more: Any) -> Any:
         asked.append(question.NAME)
         return ask(self, box, question, **more)
 
@@ -137,8 +138,8 @@ def test_lines_that_come_between_the_look_and_the_append_are_not_written_over(
     queue = tiny.tier / "queues/q1.txt"
     ask = LocalBoxes.ask
 
-    def be_faster(self: LocalBoxes, box: str, question: asks.Question[Any], **more: Any) -> Any:
-        if isinstance(question, asks.Append):
+    def be_faster(self: LocalBoxes, box: str, question: Question[Any], **more: Any) -> Any:
+        if isinstance(question, run_asks.Append):
             with queue.open("a") as file:
                 file.write("configs/theirs.json one\n")
         return ask(self, box, question, **more)
@@ -179,8 +180,8 @@ def test_a_push_that_was_killed_while_it_sent_is_made_again(
 ) -> None:
     ask = LocalBoxes.ask
 
-    def die(self: LocalBoxes, box: str, question: asks.Question[Any], **more: Any) -> Any:
-        if isinstance(question, asks.Install):
+    def die(self: LocalBoxes, box: str, question: Question[Any], **more: Any) -> Any:
+        if isinstance(question, run_asks.Install):
             raise KeyboardInterrupt
         return ask(self, box, question, **more)
 

@@ -53,7 +53,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
 
 def asked_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     from boxcar.laptop.boxes.local import LocalBoxes
-    from boxcar.shared.wire.asks import RunOnBox
+    from boxcar.shared.wire.question import RunOnBox
 
     def ask(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
         plan = self._project.plan

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,10 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.common.named_numbers import named_numbers
+from boxcar.laptop.run.condition import condition
 from boxcar.laptop.verbs.next_step import next_step
-from boxcar.laptop.verbs.status import exit_code, notes, status
+from boxcar.laptop.verbs.status import exit_code, notes, status, tables
+from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.files import codec
 from boxcar.shared.files.delivered import Cursor, Delivered
@@ -104,6 +107,22 @@ def test_the_last_number_and_the_best_are_both_said(run, capsys):
     status(run.project, as_json=True)
     row = json.loads(capsys.readouterr().out)["cells"][0]
     assert (row["metrics"], row["best"]) == ({"psnr": 27.25}, {})
+
+
+def test_when_a_cell_is_tried_again_is_said_by_this_machines_clock_in_both_tables(run, monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    waits = ("cell.retried", {"cell": "a", "attempt": 1, "failure": "NET", "wait_s": 7200})
+    run.say("queue_1", agent_started(), cell_started("a"), waits)
+    with held(run.site.tier.lock("queue_1")):
+        view = run.look()
+    fast = replace(view.queue("queue_1"), clock_ahead_s=3600.0)
+    fast = replace(fast, condition=condition(fast, timestamp.after(view.at, -3600)))
+    cells = tables(replace(view, queues=(fast,)))[-1]
+    [why] = [row[cells.columns.index("why")] for row in cells.rows if row[0] == "a"]
+    monkeypatch.undo()
+    time.tzset()
+    assert why.removeprefix("NET: ") in fast.condition.sentence
 
 
 def test_markup_and_escapes_in_a_name_are_shown_as_they_are(tmp_path, capsys):

@@ -27,7 +27,7 @@ from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.plan import Artifact, Metric
 from boxcar.shared.files.receipt import CellReceipt, Finding, Number, RunReceipt
 from boxcar.shared.load_child import Loaded, Manner
-from boxcar.shared.wire.asks import RunOnBox
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import accept as on_box
 
 needs_rsync = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")

@@ -42,7 +42,7 @@ from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.receipt import CellReceipt, Teardown
 from boxcar.shared.files.release import PLAN, Code, Release
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -232,14 +232,14 @@ def test_a_queue_that_ended_is_delivered_once_while_another_goes_on(tmp_path, mo
     ended(run, "http://127.0.0.1:1/")
     asked = []
     monkeypatch.setattr(
-        LocalBoxes, "ask", lambda *words, **more: asked.append(words) or asks.Delivered(0)
+        LocalBoxes, "ask", lambda *words, **more: asked.append(words) or news_asks.Delivered(0)
     )
     run.say("queue_2", agent_started(), cell_started("c"))
     with held(run.site.tier.lock("queue_2")) as other:
         threading.Timer(0.5, other.stdin.close).start()
         watch(run.project, interval_s=0.05)
     assert [(box, question.queue) for _, box, question in asked] == [("box-a", "queue_1")]
-    assert isinstance(asked[0][2], asks.Deliver)
+    assert isinstance(asked[0][2], news_asks.Deliver)
 
 
 def test_a_run_that_nobody_wanted_webhooks_of_says_nothing_of_them(run, capsys):
@@ -264,7 +264,7 @@ def test_after_the_teardown_nothing_waits_to_be_delivered(run, monkeypatch, caps
 
 def test_what_is_still_due_is_said_and_watch_ends_as_it_would(run, monkeypatch, capsys):
     write_cursor(run, {ended(run, "http://127.0.0.1:1/"): Cursor(1)})
-    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: asks.Delivered(2))
+    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: news_asks.Delivered(2))
     assert watch(run.project) == 0
     said = capsys.readouterr().err
     assert "could not be delivered: 2 events still due" in said

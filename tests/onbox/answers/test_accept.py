@@ -11,38 +11,39 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import accepted, codec
 from boxcar.shared.files.accepted import Accepted
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import accept, door
 
 MANIFEST = b"a manifest"
 MADE = Accepted(
     "tiny", "a", digest.of_bytes(MANIFEST), "2026-11-22T11:00:00.000Z", ("model.pkl",), "0.1.0"
 )
-NEW, KNOWN = asks.AcceptanceKept(is_new=True), asks.AcceptanceKept(is_new=False)
+NEW, KNOWN = run_asks.AcceptanceKept(is_new=True), run_asks.AcceptanceKept(is_new=False)
 
 
 @pytest.fixture
-def on_box(tmp_path: Path) -> asks.RunOnBox:
+def on_box(tmp_path: Path) -> RunOnBox:
     """The cell is published. The run was launched before there was a folder for this."""
-    on_box = asks.RunOnBox("tiny", str(tmp_path / "tier"), str(tmp_path / "data"))
+    on_box = RunOnBox("tiny", str(tmp_path / "tier"), str(tmp_path / "data"))
     on_box.tier.cell("a").mkdir(parents=True)
     on_box.tier.manifest("a").write_bytes(MANIFEST)
     return on_box
 
 
-def ask(on_box: asks.RunOnBox, made: Accepted = MADE) -> asks.AcceptanceKept:
-    return accept.answer(asks.Accept(made), on_box)
+def ask(on_box: RunOnBox, made: Accepted = MADE) -> run_asks.AcceptanceKept:
+    return accept.answer(run_asks.Accept(made), on_box)
 
 
 def test_what_is_proven_of_the_published_result_is_kept_for_the_agents(
-    on_box: asks.RunOnBox,
+    on_box: RunOnBox,
 ) -> None:
     assert [ask(on_box), ask(on_box)] == [NEW, KNOWN]
     assert accepted.of_result(on_box.tier, "a") == MADE
 
 
 def test_another_laptop_may_prove_it_again_and_what_is_damaged_is_written_anew(
-    on_box: asks.RunOnBox,
+    on_box: RunOnBox,
 ) -> None:
     other = replace(MADE, at="2026-11-22T12:00:00.000Z", boxcar="0.2.0")
     assert [ask(on_box), ask(on_box, other)] == [NEW, NEW]
@@ -54,7 +55,7 @@ def test_another_laptop_may_prove_it_again_and_what_is_damaged_is_written_anew(
 
 @pytest.mark.parametrize("published", [b"another manifest", None])
 def test_what_was_published_again_or_never_is_not_proven_by_it(
-    on_box: asks.RunOnBox, published: bytes | None
+    on_box: RunOnBox, published: bytes | None
 ) -> None:
     on_box.tier.manifest("a").unlink()
     if published is not None:
@@ -64,13 +65,13 @@ def test_what_was_published_again_or_never_is_not_proven_by_it(
     assert not on_box.tier.accepted_folder.exists()
 
 
-def test_what_was_proven_of_another_run_is_refused(on_box: asks.RunOnBox) -> None:
+def test_what_was_proven_of_another_run_is_refused(on_box: RunOnBox) -> None:
     with pytest.raises(InputError, match="other-run"):
         ask(on_box, replace(MADE, run="other-run"))
 
 
 @pytest.mark.parametrize("is_folder", [True, False])
-def test_nothing_is_written_behind_a_link(on_box: asks.RunOnBox, is_folder: bool) -> None:
+def test_nothing_is_written_behind_a_link(on_box: RunOnBox, is_folder: bool) -> None:
     elsewhere = on_box.tier.root / "elsewhere"
     elsewhere.mkdir()
     link = on_box.tier.accepted_folder if is_folder else on_box.tier.accepted("a")
@@ -82,7 +83,7 @@ def test_nothing_is_written_behind_a_link(on_box: asks.RunOnBox, is_folder: bool
 
 
 @pytest.mark.parametrize("cell", ["../b", "", "a/b"])
-def test_a_name_that_leads_elsewhere_is_refused(on_box: asks.RunOnBox, cell: str) -> None:
+def test_a_name_that_leads_elsewhere_is_refused(on_box: RunOnBox, cell: str) -> None:
     words: dict[str, Any] = {"ask": "accept", "run": "tiny", "durable_dir": on_box.durable_dir}
     words |= {"data_dir": on_box.data_dir, "document": codec.encode(MADE) | {"cell": cell}}
     assert door.answer(json.dumps(words).encode())["error"]["kind"] == "InputError"

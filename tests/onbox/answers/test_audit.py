@@ -12,21 +12,22 @@ from pathlib import Path
 import pytest
 
 from boxcar.shared.files import codec
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.facts import Facts, Gpu, HasRun
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import audit
 from onbox.machine import gpus
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> asks.RunOnBox:
-    return asks.RunOnBox("tiny", str(tmp_path / "durable"), str(tmp_path / "data"))
+def run(tmp_path: Path) -> RunOnBox:
+    return RunOnBox("tiny", str(tmp_path / "durable"), str(tmp_path / "data"))
 
 
 @pytest.fixture
-def question(tmp_path: Path) -> asks.Audit:
+def question(tmp_path: Path) -> box_asks.Audit:
     credentials = str(tmp_path / "system/credentials-tiny.json")
-    return asks.Audit(credentials, training_python=sys.executable, hook="")
+    return box_asks.Audit(credentials, training_python=sys.executable, hook="")
 
 
 def test_every_fact_of_this_machine_is_there_and_can_be_sent(tmp_path, question, run):

@@ -7,47 +7,48 @@ import pytest
 
 from boxcar.shared.disk import digest, lock
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import append_lines, comment_out
 
 A, B = b"configs/a.yaml t\n", b"configs/b.yaml t\n"
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> asks.RunOnBox:
-    return asks.RunOnBox("tiny", str(tmp_path / "tier"), str(tmp_path))
+def run(tmp_path: Path) -> RunOnBox:
+    return RunOnBox("tiny", str(tmp_path / "tier"), str(tmp_path))
 
 
 @pytest.fixture
-def queue(run: asks.RunOnBox) -> Path:
+def queue(run: RunOnBox) -> Path:
     path = run.tier.queue("q1")
     path.parent.mkdir(parents=True)
     path.write_bytes(A + B)
     return path
 
 
-def put(run: asks.RunOnBox, data: bytes, seen: bytes = A + B) -> asks.Appended:
+def put(run: RunOnBox, data: bytes, seen: bytes = A + B) -> run_asks.Appended:
     read = (len(seen), digest.of_bytes(seen))
-    return comment_out.answer(asks.CommentOut("q1", read, data), run)
+    return comment_out.answer(run_asks.CommentOut("q1", read, data), run)
 
 
-def test_a_line_gets_its_mark_and_more_may_follow(run: asks.RunOnBox, queue: Path) -> None:
+def test_a_line_gets_its_mark_and_more_may_follow(run: RunOnBox, queue: Path) -> None:
     queue.chmod(0o664)
     after = b"# " + A + B + A.replace(b"a", b"c")
-    assert put(run, after) == asks.Appended(len(after), digest.of_bytes(after))
+    assert put(run, after) == run_asks.Appended(len(after), digest.of_bytes(after))
     assert queue.read_bytes() == after
     assert queue.stat().st_mode & 0o777 == 0o664
     assert list(queue.parent.iterdir()) == [queue]
 
 
-def test_done_twice_it_is_done_once(run: asks.RunOnBox, queue: Path) -> None:
+def test_done_twice_it_is_done_once(run: RunOnBox, queue: Path) -> None:
     put(run, b"#" + A + B)
     inode = queue.stat().st_ino
     put(run, b"#" + A + B)
     assert (queue.read_bytes(), queue.stat().st_ino) == (b"#" + A + B, inode)
 
 
-def test_what_somebody_else_did_meanwhile_is_kept(run: asks.RunOnBox, queue: Path) -> None:
+def test_what_somebody_else_did_meanwhile_is_kept(run: RunOnBox, queue: Path) -> None:
     queue.write_bytes(A + B + B.replace(b"b", b"c"))
     with pytest.raises(InputError, match="was changed meanwhile"):
         put(run, b"#" + A + B)
@@ -56,21 +57,21 @@ def test_what_somebody_else_did_meanwhile_is_kept(run: asks.RunOnBox, queue: Pat
 
 @pytest.mark.parametrize("data", [B, A, B + A, b"# x\n" + A + B, b"", b"#" + A + B[:-1]])
 def test_nothing_but_a_mark_before_a_line_is_written(
-    run: asks.RunOnBox, queue: Path, data: bytes
+    run: RunOnBox, queue: Path, data: bytes
 ) -> None:
     with pytest.raises(InputError):
         put(run, data)
     assert queue.read_bytes() == A + B
 
 
-def test_a_queue_that_vanished_does_not_come_back(run: asks.RunOnBox, queue: Path) -> None:
+def test_a_queue_that_vanished_does_not_come_back(run: RunOnBox, queue: Path) -> None:
     queue.unlink()
     with pytest.raises(FileNotFoundError):
         put(run, b"#" + A + B)
     assert not queue.exists()
 
 
-def test_nothing_is_written_behind_a_link(run: asks.RunOnBox, queue: Path) -> None:
+def test_nothing_is_written_behind_a_link(run: RunOnBox, queue: Path) -> None:
     elsewhere = queue.rename(queue.with_name("elsewhere"))
     queue.symlink_to(elsewhere)
     with pytest.raises(InputError):
@@ -79,7 +80,7 @@ def test_nothing_is_written_behind_a_link(run: asks.RunOnBox, queue: Path) -> No
 
 
 def test_while_another_appends_nobody_comments_out(
-    run: asks.RunOnBox, queue: Path, monkeypatch: pytest.MonkeyPatch
+    run: RunOnBox, queue: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(append_lines, "LOCK_S", 0.1)
     fd = lock.try_hold(queue)

@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError
-from boxcar.shared.wire import asks, envelope
+from boxcar.shared.wire import envelope, run_asks
+from boxcar.shared.wire.all_questions import QUESTIONS
+from boxcar.shared.wire.question import Question
 from onbox.answers import door
 
 SECRET = "s3cr3t-0123456789"
@@ -99,10 +101,10 @@ def test_what_is_no_question_is_refused(data: bytes) -> None:
     assert error_of(data)[0] == "InputError"
 
 
-@pytest.mark.parametrize("question", asks.QUESTIONS.values())
-def test_every_question_has_somebody_who_answers(question: type[asks.Question[Any]]) -> None:
+@pytest.mark.parametrize("question", QUESTIONS.values())
+def test_every_question_has_somebody_who_answers(question: type[Question[Any]]) -> None:
     assert callable(importlib.import_module(door.MODULES[question]).answer)
-    assert set(door.MODULES) == set(asks.QUESTIONS.values())
+    assert set(door.MODULES) == set(QUESTIONS.values())
 
 
 @pytest.mark.parametrize("words", [{"run": "../x"}, {"durable_dir": "x"}, {"data_dir": "~root"}])
@@ -119,7 +121,7 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 
     monkeypatch.setattr(module, "answer", raise_it, raising=False)
     monkeypatch.setitem(sys.modules, "raising", module)
-    monkeypatch.setitem(door.MODULES, asks.FindRelease, "raising")
+    monkeypatch.setitem(door.MODULES, run_asks.FindRelease, "raising")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_what_is_printed_meanwhile_does_not_come_between(
 
     monkeypatch.setattr(module, "answer", talk, raising=False)
     monkeypatch.setitem(sys.modules, "talking", module)
-    monkeypatch.setitem(door.MODULES, asks.FindRelease, "talking")
+    monkeypatch.setitem(door.MODULES, run_asks.FindRelease, "talking")
     path = tmp_path / "question"
     path.write_bytes(request(tmp_path, "release", digest="ab" * 32))
     stdout = os.dup(1)

@@ -10,7 +10,8 @@ from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import cell_claim, codec
 from boxcar.shared.files.cell_claim import Claim
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import move_claim
 
 AT = "2026-11-22T00:00:00.000Z"
@@ -19,24 +20,24 @@ NEW = Claim("a", "q2", "box-b", AT, moved_from="q1")
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> asks.RunOnBox:
-    made = asks.RunOnBox("tiny", str(tmp_path / "tier"), str(tmp_path))
+def run(tmp_path: Path) -> RunOnBox:
+    made = RunOnBox("tiny", str(tmp_path / "tier"), str(tmp_path))
     for folder in made.tier.folders():
         folder.mkdir(parents=True)
     return made
 
 
-def hold(run: asks.RunOnBox, claim: Claim) -> None:
+def hold(run: RunOnBox, claim: Claim) -> None:
     run.tier.claim("a").write_bytes(codec.to_document(claim))
 
 
-def moved(run: asks.RunOnBox, *, is_told: bool = False) -> bool:
-    return move_claim.answer(asks.MoveClaim(NEW, "q1", is_told), run).is_new
+def moved(run: RunOnBox, *, is_told: bool = False) -> bool:
+    return move_claim.answer(run_asks.MoveClaim(NEW, "q1", is_told), run).is_new
 
 
 @pytest.mark.parametrize("is_claimed", [True, False])
 def test_the_new_claim_takes_the_place_of_the_old_one_and_leaves_nothing_else(
-    run: asks.RunOnBox, is_claimed: bool
+    run: RunOnBox, is_claimed: bool
 ) -> None:
     if is_claimed:
         hold(run, OLD)
@@ -46,23 +47,21 @@ def test_the_new_claim_takes_the_place_of_the_old_one_and_leaves_nothing_else(
     assert list(run.tier.claims.iterdir()) == [run.tier.claim("a")]
 
 
-def test_the_claim_keeps_what_the_cell_was_asked_for(run: asks.RunOnBox) -> None:
+def test_the_claim_keeps_what_the_cell_was_asked_for(run: RunOnBox) -> None:
     hold(run, replace(OLD, saying="one"))
     assert moved(run)
     assert cell_claim.read(run.tier.claim("a")) == replace(NEW, saying="one")
     assert not moved(run)
 
 
-def test_the_claim_is_never_gone_in_between(
-    run: asks.RunOnBox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_claim_is_never_gone_in_between(run: RunOnBox, monkeypatch: pytest.MonkeyPatch) -> None:
     hold(run, OLD)
     monkeypatch.setattr(Path, "unlink", None)
     assert moved(run)
 
 
 def test_while_the_agent_of_the_old_queue_is_at_work_nothing_is_moved(
-    run: asks.RunOnBox, monkeypatch: pytest.MonkeyPatch
+    run: RunOnBox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(move_claim, "PATIENCE_S", 0.1)
     hold(run, OLD)
@@ -75,13 +74,13 @@ def test_while_the_agent_of_the_old_queue_is_at_work_nothing_is_moved(
     os.close(fd)
 
 
-def test_a_cell_of_a_third_queue_is_not_taken(run: asks.RunOnBox) -> None:
+def test_a_cell_of_a_third_queue_is_not_taken(run: RunOnBox) -> None:
     hold(run, Claim("a", "q3", "box-c", AT))
     with pytest.raises(InputError, match="a belongs to q3 by now"):
         moved(run)
 
 
-def test_a_cell_that_was_published_meanwhile_stays(run: asks.RunOnBox) -> None:
+def test_a_cell_that_was_published_meanwhile_stays(run: RunOnBox) -> None:
     hold(run, OLD)
     run.tier.cell("a").mkdir()
     run.tier.manifest("a").write_bytes(b"{}")
@@ -90,26 +89,26 @@ def test_a_cell_that_was_published_meanwhile_stays(run: asks.RunOnBox) -> None:
     assert cell_claim.read(run.tier.claim("a")) == OLD
 
 
-def test_nothing_is_written_through_a_link(run: asks.RunOnBox, tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link(run: RunOnBox, tmp_path: Path) -> None:
     run.tier.claim("a").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="symbolic link"):
         moved(run)
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_cell_that_nobody_claimed_needs_no_stop_of_its_queue(run: asks.RunOnBox) -> None:
+def test_a_cell_that_nobody_claimed_needs_no_stop_of_its_queue(run: RunOnBox) -> None:
     fd = lock.try_hold(run.tier.lock("q1"))
     assert fd is not None
     assert moved(run)
     assert cell_claim.read(run.tier.claim("a")) == NEW
     later = replace(NEW, at="2026-11-22T00:00:09.000Z")
-    again = move_claim.answer(asks.MoveClaim(later, "q1", is_told=False), run)
+    again = move_claim.answer(run_asks.MoveClaim(later, "q1", is_told=False), run)
     assert not again.is_new, "a move that was killed before its lines goes on"
     os.close(fd)
 
 
 def test_of_an_agent_and_a_move_at_the_same_moment_one_gets_the_cell(
-    run: asks.RunOnBox, monkeypatch: pytest.MonkeyPatch
+    run: RunOnBox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(move_claim, "PATIENCE_S", 0.1)
     create_once = atomic.create_once

@@ -10,7 +10,8 @@ from boxcar.shared.files import codec, resume_pointer
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import take_checkpoint
 
 DATA = b"step 3000 of the weights"
@@ -18,12 +19,12 @@ AT = "2026-11-21T03:27:43.973Z"
 
 
 @pytest.fixture
-def on_box(tmp_path: Path) -> asks.RunOnBox:
-    return asks.RunOnBox("tiny", str(tmp_path / "tier"), str(tmp_path / "data"))
+def on_box(tmp_path: Path) -> RunOnBox:
+    return RunOnBox("tiny", str(tmp_path / "tier"), str(tmp_path / "data"))
 
 
 @pytest.fixture
-def folder(on_box: asks.RunOnBox) -> Path:
+def folder(on_box: RunOnBox) -> Path:
     """Where the laptop has sent the file to."""
     folder = on_box.tier.resume("a")
     folder.mkdir(parents=True)
@@ -36,25 +37,23 @@ def pointer(attempt: int = 1) -> Resume:
     return Resume("a", attempt, AT, "latest.pth", file)
 
 
-TAKEN = asks.CheckpointTaken(is_taken=True, is_lacking=False)
-LACKING = asks.CheckpointTaken(is_taken=False, is_lacking=True)
-NOT_NEEDED = asks.CheckpointTaken(is_taken=False, is_lacking=False)
+TAKEN = run_asks.CheckpointTaken(is_taken=True, is_lacking=False)
+LACKING = run_asks.CheckpointTaken(is_taken=False, is_lacking=True)
+NOT_NEEDED = run_asks.CheckpointTaken(is_taken=False, is_lacking=False)
 
 
-def ask(on_box: asks.RunOnBox) -> asks.CheckpointTaken:
-    return take_checkpoint.answer(asks.TakeCheckpoint("q1", "a", pointer()), on_box)
+def ask(on_box: RunOnBox) -> run_asks.CheckpointTaken:
+    return take_checkpoint.answer(run_asks.TakeCheckpoint("q1", "a", pointer()), on_box)
 
 
-def test_a_whole_checkpoint_is_what_the_next_attempt_finds(
-    on_box: asks.RunOnBox, folder: Path
-) -> None:
+def test_a_whole_checkpoint_is_what_the_next_attempt_finds(on_box: RunOnBox, folder: Path) -> None:
     assert ask(on_box) == TAKEN
     assert resume_pointer.read(folder) == pointer()
 
 
 @pytest.mark.parametrize("data", [None, b"", DATA[:-1], DATA[:-1] + b"X"])
 def test_what_is_not_whole_is_asked_for_and_counts_for_nothing(
-    on_box: asks.RunOnBox, folder: Path, data: bytes | None
+    on_box: RunOnBox, folder: Path, data: bytes | None
 ) -> None:
     (folder / "1-7-latest.pth").unlink()
     if data is not None:
@@ -63,20 +62,18 @@ def test_what_is_not_whole_is_asked_for_and_counts_for_nothing(
     assert resume_pointer.read(folder) is None
 
 
-def test_on_a_box_that_knows_nothing_of_the_run_it_is_asked_for(on_box: asks.RunOnBox) -> None:
+def test_on_a_box_that_knows_nothing_of_the_run_it_is_asked_for(on_box: RunOnBox) -> None:
     assert ask(on_box) == LACKING
     assert not on_box.tier.durable_dir.exists()
 
 
-def test_what_the_box_mirrored_itself_is_kept(on_box: asks.RunOnBox, folder: Path) -> None:
+def test_what_the_box_mirrored_itself_is_kept(on_box: RunOnBox, folder: Path) -> None:
     (folder / resume_pointer.FILE).write_bytes(codec.to_document(pointer(attempt=4)))
     assert ask(on_box) == NOT_NEEDED
     assert resume_pointer.read(folder) == pointer(attempt=4)
 
 
-def test_a_cell_that_the_queue_has_tried_is_lent_nothing(
-    on_box: asks.RunOnBox, folder: Path
-) -> None:
+def test_a_cell_that_the_queue_has_tried_is_lent_nothing(on_box: RunOnBox, folder: Path) -> None:
     path = on_box.tier.journal("q1")
     path.parent.mkdir()
     common = {"run": "tiny", "queue": "q1", "box": "box-a"}
@@ -85,12 +82,12 @@ def test_a_cell_that_the_queue_has_tried_is_lent_nothing(
     assert resume_pointer.read(folder) is None
 
 
-def test_asked_twice_it_is_taken_once(on_box: asks.RunOnBox, folder: Path) -> None:
+def test_asked_twice_it_is_taken_once(on_box: RunOnBox, folder: Path) -> None:
     assert [ask(on_box), ask(on_box)] == [TAKEN, NOT_NEEDED]
     assert resume_pointer.read(folder) == pointer()
 
 
-def test_nothing_is_written_behind_a_link(on_box: asks.RunOnBox, folder: Path) -> None:
+def test_nothing_is_written_behind_a_link(on_box: RunOnBox, folder: Path) -> None:
     folder.rename(elsewhere := folder.with_name("elsewhere"))
     folder.symlink_to(elsewhere)
     with pytest.raises(InputError, match="symbolic link"):

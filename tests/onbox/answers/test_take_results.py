@@ -15,7 +15,8 @@ from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.receipt import CellReceipt, Finding
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import take_results
 from onbox.cell import published
 
@@ -28,22 +29,22 @@ MADE = Manifest("tiny", "a", "q1", "box-a", "r1", 1, "t", "a.yaml", 3, AT, AT, F
 MANIFEST = codec.to_document(MADE)
 SHA = digest.of_bytes(MANIFEST)
 RECEIPT = CellReceipt("tiny", "a", 1, SHA, AT, (Finding("w.pth", "torch"),))
-LENT = asks.LentResult(
+LENT = run_asks.LentResult(
     Accepted("tiny", "a", SHA, AT, (), "0.1.0", is_lent=True),
     Claim("a", "q1", "box-a", AT),
     MANIFEST,
     codec.to_document(RECEIPT),
     has_files=False,
 )
-TAKEN = asks.ResultsTaken({})
+TAKEN = run_asks.ResultsTaken({})
 
 
 @pytest.fixture
-def on_box(tmp_path: Path) -> asks.RunOnBox:
-    return asks.RunOnBox("tiny", str(tmp_path / "tier"), str(tmp_path / "data"))
+def on_box(tmp_path: Path) -> RunOnBox:
+    return RunOnBox("tiny", str(tmp_path / "tier"), str(tmp_path / "data"))
 
 
-def send(on_box: asks.RunOnBox) -> Path:
+def send(on_box: RunOnBox) -> Path:
     """As the laptop sends the files."""
     folder = on_box.tier.lent("a")
     (folder / "plots/deep").mkdir(parents=True)
@@ -52,11 +53,11 @@ def send(on_box: asks.RunOnBox) -> Path:
     return folder
 
 
-def ask(on_box: asks.RunOnBox, **other: Any) -> asks.ResultsTaken:
-    return take_results.answer(asks.TakeResults("q1", (replace(LENT, **other),)), on_box)
+def ask(on_box: RunOnBox, **other: Any) -> run_asks.ResultsTaken:
+    return take_results.answer(run_asks.TakeResults("q1", (replace(LENT, **other),)), on_box)
 
 
-def test_the_record_makes_the_cell_one_that_is_verified(on_box: asks.RunOnBox) -> None:
+def test_the_record_makes_the_cell_one_that_is_verified(on_box: RunOnBox) -> None:
     assert [ask(on_box), ask(on_box)] == [TAKEN, TAKEN]
     tier = on_box.tier
     assert tier.manifest("a").read_bytes() == MANIFEST
@@ -67,12 +68,12 @@ def test_the_record_makes_the_cell_one_that_is_verified(on_box: asks.RunOnBox) -
     assert not published.has_files(tier, "a")
 
 
-def test_without_a_receipt_of_its_box_the_laptops_word_is_enough(on_box: asks.RunOnBox) -> None:
+def test_without_a_receipt_of_its_box_the_laptops_word_is_enough(on_box: RunOnBox) -> None:
     ask(on_box, receipt=None)
     assert published.is_verified(on_box.tier, "a") and not on_box.tier.receipt("a").exists()
 
 
-def test_files_are_put_in_place_once_they_are_what_was_published(on_box: asks.RunOnBox) -> None:
+def test_files_are_put_in_place_once_they_are_what_was_published(on_box: RunOnBox) -> None:
     sent = send(on_box)
     assert ask(on_box, has_files=True) == TAKEN
     assert on_box.tier.cell("a").joinpath("plots/deep/x").read_bytes() == DEEP
@@ -81,7 +82,7 @@ def test_files_are_put_in_place_once_they_are_what_was_published(on_box: asks.Ru
 
 
 def test_files_come_to_a_result_that_was_taken_before_while_the_agent_works(
-    on_box: asks.RunOnBox,
+    on_box: RunOnBox,
 ) -> None:
     ask(on_box)
     send(on_box)
@@ -91,9 +92,7 @@ def test_files_come_to_a_result_that_was_taken_before_while_the_agent_works(
 
 
 @pytest.mark.parametrize("data", [None, b"", DATA[:-1], DATA[:-1] + b"X"])
-def test_files_that_are_not_right_count_for_nothing(
-    on_box: asks.RunOnBox, data: bytes | None
-) -> None:
+def test_files_that_are_not_right_count_for_nothing(on_box: RunOnBox, data: bytes | None) -> None:
     folder = send(on_box)
     folder.joinpath("w.pth").unlink()
     if data is not None:
@@ -102,7 +101,7 @@ def test_files_that_are_not_right_count_for_nothing(
     assert not on_box.tier.cell("a").exists()
 
 
-def test_what_the_queue_has_tried_itself_stays(on_box: asks.RunOnBox) -> None:
+def test_what_the_queue_has_tried_itself_stays(on_box: RunOnBox) -> None:
     on_box.tier.journals.mkdir(parents=True)
     common = {"run": "tiny", "queue": "q1", "box": "box-a"}
     journal = Journal(on_box.tier.journal("q1"), common)
@@ -111,7 +110,7 @@ def test_what_the_queue_has_tried_itself_stays(on_box: asks.RunOnBox) -> None:
     assert not on_box.tier.manifest("a").exists()
 
 
-def test_an_agent_at_work_is_lent_nothing(on_box: asks.RunOnBox) -> None:
+def test_an_agent_at_work_is_lent_nothing(on_box: RunOnBox) -> None:
     on_box.tier.lock("q1").parent.mkdir(parents=True)
     assert lock.try_hold(on_box.tier.lock("q1")) is not None
     with pytest.raises(TemporaryError, match="is at work"):
@@ -119,7 +118,7 @@ def test_an_agent_at_work_is_lent_nothing(on_box: asks.RunOnBox) -> None:
     assert not on_box.tier.manifest("a").exists()
 
 
-def test_another_result_that_is_there_stays(on_box: asks.RunOnBox) -> None:
+def test_another_result_that_is_there_stays(on_box: RunOnBox) -> None:
     on_box.tier.cell("a").mkdir(parents=True)
     on_box.tier.manifest("a").write_bytes(b"another")
     with pytest.raises(InputError, match="another result"):
@@ -138,14 +137,14 @@ def test_another_result_that_is_there_stays(on_box: asks.RunOnBox) -> None:
     ],
 )
 def test_parts_that_are_not_of_one_result_of_this_run_are_refused(
-    on_box: asks.RunOnBox, other: dict[str, Any]
+    on_box: RunOnBox, other: dict[str, Any]
 ) -> None:
     with pytest.raises(InputError, match="not one result"):
         ask(on_box, **other)
     assert not on_box.tier.durable_dir.exists()
 
 
-def test_a_manifest_whose_paths_lead_out_of_its_folder_is_refused(on_box: asks.RunOnBox) -> None:
+def test_a_manifest_whose_paths_lead_out_of_its_folder_is_refused(on_box: RunOnBox) -> None:
     bad = codec.to_document(replace(MADE, files=(replace(FILES[0], path="../../w.pth"),)))
     with pytest.raises(DamagedError):
         ask(on_box, manifest=bad, has_files=True)
@@ -153,7 +152,7 @@ def test_a_manifest_whose_paths_lead_out_of_its_folder_is_refused(on_box: asks.R
 
 
 @pytest.mark.parametrize("name", ["cells/a", "accepted", "claims/a.json", "cells/a/plots"])
-def test_nothing_is_written_behind_a_link(on_box: asks.RunOnBox, name: str) -> None:
+def test_nothing_is_written_behind_a_link(on_box: RunOnBox, name: str) -> None:
     elsewhere = on_box.tier.root / "elsewhere"
     elsewhere.mkdir(parents=True)
     on_box.tier.root.joinpath(name).parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ import pytest
 
 from boxcar.shared.errors import InputError
 from boxcar.shared.wire import envelope
-from boxcar.shared.wire.asks import TierProbe, TierProbed
+from boxcar.shared.wire.box_asks import TierProbe, TierProbed
 from onbox.answers import tier_check
 
 TOKEN = "0123456789abcdef"

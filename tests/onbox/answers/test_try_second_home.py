@@ -7,28 +7,29 @@ from pathlib import Path
 import pytest
 
 from boxcar.laptop.common import assets
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import try_second_home
 
-RUN = asks.RunOnBox("tiny", "/tier", "/data")
+RUN = RunOnBox("tiny", "/tier", "/data")
 
 
 @pytest.fixture
-def question(tmp_path: Path) -> asks.TrySecondHome:
+def question(tmp_path: Path) -> box_asks.TrySecondHome:
     program = assets.training_program("second_home")
     url = f"file://{tmp_path}/second"
-    return asks.TrySecondHome(url, sys.executable, ":", program, {}, {"KEY": "s3cret"})
+    return box_asks.TrySecondHome(url, sys.executable, ":", program, {}, {"KEY": "s3cret"})
 
 
 def test_a_place_that_takes_a_file_and_gives_it_back_has_no_problem(
-    question: asks.TrySecondHome, tmp_path: Path
+    question: box_asks.TrySecondHome, tmp_path: Path
 ) -> None:
-    assert try_second_home.answer(question, RUN) == asks.SecondHomeTried()
+    assert try_second_home.answer(question, RUN) == box_asks.SecondHomeTried()
     assert list((tmp_path / "second").iterdir()) == []
 
 
 def test_what_is_wrong_is_a_sentence_without_a_secret(
-    question: asks.TrySecondHome, tmp_path: Path
+    question: box_asks.TrySecondHome, tmp_path: Path
 ) -> None:
     (tmp_path / "second").write_text("a file")
     problem = try_second_home.answer(question, RUN).problem
@@ -41,9 +42,9 @@ def test_what_is_wrong_is_a_sentence_without_a_secret(
 
 
 def test_the_hook_runs_before_it_and_leaves_it_its_question(
-    question: asks.TrySecondHome, tmp_path: Path
+    question: box_asks.TrySecondHome, tmp_path: Path
 ) -> None:
     hook = f"export PLACE={tmp_path}; cat; echo noise"
     program = "import json, os, sys; assert os.environ['PLACE']; json.load(sys.stdin)\n"
     asked = replace(question, hook=hook, program=program + "print('{\"done\": {}}')")
-    assert try_second_home.answer(asked, RUN) == asks.SecondHomeTried()
+    assert try_second_home.answer(asked, RUN) == box_asks.SecondHomeTried()

@@ -14,7 +14,7 @@ import pytest
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.slurm import job_comment
 from boxcar.shared.slurm.job_comment import Comment
-from boxcar.shared.wire.asks import RunOnBox
+from boxcar.shared.wire.question import RunOnBox
 
 RELEASE = "a" * 64
 _SQUEUE = """#!/bin/bash

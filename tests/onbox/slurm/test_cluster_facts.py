@@ -10,7 +10,8 @@ from pretended import Pretended
 
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import cluster_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.agent import held
 from onbox.slurm import cluster_facts, commands
 
@@ -22,7 +23,7 @@ case "$2" in
     echo 'PartitionName=long Default=NO MaxTime=UNLIMITED State=UP Nodes=n3' ;;
 esac
 """
-ASKED = asks.SlurmAudit("~/c/credentials.json", {"run_slurm.sh": ("--time=60",)})
+ASKED = cluster_asks.SlurmAudit("~/c/credentials.json", {"run_slurm.sh": ("--time=60",)})
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def test_that_no_node_has_what_is_asked_for_counts_only_while_one_answers(
         program.write_text(f'#!/bin/sh\necho sinfo "$@" >>{cluster.folder}/calls\n{sinfo}\n')
         program.chmod(0o755)
     cluster.mood("sbatch", "empty")
-    asked = asks.SlurmAudit("~/c", {"run_slurm.sh": ("--partition=gpu",)})
+    asked = cluster_asks.SlurmAudit("~/c", {"run_slurm.sh": ("--partition=gpu",)})
     assert bool(cluster_facts.answer(asked, cluster.run).refusals) is is_refused
     assert all("--partition=gpu" in call for call in cluster.calls("sinfo"))
 
@@ -88,7 +89,7 @@ def test_a_silent_slurm_is_not_judged(cluster: Pretended) -> None:
 
 
 def test_a_tier_that_is_not_mounted_is_said(cluster: Pretended) -> None:
-    elsewhere = asks.RunOnBox("digits", str(cluster.folder / "gone"), "/data")
+    elsewhere = RunOnBox("digits", str(cluster.folder / "gone"), "/data")
     found = cluster_facts.answer(ASKED, elsewhere)
     assert "is the file system mounted" in str(found.tier_problem)
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pretended import Pretended
 
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import cluster_asks
 from onbox.slurm import node_probe
 
-ASKED = asks.SlurmTry(("--partition=gpu",), sys.executable, "echo hello from a hook")
+ASKED = cluster_asks.SlurmTry(("--partition=gpu",), sys.executable, "echo hello from a hook")
 # Two nodes of one machine; what an immediate allocation is refused with.
 SRUN = """#!/bin/bash
 echo srun "$@" >>{folder}/calls

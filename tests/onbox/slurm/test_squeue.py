@@ -14,7 +14,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.slurm import lease
 from boxcar.shared.slurm.lease import Lease
 from boxcar.shared.slurm.submitted import Submit
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import cluster_asks
 from onbox.slurm import squeue
 
 
@@ -33,20 +33,22 @@ def test_all_queues_are_one_call_and_nobody_asks_twice_within_half_a_minute(
     slurm: Pretended,
 ) -> None:
     slurm.has("7|0|7_0|PENDING|N/A||Priority", "7|1|7_1|PENDING|N/A||Priority")
-    first = squeue.answer(asks.SlurmLook(), slurm.run)
+    first = squeue.answer(cluster_asks.SlurmLook(), slurm.run)
     slurm.has()
-    assert squeue.answer(asks.SlurmLook(), slurm.run) == first
+    assert squeue.answer(cluster_asks.SlurmLook(), slurm.run) == first
     assert len(first.tasks) == 2 and len(slurm.calls("squeue")) == 1
     slurm.later()
-    assert squeue.answer(asks.SlurmLook(), slurm.run).tasks == ()
+    assert squeue.answer(cluster_asks.SlurmLook(), slurm.run).tasks == ()
 
 
 def test_who_is_to_start_an_agent_anew_believes_no_answer_of_a_moment_ago(slurm: Pretended) -> None:
     slurm.has("7|0|7_0|RUNNING|N/A|n1|None")
-    squeue.answer(asks.SlurmLook(), slurm.run)
+    squeue.answer(cluster_asks.SlurmLook(), slurm.run)
     slurm.has()
-    assert squeue.answer(asks.SlurmLook(is_exact=True), slurm.run).tasks == ()
-    assert squeue.answer(asks.SlurmLook(), slurm.run).tasks == ()  # and it is known from then on
+    assert squeue.answer(cluster_asks.SlurmLook(is_exact=True), slurm.run).tasks == ()
+    assert (
+        squeue.answer(cluster_asks.SlurmLook(), slurm.run).tasks == ()
+    )  # and it is known from then on
 
 
 def test_an_answer_from_before_the_clock_was_set_back_is_no_fresh_one(slurm: Pretended) -> None:
@@ -55,7 +57,7 @@ def test_an_answer_from_before_the_clock_was_set_back_is_no_fresh_one(slurm: Pre
     kept = codec.to_document(replace(squeue.look_now(slurm.tier), at=ahead))
     atomic.write_whole(slurm.tier.slurm_seen, kept)
     slurm.has()
-    assert squeue.answer(asks.SlurmLook(), slurm.run).tasks == ()
+    assert squeue.answer(cluster_asks.SlurmLook(), slurm.run).tasks == ()
 
 
 def test_once_an_agent_has_ended_its_job_is_not_said_to_run_for_half_a_minute_more(
@@ -71,19 +73,19 @@ def test_once_an_agent_has_ended_its_job_is_not_said_to_run_for_half_a_minute_mo
     atomic.make_folder(leases)
     atomic.write_whole(lease.path(leases, 1), codec.to_document(owner))
     for _ in range(2):
-        assert squeue.answer(asks.SlurmLook(), slurm.run).tasks[0].has_nodes
+        assert squeue.answer(cluster_asks.SlurmLook(), slurm.run).tasks[0].has_nodes
     assert len(slurm.calls("squeue")) == 1
     over = replace(owner, ended_at=timestamp.utc_now())
     atomic.write_whole(lease.path(leases, 1), codec.to_document(over))
     slurm.has()
-    assert squeue.answer(asks.SlurmLook(), slurm.run).tasks == ()
+    assert squeue.answer(cluster_asks.SlurmLook(), slurm.run).tasks == ()
 
 
 def test_a_silent_slurm_is_a_problem_and_not_asked_again_at_once_either(slurm: Pretended) -> None:
     slurm.mood("squeue", "silent")
-    seen = squeue.answer(asks.SlurmLook(), slurm.run)
+    seen = squeue.answer(cluster_asks.SlurmLook(), slurm.run)
     assert seen.tasks == () and "Unable to contact slurm controller" in str(seen.problem)
-    squeue.answer(asks.SlurmLook(), slurm.run)
+    squeue.answer(cluster_asks.SlurmLook(), slurm.run)
     assert len(slurm.calls("squeue")) == 1
 
 
@@ -93,7 +95,7 @@ def test_where_there_is_no_squeue_the_login_node_is_asked_for(
     monkeypatch.setattr("onbox.slurm.commands._USUAL", ())
     monkeypatch.setenv("PATH", str(slurm.folder))
     with pytest.raises(InputError, match="expected a login node of the cluster"):
-        squeue.answer(asks.SlurmLook(), slurm.run)
+        squeue.answer(cluster_asks.SlurmLook(), slurm.run)
 
 
 def test_slurm_says_its_own_local_time(slurm: Pretended, monkeypatch: pytest.MonkeyPatch) -> None:

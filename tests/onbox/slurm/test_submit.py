@@ -11,10 +11,10 @@ from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.slurm import submitted
 from boxcar.shared.slurm.submitted import Submit
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import cluster_asks
 from onbox.slurm import cancel, squeue, submit
 
-BOTH = asks.SlurmSubmit(RELEASE, "run_slurm.sh", {"0": "queue_1", "2": "queue_3"}, ())
+BOTH = cluster_asks.SlurmSubmit(RELEASE, "run_slurm.sh", {"0": "queue_1", "2": "queue_3"}, ())
 LONG_AGO = "2026-01-01T00:00:00.000Z"
 
 
@@ -37,9 +37,9 @@ def left_by_another(slurm: Pretended, **own: object) -> Submit:
 
 
 def test_a_submit_names_release_queues_and_where_they_begin(slurm: Pretended) -> None:
-    asked = replace(BOTH, begins=(asks.Begin("queue_3", 4, "cell-5"),))
+    asked = replace(BOTH, begins=(cluster_asks.Begin("queue_3", 4, "cell-5"),))
     done = submit.answer(asked, slurm.run)
-    assert done == asks.SlurmSubmitted("7", ("queue_1", "queue_3"), ())
+    assert done == cluster_asks.SlurmSubmitted("7", ("queue_1", "queue_3"), ())
     [call] = slurm.calls("sbatch")
     release = slurm.tier.release(RELEASE)
     assert "--array=0,2" in call and f"release={RELEASE}" in call
@@ -51,8 +51,10 @@ def test_a_submit_names_release_queues_and_where_they_begin(slurm: Pretended) ->
 def test_what_waits_or_runs_is_left_alone_and_only_the_rest_is_submitted(slurm: Pretended) -> None:
     submit.answer(replace(BOTH, queues={"0": "queue_1"}), slurm.run)
     again = submit.answer(BOTH, slurm.run)
-    assert again == asks.SlurmSubmitted("8", ("queue_3",), ("queue_1",))
-    assert submit.answer(BOTH, slurm.run) == asks.SlurmSubmitted(None, (), ("queue_1", "queue_3"))
+    assert again == cluster_asks.SlurmSubmitted("8", ("queue_3",), ("queue_1",))
+    assert submit.answer(BOTH, slurm.run) == cluster_asks.SlurmSubmitted(
+        None, (), ("queue_1", "queue_3")
+    )
     assert len(slurm.calls("sbatch")) == 2
 
 
@@ -145,7 +147,7 @@ def test_only_tasks_of_this_run_that_have_not_ended_are_cancelled(slurm: Pretend
     slurm.has("7|0|7_0|RUNNING|N/A|n1|None", "7|1|7_1|PENDING|N/A||Priority", "6|0|6_0|FAILED|||")
     with (slurm.folder / "jobs").open("a") as file:
         file.write("5|0|5_0|RUNNING|N/A|n1|None|mine\n")
-    assert cancel.answer(asks.SlurmCancel(), slurm.run).tasks == ("7_0", "7_1")
+    assert cancel.answer(cluster_asks.SlurmCancel(), slurm.run).tasks == ("7_0", "7_1")
     assert slurm.calls("scancel") == ["scancel 7_0 7_1"]
 
 
@@ -153,19 +155,19 @@ def test_of_queues_that_wait_no_job_is_cancelled_that_has_nodes(slurm: Pretended
     submitted = submit.answer(BOTH, slurm.run)
     [first, second] = submitted.queues
     slurm.later()
-    assert cancel.answer(asks.SlurmCancel((second,)), slurm.run).tasks == ("7_2",)
+    assert cancel.answer(cluster_asks.SlurmCancel((second,)), slurm.run).tasks == ("7_2",)
     assert slurm.calls("scancel") == ["scancel --state=PENDING 7_2"]
     jobs = slurm.folder / "jobs"
     jobs.write_text(jobs.read_text().replace("7_2|PENDING", "7_2|RUNNING"))
-    assert cancel.answer(asks.SlurmCancel((second,)), slurm.run).tasks == ()
-    assert cancel.answer(asks.SlurmCancel((first, second)), slurm.run).tasks == ("7_0",)
+    assert cancel.answer(cluster_asks.SlurmCancel((second,)), slurm.run).tasks == ()
+    assert cancel.answer(cluster_asks.SlurmCancel((first, second)), slurm.run).tasks == ("7_0",)
     assert slurm.calls("scancel")[1:] == ["scancel --state=PENDING 7_0"]
 
 
 def test_nothing_is_cancelled_while_slurm_is_silent(slurm: Pretended) -> None:
     slurm.mood("squeue", "silent")
     with pytest.raises(TemporaryError):
-        cancel.answer(asks.SlurmCancel(), slurm.run)
+        cancel.answer(cluster_asks.SlurmCancel(), slurm.run)
     assert slurm.calls("scancel") == []
 
 

@@ -7,13 +7,14 @@ import pytest
 
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError, TemporaryError
 from boxcar.shared.message import Command, Message
-from boxcar.shared.wire import asks, envelope
+from boxcar.shared.wire import envelope, news_asks
+from boxcar.shared.wire.question import RunOnBox
 
-QUESTION = asks.Deliver("q1", "0a" * 32, "/credentials.json")
-RUN = asks.RunOnBox("tiny", "/tier", "/data")
+QUESTION = news_asks.Deliver("q1", "0a" * 32, "/credentials.json")
+RUN = RunOnBox("tiny", "/tier", "/data")
 
 
-def read(out: bytes, code: int = 0, err: str = "") -> asks.Delivered:
+def read(out: bytes, code: int = 0, err: str = "") -> news_asks.Delivered:
     return envelope.read_answer(QUESTION, "box-a", code, out, err)
 
 
@@ -31,7 +32,7 @@ def line(document: dict[str, Any]) -> bytes:
     ],
 )
 def test_the_answer_is_found_among_whatever_else_is_printed(out: bytes) -> None:
-    assert read(out) == asks.Delivered(2)
+    assert read(out) == news_asks.Delivered(2)
 
 
 @pytest.mark.parametrize(

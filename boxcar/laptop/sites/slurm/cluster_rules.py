@@ -14,7 +14,7 @@ from boxcar.laptop.profiles.slurm_options import seconds_of
 from boxcar.laptop.release.batch_jobs import BatchJob
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.wire.asks import SlurmFacts, SlurmTried
+from boxcar.shared.wire.cluster_asks import SlurmFacts, SlurmTried
 
 _NO_LIMIT = ("UNLIMITED", "INFINITE", "NONE", "")
 

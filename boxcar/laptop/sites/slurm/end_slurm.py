@@ -22,7 +22,7 @@ from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks, cluster_asks
 
 # KillWait of a site may be minutes, and squeue is asked every 30 s.
 GONE_WITHIN_S = 300.0
@@ -67,7 +67,7 @@ class SlurmMeter:
         """Harmless to repeat. Raises TemporaryError where a job stays, or Slurm is silent."""
         plan = self.project.plan
         [first, *_] = plan.boxes
-        tasks = self.boxes.ask(first.name, asks.SlurmCancel()).tasks
+        tasks = self.boxes.ask(first.name, cluster_asks.SlurmCancel()).tasks
         if tasks:
             self.tell(f"cancelled: {', '.join(tasks)}")
             self._wait_until_gone(first.name)
@@ -75,7 +75,7 @@ class SlurmMeter:
             if box.name in steps.now.boxes:
                 continue
             queues = tuple(queue for queue, at in plan.queues.items() if at == box.name)
-            alive = self.boxes.ask(box.name, asks.End(queues, box.credentials)).alive
+            alive = self.boxes.ask(box.name, box_asks.End(queues, box.credentials)).alive
             if alive:
                 named = ", ".join(str(at_work.queue or at_work.cell) for at_work in alive)
                 raise TemporaryError(
@@ -92,7 +92,7 @@ class SlurmMeter:
         """What scancel said proves nothing: squeue must have no such job any more."""
         until = time.monotonic() + GONE_WITHIN_S
         while True:
-            looked = self.boxes.ask(box, asks.SlurmLook())
+            looked = self.boxes.ask(box, cluster_asks.SlurmLook())
             left = [task.task for task in looked.tasks if task.waits or task.has_nodes]
             if not looked.problem and not left:
                 return

@@ -20,7 +20,7 @@ from boxcar.laptop.sites.slurm import cluster_rules
 from boxcar.laptop.sites.slurm.end_slurm import SlurmMeter
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import cluster_asks, run_asks
 
 AUDIT_TIMEOUT_S = 120.0
 SUBMIT_TIMEOUT_S = 120.0
@@ -58,7 +58,7 @@ class SlurmSite(Site):
     def jobs(self) -> list[BatchJob]:
         return batch_jobs.of_project(self.project)
 
-    def start(self, starts: Mapping[str, asks.Start]) -> StartedOrWhy:
+    def start(self, starts: Mapping[str, run_asks.Start]) -> StartedOrWhy:
         """One submit for all queues with the same options."""
         started: dict[str, str] = {}
         errors: dict[str, Exception] = {}
@@ -72,7 +72,7 @@ class SlurmSite(Site):
                 errors |= dict.fromkeys(indices.values(), error)
                 continue
             started |= dict.fromkeys(done.queues, SUBMITTED)
-            started |= dict.fromkeys(done.left_alone, asks.RUNNING)
+            started |= dict.fromkeys(done.left_alone, run_asks.RUNNING)
         return started, errors
 
     def judged(self, *, is_thorough: bool = False) -> list[Row]:
@@ -80,7 +80,7 @@ class SlurmSite(Site):
         [first, *_] = self.plan.boxes
         jobs = self.jobs
         options = {job.script: tuple(job.options.lines()) for job in jobs}
-        question = asks.SlurmAudit(first.credentials, options)
+        question = cluster_asks.SlurmAudit(first.credentials, options)
         facts = self.boxes.ask(first.name, question, timeout_s=AUDIT_TIMEOUT_S)
         rows = cluster_rules.judge(facts, jobs, self.plan, self.boxes.login)
         if is_thorough and not any(row.verdict == "refuse" for row in rows):
@@ -88,11 +88,11 @@ class SlurmSite(Site):
                 rows += cluster_rules.of_nodes(self._tried(job), job, self.plan)
         return rows
 
-    def _tried(self, job: BatchJob) -> asks.SlurmTried:
+    def _tried(self, job: BatchJob) -> cluster_asks.SlurmTried:
         """On nodes as its queues would get them, for a moment."""
         options = [word for word in job.options.lines() if not word.startswith("--time=")]
         profile = self.project.profile
-        question = asks.SlurmTry(
+        question = cluster_asks.SlurmTry(
             tuple(options), self.plan.training_python, profile.hook, profile.slurm.container
         )
         [first, *_] = self.plan.boxes
@@ -114,17 +114,17 @@ class SlurmSite(Site):
         return {}
 
     def _submit(
-        self, job: BatchJob, indices: Mapping[int, str], starts: Mapping[str, asks.Start]
-    ) -> asks.SlurmSubmitted:
+        self, job: BatchJob, indices: Mapping[int, str], starts: Mapping[str, run_asks.Start]
+    ) -> cluster_asks.SlurmSubmitted:
         queues: Sequence[str] = list(indices.values())
         [digest] = {starts[queue].digest for queue in queues}
         begins = tuple(
-            asks.Begin(queue, starts[queue].start_index, starts[queue].start_cell)
+            cluster_asks.Begin(queue, starts[queue].start_index, starts[queue].start_cell)
             for queue in queues
             if starts[queue].start_index
         )
         named = {str(index): queue for index, queue in indices.items()}
-        question = asks.SlurmSubmit(
+        question = cluster_asks.SlurmSubmit(
             digest,
             job.script,
             named,

@@ -31,7 +31,7 @@ from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, messag
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class SshMeter:
     def beside(self, begun: Teardown | None) -> OnBoxes:
         """Of each box that is still to be ended: who works there, and what would go with it."""
         ended = set(begun.boxes) if begun else set()
-        question = asks.SeeOthers(stays(self.project.profile))
+        question = box_asks.SeeOthers(stays(self.project.profile))
         seen, errors = side_by_side.each_or_why(
             self._to_end(begun), lambda box: self.boxes.ask(box, question)
         )
@@ -151,7 +151,7 @@ class SshMeter:
     def _end(self, box: str, credentials: str, beside: Iterable[str]) -> list[str]:
         """What is at work there, and so nothing was done; but for the runs that a person named."""
         queues = tuple(queue for queue, at in self.project.plan.queues.items() if at == box)
-        alive = self.boxes.ask(box, asks.End(queues, credentials, tuple(beside))).alive
+        alive = self.boxes.ask(box, box_asks.End(queues, credentials, tuple(beside))).alive
         return [_named(at_work) for at_work in alive]
 
     def _stop_all(self, steps: Steps, words: Sequence[str]) -> list[Message]:
@@ -238,7 +238,7 @@ class SshMeter:
         return [box.name for box in self.project.plan.boxes]
 
 
-def _named(at_work: asks.AtWork) -> str:
+def _named(at_work: box_asks.AtWork) -> str:
     what = str(at_work.queue or at_work.cell)
     return Sentence("gate.of_run", what=what, run=at_work.run) if at_work.run else what
 

@@ -11,8 +11,9 @@ SENTENCES = {
         "{queue}：没有正在运行的内容，未发出请求",
     ),
     "called_off": Said(
-        "taken back before {n:it|they} ran: {tasks}. To submit anew, with the limits of then",
-        "已撤回 {n} 个尚未运行的作业：{tasks}。要按届时的限制重新提交",
+        "taken back before {n:it|they} ran: {tasks}. To submit {n:it|them} again, with the limits "
+        "that are set by then",
+        "已撤回 {n} 个尚未运行的作业：{tasks}。要重新提交（使用那时设置的限制）",
     ),
     "has_begun": Said(
         "{queue}: its job {task} no longer waits and was left alone; the same command again asks "
@@ -165,9 +166,9 @@ SENTENCES = {
         "{queue}：已撤回 drain，它的 agent 会继续",
     ),
     "waits_for_end": Said(
-        "{queues}: was asked to stop; launch waits for that end, and starts again then (Ctrl-C: it "
-        "stays stopped)",
-        "{queues}：已被要求停止；launch 等它结束后再启动（Ctrl-C：保持停止）",
+        "{queues}: {n:was|were} asked to stop; launch waits until {n:it has|they have} ended, then "
+        "starts {n:it|them} again (Ctrl-C: {n:it stays|they stay} stopped)",
+        "{n} 个队列（{queues}）已被要求停止；launch 会等到结束后再重新启动（按 Ctrl-C 则保持停止）",
     ),
     "does_not_end": Said(
         "{queue}: was asked to stop and has not ended yet, so nothing was started. Once it has",

@@ -60,8 +60,10 @@ SIGNATURES = (
         rf"|{STEPD}(?:pyxis|spank)\w*: ",
         ("the container could not be made or started", "容器无法创建或启动"),
         (
-            "look at the image's name, its mounts, and the container runtime of this box",
-            "检查镜像名、挂载以及本机的容器运行时",
+            "look at the image's name, its mounts, and the container runtime of this box; where no "
+            "device driver is named, nvidia-container-toolkit is missing there: take another box",
+            "检查镜像名、挂载以及本机的容器运行时；若提示没有 device driver，则缺少 "
+            "nvidia-container-toolkit：请换机器",
         ),
         types="audit",
         where=Where.LINE,

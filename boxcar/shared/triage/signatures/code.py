@@ -106,6 +106,21 @@ SIGNATURES = (
         ),
     ),
     row(
+        "DTENSOR",
+        Course.FIX_CODE,
+        r"got mixed torch\.Tensor and DTensor",
+        (
+            "one part of the model is sharded, and another is not",
+            "模型的一部分已切分，另一部分没有",
+        ),
+        (
+            "shard (fully_shard, parallelize_module) the part that the traceback names, too, often "
+            "the embedding or the output layer; call the model itself, not a part of it",
+            "traceback 所指的部分也要切分（fully_shard、parallelize_module），多为嵌入层或输出层；"
+            "请调用模型本身，而不是它的一部分",
+        ),
+    ),
+    row(
         "SHAPE",
         Course.FIX_CODE,
         r"mat1 and mat2 shapes cannot be multiplied|must match the size of tensor"

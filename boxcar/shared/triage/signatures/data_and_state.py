@@ -84,13 +84,19 @@ SIGNATURES = (
         "C17",
         Course.ASK,
         r"(?:(?<!Model)[Cc]heckpoint|resume|\.(?:pth?|ckpt|safetensors"
-        r"|bin)['\"]?)[^\n]{0,120}(?:not found|does not exist|No such file)"
-        r"|No such file or directory[^\n]{0,160}\.(?:pth?|ckpt|safetensors)\b"
+        r"|bin|weights\.h5)['\"]?)[^\n]{0,120}(?:(?:can )?not (?:be )?found|does not exist"
+        r"|No such file)"
+        r"|No such file or directory[^\n]{0,160}(?:\.(?:pth?|ckpt|safetensors)\b|/\.metadata')"
+        # In the words of accelerate, orbax, keras and DeepSpeed.
+        r"|Tried to find \S+ but folder does not exist|^FileNotFoundError: No steps found in "
+        r"|File not found: filepath=|Unable to find 'latest' file"
+        # What is no folder here is looked for on the hub, where a path is no name.
+        r"|Repo id must [^\n]{0,120}: '[^'\n]*(?:checkpoint|ckpt)"
         r"|[Ff]ailed to load (?:the )?checkpoint|(?:[Cc]an't|[Uu]nable to"
         r"|[Cc]ould not) find (?:a valid )?checkpoint|not find [^\n]{0,40}in the checkpoint"
         r"|no file named \S+ found|no file named (?:pytorch_model|model)\."
         r"|TensorSliceReader constructor"
-        r"|Error: No checkpoints? found",
+        r"|Error: No (?:valid )?checkpoints? found",
         ("the checkpoint to resume from is not there", "要恢复的检查点不存在"),
         (
             "say where the run is to start: put the file back, or begin anew",
@@ -206,8 +212,9 @@ SIGNATURES = (
         r"|Failed to interpret file|Not a gzipped file|[Nn]o magic bytes|Parquet magic bytes"
         r"|tarfile\.\w*Error|DataLossError"
         r"|(?<!0 )\b[Cc]orrupt(?:ed)?\b(?!/)[^\n]{0,40}\b(?:data|record|block|stream|archive)\b"
-        r"|[Uu]nable to (?:synchronously )?open (?:file|object)[^\n]{0,120}(?:truncated"
-        r"|signature|h5)|truncated file|DatasetGenerationError|DatasetGenerationCastError"
+        r"|[Uu]nable to (?:synchronously )?open (?:file|object)(?![^\n]*errno = 2\b)"
+        r"[^\n]{0,120}(?:truncated|signature|h5)|truncated file"
+        r"|DatasetGenerationError|DatasetGenerationCastError"
         r"|NonMatchingSplitsSizesError|ExpectedMoreSplits|NonMatchingChecksumError"
         r"|ChecksumError|zlib\.error|[Ll]abel class \d+ exceeds|LibsndfileError|JSONDecodeError"
         r"|mmap length is greater than file size"

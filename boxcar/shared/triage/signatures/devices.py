@@ -33,6 +33,7 @@ SIGNATURES = (
         r"|Unable to determine the device handle|GPU(?: is |_IS_)(?:lost|LOST)"
         r"|cudaErrorDeviceLost|RESULT_ERROR_DEVICE_LOST"
         r"|CUDA error: (?:device lost|hardware stack error)|GPU requires? (?:a )?re(?:set|boot)"
+        r"|peer GPU memory over nvlink"
         r"|\bNVLink\b[^\n]{0,60}(?:fatal|error|down)\b|NVSwitch[^\n]{0,60}(?:fatal|error)"
         r"|VRAM is lost due to GPU reset|GSP RPC timeout"
         r"|(?i:rm_?init_?adapter) failed|NVIDIA probe routine failed",
@@ -92,6 +93,21 @@ SIGNATURES = (
         types="audit",
     ),
     row(
+        "ATTN",
+        Course.FIX_CONFIG,
+        r"FlashAttention only supports",
+        (
+            "the attention that is asked for does not run on GPUs of this kind",
+            "所选的注意力实现不支持这种 GPU",
+        ),
+        (
+            "no other build helps: take another attention (attn_implementation: sdpa), or rent an "
+            "Ampere GPU or newer",
+            "换编译版本没有用：改用其他注意力实现（attn_implementation: sdpa），"
+            "或换 Ampere 及更新的 GPU",
+        ),
+    ),
+    row(
         "U28a",
         Course.STOP_QUEUE,
         cuda_error("98|209") + r"|no kernel image is available"
@@ -104,7 +120,7 @@ SIGNATURES = (
         r"|is not compatible with the current PyTorch"
         r"|cudaErrorNoKernelImageForDevice|not compiled for (?:this|your) GPU"
         r"|too old to be supported|GPUTooOldForTriton"
-        r"|only supports devices of|FlashAttention only supports"
+        r"|only supports devices of"
         r"|[Uu]nsupported gpu architecture"
         r"|Value 'sm_\d+' is not defined"
         r"|compute capability \S+ is (?:required|not supported)",
@@ -211,7 +227,7 @@ SIGNATURES = (
         r"|\bE[EZ3]9999\b|PTA call acl api failed|Memory (?:access fault|critical error) by"
         r"|(?:[Cc]ore|[Dd]evice) halted|Bad hardware status"
         r"|HSA_STATUS_ERROR|miopenStatus\w*Error"
-        r"|cublas runtime error|CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR)"
+        r"|cublas runtime error|CU(?:BLAS|DNN)_STATUS_EXECUTION_FAILED|CUBLAS_STATUS_INTERNAL_ERROR"
         r"|illegal memory access|CUDNN_STATUS_MAPPING_ERROR|illegal instruction was encountered"
         r"|misaligned address"
         r"|unspecified launch failure|cudaErrorIllegalAddress|cudaErrorLaunchFailure"

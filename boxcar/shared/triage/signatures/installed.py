@@ -59,47 +59,100 @@ SIGNATURES = (
         types="launch",
     ),
     row(
+        "MOD-CUDA",
+        Course.FIX_CODE,
+        r"\blib(?:cudart|nvrtc|nvJitLink|cu(?:blas|fft|rand|solver|sparse|dnn|pti|file)|npp)"
+        r"[\w-]*\.so\.\d[\d.]*: cannot open shared object file"
+        r"|Could not find the bitsandbytes CUDA binary|libbitsandbytes_cuda\w+\.so: cannot open",
+        (
+            "a package was built for another CUDA than the torch that is installed here",
+            "某个软件包是为另一版本的 CUDA 编译的，与此处所装的 torch 不符",
+        ),
+        (
+            "no system package has that library: take the package's build for the CUDA of this "
+            "torch (boxcar audit names it; +cu128 is CUDA 12.8), or its release that was made for "
+            "this torch; leave out BNB_CUDA_VERSION",
+            "系统软件包中没有这个库：换用针对此 torch 的 CUDA 编译的版本（boxcar audit 会列出；"
+            "+cu128 即 CUDA 12.8），或与此 torch 配套的版本；不要设置 BNB_CUDA_VERSION",
+        ),
+        types="launch",
+    ),
+    row(
+        "MOD-AV",
+        Course.FIX_CODE,
+        r"libtorchcodec|\blib(?:av\w+|sw\w+)\.so\.\d+: cannot open shared object file",
+        (
+            "sound or video cannot be read: FFmpeg's libraries are missing, or torchcodec does not "
+            "fit this torch",
+            "无法读取音视频：缺少 FFmpeg 的库，或 torchcodec 与此 torch 不匹配",
+        ),
+        (
+            "install ffmpeg with the system's packages or conda; take the torchcodec that its "
+            "table of versions names for this torch",
+            "用系统软件包或 conda 安装 ffmpeg；按 torchcodec 的版本表选用与此 torch 对应的版本",
+        ),
+        types="launch",
+        explained_by=("MOD-CUDA",),
+    ),
+    row(
+        "MOD-VER",
+        Course.FIX_CODE,
+        # Not of the script's own modules.
+        r"cannot import name '\w+' from '[\w.]+' \([^\n)]*(?:-packages|/python3[\w.]*)/"
+        r"|undefined symbol"
+        r"|symbol \S+ (?:version \S+ )?not defined in file"
+        r"|VersionConflict|numpy\.\w+ size changed|A module that was compiled using NumPy 1"
+        r"|No such operator|operator torchvision::nms does not exist|Could not run 'torchvision::"
+        r"|[Nn]umpy is not available|_ARRAY_API not found|removed in the NumPy"
+        r"|Descriptors cannot (?:not )?be created|incompatible Protobuf|'MessageFactory'"
+        r"|requires a different Python|[Pp]ython (?:version )?[>=\d. ]+(?:or (?:higher|newer"
+        r"|later) )?(?:is )?required|future feature \w+ is not defined"
+        r"|mutable default [^\n]{1,120} is not allowed|'type' object is not subscriptable"
+        r"|for \|: '(?:type|NoneType|_GenericAlias)|getargspec"
+        r"|Tokenizer class \S+ does not exist or is not currently imported"
+        r"|variant of untagged enum|does not recognize this architecture"
+        r"|out of date\b[^\n]{0,60}(?:[Tt]ransformers|version)|pip install (?:-U|--upgrade)"
+        r"|users to upgrade|scripts are no longer supported|no longer distributes"
+        r"|newer than and incompatible with|doesn't follow PyTorch's"
+        r"|^[\w.]*(?:Error|Exception): [^\n]{0,160}(?:requires?|needs?|install|upgrade|downgrade"
+        r"|expected)\b"
+        r"[^\n]{0,60}[\w\]\)'\"](?<!cuda) ?(?:>=|<=|==|~=|>|<) ?v?\d+\.\d",
+        (
+            "a module is there in another version than the code, or another module, needs",
+            "所装模块的版本不是代码或另一模块所需的",
+        ),
+        (
+            "take versions that were made for each other: raise the one that is too old, or hold "
+            "the newer one back; install anew what was built for another numpy or torch "
+            "(undefined symbol, size changed)",
+            "换成互相匹配的版本：升级过旧的，或固定较新的；为另一版本 numpy 或 torch 编译的"
+            "（undefined symbol、size changed）请重新安装",
+        ),
+        types="launch",
+    ),
+    row(
         "MOD",
         Course.FIX_CODE,
-        r"ModuleNotFoundError|No module named|ImportError\b|cannot import name\b|undefined symbol"
-        r"|symbol \S+ (?:version \S+ )?not defined in file"
-        r"|cannot open shared object file"
-        r"|DistributionNotFound|PackageNotFoundError|VersionConflict|numpy\.dtype size changed"
-        r"|A module that was compiled using NumPy 1"
+        # transformers says so behind what it could not import, and of why.
+        r"ModuleNotFoundError(?!: Could not import module)|No module named|ImportError\b"
+        r"|cannot open shared object file|DistributionNotFound|PackageNotFoundError"
         r"|requires? the following (?:packages|libraries)"
-        r"|requires the \S+ library but it was not found|is not installed\b"
-        r"|No such operator|operator torchvision::nms does not exist|TritonMissing"
-        r"|DLL load failed|Failed to import transformers|[Nn]umpy is not available"
-        r"|Descriptors cannot (?:not )?be created|OMP: Error #15|MKL_THREADING_LAYER"
-        r"|MKL FATAL ERROR|_ARRAY_API not found|(?:Could not|Cannot) (?:load"
+        r"|requires the \S+ library but it was not found|is not installed\b|TritonMissing"
+        r"|DLL load failed|Failed to import transformers|OMP: Error #15|MKL_THREADING_LAYER"
+        r"|MKL FATAL ERROR|(?:Could not|Cannot) (?:load"
         r"|locate) (?:library )?\w*(?:cudnn|cublas"
         r"|cudart|nccl|nvinfer)\w*|Unable to load any of \{|Cannot load symbol"
-        r"|Tokenizer class \S+ does not exist or is not currently imported"
-        r"|requires a different Python|[Pp]ython (?:version )?[>=\d. ]+(?:or (?:higher|newer"
-        r"|later) )?"
-        r"(?:is )?required|[Mm]ake sure to have [^\n]{0,60}installed"
-        r"|future feature \w+ is not defined|variant of untagged enum"
-        r"|scripts are no longer supported|object has no attribute 'ds_opt_adam'"
+        r"|[Mm]ake sure to have [^\n]{0,60}installed|object has no attribute 'ds_opt_adam'"
         r"|not installed\.?$|WinError 126|specified module could not be found"
         r"|^AttributeError: (?:partially initialized )?module '[^'\n]+' has no attribute"
         r"|compiled (?:with|against|without)\b[^\n]{0,80}(?:version|support)|wasn't build with CUDA"
         r"|can't load C\+\+/CUDA extensions|CUDA Setup failed|[^\n']{0,20}'(?:[^'\n]*/)?(?:nvcc"
         r"|gcc|g\+\+|cc|ninja|git|ffmpeg|make|cmake|nvidia-smi|rocm-smi|sox|wget|unzip|java)'$"
-        r"|Unable to locate package|does not recognize this architecture"
-        r"|out of date\b[^\n]{0,60}(?:[Tt]ransformers|version)|pip install (?:-U|--upgrade)"
-        r"|users to upgrade|mutable default [^\n]{1,120} is not allowed"
-        r"|'type' object is not subscriptable|for \|: '(?:type|NoneType|_GenericAlias)|getargspec"
-        r"|[Hh]ave you installed|gym\w*\.error\.(?:\w+NotFound|UnregisteredEnv"
-        r"|DeprecatedEnv)|no longer distributes|doesn't follow PyTorch's"
-        r"|adapter can only load once"
-        r"|Device API \w+ is not enabled|removed in the NumPy|incompatible Protobuf"
-        r"|'MessageFactory'"
+        r"|Unable to locate package|[Hh]ave you installed|gym\w*\.error\.(?:\w+NotFound"
+        r"|UnregisteredEnv|DeprecatedEnv)|adapter can only load once"
+        r"|Device API \w+ is not enabled"
         r"|need to have [^\n]{0,40} installed|not (?:properly|correctly) installed"
-        r"|newer than and incompatible with|backend to handle uri|libtorchcodec"
-        r"|Could not run 'torchvision::"
-        r"|^[\w.]*(?:Error|Exception): [^\n]{0,160}(?:requires?|needs?|install|upgrade|downgrade"
-        r"|expected)\b"
-        r"[^\n]{0,60}[\w\]\)'\"](?<!cuda) ?(?:>=|<=|==|~=|>|<) ?v?\d+\.\d",
+        r"|backend to handle uri",
         (
             "the environment lacks a module, or has another version of it",
             "环境缺少模块，或版本不符",

@@ -96,7 +96,7 @@ SIGNATURES = (
     row(
         "CUDNN",
         Course.OUT_OF_MEMORY,
-        r"CUDNN_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED|EXECUTION_FAILED|INTERNAL_ERROR)"
+        r"CUDNN_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED|INTERNAL_ERROR)"
         r"|CUBLAS_STATUS_(?:ALLOC_FAILED|NOT_INITIALIZED)"
         r"|[Uu]nable to find (?:a valid cuDNN algorithm"
         r"|an engine)"

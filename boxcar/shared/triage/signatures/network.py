@@ -70,6 +70,21 @@ SIGNATURES = (
         types="launch",
     ),
     row(
+        "WB-OLD",
+        Course.FIX_CODE,
+        r"API key must be 40 characters long, yours was 86\b",
+        (
+            "this wandb is older than its keys, which have 86 characters now",
+            "此处的 wandb 比密钥旧：新密钥有 86 个字符",
+        ),
+        (
+            "the key is right: install wandb 0.22.3 or newer on the box; until then "
+            "env: {WANDB_MODE: offline}",
+            "密钥没有错：在机器上安装 wandb 0.22.3 或更新版本；此前可设 env: {WANDB_MODE: offline}",
+        ),
+        types="launch",
+    ),
+    row(
         "U35",
         Course.ASK,
         r"api_key not configured|No API key configured|Disabled WandB due to"
@@ -163,6 +178,7 @@ SIGNATURES = (
         r"wandb: (?:Network error|ERROR Error (?:communicating|while calling)"
         r"|ERROR .{0,60}timed? ?out)|CommError|wandb[\w.]*: .{0,80}(?:[Tt]imed out|timeout)"
         r"|Run initialization has timed out|Error communicating with (?:backend|wandb process)"
+        r"|Couldn't communicate with backend"
         r"|(?:api\.wandb\.ai|comet\.com|neptune\.ai|mlflow|swanlab)[^\n]{0,200}"
         r"(?:[Tt]imed? ?out|Max retries|Connection|5\d\d|unreachable|502|503)"
         r"|MlflowException: API request .{0,160}failed with (?:exception|error code 5)"

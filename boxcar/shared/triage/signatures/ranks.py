@@ -205,11 +205,13 @@ SIGNATURES = (
         "MN4",
         Course.ASK,
         r"No (?:socket )?interface found|Bootstrap : no socket interface found"
-        r"|could not find any (?:usable )?network interface",
-        ("NCCL finds no network card of that name", "NCCL 找不到该网卡"),
+        r"|could not find any (?:usable )?network interface"
+        r"|NCCL WARN [^\n]{0,80}Connect to [^\n]{0,80}No route to host",
+        ("NCCL finds no network card, or takes the wrong one", "NCCL 找不到网卡，或选错了网卡"),
         (
-            "set NCCL_SOCKET_IFNAME under env: to one that ip addr shows",
-            "在 env: 中把 NCCL_SOCKET_IFNAME 设为 ip addr 显示的网卡",
+            "set NCCL_SOCKET_IFNAME under env: to the card by which the machines reach each other "
+            "(ip addr shows them all)",
+            "在 env: 中把 NCCL_SOCKET_IFNAME 设为机器之间互通的网卡（ip addr 会列出全部）",
         ),
     ),
     row(

@@ -32,7 +32,7 @@ from waiting import until
 from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.verbs.watch import watch
 from boxcar.shared import told_to_end
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
 
 LINES = {"queue_1": [f"configs/{name}.yaml recon 3" for name in ("a", "b", "c", "d")]}
 ALTERNATE, NORMAL = "\x1b[?1049h", "\x1b[?1049l"
@@ -226,7 +226,7 @@ def test_ctrl_z_gives_the_terminal_back_until_the_shell_goes_on(run: RunOnDisk) 
 def test_it_ends_by_itself_when_no_agent_is_left(
     run: RunOnDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: asks.Delivered(0))
+    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: news_asks.Delivered(0))
     with held(run.site.tier.lock("queue_1")) as agent:
         screen = Screen(run)
         screen.shows("needs you")

@@ -23,7 +23,8 @@ from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Code, Release
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import box_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import end
 from onbox.answers.beside import others
 from onbox.machine import process
@@ -33,7 +34,7 @@ class Box:
     """The box that the run `mine` asks; `other` was started there, with a tier of its own."""
 
     def __init__(self, root: Path) -> None:
-        self.run = asks.RunOnBox("mine", str(root / "tier"), str(root / "box"))
+        self.run = RunOnBox("mine", str(root / "tier"), str(root / "box"))
         self.tier = DurablePaths(root / "other-tier", "other")
         self.scratch = ScratchPaths(root / "box", "other")
         for folder in (*self.tier.folders(), self.scratch.out("a"), self.run.scratch.root):
@@ -56,10 +57,10 @@ class Box:
         (folder / "release.json").write_bytes(codec.to_document(made))
         self.started(made.digest)
 
-    def see(self, stays: dict[str, bool] | None = None) -> asks.OthersSeen:
-        return others.answer(asks.SeeOthers(stays), self.run)
+    def see(self, stays: dict[str, bool] | None = None) -> box_asks.OthersSeen:
+        return others.answer(box_asks.SeeOthers(stays), self.run)
 
-    def other(self, stays: dict[str, bool] | None = None) -> asks.OtherRun | None:
+    def other(self, stays: dict[str, bool] | None = None) -> box_asks.OtherRun | None:
         found = [one for one in self.see(stays).runs if one.run == "other"]
         return found[0] if found else None
 
@@ -98,19 +99,19 @@ def test_a_run_that_is_at_rest_is_not_named(box: Box) -> None:
 
 def test_an_agent_is_seen_by_its_lock_wherever_its_tier_is(box: Box) -> None:
     with held(box.tier.lock("q1")):
-        assert box.other() == asks.OtherRun("other", ("q1",), (), {})
+        assert box.other() == box_asks.OtherRun("other", ("q1",), (), {})
 
 
 def test_an_attempt_is_seen_by_its_log(box: Box) -> None:
     with held(box.scratch.log("a")):
-        assert box.other() == asks.OtherRun("other", (), ("a",), {})
+        assert box.other() == box_asks.OtherRun("other", (), ("a",), {})
 
 
 def test_a_record_that_cannot_be_read_hides_no_other(box: Box) -> None:
     box.scratch.start("q1").write_bytes(b"{}")
     box.scratch.start("q0").write_bytes(b"\0")
     with held(box.scratch.log("a")), held(box.scratch.agent_log("q1")):
-        assert box.other() == asks.OtherRun("other", ("q1",), ("a",), {})
+        assert box.other() == box_asks.OtherRun("other", ("q1",), ("a",), {})
 
 
 def test_a_training_is_seen_by_its_environment_wherever_its_folders_are(
@@ -119,7 +120,7 @@ def test_a_training_is_seen_by_its_environment_wherever_its_folders_are(
     words = {"BOXCAR_RUN": "far-away", "BOXCAR_CELL": "x", "CUDA_VISIBLE_DEVICES": "1"}
     with training(tmp_path, **words):
         [far] = [one for one in box.see().runs if one.run == "far-away"]
-        assert far == asks.OtherRun("far-away", (), ("x",), {}, ("1",))
+        assert far == box_asks.OtherRun("far-away", (), ("x",), {}, ("1",))
 
 
 def test_what_is_the_askers_own_is_no_other(box: Box, tmp_path: Path) -> None:
@@ -186,13 +187,13 @@ def test_a_box_is_not_ended_beside_another_run_unless_it_is_named(
     own.touch()
     credentials = str(box.run.scratch.root / "credentials.json")
 
-    def ended(beside: tuple[str, ...] | None) -> asks.Ended:
-        return end.answer(asks.End((), credentials, beside), box.run)
+    def ended(beside: tuple[str, ...] | None) -> box_asks.Ended:
+        return end.answer(box_asks.End((), credentials, beside), box.run)
 
     with held(box.tier.lock("q1")), held(box.scratch.log("a")):
         assert ended(()).alive == (
-            asks.AtWork(queue="q1", run="other"),
-            asks.AtWork(cell="a", run="other"),
+            box_asks.AtWork(queue="q1", run="other"),
+            box_asks.AtWork(cell="a", run="other"),
         )
         assert own.exists()
         assert ended(("other",)).alive == () and not own.exists()

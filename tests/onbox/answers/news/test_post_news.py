@@ -15,10 +15,11 @@ from robot import NO, TOKEN, YES, Robot
 from boxcar.shared.channels import known
 from boxcar.shared.channels.answer import Endpoint
 from boxcar.shared.errors import InputError
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers.news import post_news
 
-RUN = asks.RunOnBox("tiny", "/tier", "~/data")
+RUN = RunOnBox("tiny", "/tier", "~/data")
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
@@ -36,9 +37,9 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-def posted(*endpoints: Endpoint, hook: str = "") -> tuple[asks.Posted, ...]:
-    to = tuple(asks.Address(one.channel, one.url, one.secret, one.to) for one in endpoints)
-    return post_news.answer(asks.PostNews(to, "Boxcar r: a test", hook), RUN).posted
+def posted(*endpoints: Endpoint, hook: str = "") -> tuple[news_asks.Posted, ...]:
+    to = tuple(news_asks.Address(one.channel, one.url, one.secret, one.to) for one in endpoints)
+    return post_news.answer(news_asks.PostNews(to, "Boxcar r: a test", hook), RUN).posted
 
 
 @pytest.mark.parametrize("channel", known.NAMES)
@@ -100,7 +101,7 @@ def test_what_a_service_repeats_is_told_without_the_secret_and_without_control_c
 
 def test_nothing_that_is_no_answer_names_the_address(robot: Robot) -> None:
     [told] = posted(Endpoint("feishu", f"http://127.0.0.1:1/{TOKEN}"))
-    assert told == asks.Posted("later", "ConnectionError (ConnectionRefusedError)")
+    assert told == news_asks.Posted("later", "ConnectionError (ConnectionRefusedError)")
 
 
 def test_the_services_clock_is_compared_with_ours(robot: Robot) -> None:

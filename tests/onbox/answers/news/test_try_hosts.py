@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 from waiting import LIMIT_S
 
-from boxcar.shared.wire import asks
+from boxcar.shared.wire import news_asks
+from boxcar.shared.wire.question import RunOnBox
 from onbox.answers.news import try_hosts
 
-RUN = asks.RunOnBox("tiny", "/tier", "~/data")
+RUN = RunOnBox("tiny", "/tier", "~/data")
 Meet = Callable[[socket.socket], None]
 
 
@@ -53,7 +54,7 @@ def listening(meet: Meet) -> Iterator[int]:
 
 
 def told(port: int, *, is_tls: bool = False, name: str = "127.0.0.1") -> str | None:
-    question = asks.TryHosts((asks.Host(name, port, is_tls),), "")
+    question = news_asks.TryHosts((news_asks.Host(name, port, is_tls),), "")
     [found] = try_hosts.answer(question, RUN).tried
     return found.problem
 
@@ -73,21 +74,21 @@ def test_a_host_that_takes_a_connection_is_reached_and_hears_nothing() -> None:
 
 
 def test_a_closed_port_and_a_name_that_nobody_knows_are_told_apart() -> None:
-    assert told(1) == asks.CLOSED
-    assert told(443, name="nobody.invalid") in (asks.NO_NAME, asks.NO_WAY)
+    assert told(1) == news_asks.CLOSED
+    assert told(443, name="nobody.invalid") in (news_asks.NO_NAME, news_asks.NO_WAY)
 
 
 def test_tls_that_hangs_is_cut_or_is_no_tls_is_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(try_hosts, "CONNECT_S", 0.1)
     done = threading.Event()
     with listening(lambda _: done.wait(LIMIT_S) and None) as port:
-        assert told(port, is_tls=True) == asks.NO_ANSWER
+        assert told(port, is_tls=True) == news_asks.NO_ANSWER
         done.set()
     with listening(lambda caller: caller.recv(1) and None) as port:
         monkeypatch.setattr(try_hosts, "CONNECT_S", LIMIT_S)
-        assert told(port, is_tls=True) == asks.CUT
+        assert told(port, is_tls=True) == news_asks.CUT
     with listening(lambda caller: caller.sendall(b"HTTP/1.1 400 no\r\n\r\n")) as port:
-        assert told(port, is_tls=True) == asks.WRONG_TLS
+        assert told(port, is_tls=True) == news_asks.WRONG_TLS
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def test_whose_tls_it_is_decides_as_it_does_for_a_message(
             secured.recv(1)
 
     with listening(shake) as port:
-        assert told(port, is_tls=True) == asks.WRONG_TLS
+        assert told(port, is_tls=True) == news_asks.WRONG_TLS
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(cert))
         assert told(port, is_tls=True) is None
 
@@ -138,8 +139,8 @@ def test_it_goes_by_the_proxy_of_the_hook_as_a_message_does(
         proxy = f"http://me:pass%40word@127.0.0.1:{port}"
         monkeypatch.setattr(try_hosts.interpreter, "proxies", lambda _: {"https_proxy": proxy})
         monkeypatch.setenv("https_proxy", "")
-        question = asks.TryHosts((asks.Host("chat.invalid", 443, is_tls=True),), "a hook")
-        assert try_hosts.answer(question, RUN).tried == (asks.HostTried(asks.BY_PROXY),)
+        question = news_asks.TryHosts((news_asks.Host("chat.invalid", 443, is_tls=True),), "a hook")
+        assert try_hosts.answer(question, RUN).tried == (news_asks.HostTried(news_asks.BY_PROXY),)
     [words] = asked
     assert words.startswith(b"CONNECT chat.invalid:443 ")
     assert b"roxy-authorization: Basic bWU6cGFzc0B3b3Jk" in words.replace(b"Proxy-A", b"proxy-a")
@@ -149,11 +150,11 @@ def test_a_name_server_that_hangs_holds_up_no_other_host(monkeypatch: pytest.Mon
     done = threading.Event()
     monkeypatch.setattr(try_hosts, "WITHIN_S", 0.2)
 
-    def problem(host: asks.Host) -> str | None:
-        return asks.NO_WAY if host.name == "slow" and done.wait(LIMIT_S) else None
+    def problem(host: news_asks.Host) -> str | None:
+        return news_asks.NO_WAY if host.name == "slow" and done.wait(LIMIT_S) else None
 
     monkeypatch.setattr(try_hosts, "problem", problem)
-    hosts = (asks.Host("slow", 1, is_tls=False), asks.Host("fast", 1, is_tls=False))
+    hosts = (news_asks.Host("slow", 1, is_tls=False), news_asks.Host("fast", 1, is_tls=False))
     found = try_hosts.side_by_side(hosts)
     done.set()
-    assert found == (asks.HostTried(asks.NO_ANSWER), asks.HostTried())
+    assert found == (news_asks.HostTried(news_asks.NO_ANSWER), news_asks.HostTried())

@@ -22,142 +22,161 @@ from boxcar.shared.files.control import Control
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.slurm.seen_jobs import Task
-from boxcar.shared.wire import asks, envelope, facts
+from boxcar.shared.wire import box_asks, cluster_asks, envelope, facts, news_asks, run_asks
+from boxcar.shared.wire.all_questions import QUESTIONS
 from boxcar.shared.wire.facts import Facts, Folder, Folders, Gpu, HasRun, TrainingPython
+from boxcar.shared.wire.question import Question, RunOnBox
 from onbox.answers import door
 
 ROOT = Path(__file__).resolve().parents[3]
-RUN = asks.RunOnBox("tiny", "/tier", "~/data")
+RUN = RunOnBox("tiny", "/tier", "~/data")
 SHA, AT = "0a" * 32, "2026-11-22T01:00:00.000Z"
 LENT = Accepted("tiny", "a", SHA, AT, (), "0.1.0", is_lent=True)
 UNFINISHED = f".{SHA}.0123abcd.part"
 FOLDER = Folder("/data", True, True, 10, 5, 10, 5, 1, "/", "ext4", None)
 
-EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
+EXAMPLES: list[tuple[Question[Any], Any]] = [
     (
-        asks.Report(("q1",), True, {"queues/q1.txt": (3, SHA)}),
-        asks.Reported(
+        run_asks.Report(("q1",), True, {"queues/q1.txt": (3, SHA)}),
+        run_asks.Reported(
             AT,
             "0a0a",
             True,
             {"q1": True, "q2": None},
             ("a",),
             {"a": AT},
-            (asks.FilePart("queues/q1.txt", 1, b"\0\xff", 3, SHA),),
+            (run_asks.FilePart("queues/q1.txt", 1, b"\0\xff", 3, SHA),),
             ("control/q1.json",),
             False,
             {"durable_free_bytes": 7},
         ),
     ),
     (
-        asks.TrySecondHome("s3://b", "python3", "", "print()", {"a": "b"}, {"a": "c"}),
-        asks.SecondHomeTried("s3fs is missing"),
+        box_asks.TrySecondHome("s3://b", "python3", "", "print()", {"a": "b"}, {"a": "c"}),
+        box_asks.SecondHomeTried("s3fs is missing"),
     ),
-    (asks.TrySecondHome("s3://b", "python3", ":", "", {}, {}), asks.SecondHomeTried()),
-    (asks.SlurmLook(), asks.SlurmLooked("2026-11-22T10:00:00.000Z", (), "it is silent")),
+    (box_asks.TrySecondHome("s3://b", "python3", ":", "", {}, {}), box_asks.SecondHomeTried()),
     (
-        asks.SlurmLook(),
-        asks.SlurmLooked(
+        cluster_asks.SlurmLook(),
+        cluster_asks.SlurmLooked("2026-11-22T10:00:00.000Z", (), "it is silent"),
+    ),
+    (
+        cluster_asks.SlurmLook(),
+        cluster_asks.SlurmLooked(
             "2026-11-22T10:00:00.000Z",
             (Task("7_0", "q1", "PENDING", "Priority", "2026-11-22T11:00:00.000Z", "", SHA),),
         ),
     ),
     (
-        asks.SlurmSubmit(SHA, "run_slurm_2.sh", {"0": "q1"}, (asks.Begin("q1", 3, "a"),)),
-        asks.SlurmSubmitted("7", ("q1",), ()),
+        cluster_asks.SlurmSubmit(
+            SHA, "run_slurm_2.sh", {"0": "q1"}, (cluster_asks.Begin("q1", 3, "a"),)
+        ),
+        cluster_asks.SlurmSubmitted("7", ("q1",), ()),
     ),
     (
-        asks.SlurmSubmit(SHA, "run_slurm.sh", {"12": "q1"}, ()),
-        asks.SlurmSubmitted(None, (), ("q1",)),
+        cluster_asks.SlurmSubmit(SHA, "run_slurm.sh", {"12": "q1"}, ()),
+        cluster_asks.SlurmSubmitted(None, (), ("q1",)),
     ),
     (
-        asks.SlurmAudit("~/c.json", {"run_slurm.sh": ("--time=60",)}),
-        asks.SlurmFacts("22.05.8", 1001, {"gpu": {"State": "UP"}}, ("gpu",), {}, None, "full"),
+        cluster_asks.SlurmAudit("~/c.json", {"run_slurm.sh": ("--time=60",)}),
+        cluster_asks.SlurmFacts(
+            "22.05.8", 1001, {"gpu": {"State": "UP"}}, ("gpu",), {}, None, "full"
+        ),
     ),
     (
-        asks.SlurmTry(("--partition=gpu",), "python3", "module load cuda"),
-        asks.SlurmTried(("n1", "n2"), "3.12", 2, 1, True, "works", None),
+        cluster_asks.SlurmTry(("--partition=gpu",), "python3", "module load cuda"),
+        cluster_asks.SlurmTried(("n1", "n2"), "3.12", 2, 1, True, "works", None),
     ),
-    (asks.SlurmCancel(), asks.SlurmCancelled(("7_0", "7_1"))),
-    (asks.SlurmCancel(("queue_1",)), asks.SlurmCancelled(())),
-    (asks.FindRelease(SHA), asks.FoundRelease(True, ("a.py is missing",))),
-    (asks.Prepare(SHA, (1, 2), False), asks.Prepared(UNFINISHED)),
-    (asks.Prepare(SHA, (), True), asks.Prepared(None)),
-    (asks.Install(SHA, UNFINISHED), asks.Installed(True)),
-    (asks.PointTo(SHA), asks.Pointed()),
-    (asks.Append("q1", (3, SHA), b"\xffx\n"), asks.Appended(4, SHA)),
-    (asks.Append("q1", None, b""), asks.Appended(0, SHA)),
-    (asks.CommentOut("q1", (3, SHA), b"# \xffx\n"), asks.Appended(5, SHA)),
-    (asks.WriteControl("q1", Control("stop", AT, {"by": "me"})), asks.ControlWritten()),
-    (asks.KeepCredentials("~/c.json", {"env": {"A": "b"}}), asks.CredentialsKept(("A",))),
-    (asks.Start("q1", SHA, 0, ("tmux", "setsid")), asks.Started("tmux", 7)),
-    (asks.Start("q1", SHA, 3, ()), asks.Started("running", None)),
+    (cluster_asks.SlurmCancel(), cluster_asks.SlurmCancelled(("7_0", "7_1"))),
+    (cluster_asks.SlurmCancel(("queue_1",)), cluster_asks.SlurmCancelled(())),
+    (run_asks.FindRelease(SHA), run_asks.FoundRelease(True, ("a.py is missing",))),
+    (run_asks.Prepare(SHA, (1, 2), False), run_asks.Prepared(UNFINISHED)),
+    (run_asks.Prepare(SHA, (), True), run_asks.Prepared(None)),
+    (run_asks.Install(SHA, UNFINISHED), run_asks.Installed(True)),
+    (run_asks.PointTo(SHA), run_asks.Pointed()),
+    (run_asks.Append("q1", (3, SHA), b"\xffx\n"), run_asks.Appended(4, SHA)),
+    (run_asks.Append("q1", None, b""), run_asks.Appended(0, SHA)),
+    (run_asks.CommentOut("q1", (3, SHA), b"# \xffx\n"), run_asks.Appended(5, SHA)),
+    (run_asks.WriteControl("q1", Control("stop", AT, {"by": "me"})), run_asks.ControlWritten()),
+    (box_asks.KeepCredentials("~/c.json", {"env": {"A": "b"}}), box_asks.CredentialsKept(("A",))),
+    (run_asks.Start("q1", SHA, 0, ("tmux", "setsid")), run_asks.Started("tmux", 7)),
+    (run_asks.Start("q1", SHA, 3, ()), run_asks.Started("running", None)),
     (
-        asks.MoveClaim(Claim("a", "q2", "box-b", AT, moved_from="q1"), "q1", False),
-        asks.ClaimMoved(True),
+        run_asks.MoveClaim(Claim("a", "q2", "box-b", AT, moved_from="q1"), "q1", False),
+        run_asks.ClaimMoved(True),
     ),
     (
-        asks.TakeCheckpoint(
+        run_asks.TakeCheckpoint(
             "q1", "a", Resume("a", 1, AT, "latest.pth", FileRecord("1-2-l", 3, SHA))
         ),
-        asks.CheckpointTaken(is_taken=False, is_lacking=True),
-    ),
-    (asks.ReadLog(None, 2, 100, cell="größer+2"), asks.LogSlice(True, b"\xff\n", 9, 9, False)),
-    (asks.ReadLog(7, 0, 100, queue="q1"), asks.LogSlice(False, b"", 0, 0, True)),
-    (asks.Deliver("q1", SHA, "/c.json"), asks.Delivered(2)),
-    (
-        asks.PostNews((asks.Address("bark", "https://x/y", "", ""),), "a", ""),
-        asks.NewsPosted((asks.Posted("later", "Timeout"),)),
+        run_asks.CheckpointTaken(is_taken=False, is_lacking=True),
     ),
     (
-        asks.PostNews(
-            (asks.Address("ntfy", "https://x/y", "s", "t"),),
+        run_asks.ReadLog(None, 2, 100, cell="größer+2"),
+        run_asks.LogSlice(True, b"\xff\n", 9, 9, False),
+    ),
+    (run_asks.ReadLog(7, 0, 100, queue="q1"), run_asks.LogSlice(False, b"", 0, 0, True)),
+    (news_asks.Deliver("q1", SHA, "/c.json"), news_asks.Delivered(2)),
+    (
+        news_asks.PostNews((news_asks.Address("bark", "https://x/y", "", ""),), "a", ""),
+        news_asks.NewsPosted((news_asks.Posted("later", "Timeout"),)),
+    ),
+    (
+        news_asks.PostNews(
+            (news_asks.Address("ntfy", "https://x/y", "s", "t"),),
             "b",
             "true",
-            asks.OneEvent("e", AT, "t", {"a": "b"}),
+            news_asks.OneEvent("e", AT, "t", {"a": "b"}),
         ),
-        asks.NewsPosted((asks.Posted("taken", "answered 200", 200, -3600),)),
+        news_asks.NewsPosted((news_asks.Posted("taken", "answered 200", 200, -3600),)),
     ),
     (
-        asks.TryHosts((asks.Host("h", 443, True), asks.Host("::1", 80, False)), "true"),
-        asks.HostsTried((asks.HostTried(), asks.HostTried("no_name"))),
+        news_asks.TryHosts(
+            (news_asks.Host("h", 443, True), news_asks.Host("::1", 80, False)), "true"
+        ),
+        news_asks.HostsTried((news_asks.HostTried(), news_asks.HostTried("no_name"))),
     ),
     (
-        asks.Repair({"journal/q1.jsonl": (b"{}\n",)}, True),
-        asks.Repaired((asks.Damage("claims/a.json", "is missing", "the journal", "x", True),)),
+        run_asks.Repair({"journal/q1.jsonl": (b"{}\n",)}, True),
+        run_asks.Repaired(
+            (run_asks.Damage("claims/a.json", "is missing", "the journal", "x", True),)
+        ),
     ),
     (
-        asks.Accept(Accepted("tiny", "a", SHA, AT, ("model.pkl",), "0.1.0")),
-        asks.AcceptanceKept(is_new=True),
+        run_asks.Accept(Accepted("tiny", "a", SHA, AT, ("model.pkl",), "0.1.0")),
+        run_asks.AcceptanceKept(is_new=True),
     ),
-    (asks.KnowResults("q1", ("a", "größer")), asks.ResultsKnown(("a",), (), ("größer",))),
+    (run_asks.KnowResults("q1", ("a", "größer")), run_asks.ResultsKnown(("a",), (), ("größer",))),
     (
-        asks.TakeResults(
+        run_asks.TakeResults(
             "q1",
             (
-                asks.LentResult(LENT, Claim("a", "q1", "box-a", AT), b"{}\n", b"\xff", True),
-                asks.LentResult(LENT, Claim("a", "q1", "box-a", AT), b"", None, False),
+                run_asks.LentResult(LENT, Claim("a", "q1", "box-a", AT), b"{}\n", b"\xff", True),
+                run_asks.LentResult(LENT, Claim("a", "q1", "box-a", AT), b"", None, False),
             ),
         ),
-        asks.ResultsTaken({"a": "w.pth is missing"}),
+        run_asks.ResultsTaken({"a": "w.pth is missing"}),
     ),
     (
-        asks.SeeOthers({"/data": False}),
-        asks.OthersSeen(
+        box_asks.SeeOthers({"/data": False}),
+        box_asks.OthersSeen(
             (
-                asks.OtherRun("next", ("q1",), ("x",), {"a": SHA, "q1": None}, ("0", "1")),
-                asks.OtherRun("last", (), (), {}),
+                box_asks.OtherRun("next", ("q1",), ("x",), {"a": SHA, "q1": None}, ("0", "1")),
+                box_asks.OtherRun("last", (), (), {}),
             ),
-            (asks.Stranger(4711, "python3", "bob", ("0",)), asks.Stranger(1, "sh", "0")),
+            (box_asks.Stranger(4711, "python3", "bob", ("0",)), box_asks.Stranger(1, "sh", "0")),
         ),
     ),
     (
-        asks.End(("q1",), "/c", ("last",)),
-        asks.Ended((asks.AtWork("q1", run="next"), asks.AtWork(cell="x", run="next"))),
+        box_asks.End(("q1",), "/c", ("last",)),
+        box_asks.Ended((box_asks.AtWork("q1", run="next"), box_asks.AtWork(cell="x", run="next"))),
     ),
-    (asks.End(("q1",), "/c"), asks.Ended((asks.AtWork("q1"), asks.AtWork(cell="a")))),
     (
-        asks.Audit("/c.json", "python3", "module load x"),
+        box_asks.End(("q1",), "/c"),
+        box_asks.Ended((box_asks.AtWork("q1"), box_asks.AtWork(cell="a"))),
+    ),
+    (
+        box_asks.Audit("/c.json", "python3", "module load x"),
         Facts(
             AT,
             "box-a",
@@ -173,29 +192,29 @@ EXAMPLES: list[tuple[asks.Question[Any], Any]] = [
             cpu_quota_cores=0.5,
         ),
     ),
-    (asks.TierProbe("write", "ab" * 8, "box-a"), asks.TierProbed(sha256=SHA)),
+    (box_asks.TierProbe("write", "ab" * 8, "box-a"), box_asks.TierProbed(sha256=SHA)),
     (
-        asks.TierProbe("read", "ab" * 8, "box-a", ("box-a", "box-b")),
-        asks.TierProbed(files={"box-a": SHA, "box-b": None}),
+        box_asks.TierProbe("read", "ab" * 8, "box-a", ("box-a", "box-b")),
+        box_asks.TierProbed(files={"box-a": SHA, "box-b": None}),
     ),
-    (asks.TierProbe("claim", "ab" * 8, "box-a"), asks.TierProbed(has_won=False)),
-    (asks.TierProbe("owner", "ab" * 8, "box-a"), asks.TierProbed(owner=None)),
-    (asks.TierProbe("clean", "ab" * 8, "box-a"), asks.TierProbed(problem="/x: denied")),
+    (box_asks.TierProbe("claim", "ab" * 8, "box-a"), box_asks.TierProbed(has_won=False)),
+    (box_asks.TierProbe("owner", "ab" * 8, "box-a"), box_asks.TierProbed(owner=None)),
+    (box_asks.TierProbe("clean", "ab" * 8, "box-a"), box_asks.TierProbed(problem="/x: denied")),
 ]
 IDS = [f"{question.NAME} {at}" for at, (question, _) in enumerate(EXAMPLES)]
 every_example = pytest.mark.parametrize(("question", "answer"), EXAMPLES, ids=IDS)
 
 
-def document_of(question: asks.Question[Any]) -> dict[str, Any]:
+def document_of(question: Question[Any]) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(envelope.write_question(question, RUN))
     return found
 
 
-def asked(document: Any) -> asks.Question[Any]:
+def asked(document: Any) -> Question[Any]:
     return envelope.read_question(json.dumps(document).encode())[0]
 
 
-def answered(question: asks.Question[Any], document: dict[str, Any]) -> Any:
+def answered(question: Question[Any], document: dict[str, Any]) -> Any:
     return envelope.read_answer(question, "box-a", 0, envelope.write_answer(document), "")
 
 
@@ -203,7 +222,7 @@ def answered(question: asks.Question[Any], document: dict[str, Any]) -> Any:
 
 
 @every_example
-def test_every_question_is_read_as_it_was_asked(question: asks.Question[Any], answer: Any) -> None:
+def test_every_question_is_read_as_it_was_asked(question: Question[Any], answer: Any) -> None:
     sent = envelope.write_question(question, RUN)
     assert envelope.read_question(sent) == (question, RUN)
     assert sent.count(b"\n") == 1
@@ -211,19 +230,19 @@ def test_every_question_is_read_as_it_was_asked(question: asks.Question[Any], an
 
 
 @every_example
-def test_every_answer_is_read_as_it_was_given(question: asks.Question[Any], answer: Any) -> None:
+def test_every_answer_is_read_as_it_was_given(question: Question[Any], answer: Any) -> None:
     assert type(answer) is question.ANSWER
     assert answered(question, codec.encode(answer)) == answer
 
 
 @given(data=st.binary(), size=st.integers(0), text=st.text())
 def test_whatever_bytes_and_texts_travel_arrive(data: bytes, size: int, text: str) -> None:
-    append = asks.Append("q1", (size, SHA), data)
+    append = run_asks.Append("q1", (size, SHA), data)
     assert asked(document_of(append)) == append
-    piece = asks.FilePart(text, size, data, size, SHA)
+    piece = run_asks.FilePart(text, size, data, size, SHA)
     reported = dataclasses.replace(EXAMPLES[0][1], files=(piece,), gone=(text,), boot_id=text)
     assert answered(EXAMPLES[0][0], codec.encode(reported)) == reported
-    audit = asks.Audit("/c", text, text)
+    audit = box_asks.Audit("/c", text, text)
     assert asked(document_of(audit)) == audit
 
 
@@ -266,7 +285,8 @@ def spoken(value: Any) -> Any:
     return [spoken(item) for item in value] if isinstance(value, list) else value
 
 
-RECORDS = [value for one in (asks, facts) for value in vars(one).values() if _is_record(value)]
+ASKS = (box_asks, cluster_asks, news_asks, run_asks)
+RECORDS = [value for one in (*ASKS, facts) for value in vars(one).values() if _is_record(value)]
 FIELDS = [field for record in RECORDS for field in dataclasses.fields(record)]
 # Fields that may be null or left out, and the keys of the examples' maps, which have no names.
 MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
@@ -293,7 +313,7 @@ KEYS |= {"box-a", "box-b", "wire", "run_slurm.sh", "gpu", "State"}
 ANYTHING = {("control", "by"), ("credentials", "env"), ("credentials", "A"), ("post_news", "a")}
 
 
-def is_right(question: asks.Question[Any], name: str, part: Any) -> bool:
+def is_right(question: Question[Any], name: str, part: Any) -> bool:
     """Whether that is no fault there."""
     if (question.NAME, name) in ANYTHING or (name, part) == ("cpu_quota_cores", -1):
         return True
@@ -304,7 +324,7 @@ def is_right(question: asks.Question[Any], name: str, part: Any) -> bool:
 
 @every_example
 def test_a_question_with_a_wrong_field_is_refused_by_its_name(
-    question: asks.Question[Any], answer: Any
+    question: Question[Any], answer: Any
 ) -> None:
     for name, part, document in changed(document_of(question)):
         if document.get("ask") != question.NAME:
@@ -321,7 +341,7 @@ def test_a_question_with_a_wrong_field_is_refused_by_its_name(
 
 @every_example
 def test_an_answer_with_a_wrong_field_is_told_with_the_box_the_question_and_the_field(
-    question: asks.Question[Any], answer: Any
+    question: Question[Any], answer: Any
 ) -> None:
     where = f"box-a: its answer to {question.NAME!r} is not as expected: "
     for name, part, document in changed(codec.encode(answer)):
@@ -339,28 +359,40 @@ def test_an_answer_with_a_wrong_field_is_told_with_the_box_the_question_and_the_
     ("question", "document", "told"),
     [
         (EXAMPLES[0][0], {"files": [{"path": "x"}]}, "the field 'at' is missing"),
-        (asks.End((), "/c"), {"alive": "no"}, "alive: expected a list, found str"),
-        (asks.End((), "/c"), {}, "the field 'alive' is missing"),
-        (asks.End((), "/c"), {"alive": [{}]}, "alive[0]: expected a cell or a queue, and not both"),
-        (asks.Deliver("q1", SHA, "/c"), {"left": -1}, "left: expected 0 or more, found -1"),
-        (asks.Start("q1", SHA, 0, ()), {"by": "luck", "pid": 1}, "by: expected tmux or setsid or "),
+        (box_asks.End((), "/c"), {"alive": "no"}, "alive: expected a list, found str"),
+        (box_asks.End((), "/c"), {}, "the field 'alive' is missing"),
         (
-            asks.Prepare(SHA, (), False),
+            box_asks.End((), "/c"),
+            {"alive": [{}]},
+            "alive[0]: expected a cell or a queue, and not both",
+        ),
+        (news_asks.Deliver("q1", SHA, "/c"), {"left": -1}, "left: expected 0 or more, found -1"),
+        (
+            run_asks.Start("q1", SHA, 0, ()),
+            {"by": "luck", "pid": 1},
+            "by: expected tmux or setsid or ",
+        ),
+        (
+            run_asks.Prepare(SHA, (), False),
             {"kept": "../../x"},
             "kept: expected the name of this release",
         ),
         (
-            asks.Prepare(SHA, (), False),
+            run_asks.Prepare(SHA, (), False),
             {"kept": f".{'0b' * 32}.0123abcd.part"},
             "kept: expected the name of this release",
         ),
-        (asks.TierProbe("write", "ab" * 8, "b"), {}, "the field 'sha256' is missing"),
-        (asks.TierProbe("claim", "ab" * 8, "b"), {"owner": "b"}, "the field 'has_won' is missing"),
-        (asks.TierProbe("read", "ab" * 8, "b", ("b", "c")), {"files": {"b": None}}, "files: "),
+        (box_asks.TierProbe("write", "ab" * 8, "b"), {}, "the field 'sha256' is missing"),
+        (
+            box_asks.TierProbe("claim", "ab" * 8, "b"),
+            {"owner": "b"},
+            "the field 'has_won' is missing",
+        ),
+        (box_asks.TierProbe("read", "ab" * 8, "b", ("b", "c")), {"files": {"b": None}}, "files: "),
     ],
 )
 def test_an_answer_that_is_none_is_one_clear_sentence(
-    question: asks.Question[Any], document: dict[str, Any], told: str
+    question: Question[Any], document: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(DamagedError) as caught:
         answered(question, document)
@@ -383,21 +415,37 @@ def test_the_way_to_a_wrong_field_is_spelled() -> None:
 @pytest.mark.parametrize(
     ("question", "words", "told"),
     [
-        (asks.ReadLog(None, 1, 1, cell="a"), {"queue": "q"}, "a cell or of a queue, and not both"),
-        (asks.ReadLog(None, 1, 1, cell="a"), {"cell": None}, "a cell or of a queue, and not both"),
-        (asks.Start("q1", SHA, 0, ()), {"detach": ["nohup"]}, "detach[0]: expected tmux or setsid"),
-        (asks.Start("q1", SHA, 0, ()), {"start_index": True}, "start_index: expected int"),
-        (asks.Install(SHA, UNFINISHED), {"unfinished": "../x"}, "unfinished: '../x' is not "),
-        (asks.Install(SHA, UNFINISHED), {"digest": "0b" * 32}, "unfinished: "),
-        (asks.Append("q", None, b""), {"data": "A AH/"}, "data: expected base64"),
-        (asks.TierProbe("clean", "ab" * 8, "b"), {"step": "remove"}, "step: expected write or "),
-        (asks.End((), "/c"), {"queues": ["q1", "../q2"]}, "queues[1]: '../q2' is no such name"),
-        (asks.End((), "/c"), {"run": "../x"}, "run: '../x' is no such name"),
-        (asks.End((), "/c"), {"durable_dir": "x"}, "durable_dir: the path 'x' is expected"),
+        (
+            run_asks.ReadLog(None, 1, 1, cell="a"),
+            {"queue": "q"},
+            "a cell or of a queue, and not both",
+        ),
+        (
+            run_asks.ReadLog(None, 1, 1, cell="a"),
+            {"cell": None},
+            "a cell or of a queue, and not both",
+        ),
+        (
+            run_asks.Start("q1", SHA, 0, ()),
+            {"detach": ["nohup"]},
+            "detach[0]: expected tmux or setsid",
+        ),
+        (run_asks.Start("q1", SHA, 0, ()), {"start_index": True}, "start_index: expected int"),
+        (run_asks.Install(SHA, UNFINISHED), {"unfinished": "../x"}, "unfinished: '../x' is not "),
+        (run_asks.Install(SHA, UNFINISHED), {"digest": "0b" * 32}, "unfinished: "),
+        (run_asks.Append("q", None, b""), {"data": "A AH/"}, "data: expected base64"),
+        (
+            box_asks.TierProbe("clean", "ab" * 8, "b"),
+            {"step": "remove"},
+            "step: expected write or ",
+        ),
+        (box_asks.End((), "/c"), {"queues": ["q1", "../q2"]}, "queues[1]: '../q2' is no such name"),
+        (box_asks.End((), "/c"), {"run": "../x"}, "run: '../x' is no such name"),
+        (box_asks.End((), "/c"), {"durable_dir": "x"}, "durable_dir: the path 'x' is expected"),
     ],
 )
 def test_a_question_that_is_none_is_one_clear_sentence(
-    question: asks.Question[Any], words: dict[str, Any], told: str
+    question: Question[Any], words: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(InputError) as caught:
         asked(document_of(question) | words)
@@ -406,13 +454,13 @@ def test_a_question_that_is_none_is_one_clear_sentence(
 
 
 def test_fields_that_nobody_knows_are_left_out() -> None:
-    question, answer = asks.Deliver("q1", SHA, "/c"), asks.Delivered(2)
+    question, answer = news_asks.Deliver("q1", SHA, "/c"), news_asks.Delivered(2)
     assert asked(document_of(question) | {"newer": [1]}) == question
     assert answered(question, {"left": 2, "newer": [1]}) == answer
 
 
 def test_no_secret_is_shown_by_what_holds_it() -> None:
-    question = asks.KeepCredentials("/c", {"env": {"A": "s3cr3t"}})
+    question = box_asks.KeepCredentials("/c", {"env": {"A": "s3cr3t"}})
     assert "s3cr3t" not in repr(question)
     for words in ({"record": "s3cr3t"}, {"record": ["s3cr3t"]}, {"path": ["s3cr3t"]}):
         with pytest.raises(InputError) as caught:
@@ -424,10 +472,14 @@ def test_no_secret_is_shown_by_what_holds_it() -> None:
 
 
 def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> None:
-    questions = set(asks.QUESTIONS.values())
-    spelled = {one for one in asks.Question.__subclasses__() if one.__module__ == asks.__name__}
+    questions = set(QUESTIONS.values())
+    spelled = {
+        one
+        for one in Question.__subclasses__()
+        if one.__module__ in {home.__name__ for home in ASKS}
+    }
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(asks.QUESTIONS) == len(questions) == 30
+    assert len(QUESTIONS) == len(questions) == 30
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):
@@ -440,9 +492,9 @@ def test_the_page_of_formats_has_every_question_with_its_fields_and_those_of_its
     text = (ROOT / "docs/formats.md").read_text(encoding="utf-8")
     section = text[text.index("## The wire") :].split("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \|([^|]*)\|([^|]*)\|", section, re.MULTILINE)
-    assert [name for name, _, _ in rows] == list(asks.QUESTIONS)
+    assert [name for name, _, _ in rows] == list(QUESTIONS)
     for name, needs, told in rows:
-        question = asks.QUESTIONS[name]
+        question = QUESTIONS[name]
         for column, record in ((needs, question), (told, question.ANSWER)):
             named = set(re.findall(r"`(\w+)`", column))
             fields = {field.name for field in dataclasses.fields(record)}
@@ -453,7 +505,7 @@ FILES = [
     path
     for top in ("boxcar", "onbox")
     for path in sorted((ROOT / top).rglob("*.py"))
-    if path != ROOT / "boxcar/shared/wire/asks.py"
+    if not path.match("boxcar/shared/wire/*_asks.py")
 ]
 
 
@@ -464,17 +516,17 @@ def spelled_questions(source: str) -> list[int]:
         if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
             words = [word.value for word in node.args if isinstance(word, ast.Constant)]
-            if called == "ask" and set(words) & set(asks.QUESTIONS):
+            if called == "ask" and set(words) & set(QUESTIONS):
                 lines.append(node.lineno)
         elif isinstance(node, ast.Dict):
             keys = [key.value for key in node.keys if isinstance(key, ast.Constant)]
             names = [one.value for one in node.values if isinstance(one, ast.Constant)]
-            is_table = len(set(keys) & set(asks.QUESTIONS)) > 4
-            if is_table or ("ask" in keys and set(names) & set(asks.QUESTIONS)):
+            is_table = len(set(keys) & set(QUESTIONS)) > 4
+            if is_table or ("ask" in keys and set(names) & set(QUESTIONS)):
                 lines.append(node.lineno)
         elif isinstance(node, ast.Compare):
             sides = [one.value for one in (node.left, *node.comparators) if _is_text(one)]
-            if set(sides) & set(asks.QUESTIONS) and "NAME" in ast.dump(node):
+            if set(sides) & set(QUESTIONS) and "NAME" in ast.dump(node):
                 lines.append(node.lineno)
         elif _is_text(node) and node.value in UNMISTAKABLE:
             lines.append(node.lineno)

@@ -1,0 +1,188 @@
+"""What is asked of a box itself: who else is on it, is it good enough, keep secrets, the end."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Annotated, Any
+
+from boxcar.shared.record import dataclass
+from boxcar.shared.wire.facts import Facts
+from boxcar.shared.wire.fields import (
+    SILENT,
+    BoxName,
+    BoxPath,
+    CellName,
+    Count,
+    Digest,
+    QueueName,
+    RunName,
+    Token,
+    one_of,
+)
+from boxcar.shared.wire.question import Question
+
+# --- other runs on the box
+
+
+@dataclass(frozen=True)
+class OtherRun:
+    """A run on this box that is not the one that asks: its `queues` and `cells` that are at work.
+
+    `devices` are the GPUs that these may see, null where they see all or nobody can tell. `results`
+    are its cells on a tier that goes with the box: the digest of its manifest, null where the cell
+    was begun and not published.
+    """
+
+    run: RunName
+    queues: tuple[str, ...]
+    cells: tuple[str, ...]
+    results: dict[CellName, Digest | None]
+    devices: tuple[str, ...] | None = field(default=None, metadata=SILENT)
+
+    @property
+    def is_at_work(self) -> bool:
+        return bool(self.queues or self.cells)
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """A program on the box's GPUs that is no run's; `user` as the box names it, `devices` the GPUs
+    that it may see, null where that is all or nobody can tell.
+    """
+
+    pid: Count
+    program: str
+    user: str
+    devices: tuple[str, ...] | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class OthersSeen:
+    runs: tuple[OtherRun, ...]
+    strangers: tuple[Stranger, ...]
+
+
+@dataclass(frozen=True)
+class SeeOthers(Question[OthersSeen], name="others"):
+    """`stays`: of each tier's folder whether it stays when the box goes, as nothing else does; null
+    where no results are to be told.
+    """
+
+    stays: dict[BoxPath, bool] | None = field(default=None, metadata=SILENT)
+
+
+# --- secrets, and the end
+
+
+@dataclass(frozen=True)
+class CredentialsKept:
+    """The names of the secrets, never a value."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class KeepCredentials(Question[CredentialsKept], name="credentials"):
+    path: BoxPath
+    record: dict[str, Any] = field(repr=False)  # its values are secrets
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """The agent of a queue, or the attempt at a cell; of another run where that is named."""
+
+    queue: str | None = field(default=None, metadata=SILENT)
+    cell: str | None = field(default=None, metadata=SILENT)
+    run: str | None = field(default=None, metadata=SILENT)
+
+    def __post_init__(self) -> None:
+        if (self.cell is None) == (self.queue is None):
+            raise ValueError("expected a cell or a queue, and not both")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What is at work, and so nothing was removed; empty where it is done."""
+
+    alive: tuple[AtWork, ...]
+
+
+@dataclass(frozen=True)
+class End(Question[Ended], name="end"):
+    """`beside`: the other runs at work that a person knows of; null where none is looked for,
+    because the box goes on.
+    """
+
+    queues: tuple[QueueName, ...]
+    credentials: BoxPath
+    beside: tuple[RunName, ...] | None = field(default=None, metadata=SILENT)
+
+
+# --- before a launch
+
+
+@dataclass(frozen=True)
+class Audit(Question[Facts], name="audit"):
+    """`hook` is the profile's shell text, which runs before the training's Python is asked."""
+
+    credentials: BoxPath
+    training_python: str
+    hook: str
+
+
+@dataclass(frozen=True)
+class TierProbed:
+    """What the step asks for, or the `problem` that it met. `files` has null for one that this box
+    does not see; `owner` is null where nobody has claimed.
+    """
+
+    problem: str | None = field(default=None, metadata=SILENT)
+    sha256: Digest | None = field(default=None, metadata=SILENT)
+    files: dict[str, Digest | None] | None = field(default=None, metadata=SILENT)
+    has_won: bool | None = field(default=None, metadata=SILENT)
+    owner: str | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class TierProbe(Question[TierProbed], name="tier_probe"):
+    """One step of the trial whether the durable tier is one place for all boxes.
+
+    write: a file of the box `name`; read: those of `names`; claim: for `name`; owner; clean.
+    """
+
+    step: Annotated[str, one_of("write", "read", "claim", "owner", "clean")]
+    token: Token
+    name: BoxName
+    names: tuple[BoxName, ...] = ()
+
+    def check(self, answer: TierProbed) -> None:
+        wanted = {"write": "sha256", "read": "files", "claim": "has_won"}.get(self.step)
+        if answer.problem is not None or wanted is None:
+            return
+        if getattr(answer, wanted) is None:
+            raise ValueError(f"the field {wanted!r} is missing")
+        if self.step == "read" and set(answer.files or ()) != set(self.names):
+            raise ValueError(f"files: expected those of {', '.join(self.names)}")
+
+
+@dataclass(frozen=True)
+class SecondHomeTried:
+    """`problem` is a sentence without a secret; null where all went well."""
+
+    problem: str | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class TrySecondHome(Question[SecondHomeTried], name="second_home"):
+    """Write, read back and remove one small file at `url`, as the agent would copy there.
+
+    `program` is the text of `boxcar/training/second_home.py`: there may be no release yet. `env`
+    are the variables of platform and job.
+    """
+
+    url: str
+    training_python: str
+    hook: str
+    program: str = field(repr=False)
+    env: dict[str, str]
+    secrets: dict[str, str] = field(repr=False)

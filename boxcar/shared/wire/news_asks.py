@@ -1,0 +1,139 @@
+"""What is asked of a box about news: to deliver what is due, to post one message, to try hosts."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Annotated, Any
+
+from boxcar.shared.record import dataclass
+from boxcar.shared.wire.fields import (
+    SILENT,
+    BoxPath,
+    Count,
+    Digest,
+    QueueName,
+    Time,
+    one_of,
+)
+from boxcar.shared.wire.question import Question
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """How many events are still due."""
+
+    left: Count
+
+
+@dataclass(frozen=True)
+class Deliver(Question[Delivered], name="deliver"):
+    """`credentials` is the path of that file, here and below."""
+
+    queue: QueueName
+    digest: Digest
+    credentials: BoxPath
+
+
+# What is said of one message: the service has it, says no, or may take it another time.
+TAKEN, REFUSED, LATER = "taken", "refused", "later"
+
+
+@dataclass(frozen=True)
+class Address:
+    """An endpoint of news, of `channels` or a webhook: all of it is as secret as a password."""
+
+    channel: str
+    url: str = field(repr=False)
+    secret: str = field(repr=False)
+    to: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Posted:
+    """What came of one message. `said` is the service's own answer, or why there was none, cut and
+    without a secret; `status` null where nothing answered. `ahead_s`: how far the clock of who
+    posted is ahead of the service's, where its answer says the time.
+    """
+
+    verdict: Annotated[str, one_of(TAKEN, REFUSED, LATER)]
+    said: str
+    status: int | None = field(default=None, metadata=SILENT)
+    ahead_s: int | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class OneEvent:
+    """An event of a journal, as a webhook gets it."""
+
+    id: str
+    at: Time
+    type: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class NewsPosted:
+    """In the order of the endpoints."""
+
+    posted: tuple[Posted, ...]
+
+
+@dataclass(frozen=True)
+class PostNews(Question[NewsPosted], name="post_news"):
+    """Post `text` to each of these once, now, and keep nothing of it. An endpoint of the channel
+    `webhook` gets `event`, or without one the text in an event of its own. `hook` is the profile's
+    shell text, whose proxies are used; without one those of the process.
+    """
+
+    endpoints: tuple[Address, ...]
+    text: str
+    hook: str
+    event: OneEvent | None = field(default=None, metadata=SILENT)
+
+    def check(self, answer: NewsPosted) -> None:
+        if len(answer.posted) != len(self.endpoints):
+            raise ValueError(f"posted: expected {len(self.endpoints)} of them")
+
+
+# Why a host was not reached: nobody knows its name, nothing listens, no answer in time, a cut
+# connection, TLS of somebody else, a proxy that lets nothing through, or no way there.
+NO_NAME, CLOSED, NO_ANSWER, CUT = "no_name", "closed", "no_answer", "cut"
+WRONG_TLS, BY_PROXY, NO_WAY = "wrong_tls", "by_proxy", "no_way"
+AWAY = (NO_NAME, CLOSED, NO_ANSWER, CUT, WRONG_TLS, BY_PROXY, NO_WAY)
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where messages go, without the path of the address, which is secret."""
+
+    name: str
+    port: Count
+    is_tls: bool
+
+
+@dataclass(frozen=True)
+class HostTried:
+    """`problem` is null where a connection, and TLS in it, came to stand."""
+
+    problem: Annotated[str, one_of(*AWAY)] | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class HostsTried:
+    """In the order of the hosts."""
+
+    tried: tuple[HostTried, ...]
+
+
+@dataclass(frozen=True)
+class TryHosts(Question[HostsTried], name="try_hosts"):
+    """Connect to each as a message would, and send nothing. `hook` is the profile's shell text,
+    whose proxies are used.
+    """
+
+    hosts: tuple[Host, ...]
+    hook: str
+
+    def check(self, answer: HostsTried) -> None:
+        if len(answer.tried) != len(self.hosts):
+            raise ValueError(f"tried: expected {len(self.hosts)} of them")
