@@ -235,4 +235,5 @@ def _tried(project: Project, cell: Cell) -> dict[str, Any]:
         "workdir": project.plan.workdir,
         "artifacts": [item.path for item in found.artifacts],
         **({"metrics": metrics} if metrics else {}),
+        **({"links": project.plan.links} if project.plan.links else {}),
     }

@@ -24,7 +24,7 @@ from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout import code_copy, one_at_a_time, passes
 from boxcar.laptop.tryout.code_copy import CodeCopy
-from boxcar.shared.cell import said, terms
+from boxcar.shared.cell import code_links, said, terms
 from boxcar.shared.cell.said import Places, SaidCell
 from boxcar.shared.disk import atomic
 from boxcar.shared.environment import clean_environment
@@ -101,6 +101,7 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
     out = stage.out(cell.name)
     shutil.rmtree(out.parent, ignore_errors=True)
     out.mkdir(parents=True)
+    code_links.place(out, stage.code, stage.project.plan.links, out.parent)
     argv, added = command(stage, cell), environment(stage, cell)
     one_at_a_time.begin_try(stage.folder)
     try:
