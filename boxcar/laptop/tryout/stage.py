@@ -92,7 +92,7 @@ def prepare(project: Project, python: str) -> Iterator[Stage]:
     folder = Home(project.root).smoke(project.plan.run)
     atomic.make_folder(folder)
     with one_at_a_time.alone_in(folder) as held:
-        _training(folder).write_bytes(archives.build_training())
+        training(folder).write_bytes(archives.build_training())
         yield Stage(project, folder, held, code_copy.make(project, folder / "code"), python)
 
 
@@ -155,7 +155,7 @@ def _of_torchrun(line: str) -> bool:
     return any(word in line for word in ("torch/distributed/", "torch.distributed.run"))
 
 
-def _training(folder: Path) -> Path:
+def training(folder: Path) -> Path:
     """What a train script may import of Boxcar."""
     return folder / "training.zip"
 
@@ -200,7 +200,7 @@ def environment(stage: Stage, cell: Cell) -> dict[str, str]:
     what, out = said_cell(stage, cell), stage.out(cell.name)
     # What the profile sets is for its boxes' network, and not for this machine's.
     env = {name: value for name, value in what.env.items() if name not in stage.project.plan.env}
-    python_path = (str(_training(stage.folder)), *what.python_path, env.get("PYTHONPATH"))
+    python_path = (str(training(stage.folder)), *what.python_path, env.get("PYTHONPATH"))
     own = {
         "BOXCAR_RUN": stage.project.plan.run,
         "BOXCAR_CELL": cell.name,
