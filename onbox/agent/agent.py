@@ -107,7 +107,7 @@ class Agent:
         self.settler = Settler(
             place,
             self.reporter,
-            lambda cell: self.releases.of_attempt(cell).place,
+            lambda cell: self.releases.judge_of(cell).place,
             self.asked_of,
             wait_for_mirror=lambda cell: self.releases.of_attempt(cell).wait_for_mirror(cell),
         )

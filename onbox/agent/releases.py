@@ -62,6 +62,15 @@ class Releases:
         digest = self._begun_with(cell)
         return (self._runner(digest) if digest else None) or self.own
 
+    def judge_of(self, cell: str) -> Runner:
+        """What its result is judged by: its attempt's, or a later one that puts artifacts right."""
+        started = self._reporter.last("cell.started", cell)
+        ended = self._reporter.last("cell.succeeded", cell)
+        if started and ended and ended.data["attempt"] == started.data["attempt"]:
+            digest = ended.data.get("judged_by")
+            return (self._runner(digest) if digest else None) or self.of_attempt(cell)
+        return self.of_attempt(cell)
+
     def _begun_with(self, cell: str) -> str | None:
         started = self._reporter.last("cell.started", cell)
         return started.data.get("release") if started else None

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from boxcar.shared import state, timestamp
-from boxcar.shared.cell import terms
+from boxcar.shared.cell import code_links, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, removal
 from boxcar.shared.disk.proven_folder import Seen, shown
@@ -53,6 +53,7 @@ class Staging:
         # Its own names are made durable by the wrapper, while the script runs.
         atomic.make_folder(place.scratch.cells)
         out.mkdir(parents=True, exist_ok=True)
+        self._place_links(cell, out)
         largest_bytes = [self._reporter.largest_result_bytes()]
         self._make_room(largest_bytes)
         for folder in (place.scratch.root, place.durable.cells):
@@ -151,6 +152,13 @@ class Staging:
         folder.rename(target)
         text = f"{folder} held files of an earlier run of this name; they are in {target} now"
         self._reporter.warn("earlier_run", text, cell.name)
+
+    def _place_links(self, cell: CellLine, out: Path) -> None:
+        scratch, links = self._place.scratch, self._place.plan.links
+        code = scratch.code(self._place.release.name)
+        for moved in code_links.place(out, code, links, scratch.earlier):
+            text = f"{cell.name} had something in the place of one of its links; it is {moved} now"
+            self._reporter.warn("link_taken", text, cell.name)
 
     def _warn_once(self, cell: str, what: str, text: str) -> None:
         self._reporter.warn_once(what, text, cell)

@@ -55,17 +55,20 @@ class LeftArtifacts:
 
 def look(place: Place, cell: str) -> LeftArtifacts:
     """What the cell has left of each artifact of the job."""
-    return look_at(place.scratch.out(cell), terms.of_cell(place.plan, cell).artifacts, cell)
+    artifacts = terms.of_cell(place.plan, cell).artifacts
+    return look_at(place.scratch.out(cell), artifacts, cell, place.plan.links)
 
 
-def look_at(out: Path, artifacts: Sequence[Artifact], cell: str) -> LeftArtifacts:
-    """What is there of these artifacts below `out`."""
+def look_at(
+    out: Path, artifacts: Sequence[Artifact], cell: str, links: Collection[str] = ()
+) -> LeftArtifacts:
+    """What is there of these artifacts below `out`; the job's own `links` are none of it."""
     if left.is_elsewhere(out):
         why = (
             "{out} is a link by now, and what it leads to is not the cell's: write into the folder"
         )
         return LeftArtifacts(out, {item.path: Left(problems=[why]) for item in artifacts}, {})
-    named = {item.path: _named(out, item.path) for item in artifacts}
+    named = {item.path: _named(out, item.path, links) for item in artifacts}
     ours = {
         path: [name for name in names if paths.is_own_name(name, cell)]
         for path, names in named.items()
@@ -81,8 +84,8 @@ def look_at(out: Path, artifacts: Sequence[Artifact], cell: str) -> LeftArtifact
     )
 
 
-def _named(out: Path, artifact: str) -> tuple[str, ...]:
-    return of_pattern(out, artifact) if out_pattern.is_pattern(artifact) else (artifact,)
+def _named(out: Path, artifact: str, links: Collection[str]) -> tuple[str, ...]:
+    return of_pattern(out, artifact, links) if out_pattern.is_pattern(artifact) else (artifact,)
 
 
 def _taken(named: Sequence[str], ours: Collection[str], artifact: Artifact) -> tuple[str, ...]:
@@ -90,10 +93,12 @@ def _taken(named: Sequence[str], ours: Collection[str], artifact: Artifact) -> t
     return found[:1] if artifact.take == NEWEST else found
 
 
-def of_pattern(out: Path, pattern: str) -> tuple[str, ...]:
-    """The newest first; links count as what they lead to, and one that dangles as a file."""
+def of_pattern(out: Path, pattern: str, links: Collection[str] = ()) -> tuple[str, ...]:
+    """The newest first; links count as what they lead to, and one that dangles as a file. Without
+    those that are the job's `links`.
+    """
     wants_folders = out_pattern.is_of_folders(pattern)
-    names = resume_match.newest_first(out, pattern)
+    names = (name for name in resume_match.newest_first(out, pattern) if name not in links)
     return tuple(name for name in names if (out / name).is_dir() == wants_folders)
 
 

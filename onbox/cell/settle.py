@@ -266,7 +266,12 @@ def _carry(
         return Carried()
     folder = place.durable.cell(cell)
     found = collected.look(
-        place.scratch.out(cell), place.plan.collect, published_files, cell=cell, secrets=secrets
+        place.scratch.out(cell),
+        place.plan.collect,
+        published_files,
+        cell=cell,
+        links=place.plan.links,
+        secrets=secrets,
     )
     files: list[FileRecord] = []
     for name, source in found.files.items():

@@ -47,6 +47,7 @@ _ABOVE_DISKS = (Course.OTHER_BOX, Course.OUT_OF_MEMORY)
 SCRIPTS_OWN = "PY"
 
 CHANGED_CODE = "CODE"
+NO_ART = "NO-ART"
 # A line that cannot be run as it is; the word is of a time when only its config could be why.
 MISFIT = "NOCFG"
 TIME_LIMIT = "TIME_LIMIT"
@@ -190,7 +191,7 @@ def _ended_well(
         return _await_room(lacking_room, "")
     if missing:
         reason = f"it ended with exit code 0, but did not write {', '.join(missing)}"
-        return Verdict(Action.FAIL, "NO-ART", f"{reason}{where_it_is}", course=Course.FIX_CODE)
+        return Verdict(Action.FAIL, NO_ART, f"{reason}{where_it_is}", course=Course.FIX_CODE)
     return Verdict(Action.FAIL, UNFIT, problem, is_kept=True, course=Course.ASK)
 
 

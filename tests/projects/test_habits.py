@@ -13,6 +13,7 @@ from living import kill_all
 # The cells of each project by the names that its lines give them, and what they vary.
 WITHOUT_TORCH = {
     "writes_beside": ["imagenet_lr0.1", "imagenet_lr0.01", "slow"],
+    "data_beside": ["unet_lr0.1", "unet_lr0.01", "slow"],
     "gpt_config": ["train_char", "train_char_learning_rate1e-2", "train_char_learning_rate1e-3"],
 }
 OTHERS = {

@@ -231,12 +231,17 @@ def _left_in_code(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile])
         return
     code = (root / job.code).resolve()
     words = [word for command in _commands(plan) for word in command if not is_script(word)]
-    for word in _inside(code, words):
+    for word in _elsewhere_than_linked(plan, _inside(code, words)):
         yield f"{_elsewhere(word)}: write {{code}}/{word}, if that is meant"
     overrides = (word for _, line in lines(queues) for word in line.overrides)
-    for word in _inside(code, overrides):
+    for word in _elsewhere_than_linked(plan, _inside(code, overrides)):
         # A placeholder would stay as it is: overrides are literal.
         yield f"{_elsewhere(word)}: name {{code}}/{word} in command:, if that is meant"
+
+
+def _elsewhere_than_linked(plan: Plan, words: Iterable[str]) -> list[str]:
+    """Without those that a link of the same name leads to."""
+    return [word for word in words if plan.links.get(head := word.split("/")[0]) != head]
 
 
 def _elsewhere(word: str) -> str:

@@ -27,6 +27,7 @@ from boxcar.laptop.project.job_values import (
     EnvValue,
     Language,
     Launcher,
+    Links,
     Prices,
     Queues,
     Ranks,
@@ -133,6 +134,7 @@ class Job(Model):
     )
     metrics: Metrics = Field(default_factory=dict)
     collect: Collected = ()
+    links: Links = Field(default_factory=dict)
     resume: ResumePath | None = None
     resume_args: ResumeArgs = ()
     time: Time | None = None

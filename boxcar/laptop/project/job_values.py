@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -107,6 +108,27 @@ def _not_ours(text: str) -> str:
     return text
 
 
+def _links(value: object) -> object:
+    """`data`, or `data: datasets/cifar`: each name below {out}, with its folder of the code."""
+    found: dict[str, str] = {}
+    for one in value if isinstance(value, list) else [value]:
+        named = one.items() if isinstance(one, dict) else [(one, one)]
+        for name, folder in named:
+            at = _link_name(name, found)
+            found[at] = _inside(_text(folder).removesuffix("/"))
+    return found
+
+
+def _link_name(name: object, known: Collection[str]) -> str:
+    text = _text(name).removesuffix("/")
+    is_ours = text.casefold() in paths.AGENTS_OWN
+    if "/" in text or text in ("", ".", "..") or out_pattern.is_pattern(text) or is_ours:
+        raise ValueError(Sentence("files.link_name", name=repr(name)))
+    if text in known:
+        raise ValueError(f"{text!r} is listed twice")
+    return text
+
+
 def _some_queues(value: dict[str, str]) -> dict[str, str]:
     if not value:
         raise ValueError(Sentence("files.no_queues"))
@@ -207,6 +229,7 @@ ResumeArgs = Annotated[tuple[str, ...], BeforeValidator(_resume_args)]
 Launcher = Literal["torchrun", "accelerate", "deepspeed", "python"]
 Time = Annotated[int, BeforeValidator(_time_s)]  # in seconds
 ArtifactPath = Annotated[str, AfterValidator(_artifact_path)]
+Links = Annotated[dict[str, str], BeforeValidator(_links)]
 Collected = Annotated[tuple[ArtifactPath, ...], AfterValidator(distinct)]
 Candidates = Annotated[tuple[PlaceName, ...], AfterValidator(distinct)]
 # Of an hour, by the box's name.

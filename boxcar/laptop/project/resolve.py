@@ -16,6 +16,7 @@ from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project import cell_faults, cell_smoke, queue_files, run_words
 from boxcar.laptop.project.cell_faults import takes_epochs
+from boxcar.laptop.project.checks import links
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import CellException, Job
 from boxcar.laptop.project.queue_files import QueueFile, bad_lines, lines, nearest_file
@@ -85,6 +86,7 @@ def resolve_queues(
         *of_folder,
         *_no_cells(job, queues),
         *_wrong_configs(root, job, queues, configs),
+        *links.faults(root, job, plan),
         *cell_faults.of_cells(job, plan, queues),
         *cell_faults.of_nodes(job, profile, plan),
     ]
@@ -210,6 +212,7 @@ def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
         metrics=tuple(metric.planned(name) for name, metric in job.metrics.items()),
         signatures=failures_file.read(root),
         collect=job.collect,
+        links=dict(job.links),
         resume=job.resume,
         resume_args=job.resume_args,
         workdir=job.workdir,

@@ -49,8 +49,14 @@ def _files(text: str, tried: Tried) -> Iterator[str]:
         elif tried.is_in_out and not word.startswith("/"):
             yield (
                 f"{path} lies in the code folder, and the command starts in {{out}}: "
-                f"write {{code}}/{path}"
+                f"write {{code}}/{path}{_link(path)}"
             )
+
+
+def _link(path: str) -> str:
+    """A script that has the name in itself takes no other."""
+    top, _, below = path.partition("/")
+    return f", or, where the script itself names it, links: [{top}] in job.yaml" if below else ""
 
 
 def _modules(text: str, tried: Tried) -> Iterator[str]:

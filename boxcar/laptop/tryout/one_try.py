@@ -6,7 +6,7 @@ import shutil
 import time
 from pathlib import Path
 
-from boxcar.laptop.tryout import not_there, outcome, passes
+from boxcar.laptop.tryout import left_artifacts, not_there, outcome, passes
 from boxcar.laptop.tryout.not_there import Tried
 from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, Outcome
 from boxcar.laptop.tryout.passes import SmokePass
@@ -49,6 +49,7 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
     why = why or outcome.fault(
         written, is_in_out=_is_in_out(stage), has_left_anything=has_left_anything
     )
+    why = why or left_artifacts.problem(stage, cell)
     if why:
         word, typed = TIMED_OUT if is_late else FAILED, by_hand(stage, cell)
         hints = tuple(not_there.hints(tail(Path(log)), _tried(stage, out)))
@@ -64,7 +65,8 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
         *(cell.name, at, seconds, size_bytes, files, lacks, beside, reserved, no_number)
     )
     passes.write(stage.project.root, key, passed)
-    wrote = _names(out) if lacks else ()
+    wrote = left_artifacts.names(out) if lacks else ()
+    others = left_artifacts.others(stage.project.plan, cell, out, lacks) if lacks else ()
     shutil.rmtree(out, ignore_errors=True)  # forty checkpoints fill a laptop
     return Outcome(
         cell.name,
@@ -77,6 +79,7 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
         wrote=wrote,
         reserved=reserved,
         no_number=no_number,
+        others=others,
     )
 
 
@@ -128,12 +131,6 @@ def _tried(stage: Stage, out: Path) -> Tried:
     return Tried(
         stage.project.root / stage.project.job.code, stage.copy, out, is_in_out=_is_in_out(stage)
     )
-
-
-def _names(folder: Path) -> tuple[str, ...]:
-    """Its files, those in it first: what a person names as artifacts instead."""
-    found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return tuple(path.as_posix() for path in sorted(found, key=lambda path: len(path.parts)))
 
 
 def _measure(folder: Path) -> tuple[int, int]:

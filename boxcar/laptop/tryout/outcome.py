@@ -22,7 +22,8 @@ class Outcome:
     into {out}. `by_hand`: what to type to see a failure again; `hints`: what may be the matter.
     `again`: why it was tried a second time. `wrote`: files in {out}, where an artifact is lacking.
     `reserved`: what artifacts mean and a box leaves out, as Boxcar uses these names itself.
-    `no_number`: why there is none, by its name in `metrics`.
+    `no_number`: why there is none, by its name in `metrics`. `others`: other artifacts that it
+    wrote where one is lacking, or what looks like one.
     """
 
     cell: str
@@ -39,6 +40,7 @@ class Outcome:
     wrote: tuple[str, ...] = ()
     reserved: tuple[str, ...] = ()
     no_number: dict[str, str] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
 
     @property
     def is_good(self) -> bool:

@@ -152,6 +152,11 @@ def write(root: Path, key: str, passed: SmokePass) -> None:
     atomic.write_whole(path, codec.to_document(passed))
 
 
+def forget(root: Path, key: str) -> None:
+    """What all tries together show to be none."""
+    _path(root, key).unlink(missing_ok=True)
+
+
 def ranks(cell: Cell) -> int:
     """How many ranks a try has; `auto` is one, as on a machine without a GPU."""
     return min((cell.nproc or 1) * cell.nodes, MOST_RANKS)
@@ -233,6 +238,7 @@ def _tried(project: Project, cell: Cell) -> dict[str, Any]:
         "ranks": ranks(cell),
         "env": what.env,
         "workdir": project.plan.workdir,
-        "artifacts": [item.path for item in found.artifacts],
+        "artifacts": [codec.encode(item) for item in found.artifacts],
         **({"metrics": metrics} if metrics else {}),
+        **({"links": project.plan.links} if project.plan.links else {}),
     }

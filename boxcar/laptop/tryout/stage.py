@@ -26,7 +26,7 @@ from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout import code_copy, one_at_a_time, passes
 from boxcar.laptop.tryout.code_copy import CodeCopy
-from boxcar.shared.cell import launch, said, terms
+from boxcar.shared.cell import code_links, launch, said, terms
 from boxcar.shared.cell.launch import Machine, Start
 from boxcar.shared.cell.said import Places, SaidCell
 from boxcar.shared.disk import atomic
@@ -91,7 +91,7 @@ def prepare(project: Project, python: str) -> Iterator[Stage]:
     folder = Home(project.root).smoke(project.plan.run)
     atomic.make_folder(folder)
     with one_at_a_time.alone_in(folder) as held:
-        _training(folder).write_bytes(archives.build_training())
+        training(folder).write_bytes(archives.build_training())
         yield Stage(project, folder, held, code_copy.make(project, folder / "code"), python)
 
 
@@ -100,6 +100,7 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
     out = stage.out(cell.name)
     shutil.rmtree(out.parent, ignore_errors=True)
     out.mkdir(parents=True)
+    code_links.place(out, stage.code, stage.project.plan.links, out.parent)
     begins = start(stage, cell)
     write_files(begins)
     one_at_a_time.begin_try(stage.folder)
@@ -156,7 +157,7 @@ def _of_torchrun(line: str) -> bool:
     return any(word in line for word in ("torch/distributed/", "torch.distributed.run"))
 
 
-def _training(folder: Path) -> Path:
+def training(folder: Path) -> Path:
     """What a train script may import of Boxcar."""
     return folder / "training.zip"
 
@@ -218,7 +219,7 @@ def _spec(stage: Stage, cell: Cell, checkpoint: str = "") -> AttemptSpec:
         ranks=passes.ranks(cell),
         nodes=1,
         python=stage.python,
-        python_path=(str(_training(stage.folder)), *what.python_path),
+        python_path=(str(training(stage.folder)), *what.python_path),
         workdir=what.workdir,
         out=str(out),
         resume=what.resume,

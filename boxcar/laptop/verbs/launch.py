@@ -24,6 +24,7 @@ from boxcar.laptop.project import (
     launch_record,
     profile_choice,
 )
+from boxcar.laptop.project.checks import todos
 from boxcar.laptop.project.notify.chats import resolve_channels
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
@@ -73,6 +74,8 @@ def launch(
         secrets = from_environment.resolve_secrets(project.job, environ)
         _refuse_full_disks(site, queues)
         _refuse_no_python(site)
+        if project.profile.is_billed:
+            todos.refuse_costly(project.job_path)
         unknown = passes.unknown(project)
         if is_smoked:
             _refuse_unsmoked(project)

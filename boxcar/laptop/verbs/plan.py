@@ -12,6 +12,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.fitness import room_here, second_home
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.project import candidates, cell_smoke, launch_record
+from boxcar.laptop.project.checks import todos
 from boxcar.laptop.project.from_environment import resolve_secrets, resolve_webhooks
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.notify.chats import resolve_channels
@@ -76,7 +77,11 @@ def plan(project: Project, *, as_json: bool) -> int:
         *_diverged(project),
         *candidates.unknown(project.job, project.root),
     ]
-    notes = [*project.take_notes(), *second_home.needs(project.plan)]
+    notes = [
+        *todos.notes(project.job_path),
+        *project.take_notes(),
+        *second_home.needs(project.plan),
+    ]
     unheard: list[str | Message] = [
         *warnings,
         *unsent,

@@ -173,6 +173,7 @@ def _argv(
     artifacts = [word for item in found.artifacts for word in ("--artifact", item.path)]
     cwd = "{out}" if plan.workdir == IN_OUT else str(stage.code)
     places = ["--work", str(work), "--cwd", cwd, "--resume", str(found.resume)]
+    places += [f"--link={name}={stage.code / to}" for name, to in plan.links.items()]
     resumed = _resumed(stage, cell, found.resume)
     return [stage.python, "-m", MODULE, *places, *artifacts, *resumed, *flags, "--", *words]
 

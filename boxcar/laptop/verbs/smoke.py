@@ -19,7 +19,7 @@ from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project import cell_smoke, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import find_site, python_here
-from boxcar.laptop.tryout import alike, one_try, outcome, passes
+from boxcar.laptop.tryout import alike, left_artifacts, one_try, outcome, passes
 from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
@@ -49,8 +49,10 @@ def smoke(
     _refuse_without_words(project, wanted)
     profile_choice.remember(project.results, project.profile.name, profile_choice.SMOKED)
     with prepare(project, python_here(project)) as stage:
-        outcomes = _try_all(stage, wanted)
+        outcomes, lost = _judged(stage, _try_all(stage, wanted))
         _report(stage, outcomes, is_narrowed=bool(cells), as_json=as_json)
+        if lost:
+            show.say(Sentence("good_run.in_no_cell", files=some(lost, outcome.MOST_NAMED)))
     return 0 if all(item.is_good for item in outcomes) else 1
 
 
@@ -92,6 +94,16 @@ def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
     return outcomes
 
 
+def _judged(stage: Stage, outcomes: list[Outcome]) -> tuple[list[Outcome], Sequence[str]]:
+    """Failed for what no cell wrote, although they wrote others; and what that is."""
+    judged, lost = left_artifacts.in_no_cell(stage.project.plan, outcomes)
+    keys = passes.keys(stage.project, stage.files) if lost else {}
+    for item in judged:
+        if not item.is_good and item.cell in keys:
+            passes.forget(stage.project.root, keys[item.cell])
+    return judged, lost
+
+
 def _say_fewer_ranks(cells: Sequence[Cell]) -> None:
     if any((cell.nproc or 1) * cell.nodes > passes.MOST_RANKS for cell in cells):
         show.say(Sentence("good_run.fewer_ranks", n=passes.MOST_RANKS))
@@ -123,7 +135,7 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
             ("cell", "result", "seconds", "note"),
             rows,
         )
-    for group in _alike(stage, [item for item in outcomes if not item.is_good]):
+    for group in _alike(stage, [item for item in outcomes if item.log and not item.is_good]):
         _say_failure(group)
     _say_lacking(outcomes)
     _say_reserved(outcomes)

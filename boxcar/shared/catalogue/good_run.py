@@ -51,6 +51,18 @@ SENTENCES = {
         "这么短的试跑没有写出：{files}（{cells}）。"
         "跑完的 cell 必须有它；请确认脚本结束时会写入 {{out}}",
     ),
+    "does_not_load": Said(
+        "what it wrote is none that a box takes (BAD-ART): {problems}",
+        "它写出的产物机器不会接受（BAD-ART）：{problems}",
+    ),
+    "in_no_cell": Said(
+        "no cell wrote {files}, though the short run wrote others: on a box each would fail for it "
+        "after its whole training (NO-ART). Correct artifacts in job.yaml to what was written; "
+        "where only a longer run writes it, give smoke words that come to it",
+        "没有 cell 写出 {files}，而短试跑写出了别的产物：在机器上每个 cell 都会在整个训练之后"
+        "因此失败（NO-ART）。请把 job.yaml 的 artifacts 改成实际写出的；"
+        "若只有更长的运行才会写出它，请给 smoke 能跑到那一步的参数",
+    ),
     "not_found": Said("{name}: {why} ({cells})", "{name}：{why}（{cells}）"),
     "no_match": Said("nothing in the log matches {of}", "日志中没有内容匹配 {of}"),
     "did_not_write": Said("did not write {files}", "没有写出 {files}"),

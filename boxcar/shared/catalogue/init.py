@@ -120,9 +120,10 @@ SENTENCES = {
     ),
     "reads_here": Said(
         "{script} names {path}, which lies here; it starts in each cell's own folder, where nothing"
-        " does: give it the whole path, or have it write to a folder that it is told",
+        " does: where it only reads there, write links: with that folder; else give it the whole "
+        "path",
         "{script} 里写着 {path}，它在这个文件夹里；而脚本在每个 cell 自己的空目录里启动："
-        "请改成完整路径，或让脚本写到指定的目录",
+        "若只是读取，请在 links: 写上那个目录；否则请改成完整路径",
     ),
     "open_end": Said(
         "{at}: this loop ends by {key}, which is {value}: say a number",

@@ -96,6 +96,13 @@ SENTENCES = {
     "goes_on": Said(
         "the run goes on; all is on the durable tier", "run 继续进行；一切都在持久盘上"
     ),
+    "todo": Said("{at}: an open TODO: {text}", "{at}：还有一个 TODO：{text}"),
+    "costly_todo": Said(
+        "{at}: an open TODO of {key}: {text}. A wrong one is seen only after a whole training, and "
+        "this platform bills: say what is right there, take the comment out, then",
+        "{at}：{key} 还有一个 TODO：{text}。写错了要等整个训练结束才会发现，而这个平台按时计费："
+        "请在那里写对，删去注释，然后",
+    ),
     # --- the last line
     "size": Said(
         "{cells:,} {cells:cell|cells}, {boxes} {boxes:box|boxes}",

@@ -173,6 +173,8 @@ class Plan:
     signatures: tuple[OwnSignature, ...] = field(default=(), metadata=codec.LATER)
     # What is carried beside the artifacts, below {out}: paths and patterns as theirs.
     collect: tuple[str, ...] = field(default=(), metadata=codec.LATER)
+    # Names below {out} that are links to folders of the code (code_links.py).
+    links: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @cached_property

@@ -69,6 +69,7 @@ def _request(arguments: Sequence[str]) -> tuple[Request, bool]:
         resume=asked.resume,
         artifacts=tuple(asked.artifact),
         resumed=tuple(asked.resumed),
+        links=dict(asked.link),
         kills=asked.kills,
         tolerance=asked.tolerance,
         **chosen,
@@ -94,6 +95,13 @@ def _parser() -> argparse.ArgumentParser:
         help="a word of the command of a start that finds a checkpoint, {resume}; again for each",
     )
     add("--artifact", action="append", default=[], help="in {out}, compared too; again for more")
+    add(
+        "--link",
+        action="append",
+        default=[],
+        type=_link,
+        help="NAME=FOLDER, a link below {out} for each start; again for more",
+    )
     add("--kills", type=_count, default=1, help="how often the second run is killed (1)")
     add("--seed", type=int, help="of the moments of the kills (default: a random one, printed)")
     add("--tolerance", type=_fraction, default=two_runs.TOLERANCE, help="relative (1e-6)")
@@ -101,6 +109,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--cwd", type=Path, default=Path(), help="where the command runs (here); may be {out}")
     add("--json", action="store_true", help="print the whole report as JSON")
     return parser
+
+
+def _link(text: str) -> tuple[str, str]:
+    name, _, folder = text.partition("=")
+    if not (name and Path(folder).is_dir()):
+        raise argparse.ArgumentTypeError(f"expected NAME=FOLDER, found {text}")
+    return name, str(Path(folder).resolve())
 
 
 def _count(text: str) -> int:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boxcar.shared import out_pattern, resume_match
+from boxcar.shared.cell import code_links
 from boxcar.shared.message import counted
 from boxcar.training import data_order
 from boxcar.training.rehearse import attempt, kills, outside_writes
@@ -41,7 +42,7 @@ class Request:
 
     `resume`, a path or a pattern, and `artifacts` are relative to {out}. `resumed` is the command
     of a start that finds a checkpoint, for which {resume} stands; where it is empty that is `words`
-    too. `environment` is that of the cell.
+    too. `links` are names below {out} for folders of the code. `environment` is that of the cell.
     """
 
     words: tuple[str, ...]
@@ -50,6 +51,7 @@ class Request:
     resume: str
     artifacts: tuple[str, ...] = ()
     resumed: tuple[str, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
     kills: int = 1
     seed: int = field(default_factory=lambda: secrets.randbelow(1_000_000))
     tolerance: float = TOLERANCE
@@ -93,6 +95,7 @@ def _start(request: Request, work: Path, name: str, kill: Kill | None, say: Say)
     """One start of the command; its log and its data order have the start's name."""
     out, drawn = work / "out", work / "order" / name
     out.mkdir(exist_ok=True)
+    code_links.place(out, Path("/"), request.links, work)  # whole paths
     shutil.rmtree(drawn, ignore_errors=True)
     drawn.mkdir(parents=True)
     python_path = request.environment.get("PYTHONPATH", "")

@@ -18,6 +18,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import accepted, cell_claim, manifest
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.state import Verified
+from onbox.agent.queue.put_right import PutRight
 from onbox.agent.reporter import Reporter
 from onbox.agent.settler import Settler
 from onbox.place import Place
@@ -40,13 +41,14 @@ class Acceptance:
         self._reporter = reporter
         self._settler = settler
         self._saying_of = saying_of
+        self._put_right = PutRight(place, reporter, settler, saying_of)
         self.doubts: dict[str, str] = {}
 
     def take(self, lines: Iterable[CellLine]) -> bool:
-        """Say of each cell that was accepted since the last look that it is verified; whether there
-        was one. `lines` are the queue's.
+        """Say of each cell that was accepted since the last look that it is verified, and have
+        judged anew what job.yaml puts right; whether there was one. `lines` are the queue's.
         """
-        self.doubts, has_taken = {}, False
+        self.doubts, has_taken = {}, self._put_right.take(lines)
         for path in sorted(self._place.durable.accepted_folder.glob("*.json")):
             if self._may_be_taken(path.stem) and (found := self._read(path.stem)):
                 ran_as = self._ran_as(path.stem, lines) if found.is_lent else {}

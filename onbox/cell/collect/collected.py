@@ -60,12 +60,13 @@ def look(
     published: Collection[str],
     *,
     cell: str = "",
+    links: Collection[str] = (),
     secrets: Iterable[str] = (),
     most_bytes: int = MOST_BYTES,
     most_files: int = MOST_FILES,
 ) -> Collected:
     """What is there of these below `out` of the cell. `published` are names that are taken
-    already, `secrets` values that may stand in no file.
+    already, `links` those that the job has put there, `secrets` values that may stand in no file.
     """
     found, values = Collected(), secret_files.long_enough(secrets)
     if left.is_elsewhere(out):
@@ -74,7 +75,7 @@ def look(
     size_bytes = 0
     # Its log is published, and one of that name in {out} is another file.
     taken = set(published) - {f"{cell}.log"}
-    for name, path in _files(out, wanted, taken, found):
+    for name, path in _files(out, wanted, taken, found, links):
         is_ours = paths.is_own_name(name, cell)
         why = paths.OWN_NAME if is_ours else _refusal(name, path, values)
         own_bytes = _size_bytes(path)
@@ -91,11 +92,11 @@ def look(
 
 
 def _files(
-    out: Path, wanted: Sequence[str], taken: set[str], found: Collected
+    out: Path, wanted: Sequence[str], taken: set[str], found: Collected, links: Collection[str]
 ) -> Iterator[tuple[str, Path]]:
     """Each file once, in the order of `wanted` and then of the names."""
     real_out = Path(os.path.realpath(out))
-    for files in _by_wanted(out, wanted, found):
+    for files in _by_wanted(out, wanted, found, links):
         for name, path in sorted(files.items()):
             real = path.relative_to(real_out).as_posix()
             is_a_link_to_another = real != name and (real in files or real in taken)
@@ -104,10 +105,12 @@ def _files(
                 yield name, path
 
 
-def _by_wanted(out: Path, wanted: Sequence[str], found: Collected) -> Iterator[dict[str, Path]]:
+def _by_wanted(
+    out: Path, wanted: Sequence[str], found: Collected, links: Collection[str]
+) -> Iterator[dict[str, Path]]:
     for one in wanted:
         is_pattern = out_pattern.is_pattern(one)
-        names = left_artifacts.of_pattern(out, one) if is_pattern else (one.rstrip("/"),)
+        names = left_artifacts.of_pattern(out, one, links) if is_pattern else (one.rstrip("/"),)
         files: dict[str, Path] = {}
         for name in names:
             there = left.look_at_all(out, name)

@@ -496,6 +496,19 @@ def test_where_the_meter_runs_a_cell_needs_its_smoke_pass_before_a_box_is_asked(
     assert written == {remembered}, "all that it leaves is where the run belongs"
 
 
+def test_where_the_meter_runs_an_open_todo_of_the_artifacts_is_refused_first(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.write_job(secrets=["MY_KEY"], smoke="--epochs 1")
+    with (tiny.root / "job.yaml").open("a") as file:
+        file.write("\n# TODO: artifacts: which of them?\n")
+    monkeypatch.setattr(SshBoxes, "refresh", None)
+    monkeypatch.setattr(SshBoxes, "ask", None)
+    for is_smoked in (True, False):
+        with pytest.raises(InputError, match=r"an open TODO of artifacts: .*: invoke launch"):
+            launch(opened(tiny, "ssh"), environ=SECRET, is_smoked=is_smoked)
+
+
 def test_a_launch_that_was_refused_is_not_typed_again_on_this_machine(tiny: TinyProject) -> None:
     """As seen: the audit refused all boxes, and the next launch forgot the flag."""
     tiny.write_job(secrets=["MY_KEY"], smoke="--epochs 1")

@@ -190,6 +190,18 @@ def test_each_start_begins_in_out_and_gets_the_words_of_a_resume_only_where_it_c
     assert not (in_out.stage / "code/latest.json").exists()
 
 
+def test_each_start_finds_the_links_of_the_job(
+    in_out: Rehearsed, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train = in_out.root / "train.py"
+    train.write_text(f"open('./sets/a.json').close()\n{train.read_text()}")
+    in_out.tiny.write_job(
+        **in_out.job, resume_args="--resume {resume}", links=[{"sets": "configs"}]
+    )
+    assert rehearse(in_out.project, cells=["a"]) == 0
+    assert "it reported steps 1 to 30" in capsys.readouterr().err
+
+
 def test_a_cell_that_the_job_skips_is_rehearsed_only_where_it_is_named(
     in_out: Rehearsed, capsys: pytest.CaptureFixture[str]
 ) -> None:

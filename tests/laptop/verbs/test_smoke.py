@@ -337,9 +337,77 @@ def test_what_a_cell_leaves_is_measured_for_the_budget(tried: Tried) -> None:
 def test_an_artifact_that_is_not_written_is_said_and_passes(
     tried: Tried, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tried.config("a", writes=["metrics.json"])
+    """A script that saves at its end alone, and only logs before."""
+    tried.config("a", writes=["train.log", "events.txt"])
     assert smoke(tried.project, cells=["a"]) == 0
+    assert "not written in so short a run: model.json, metrics.json (a)" in capsys.readouterr().err
+
+
+def test_an_artifact_that_one_cell_wrote_is_said_of_the_others_and_passes(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried.config("a", writes=["metrics.json"])
+    assert smoke(tried.project) == 0
     assert "not written in so short a run: model.json (a)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("artifacts", "writes", "lost"),
+    [
+        (["*.pt"], "000-net/0000010.pt", "no cell wrote *.pt"),
+        (["best.pth"], "model.safetensors", "no cell wrote best.pth"),
+        (["last.json", "best.json"], "last.json", "no cell wrote best.json"),
+        (["best.json"], "log.csv", ""),
+        (["best.pth"], "saved/last.pth", ""),  # the job's resume
+    ],
+)
+def test_an_artifact_that_no_cell_wrote_fails_where_others_were_saved(
+    tried: Tried,
+    capsys: pytest.CaptureFixture[str],
+    artifacts: list[str],
+    writes: str,
+    lost: str,
+) -> None:
+    (tried.root / "train.py").write_text(
+        "import os, sys\n"
+        f"path = os.path.join(sys.argv[3], {writes!r})\n"
+        "os.makedirs(os.path.dirname(path), exist_ok=True)\n"
+        "open(path, 'w').write('[1]')\n"
+    )
+    loaded = [{"path": path, "load": "bytes"} for path in artifacts]
+    job = {"command": COMMAND, "smoke": "-s", "artifacts": loaded, "resume": "saved/last.pth"}
+    tried.tiny.write_job(**job)
+    assert smoke(tried.project) == bool(lost)
+    assert (missing(tried.project) == ["a", "b", "c"]) == bool(lost)
+    said = capsys.readouterr()
+    assert lost in said.err and ("no cell wrote" in said.err) == bool(lost)
+    assert (f"but wrote {writes}" in said.out) == bool(lost) or not lost
+
+
+@pytest.mark.parametrize(
+    ("artifact", "is_good"),
+    [
+        ("m.json", False),
+        ({"path": "m.json", "load": "bytes"}, True),
+        ({"path": "*.json", "load": "bytes"}, True),
+        ("*.json", False),
+        ({"path": "good/", "keys": ["step"]}, True),
+        ({"path": "good/", "keys": ["model"]}, False),
+        ("*/", True),
+    ],
+)
+def test_what_the_short_run_wrote_is_loaded_as_its_box_will_load_it(
+    tried: Tried, capsys: pytest.CaptureFixture[str], artifact: Any, is_good: bool
+) -> None:
+    (tried.root / "train.py").write_text(
+        "import os, sys\n"
+        "os.makedirs(sys.argv[3] + '/good')\n"
+        "open(sys.argv[3] + '/good/n.json', 'w').write('{\"step\": 1}')\n"
+        "open(sys.argv[3] + '/m.json', 'w').write('{\"loss\": ')\n"
+    )
+    tried.tiny.write_job(command=COMMAND, smoke="-s", artifacts=[artifact], resume=None)
+    assert smoke(tried.project, cells=["a"]) == (not is_good)
+    assert ("BAD-ART" in capsys.readouterr().out) != is_good
 
 
 METRICS = {
@@ -526,7 +594,7 @@ def test_an_artifact_that_no_cell_wrote_is_in_the_table(
 ) -> None:
     for name in "abc":
         tried.config(name, writes=["metrics.json"])
-    assert smoke(tried.project) == 0
+    assert smoke(tried.project) == 1
     assert capsys.readouterr().out.count("did not write model.json; but wrote metrics.json") == 3
 
 
@@ -606,7 +674,7 @@ def test_under_workdir_out_a_try_starts_in_out_and_leaves_its_files_there(
 ) -> None:
     imagenet.tiny.write_job(
         command="train.py {cfg}",
-        artifacts=["model_best.pth.tar"],
+        artifacts=[{"path": "model_best.pth.tar", "load": "bytes"}],
         resume="checkpoint.pth.tar",
         workdir="out",
         smoke="-s",

@@ -15,6 +15,7 @@ from waiting import LIMIT_S
 from boxcar.shared import state
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.files import manifest
+from boxcar.shared.files.plan import Artifact
 from boxcar.shared.paths import ScratchPaths
 from onbox.agent.staging import Staging
 
@@ -215,3 +216,37 @@ def test_a_cell_that_is_adopted_is_compared_too(make_run):
     run.open_gate()
     assert second.wait(LIMIT_S) == 1
     assert [run.state(cell) for cell in "ab"] == ["failed", "verified"]
+
+
+LINKED = """
+import json, sys
+from pathlib import Path
+
+config = json.loads(Path(sys.argv[1]).read_text())
+if name := config.get("writes"):
+    Path("data", name).write_text("[1, 2, 3]")
+Path("m.json").write_text(json.dumps({"step": len(list(Path("data").glob("*.json")))}))
+"""
+
+
+def test_through_its_links_a_cell_reads_the_code_and_what_it_does_there_is_seen(make_run):
+    run = make_run(
+        {"a": {}, "b": {"writes": "more.json"}, "c": {"writes": "a.json"}, "d": {}},
+        train=LINKED,
+        workdir="out",
+        links={"data": "configs"},
+        artifacts=(Artifact("m.json"),),
+        resume=None,
+    )
+    assert run.finish() == 1
+    assert {cell: run.state(cell) for cell in "abcd"} == {
+        "a": "verified", "b": "verified", "c": "failed", "d": "verified",
+    }  # fmt: skip
+    [added] = run.warnings("code_added")
+    assert "configs/more.json" in added and (run.scratch().beside("b") / "configs").is_dir()
+    [changed] = run.events("cell.failed", cell="c")
+    assert changed.data["failure"] == "CODE" and "configs/a.json" in changed.data["reason"]
+    assert [file.path for file in manifest.read(run.durable.manifest("d")).files] == [
+        "d.log", "m.json",
+    ]  # fmt: skip
+    assert json.loads((run.durable.cell("d") / "m.json").read_text()) == {"step": 4}

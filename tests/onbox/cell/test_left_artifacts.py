@@ -114,3 +114,17 @@ def test_a_match_that_is_empty_or_dangles_is_a_problem_and_not_passed_over(out: 
     problem = look(out, Artifact("checkpoints/step_*.pt")).problem
     assert "step_11.pt is empty" in problem and "step_12.pt" in problem
     assert "step_12.pt" in look(out, Artifact("checkpoints/step_*.pt", take=NEWEST)).problem
+
+
+def test_a_link_of_the_job_is_no_match_and_any_other_that_leads_out_is_a_problem(
+    out: Path, tmp_path: Path
+) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "a.txt").write_text("1")
+    (out / "data").symlink_to(code)
+    every = (Artifact("*/", take=NEWEST), Artifact("d*/"))
+    found = left_artifacts.look_at(out, every[:1], "k1", {"data": "data"})
+    assert found.problem == "" and set(found.files) == {"checkpoint-5/w.pt"}
+    assert left_artifacts.look_at(out, every[1:], "k1", {"data": "data"}).missing == ["d*/"]
+    assert "data is a link that leads out" in left_artifacts.look_at(out, every[1:], "k1").problem

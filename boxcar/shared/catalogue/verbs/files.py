@@ -60,6 +60,33 @@ SENTENCES = {
         "请去掉 {word!r}：启动器会自动加在命令前面",
     ),
     # --- what the job names
+    "link_name": Said(
+        "{name} is not a name below {{out}}: write a folder's name, such as data, or a name and "
+        "its folder of the code: - data: datasets/cifar",
+        "{name} 不是 {{out}} 下的名字：请写一个目录名，如 data；或写名字和它在代码里的目录："
+        "- data: datasets/cifar",
+    ),
+    "links_in_code": Said(
+        "links lie in {{out}}, and the command starts in the code folder, which has them: write "
+        "workdir: out, or leave links out",
+        "links 建在 {{out}} 里，而命令在代码目录里启动，那里本来就有：请写 workdir: out，"
+        "或去掉 links",
+    ),
+    "no_link_folder": Said(
+        "there is no folder {name!r} in the code folder {code}",
+        "代码目录 {code} 里没有目录 {name!r}",
+    ),
+    "link_is_named": Said(
+        "{name!r} is a link to the code, and {key} looks for {path!r} there: what is written into "
+        "a cell's result is not a link",
+        "{name!r} 是指向代码的链接，而 {key} 要在那里找 {path!r}：cell 的结果不能写进链接",
+    ),
+    "link_stays": Said(
+        "{name}: nothing in this folder would be sent, so links cannot lead there: let it travel, "
+        "or read it below $BOXCAR_DATA_DIR",
+        "{name}：这个目录里没有文件会被发送，links 无法指向它：请让它随代码发送，"
+        "或放到 $BOXCAR_DATA_DIR 下读取",
+    ),
     "no_script": Said(
         "there is no script {name!r} in the code folder {code}{near}",
         "代码目录 {code} 里没有脚本 {name!r}{near}",

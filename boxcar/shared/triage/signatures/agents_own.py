@@ -25,8 +25,10 @@ AGENTS_OWN = (
         Course.FIX_CODE,
         ("it ended with 0 and did not write all artifacts", "以 0 结束，但没有写出全部产物"),
         (
-            "write them into {out}, or correct artifacts: in job.yaml",
-            "写到 {out}，或改正 job.yaml 的 artifacts:",
+            "write them into {out}; or correct artifacts: in job.yaml alone and launch: what it "
+            "left is judged anew, not trained again",
+            "写到 {out}；或只改正 job.yaml 的 artifacts: 再 launch：会按已有文件重新判定，"
+            "不会重新训练",
         ),
     ),
     _own(

@@ -109,3 +109,10 @@ def test_empty_files_and_an_empty_folder_are_no_trouble(out: Path) -> None:
     (out / "none").mkdir()
     found = look(out, ("logs/", "none/"), ())
     assert list(found.files) == ["logs/empty"] and not found.sentences
+
+
+def test_a_link_of_the_job_is_not_so_much_as_named(out: Path, tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (out / "data").symlink_to(tmp_path / "code")
+    assert look(out, ("*/",), (), links=["data"]).sentences == look(out, ("wandb/",), ()).sentences
+    assert any("data is a link" in text for text in look(out, ("*/",), ()).sentences)

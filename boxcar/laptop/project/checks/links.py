@@ -1,0 +1,41 @@
+"""What does not go with the job's `links`: each is a name below {out} for a folder of the code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from boxcar.laptop.project.job import Job
+from boxcar.shared import out_pattern
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.cell import terms
+from boxcar.shared.files.plan import IN_OUT, LOG, Plan
+
+
+def faults(root: Path, job: Job, plan: Plan) -> Iterator[str]:
+    for text in _faults(root / job.code, plan):
+        yield Sentence("files.at", at=f"{job.at('links')}: ", text=text)
+
+
+def _faults(code: Path, plan: Plan) -> Iterator[str]:
+    if plan.links and plan.workdir != IN_OUT:
+        yield Sentence("files.links_in_code")
+    for folder in plan.links.values():
+        if not (code / folder).is_dir() and code.is_dir():
+            yield Sentence("files.no_link_folder", name=folder, code=code)
+    for key, path in _named(plan):
+        name = out_pattern.parts(path)[0]
+        if name in plan.links:
+            yield Sentence("files.link_is_named", name=name, key=key, path=path)
+
+
+def _named(plan: Plan) -> Iterator[tuple[str, str]]:
+    """What the job looks for below {out}, by the key that names it, each once."""
+    found = dict[tuple[str, str], None]()
+    for held in terms.distinct(plan, (cell.name for cell in plan.cells)):
+        found |= {("artifacts", item.path): None for item in held.artifacts}
+        found |= {("resume", held.resume): None} if held.resume else {}
+    found |= {("collect", path): None for path in plan.collect}
+    found |= {("scratch", path): None for path in plan.scratch}
+    found |= {("metrics", one.of): None for one in plan.metrics if one.source != LOG}
+    yield from found
