@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 
-from boxcar.laptop.habits import known_flags
+from boxcar.laptop.habits import known_flags, queue_lines, readme
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.folder import Folder
+from boxcar.laptop.habits.readme import Typed
 from boxcar.laptop.habits.script import Script
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.record import dataclass
 
 _CHECKPOINT = re.compile(r"\.(pt|pth|ckpt|pth\.tar|safetensors|pkl|bin)$")
 
 
-def typed(path: str) -> str:
-    """A path as one word of a command or a queue line; one that reads as itself stays as it is."""
-    try:
-        is_one_word = shlex.split(path, comments=True) == [path]
-    except ValueError:
-        is_one_word = False
-    return path if is_one_word else shlex.quote(path)
+def quoted(word: str) -> str:
+    """Any text as one word of a command, in which no brace is a placeholder."""
+    return queue_lines.typed(word.replace("{", "{{").replace("}", "}}"))
 
 
 def config_of(script: Script) -> Flag | None:
@@ -33,7 +33,12 @@ def config_of(script: Script) -> Flag | None:
 def place_of(script: Script) -> Flag | None:
     """The flag that says where to write: a folder, else a file."""
     named = script.flag(*known_flags.SAVE_AS)
-    return script.flag(*known_flags.OUT) or (named if named and file_of(named) else None)
+    if found := script.flag(*known_flags.OUT) or (named if named and file_of(named) else None):
+        return found
+    # Whatever it is called: the flag below which a checkpoint is saved.
+    roots = (each.root for each in script.saves if each.is_checkpoint and each.root)
+    flags = (flag for root in roots if (flag := script.flag(root)))
+    return next((flag for flag in flags if flag.key not in known_flags.NO_PLACE), None)
 
 
 def file_of(flag: Flag) -> str:
@@ -47,14 +52,94 @@ def filled(flag: Flag, value: str) -> list[str]:
     if flag.is_positional:
         return [value]
     # Bare settings are replaced by one word each; and some parsers take nothing else.
-    if flag.is_literal and "{" in value:
-        value = f"\"'{value}'\""  # to the shell a word with single quotes, to Python a text
     return [f"{flag.word}={value}"] if flag.is_setting else [flag.word, value]
 
 
 def place_value(flag: Flag) -> str:
     name = file_of(flag)
     return f"{{out}}/{name}" if name else "{out}"
+
+
+@dataclass(frozen=True)
+class Begun:
+    """`first` is what is started, `more` its words, `keys` the flags that they give. `configs` is
+    the config that the pages type, `open` what is left to say.
+    """
+
+    first: tuple[str, ...]
+    more: tuple[str, ...]
+    keys: frozenset[str] = frozenset()
+    configs: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+
+
+def begun(
+    root: Path,
+    script: Script,
+    said: Typed | None,
+    given: Mapping[Flag, str],
+    *,
+    needed: Mapping[Flag, str],
+    workdir: str,
+    told: Collection[str],
+) -> Begun:
+    """The command, in the words of the project's pages where they have some, but for those that a
+    framework is `told`.
+    """
+    if said is None:
+        return Begun((quoted(script.path),), tuple(words_of(script, {**given, **needed})))
+    flags = {name: flag for flag in (*script.flags, *script.settings) for name in flag.names}
+    known = {flag.key: value for flag, value in given.items()}
+    words: list[str] = []
+    keys, configs, open_ = set[str](), list[str](), list[str]()
+    left = list(said.words)
+    while left:
+        word = left.pop(0)
+        name, is_set, value = word.partition("=")
+        flag = flags.get(name)
+        if not flag and not (name.startswith("-") or is_set):
+            is_config = known.get("config") == "{cfg}" and _is_config(root, word) and not configs
+            configs += [word] * is_config
+            keys |= {"config"} if is_config else set()
+            words.append("{cfg}" if is_config else _word(root, word, workdir, open_))
+            continue
+        is_apart = not is_set and bool(left) and not left[0].startswith("--")
+        is_apart = is_apart and (not flag.is_switch if flag else name in told)
+        value = left.pop(0) if is_apart else value
+        # A framework's own word stands already; and it would begin with that file each time.
+        if name in told or (flag and flag.key in known_flags.RESUME):
+            continue
+        if flag and flag.key in known:
+            configs += [value] * (known[flag.key] == "{cfg}" and _is_config(root, value))
+            value = known[flag.key]
+        elif is_set or is_apart:
+            value = _word(root, value, workdir, open_)
+        keys |= {flag.key} if flag else set()
+        words += [f"{name}={value}"] if is_set else [name, value] if is_apart else [name]
+    more = [w for f, v in {**given, **needed}.items() if f.key not in keys and not f.is_positional
+            for w in filled(f, v)]  # fmt: skip
+    first = ("-m", said.module) if said.module else (quoted(script.path),)
+    by_place = [f for f in script.flags if f.is_positional][: len(words)]
+    # Words that stand by position give the flags of that place.
+    keys |= {f.key for f in by_place}
+    return Begun(first, (*words, *more), frozenset(keys), tuple(configs), tuple(open_))
+
+
+def _is_config(root: Path, word: str) -> bool:
+    return queue_lines.fits(word) and (root / word).is_file()
+
+
+def _word(root: Path, word: str, workdir: str, todo: list[str]) -> str:
+    """One of the pages' words; a path of the code is found from everywhere."""
+    if readme.is_blank(word):
+        todo.append(Sentence("init.word_is_yours", word=word))
+    elif "/" in word and "://" not in word:
+        is_here = (root / word).exists()
+        if not is_here and word.startswith(("/", "~", ".", "data")):
+            todo.append(Sentence("init.path_is_yours", path=word))
+        elif is_here and workdir == "out" and not word.startswith("/"):
+            return f"{{code}}/{quoted(word.removeprefix('./'))}"
+    return quoted(word)
 
 
 def words_of(script: Script, given: Mapping[Flag, str]) -> list[str]:
@@ -107,17 +192,11 @@ def needed(
     more: dict[Flag, str] = {}
     unknown: list[Flag] = []
     for flag in script.flags:
-        if not flag.is_required or flag in given:
+        # A launcher says it in the environment.
+        if not flag.is_required or flag in given or flag.key == "local_rank":
             continue
         if flag.key.lower() in known_flags.DATA and (folder.root / "data").is_dir():
             more[flag] = "{code}/data"
         else:
             unknown.append(flag)
     return more, tuple(unknown)
-
-
-def launcher(script: Script) -> str:
-    """A script that forms no group would run once for each GPU, all writing to one place."""
-    is_in_group = any(name.startswith("torch.distributed") for name in script.imports)
-    is_in_group |= bool({"init_process_group", "DistributedDataParallel"} & script.calls)
-    return "torchrun" if is_in_group and "spawn" not in script.calls else "python"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 import contextlib
 import os
 import re
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from boxcar.laptop.habits import job_text, saves
+from boxcar.laptop.habits.paths import Names
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.verbs.init import init
 from boxcar.shared.errors import InputError
@@ -170,9 +170,10 @@ import argparse
 from pathlib import Path
 def get_args():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--work_dir", default="w")
-    parser.add_argument("--epochs", type=int, default=9)
-    parser.add_argument("--fold", required=True)
+    add = parser.add_argument
+    add("--work_dir", default="w")
+    add("--epochs", type=int, default=9)
+    add("--fold", required=True)
     return parser.parse_args()
 """
 
@@ -194,14 +195,15 @@ def test_with_run_help_the_flags_of_another_module_are_taken(
     text = (root / "job.yaml").read_text()
     assert "command: train.py --work_dir {out} --epochs {epochs}" in text
     assert "from train.py, which was read; its --help was run" in text
-    assert "--fold has to be given (train.py, its --help): add it to command" in text
+    assert "--fold has to be given (the script's --help): add it to command" in text
     assert "train.py --help names 3 flags" in capsys.readouterr().err
 
 
 def test_yes_alone_runs_nothing(root: Path) -> None:
     mark = hide_flags(root)
-    assert init(root, yes=True) == 0
+    assert init(root, yes=True) == 1
     assert not mark.exists()
+    assert "takes flags that were not seen" in (root / "job.yaml").read_text()
     assert "command: train.py\n" in (root / "job.yaml").read_text()
 
 
@@ -229,7 +231,7 @@ def test_a_help_that_trains_is_ended_said_and_not_believed(
     monkeypatch.setattr("boxcar.laptop.tryout.run_help.TIMEOUT_S", 1.0)
     trains = "import time\nwhile True:\n    print('  --step 1', flush=True)\n    time.sleep(0.01)\n"
     (root / "train.py").write_text(trains)
-    assert init(root, named="train.py", yes=True, with_help=True) == 0
+    assert init(root, named="train.py", yes=True, with_help=True) == 1
     assert "train.py --help did not end within 1 s and was ended" in capsys.readouterr().err
     assert "--step" not in (root / "job.yaml").read_text()
 
@@ -271,19 +273,20 @@ def test_what_is_no_file_is_not_waited_for(
 def test_a_file_that_cannot_be_judged_is_named_and_ends_nothing(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (root / "other.py").write_text("def of_a_kind_that_nobody_has_thought_of(): ...\n")
+    (root / "finetune.py").write_text(SCRIPT)
     read = saves.read
 
-    def of_train_alone(tree: ast.Module, *more: Any) -> Any:
-        if "nobody_has_thought_of" in ast.dump(tree):
+    def of_finetune_alone(names: Names) -> Any:
+        if any(path == "train.py" for path, *_ in names.calls):
             raise KeyError("strange")
-        return read(tree, *more)
+        return read(names)
 
-    monkeypatch.setattr(saves, "read", of_train_alone)
+    monkeypatch.setattr(saves, "read", of_finetune_alone)
     assert init(root, yes=True) == 0
-    assert "other.py could not be judged: KeyError: 'strange'" in capsys.readouterr().err
+    assert "train.py could not be judged: KeyError: 'strange'" in capsys.readouterr().err
+    assert "command: finetune.py" in (root / "job.yaml").read_text()
     with pytest.raises(InputError, match="could not be judged"):
-        init_again(root, "other.py")
+        init_again(root, "train.py")
 
 
 def init_again(root: Path, named: str) -> int:
