@@ -213,7 +213,7 @@ def _without_empty(said: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...
 def _by_position(script: Script, typed: Typed | None, *, is_hidden: bool) -> Iterator[str]:
     if script.reads_words and not (script.flags or script.settings or typed):
         yield Sentence("init.by_position", script=script.path)
-    if is_hidden:
+    if is_hidden and not frameworks.of(script).words:
         yield Sentence("init.flags_unseen", script=script.path)
 
 
@@ -295,9 +295,7 @@ def _resume(
 def _newest(saved: Sequence[Saved]) -> str | None:
     marked = [each.name for mark in _MARKS for each in saved if mark in each.name.lower()]
     names = [each.name for each in saved if each.is_checkpoint]
-    return next(
-        (name for name in (*marked, *names) if name != ANY and not name.endswith(".json")), None
-    )
+    return next((name for name in (*marked, *names) if name != ANY), None)
 
 
 def _launcher(

@@ -168,7 +168,7 @@ def _has_run_folders(script: Script) -> bool:
 def _run_folders(script: Script) -> Framework:
     name = script.flag("name")
     folder = f"{name.default if name else ''}*"
-    named = [saved for saved in script.saves if re.search(r"(last|best)\.\w+$", saved.name)]
+    named = [saved for saved in script.saves if re.search(r"(last|best|results)\.\w+$", saved.name)]
     kept = [f"{folder}/{_below_run(saved)}" for saved in named or script.saves]
     last = next((path for path in kept if "last" in path), None) if script.flag("resume") else None
     return Framework(

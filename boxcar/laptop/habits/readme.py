@@ -14,7 +14,7 @@ from boxcar.laptop.habits.source import UNKNOWN, data_of
 from boxcar.shared.record import dataclass
 
 _MOST_PAGES = 40
-_PROMPT = re.compile(r"^[\s>|*-]*(?:\([\w.-]+\)\S*\s*)?[$%!#]?\s*")
+_PROMPT = re.compile(r"[\s>|*-]*(?:\([\w.-]+\)\s*)?(?:\S*[$%]\s+|[!%]\s*)?")
 _FENCED = re.compile(
     r"^(?:```|~~~)[^\n]*\n(.*?)^(?:```|~~~|\Z)|((?:^(?: {4}|\t)[^\n]*\n)+)", re.M | re.S
 )

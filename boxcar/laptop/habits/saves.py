@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from boxcar.laptop.habits.paths import Names, Scope
 from boxcar.laptop.habits.source import dotted, last
@@ -118,7 +119,8 @@ def _saved_by(call: ast.Call, scope: Scope, names: Names, file: str) -> Saved | 
         return saved
     given = (*call.args, *(keyword.value for keyword in call.keywords))
     named = (_saved(each, *where, is_folder=False) for each in given)
-    return next((each for each in named if each and each.is_checkpoint), None)
+    found = next((each for each in named if each and each.is_checkpoint), None)
+    return replace(found, is_torchs=True) if found else None
 
 
 def _place(call: ast.Call) -> ast.expr | None:

@@ -61,7 +61,7 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
         )
     can_ask = sys.stdin.isatty() and not yes
     found = folder.read(root)
-    made = _drafted(found, named, can_ask=can_ask, with_help=with_help)
+    made = drafted(found, named, can_ask=can_ask, with_help=with_help)
     if can_ask:
         made = _with_values(_with_launcher(made))
     known = aliases.known(Path.home() / ".ssh" / "config")
@@ -76,7 +76,7 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
     return _write(root, made, known)
 
 
-def _drafted(found: Folder, named: str, *, can_ask: bool, with_help: bool) -> Draft:
+def drafted(found: Folder, named: str, *, can_ask: bool, with_help: bool) -> Draft:
     """Of a script, else of a program that trains by a config alone."""
     name = _name(found.root)
     typed = next(iter(found.typed), None)
