@@ -36,8 +36,9 @@ def is_open(draft: Draft) -> bool:
         # DiT: four names from the flag to the call.
         ("run = f'{args.results_dir}/{n:03d}-{model}'\nckpts = f'{run}/checkpoints'\n"
          "path = f'{ckpts}/{step:07d}.pt'\ntorch.save(x, path)\n", "*-*/checkpoints/*.pt"),
-        # Time-Series-Library: a parameter of a parameter of a method that is called as a function.
-        ("class EarlyStopping:\n    def __call__(self, loss, path):\n        self.save(loss, path)\n"
+        # Time-Series-Library: a parameter of a parameter of what is called as a function.
+        ("class EarlyStopping:\n    def __call__(self, loss, path):\n"
+            "        self.save(loss, path)\n"
          "    def save(self, loss, path):\n        torch.save(x, path + '/' + 'checkpoint.pth')\n"
          "setting = '{}_{}_ft{}'.format(a, b, c)\n"
             "place = os.path.join(args.results_dir, setting)\n"

@@ -112,6 +112,6 @@ def test_a_module_that_only_sets_up_is_no_program(tmp_path: Path, line: str) -> 
 
 
 def test_a_script_that_hands_on_comes_before_a_class_that_trains(tmp_path: Path) -> None:
-    exp = "warnings.filterwarnings('ignore')\nclass Exp:\n    def train(self):\n        x.backward()\n"
+    exp = "sys.path.append('.')\nclass Exp:\n    def train(self):\n        x.fit()\n"
     run = "import argparse\nfrom exp.a import Exp\nif __name__ == '__main__':\n    Exp().train()\n"
     assert strange_sources.project(tmp_path, exp__a_py=exp, run_py=run).scripts == ("run.py",)
