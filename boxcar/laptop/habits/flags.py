@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, TypeGuard
 
-from boxcar.laptop.habits.reached import Part
 from boxcar.laptop.habits.source import UNKNOWN, assigned, dotted, last, literal
 from boxcar.shared.record import dataclass
 
@@ -54,10 +53,11 @@ class Flag:
         return self.word.lstrip("-").replace("-", "_")
 
 
-def read(parts: Iterable[Part]) -> tuple[Flag, ...]:
-    """Every flag that the code adds to a parser, the script's own first."""
+def read(nodes: Sequence[tuple[str, ast.AST]]) -> tuple[Flag, ...]:
+    """Every flag that the code adds to a parser, the script's own first; of nodes with their
+    files' paths.
+    """
     found: dict[str, Flag] = {}
-    nodes = [(part.path, node) for part in parts for node in ast.walk(part.tree)]
     calls = [(path, node) for path, node in nodes if isinstance(node, ast.Call)]
     own = [flag for path, call in calls if (flag := _added(call, path))]
     if parsers := [call for _, call in calls if dotted(call.func).startswith(_DATACLASS_PARSERS)]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from boxcar.laptop.habits.source import parsed
 from boxcar.shared.record import dataclass
 
-_MOST_FILES = 60
+_MOST_FILES, _MOST_BYTES = 60, 800_000  # so that it takes a second
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -34,7 +34,7 @@ class Reached:
 
 def of(root: Path, path: Path, tree: ast.Module) -> Reached:
     """Read from what the script imports by name, and what that imports."""
-    files = _imported(root, path, tree)
+    files, is_cut = _imported(root, path, tree)
     own = {node.name for node in tree.body if isinstance(node, _DEFINES)}
     called = _called_of(tree, [tree for _, tree in files]) - own
     parts, others = [Part(_below(root, path), tree)], []
@@ -43,7 +43,7 @@ def of(root: Path, path: Path, tree: ast.Module) -> Reached:
         outside = [node for node in imported.body if not _is_run(node, called)]
         parts.append(Part(_below(root, file), ast.Module(inside, [])))
         others.append(Part(_below(root, file), ast.Module(outside, [])))
-    return Reached(tuple(parts), tuple(others), len(files) == _MOST_FILES)
+    return Reached(tuple(parts), tuple(others), is_cut)
 
 
 def _below(root: Path, path: Path) -> str:
@@ -92,23 +92,29 @@ def _is_module(place: Path) -> bool:
     return place.with_name(f"{place.name}.py").is_file() or any(place.glob("*.py"))
 
 
-def _imported(root: Path, path: Path, tree: ast.Module) -> list[tuple[Path, ast.Module]]:
-    """Every file that is imported, also by one that is, the nearest first."""
+def _imported(
+    root: Path, path: Path, tree: ast.Module
+) -> tuple[list[tuple[Path, ast.Module]], bool]:
+    """Every file that is imported, also by one that is, the nearest first; whether more are."""
     left, seen, found = [(path, tree)], {path.resolve()}, list[tuple[Path, ast.Module]]()
-    while left and len(found) < _MOST_FILES:
+    size_bytes = 0
+    while left:
         for file in imports(root, *left.pop(0)):
-            if file.resolve() in seen or len(found) == _MOST_FILES:
+            if file.resolve() in seen:
                 continue
             seen.add(file.resolve())
+            if len(found) == _MOST_FILES or size_bytes > _MOST_BYTES:
+                return found, True
+            size_bytes += file.stat().st_size
             if imported := parsed(file):
                 found.append((file, imported))
                 left.append((file, imported))
-    return found
+    return found, False
 
 
 def imports(root: Path, path: Path, tree: ast.Module) -> Iterator[Path]:
     """The files of the project that a source imports."""
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -117,6 +123,16 @@ def imports(root: Path, path: Path, tree: ast.Module) -> Iterator[Path]:
             names = [*own, *(".".join([*own, alias.name]) for alias in node.names)]
         folders = _folders(root, path, getattr(node, "level", 0)) if names else ()
         yield from (file for name in names if (file := _file(folders, name)))
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """All but what expressions are made of, which is most of a tree and imports nothing."""
+    left = tree.body[:]
+    for node in left:
+        inner = [getattr(node, name, []) for name in ("body", "orelse", "finalbody")]
+        inner += [each.body for name in ("handlers", "cases") for each in getattr(node, name, ())]
+        left += [each for block in inner for each in block]
+        yield node
 
 
 def _folders(root: Path, path: Path, level: int) -> tuple[Path, ...]:

@@ -139,10 +139,11 @@ def _judged(root: Path, path: Path, tree: ast.Module) -> Script:
     relative = path.relative_to(root).as_posix()
     code = reached.of(root, path, tree)
     settings = flags.settings(tree, relative)
-    found = flags.read(code.parts) or (() if settings else flags.words(tree, relative))
+    said = [(part.path, node) for part in code.parts for node in ast.walk(part.tree)]
+    found = flags.read(said) or (() if settings else flags.words(tree, relative))
     names = paths.read(code.parts, {flag.key for flag in (*settings, *found)})
-    nodes = [node for part in code.parts for node in ast.walk(part.tree)]
-    own = [*ast.walk(tree)]
+    nodes = [node for _, node in said]
+    own = [node for path, node in said if path == relative]
     saved, unnamed = saves.read(names)
     return Script(
         path=relative,

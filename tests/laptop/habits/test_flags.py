@@ -7,7 +7,6 @@ import strange_sources
 
 from boxcar.laptop.habits import flags
 from boxcar.laptop.habits.flags import Flag
-from boxcar.laptop.habits.reached import Part
 from boxcar.laptop.habits.source import UNKNOWN
 
 
@@ -17,7 +16,7 @@ def only(source: str) -> Flag:
 
 
 def read(source: str) -> tuple[Flag, ...]:
-    return flags.read([Part("t.py", ast.parse(source))])
+    return flags.read([("t.py", node) for node in ast.walk(ast.parse(source))])
 
 
 @pytest.mark.parametrize(
