@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.habits import known_flags, queue_lines, readme
@@ -12,6 +12,7 @@ from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.readme import Typed
 from boxcar.laptop.habits.script import Script
+from boxcar.laptop.habits.source import lies
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
 
@@ -73,71 +74,86 @@ class Begun:
     open: tuple[str, ...] = ()
 
 
-def begun(
-    root: Path,
+def of_source(script: Script, given: Mapping[Flag, str]) -> Begun:
+    """The command, as the source alone says it."""
+    return Begun((quoted(script.path),), tuple(words_of(script, given)))
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is known where a page is read: `told` are flags that a framework has already."""
+
+    root: Path
+    workdir: str
+    told: frozenset[str]
+
+
+def of_page(
+    page: Page,
     script: Script,
-    said: Typed | None,
+    typed: Typed,
     given: Mapping[Flag, str],
-    *,
     needed: Mapping[Flag, str],
-    workdir: str,
-    told: Collection[str],
 ) -> Begun:
-    """The command, in the words of the project's pages where they have some, but for those that a
-    framework is `told`.
-    """
-    if said is None:
-        return Begun((quoted(script.path),), tuple(words_of(script, {**given, **needed})))
+    """The command in the page's words, with what they leave out behind them."""
     flags = {name: flag for flag in (*script.flags, *script.settings) for name in flag.names}
     known = {flag.key: value for flag, value in given.items()}
     words: list[str] = []
-    keys, configs, open_ = set[str](), list[str](), list[str]()
-    left = list(said.words)
-    while left:
-        word = left.pop(0)
-        name, is_set, value = word.partition("=")
+    keys, configs, todo = set[str](), list[str](), list[str]()
+    for name, join, value in _pairs(typed.words, flags, page.told):
         flag = flags.get(name)
-        if not flag and not (name.startswith("-") or is_set):
-            is_config = known.get("config") == "{cfg}" and _is_config(root, word) and not configs
-            configs += [word] * is_config
-            keys |= {"config"} if is_config else set()
-            words.append("{cfg}" if is_config else _word(root, word, workdir, open_))
-            continue
-        is_apart = not is_set and bool(left) and not left[0].startswith("--")
-        is_apart = is_apart and (not flag.is_switch if flag else name in told)
-        value = left.pop(0) if is_apart else value
+        key = flag.key if flag else "config" if not name else ""
+        is_cfg = known.get(key) == "{cfg}" and not configs and is_config(page.root, value)
         # A framework's own word stands already; and it would begin with that file each time.
-        if name in told or (flag and flag.key in known_flags.RESUME):
+        if name in page.told or key in known_flags.RESUME:
             continue
-        if flag and flag.key in known:
-            configs += [value] * (known[flag.key] == "{cfg}" and _is_config(root, value))
-            value = known[flag.key]
-        elif is_set or is_apart:
-            value = _word(root, value, workdir, open_)
-        keys |= {flag.key} if flag else set()
-        words += [f"{name}={value}"] if is_set else [name, value] if is_apart else [name]
-    more = [w for f, v in {**given, **needed}.items() if f.key not in keys and not f.is_positional
-            for w in filled(f, v)]  # fmt: skip
-    first = ("-m", said.module) if said.module else (quoted(script.path),)
-    by_place = [f for f in script.flags if f.is_positional][: len(words)]
+        configs += [value] * is_cfg
+        keys |= {key} if flag or is_cfg else set()
+        if flag and key in known:
+            said = known[key]
+        else:
+            said = "{cfg}" if is_cfg else _word(page, value, todo) if join or not name else ""
+        words += [name, said] if join == " " else [f"{name}{join}{said}"]
     # Words that stand by position give the flags of that place.
-    keys |= {f.key for f in by_place}
-    return Begun(first, (*words, *more), frozenset(keys), tuple(configs), tuple(open_))
+    keys |= {flag.key for flag in script.flags if flag.is_positional and words}
+    left = {flag: value for flag, value in {**given, **needed}.items() if flag.key not in keys}
+    more = [word for f, value in left.items() if not f.is_positional for word in filled(f, value)]
+    first = ("-m", typed.module) if typed.module else (quoted(script.path),)
+    return Begun(first, (*words, *more), frozenset(keys), tuple(configs), tuple(todo))
 
 
-def _is_config(root: Path, word: str) -> bool:
-    return queue_lines.fits(word) and (root / word).is_file()
+def _pairs(
+    words: Sequence[str], flags: Mapping[str, Flag], told: Collection[str]
+) -> Iterator[tuple[str, str, str]]:
+    """A flag, what joins it to its value, and that: ("--lr", " ", "0.1"), ("", "", "a.yaml")."""
+    left = list(words)
+    while left:
+        name, is_set, value = (word := left.pop(0)).partition("=")
+        flag = flags.get(name)
+        if not flag and not is_set and not word.startswith("-"):
+            yield "", "", word
+        elif is_set:
+            yield name, "=", value
+        elif left and not left[0].startswith("--") and not (flag and flag.is_switch):
+            is_valued = bool(flag) or name in told
+            yield (name, " ", left.pop(0)) if is_valued else (name, "", "")
+        else:
+            yield name, "", ""
 
 
-def _word(root: Path, word: str, workdir: str, todo: list[str]) -> str:
+def is_config(root: Path, word: str) -> bool:
+    return lies(root, word) and (root / word).is_file() and queue_lines.fits(word)
+
+
+def _word(page: Page, word: str, todo: list[str]) -> str:
     """One of the pages' words; a path of the code is found from everywhere."""
     if readme.is_blank(word):
         todo.append(Sentence("init.word_is_yours", word=word))
     elif "/" in word and "://" not in word:
-        is_here = (root / word).exists()
+        is_here = lies(page.root, word)
         if not is_here and word.startswith(("/", "~", ".", "data")):
             todo.append(Sentence("init.path_is_yours", path=word))
-        elif is_here and workdir == "out" and not word.startswith("/"):
+        elif is_here and page.workdir == "out" and not word.startswith("/"):
             return f"{{code}}/{quoted(word.removeprefix('./'))}"
     return quoted(word)
 

@@ -99,73 +99,75 @@ def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) ->
     is_hidden = script.hides_flags
     script = script.with_flags(readme.flags_of(typed)) if typed else script
     known = frameworks.of(script)
-    all_configs = folder.all_configs
-    configs = [name for name in all_configs if queue_lines.fits(name)]
-    config = command.config_of(script) if configs else None
     place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
     found = kept.of(script, known, place)
-    # Where a checkpoint lies beside the script whatever it is told, it has to start in {out}.
-    is_here = (
-        place
-        and not known.artifacts
-        and any(each.is_in_cwd and each.is_checkpoint for each in found.saved)
-    )
-    workdir = "code" if known.is_told_where or (place and not is_here) else "out"
-    given = {flag: "{cfg}" for flag in (config,) if flag}
+    workdir = _workdir(known, found, place)
+    fit = [config for config in folder.all_configs if queue_lines.fits(config)]
+    words, unknown, configs = _words(folder, script, typed, known, fit=fit, workdir=workdir)
+    resume, resume_args, open_resume = _resume(script, found.saved, known)
+    launcher, why_ranks, open_ranks = _launcher(script, known, typed)
+    links, open_links = _links(folder, script, workdir)
+    beside = list(trackers.of(script.reaches_imports))
+    default = _default_epochs(epochs) if epochs else None
+    why = dict(_why(script, known, place, typed))
+    open_ = {
+        "command": (*words.open, *_unseen(script, typed, is_hidden=is_hidden)),
+        "links": open_links,
+        "launcher": open_ranks,
+        "artifacts": found.open,
+        "resume": open_resume,
+        "env": _open_variables(found.saved),
+    }
+    return Draft(
+        name=name, script=script, launcher=launcher, workdir=workdir, links=links, epochs=default,
+        words=(*words.first, *known.words, *words.more, *command.save_words(script)),
+        artifacts=found.artifacts, resume=resume, resume_args=resume_args, unknown=unknown,
+        collect=tuple(each for row in beside for each in row.collect),
+        secrets=tuple(row.secret for row in beside if row.secret),
+        smoke=" ".join(known.smoke or command.short_words(script, epochs)),
+        env=_env(folder, script, known, typed, is_told=place is not None, workdir=workdir),
+        lines=queue_lines.of(script, default, configs),
+        why={**why, "artifacts": found.why, "launcher": why_ranks},
+        open={key: said for key, said in open_.items() if said},
+        unfit=tuple(config for config in folder.all_configs if config not in fit),
+    )  # fmt: skip
+
+
+def _workdir(known: Framework, found: kept.Found, place: Flag | None) -> str:
+    """Where a checkpoint lies beside the script whatever it is told, it has to start in {out}."""
+    here = [each for each in found.saved if each.is_in_cwd and each.is_checkpoint]
+    is_told = place is not None and (bool(known.artifacts) or not here)
+    return "code" if known.is_told_where or is_told else "out"
+
+
+def _words(
+    folder: Folder, script: Script, typed: Typed | None, known: Framework, *,
+    fit: Sequence[str], workdir: str,
+) -> tuple[command.Begun, tuple[Flag, ...], Sequence[str]]:  # fmt: skip
+    """The command, the flags that are left to say, and the configs of the queue."""
+    config = command.config_of(script) if fit else None
+    place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
+    given = {config: "{cfg}"} if config else {}
     if place and not known.is_told_where:
         given |= {place: command.place_value(place)}
-    given |= {flag: "{epochs}" for flag in (epochs,) if flag}
-    more, unknown = command.needed(folder, script, given)
-    # What is told once for all is not said again in a page's words.
-    told = {word.partition("=")[0] for word in known.words}
-    told |= {"--name"} if "--project" in told else set()
-    words = command.begun(
-        folder.root, script, typed, given, needed=more, workdir=workdir, told=told
-    )
-    unknown = tuple(flag for flag in unknown if flag.key not in words.keys)
-    default = _default_epochs(epochs) if epochs else None
-    resume, resume_args, left_out = _resume(script, found.saved, known)
-    launcher, why_ranks, open_ranks = _launcher(script, known, typed)
-    beside = list(trackers.of(script.reaches_imports))
-    is_module, is_told = bool(typed and typed.module), place is not None
-    links, reads = _links(folder, script, workdir)
-    return Draft(
-        name=name,
-        script=script,
-        words=(*words.first, *known.words, *words.more, *command.save_words(script)),
-        launcher=launcher,
-        workdir=workdir,
-        links=links,
-        artifacts=found.artifacts,
-        epochs=default,
-        collect=tuple(each for row in beside for each in row.collect),
-        resume=resume,
-        resume_args=resume_args,
-        smoke=" ".join(known.smoke or command.short_words(script, epochs)),
-        env=_env(
-            folder, script, known, is_module=is_module, is_told=is_told, workdir=workdir
-        ),
-        secrets=tuple(row.secret for row in beside if row.secret),
-        lines=queue_lines.of(script, default, words.configs or (configs if config else [])),
-        why={**dict(_why(script, known, place, typed)), "artifacts": found.why,
-             "launcher": why_ranks},
-        open=_without_empty({
-            "command": (*words.open, *_by_position(script, typed, is_hidden=is_hidden)),
-            "links": reads,
-            "launcher": open_ranks,
-            "artifacts": found.open,
-            "resume": left_out,
-            "env": _open_variables(found.saved),
-        }),
-        unknown=unknown,
-        unfit=tuple(name for name in all_configs if name not in configs),
-    )  # fmt: skip
+    given |= {epochs: "{epochs}"} if epochs else {}
+    needed, unknown = command.needed(folder, script, given)
+    if typed is None:
+        words = command.of_source(script, {**given, **needed})
+    else:
+        # What a framework is told once for all is not said again in a page's words.
+        told = {word.partition("=")[0] for word in known.words}
+        told |= {"--name"} if "--project" in told else set()
+        page = command.Page(folder.root, workdir, frozenset(told))
+        words = command.of_page(page, script, typed, given, needed)
+    left = tuple(flag for flag in unknown if flag.key not in words.keys)
+    return words, left, words.configs or (fit if config else [])
 
 
 def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None = None) -> Draft:
     """The draft of a job that starts a program by a config, as the project's pages type it."""
     said = _without_place(typed.words, trainer) if typed else []
-    configs = [word for word in said if (folder.root / word).is_file() and queue_lines.fits(word)]
+    configs = [word for word in said if command.is_config(folder.root, word)]
     words = [*trainer.begins, *trainer.config]
     if typed:
         words = ["{cfg}" if word in configs[:1] else command.quoted(word) for word in said]
@@ -179,7 +181,7 @@ def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None 
     ]
     return Draft(
         name=name,
-        script=Script(" ".join(words[:2]) if typed else same[0], texts=frozenset()),
+        script=Script(" ".join(words[:2]) if typed else same[0]),
         words=(*words, *trainer.place),
         launcher="none",
         artifacts=trainer.artifacts,
@@ -190,7 +192,7 @@ def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None 
         why={"command": Sentence("init.trainer", name=trainer.name),
              "launcher": Sentence("init.own_ranks", framework=trainer.name),
              "artifacts": f"what {trainer.name} writes by itself"},
-        open=_without_empty({"command": tuple(todo)}),
+        open={"command": tuple(todo)} if todo else {},
     )  # fmt: skip
 
 
@@ -206,11 +208,7 @@ def _same(folder: Folder, config: str, trainer: Trainer) -> bool:
     return found is not None and found.begins == trainer.begins and queue_lines.fits(config)
 
 
-def _without_empty(said: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    return {key: each for key, each in said.items() if each}
-
-
-def _by_position(script: Script, typed: Typed | None, *, is_hidden: bool) -> Iterator[str]:
+def _unseen(script: Script, typed: Typed | None, *, is_hidden: bool) -> Iterator[str]:
     if script.reads_words and not (script.flags or script.settings or typed):
         yield Sentence("init.by_position", script=script.path)
     if is_hidden and not frameworks.of(script).words:
@@ -235,16 +233,11 @@ def _links(folder: Folder, script: Script, workdir: str) -> tuple[tuple[str, ...
 
 
 def _env(
-    folder: Folder,
-    script: Script,
-    known: Framework,
-    *,
-    is_module: bool,
-    is_told: bool,
-    workdir: str,
-) -> tuple[tuple[str, str], ...]:
+    folder: Folder, script: Script, known: Framework, typed: Typed | None, *,
+    is_told: bool, workdir: str,
+) -> tuple[tuple[str, str], ...]:  # fmt: skip
     """Trackers without their server, where modules lie, and a variable that says where to write."""
-    env = dict(known.env)
+    env, is_module = dict(known.env), typed is not None and bool(typed.module)
     is_apart = reached.is_from_root(folder.root, folder.root / script.path, script.imports)
     if is_module and script.path.startswith("src/"):
         env["PYTHONPATH"] = "src"

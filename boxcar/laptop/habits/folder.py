@@ -62,8 +62,8 @@ class Folder:
     def paths_in(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Those texts that name a file or folder of the project by where it lies, sorted."""
         paths = (text for text in texts if _IS_PATH.fullmatch(text) and text.strip("./"))
-        likely = (text for text in paths if not text.endswith((".py", ".md", ".txt")))
-        return tuple(sorted(text for text in likely if (self.root / text).exists()))
+        likely = (text for text in paths if not text.endswith((".py", ".md", "requirements.txt")))
+        return tuple(sorted(text for text in likely if source.lies(self.root, text)))
 
     def configs(self, below: str) -> list[str]:
         """The config files right in a folder, by name; a package's own file is none."""

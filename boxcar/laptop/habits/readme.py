@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from boxcar.laptop.habits import program, trainers
 from boxcar.laptop.habits.flags import Flag
-from boxcar.laptop.habits.source import UNKNOWN, data_of
+from boxcar.laptop.habits.source import UNKNOWN, data_of, lies
 from boxcar.shared.record import dataclass
 
 _MOST_PAGES = 40
@@ -118,7 +118,7 @@ def _of_text(root: Path, page: Path, text: str, first: int, depth: int = 1) -> I
     for line, said in _lines(text, first):
         for part in re.split(r"\s*(?:&&|;|\|\|?)\s*", _PROMPT.sub("", said, count=1)):
             words = _words(part, known)
-            if words[:1] == ["cd"] and len(words) > 1 and (root / folder / words[1]).is_dir():
+            if words[:1] == ["cd"] and len(words) > 1 and lies(root / folder, words[1]):
                 folder = (PurePosixPath(folder) / words[1]).as_posix()
             if match := _SET.fullmatch(part.strip()):
                 known[match[1]] = " ".join(_words(match[2] or "", known))
@@ -213,7 +213,7 @@ def _started(words: Sequence[str]) -> tuple[str, str, Sequence[str], bool] | Non
 
 
 def _file(root: Path, folder: str, page: Path, name: str) -> Path | None:
-    if is_blank(name):
+    if is_blank(name) or not any(lies(place, name) for place in (root / folder, root, page.parent)):
         return None
     for place in (root / folder, root, page.parent):
         path = (place / name).resolve()

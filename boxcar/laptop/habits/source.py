@@ -23,6 +23,14 @@ def data_of(path: Path) -> bytes:
     return data if len(data) <= _MOST_BYTES else b""
 
 
+def lies(root: Path, word: str) -> bool:
+    """Whether any text names a file or folder of the project."""
+    try:
+        return (root / word).exists()
+    except (OSError, ValueError):  # too long, or a null byte
+        return False
+
+
 def parsed(path: Path) -> ast.Module | None:
     """None for what cannot be read or is no Python."""
     try:

@@ -241,7 +241,7 @@ def _refused(root: Path, text: str) -> list[str]:
 
 
 def _key_of(problem: str) -> str:
-    found = re.search(rf"(?:^|[: ])({'|'.join(job_text.KEYS)})\b", problem)
+    found = re.search(rf"(?:^|[: '])({'|'.join(job_text.KEYS)})\b", problem)
     return found[1] if found else ""
 
 

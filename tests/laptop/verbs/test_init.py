@@ -325,3 +325,60 @@ def test_configs_of_any_name_are_lines_that_plan_reads(root: Path) -> None:
     assert init(root, yes=True) == 0
     [cell] = open_project(root / "job.yaml").plan.cells
     assert cell.cfg == "configs/大 模型.yaml"
+
+
+HIDES_RANKS = "import ranks\nif __name__ == '__main__':\n    x.fit()\n    torch.save(1, 'a.pt')\n"
+RANKS = "def begin(): dist.init_process_group('nccl')\n"
+
+
+@pytest.mark.parametrize(("typed", "launcher"), [("torchrun", "torchrun"), ("", "python")])
+def test_a_person_is_asked_for_ranks_that_nobody_sees(
+    root: Path, monkeypatch: pytest.MonkeyPatch, typed: str, launcher: str
+) -> None:
+    (root / "train.py").write_text(HIDES_RANKS)
+    (root / "ranks.py").write_text(RANKS)
+    answers(monkeypatch, typed, "y")
+    assert init(root) == (0 if typed else 1)
+    text = (root / "job.yaml").read_text()
+    assert f"\nlauncher: {launcher}\n" in text
+    assert ("# TODO: does train.py form a group of ranks?" in text) == (not typed)
+
+
+def test_another_word_than_a_launcher_is_refused_and_nothing_is_written(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "train.py").write_text(HIDES_RANKS)
+    (root / "ranks.py").write_text(RANKS)
+    answers(monkeypatch, "mpi")
+    with pytest.raises(InputError, match="expected one of python, torchrun"):
+        init(root)
+    assert not (root / "job.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("odd.py", b"def f(x, y=1, /, *, z): ...\nmatch x:\n    case [a, *_]: f(a)\n"),
+        ("new.py", b"type X[T] = list[T]\nprint(f'{x!r:>{w}}')\n"),
+        ("latin.py", b"# -*- coding: latin-1 -*-\nname = '\xe9'\n"),
+        ("bytes.py", b"\xff\xfe\x00("),
+        ("deep.py", b"x = " + b"(" * 5000),
+        ("train_2.py", b"while True print('python 2')\n.backward( zero_grad(\n"),
+        ("README.rst", b"::\n\n    python 'train.py\n    bash \x00 | python $(\n"),
+        ("run_train.sh", b"python \xff train.py --x '\n"),
+    ],
+)
+def test_no_file_beside_it_ends_init(root: Path, name: str, data: bytes) -> None:
+    (root / name).write_bytes(data)
+    assert init(root, yes=True) == 0
+    assert "command: train.py --out {out}" in (root / "job.yaml").read_text()
+
+
+def test_a_key_that_this_plan_does_not_know_is_commented(root: Path) -> None:
+    (root / "data").mkdir()
+    (root / "data" / "x").touch()
+    (root / "train.py").write_text("open('data/x')\ntorch.save(1, 'a.pt')\nx.backward()\nmain()\n")
+    init(root, yes=True)
+    text = (root / "job.yaml").read_text()
+    assert "\nlinks: [data]" in text or "boxcar plan refused it" in text
+    open_project(root / "job.yaml")
