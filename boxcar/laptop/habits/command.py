@@ -33,13 +33,13 @@ def config_of(script: Script) -> Flag | None:
 
 def place_of(script: Script) -> Flag | None:
     """The flag that says where to write: a folder, else a file."""
-    named = script.flag(*known_flags.SAVE_AS)
-    if found := script.flag(*known_flags.OUT) or (named if named and file_of(named) else None):
-        return found
-    # Whatever it is called: the flag below which a checkpoint is saved.
+    # Whatever it is called: the flag below which a checkpoint is seen to be saved.
     roots = (each.root for each in script.saves if each.is_checkpoint and each.root)
-    flags = (flag for root in roots if (flag := script.flag(root)))
-    return next((flag for flag in flags if flag.key not in known_flags.NO_PLACE), None)
+    flags = (flag for root in roots if (flag := script.flag(root.lower())))
+    if seen := next((flag for flag in flags if flag.key not in known_flags.NO_PLACE), None):
+        return seen
+    named = script.flag(*known_flags.SAVE_AS)
+    return script.flag(*known_flags.OUT) or (named if named and file_of(named) else None)
 
 
 def file_of(flag: Flag) -> str:
@@ -98,10 +98,11 @@ def of_page(
     """The command in the page's words, with what they leave out behind them."""
     flags = {name: flag for flag in (*script.flags, *script.settings) for name in flag.names}
     known = {flag.key: value for flag, value in given.items()}
+    by_place = (flag for flag in script.flags if flag.is_positional)
     words: list[str] = []
     keys, configs, todo = set[str](), list[str](), list[str]()
     for name, join, value in _pairs(typed.words, flags, page.told):
-        flag = flags.get(name)
+        flag = flags.get(name) if name else next(by_place, None)
         key = flag.key if flag else "config" if not name else ""
         is_cfg = known.get(key) == "{cfg}" and not configs and is_config(page.root, value)
         # A framework's own word stands already; and it would begin with that file each time.
@@ -114,8 +115,8 @@ def of_page(
         else:
             said = "{cfg}" if is_cfg else _word(page, value, todo) if join or not name else ""
         words += [name, said] if join == " " else [f"{name}{join}{said}"]
-    # Words that stand by position give the flags of that place.
-    keys |= {flag.key for flag in script.flags if flag.is_positional and words}
+    if any("=" in word and not word.startswith("-") for word in typed.words):
+        keys |= {flag.key for flag in by_place}  # key=value, which a parser takes as the rest
     left = {flag: value for flag, value in {**given, **needed}.items() if flag.key not in keys}
     more = [word for f, value in left.items() if not f.is_positional for word in filled(f, value)]
     first = ("-m", typed.module) if typed.module else (quoted(script.path),)

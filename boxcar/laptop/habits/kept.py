@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from boxcar.laptop.habits import command
@@ -16,6 +17,8 @@ from boxcar.shared.record import dataclass
 
 _PICKLES = (".pkl", ".pickle", ".joblib")
 _MOST = 6
+# What is mostly written beside a training, or by another run of the script.
+_ASIDE = re.compile(r"(?i)(^|/)(eval|test|predict|sample|debug)")
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,9 @@ def of(script: Script, known: Framework, place: Flag | None) -> Found:
         return Found((), events, Sentence("init.events"), tuple(_unseen(script, ())))
     if not (known.name or script.may_write or script.is_cut) and script.trains:
         return Found((), (), Sentence("init.writes_nothing"))
-    return Found((), (Kept(ANY),), "", (Sentence("init.saves_unknown", script=script.path),))
+    named = Sentence("init.saved_as", at=script.unnamed[0]) if script.unnamed else ""
+    unknown = named or Sentence("init.saves_unknown", script=script.path)
+    return Found((), (Kept(ANY),), "", (unknown,))
 
 
 def _below(saved: tuple[Saved, ...], place: Flag | None) -> tuple[Saved, ...]:
@@ -61,6 +66,7 @@ def _below(saved: tuple[Saved, ...], place: Flag | None) -> tuple[Saved, ...]:
     told = tuple(each for each in saved if place and each.root == place.key.rpartition(".")[2])
     is_told = any(each.is_checkpoint for each in told)
     found = told if is_told else tuple(each for each in saved if each.name != ANY)
+    found = tuple(each for each in found if not _ASIDE.search(each.name)) or found
     return tuple(sorted(found, key=lambda each: not each.is_checkpoint))[:_MOST]
 
 

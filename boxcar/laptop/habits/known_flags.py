@@ -8,7 +8,7 @@ OUT = (
     "results_dir", "result_dir", "exp_dir", "run_dir", "checkpoint_dir", "checkpoints_dir",
     "ckpt_dir", "log_dir", "outf", "default_root_dir", "save_folder", "results_folder",
     "save_model_dir", "checkpoint_model_dir", "log_folder", "saved_dir", "logs", "model_dir",
-    "save_root", "log_root", "checkpoints", "logging_dir",
+    "save_root", "output_directory", "output_folder", "log_root", "checkpoints", "logging_dir",
 )  # fmt: skip
 # A file to save to, such as `--save model.pt`.
 SAVE_AS = ("save", "save_path", "model_path", "checkpoint_path", "output_path", "save_file")

@@ -50,12 +50,12 @@ class Scope:
 
 
 class Names:
-    """`calls` are all of the parts, each with where it stands. `settable` are names that their
-    source gives a value and its caller another, such as flags.
+    """`calls` are all of the parts, each with where it stands. `flags` are what `args.x` may be,
+    `settings` globals that the source gives a value and its caller another.
     """
 
-    def __init__(self, settable: Collection[str]) -> None:
-        self.settable = frozenset(settable)
+    def __init__(self, flags: Collection[str], settings: Collection[str]) -> None:
+        self.flags, self.settings = frozenset(flags), frozenset(settings)
         self.calls: list[tuple[str, ast.Call, Scope]] = []
         self.functions: dict[str, list[Scope]] = {}
         self.attributes: dict[str, list[tuple[ast.expr, Scope, bool]]] = {}
@@ -129,7 +129,9 @@ class Names:
         self, node: ast.Name | ast.Attribute, scope: Scope, seen: frozenset[int]
     ) -> tuple[ast.expr, Scope] | None:
         """What it was given last, before this line; never the same expression twice."""
-        if last(node) in self.settable and not _is_own(node):
+        if isinstance(node, ast.Name) and node.id in self.settings:
+            return None
+        if isinstance(node, ast.Attribute) and node.attr in self.flags and not _is_own(node):
             return None
         if isinstance(node, ast.Attribute):
             found = self.attributes.get(node.attr, [])[::-1]
@@ -180,9 +182,11 @@ class Names:
         return next(named, [])
 
 
-def read(parts: Iterable[Part], settable: Collection[str] = ()) -> Names:
+def read(
+    parts: Iterable[Part], flags: Collection[str] = (), settings: Collection[str] = ()
+) -> Names:
     """The names and calls of what a script runs."""
-    names = Names(settable)
+    names = Names(flags, settings)
     for part in parts:
         _gather(part.tree, Scope(part.path), names, part.path)
     for _, call, scope in names.calls:
@@ -255,7 +259,12 @@ def _of_two(node: ast.BinOp, text: Callable[[ast.expr], str]) -> str:
 
 def _filled(text: str, holes: str, values: list[str]) -> str:
     left = iter(values)
-    return re.sub(holes, lambda _: next(left, ANY), text)
+
+    def fill(hole: re.Match[str]) -> str:
+        value = next(left, ANY)
+        return value if hole[0] == "%s" else ANY  # any other is a number
+
+    return re.sub(holes, fill, text)
 
 
 def _subscript(node: ast.Subscript) -> str:

@@ -162,9 +162,10 @@ def _saved(
     found = names.place(place, scope)
     name = found.path
     is_fit = bool(name) if is_folder else name.lower().endswith(_RESULTS)
-    is_fit |= is_torchs and bool(_NAMED.search(name))
+    end = name.rpartition("/")[2]
+    is_fit |= is_torchs and bool(_NAMED.search(end) or re.fullmatch(r"[^.]*[A-Za-z_]{3}[^.]*", end))
     if not is_fit or ".." in name.split("/") or found.root == "/":
         return None
-    if name.rpartition("/")[2].startswith(("tmp", "temp")):
+    if end.startswith(("tmp", "temp")):
         return None
     return Saved(f"{name}/" if is_folder else name, place.lineno, found.root, is_torchs, file)

@@ -141,7 +141,7 @@ def _judged(root: Path, path: Path, tree: ast.Module) -> Script:
     settings = flags.settings(tree, relative)
     said = [(part.path, node) for part in code.parts for node in ast.walk(part.tree)]
     found = flags.read(said) or (() if settings else flags.words(tree, relative))
-    names = paths.read(code.parts, {flag.key for flag in (*settings, *found)})
+    names = paths.read(code.parts, {f.key for f in found}, {f.key for f in settings})
     nodes = [node for _, node in said]
     own = [node for path, node in said if path == relative]
     saved, unnamed = saves.read(names)

@@ -85,15 +85,20 @@ def test_a_config_that_is_handed_on_as_a_whole_may_say_the_folder(tmp_path: Path
     assert where(found) == ["net.pt"] and is_open(found)
 
 
-def test_a_flag_of_any_name_below_which_it_saves_is_the_place(tmp_path: Path) -> None:
+def test_the_flag_below_which_it_is_seen_to_save_is_the_place(tmp_path: Path) -> None:
     source = "p.add_argument('--keep')\ntorch.save(x, os.path.join(args.keep, 'a.pt'))\n"
-    found = made(tmp_path, source)
-    # The usual name comes first; without one the flag that is seen.
-    assert "--results-dir" in found.words
-    found = strange_sources.draft(
-        strange_sources.project(tmp_path / "b", train_py=f"import argparse\n{source}{TAIL}")
-    )
+    found = made(tmp_path, source)  # --results-dir has the usual name
     assert found.words == ("train.py", "--keep", "{out}") and not is_open(found)
+
+
+def test_what_is_written_beside_a_training_is_no_artifact_where_there_is_another(
+    tmp_path: Path,
+) -> None:
+    source = "".join(
+        f"torch.save(x, os.path.join(args.results_dir, {name!r}))\n"
+        for name in ("eval.pth", "eval/latest.pth", "checkpoint", "samples.npz")
+    )
+    assert where(made(tmp_path, source)) == ["checkpoint"]
 
 
 @pytest.mark.parametrize(("name", "is_told"), [("OPENAI_LOGDIR", True), ("MY_BASE_DIR", False)])

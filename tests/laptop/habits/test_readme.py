@@ -87,3 +87,21 @@ def test_its_words_are_the_commands_and_what_is_the_readers_is_a_todo(tmp_path: 
     assert made.words == (*words, "--out", "{out}")
     assert made.lines == ("configs/a.yaml train",)
     assert list(made.todo_of("command")) == ["/path/to/x stands for something of yours: write it"]
+
+
+def test_words_by_position_are_those_of_the_scripts_order(tmp_path: Path) -> None:
+    (tmp_path / "a.py").touch()
+    parser = "p.add_argument('config')\np.add_argument('out')\np.add_argument('-x')\n"
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "b.py").touch()
+    found(tmp_path, fenced("python train.py configs/b.py work -x 1 extra"))
+    (tmp_path / "train.py").write_text(f"{parser}{PROGRAM}")
+    made = strange_sources.draft(strange_sources.project(tmp_path))
+    assert made.words == ("train.py", "{cfg}", "{out}", "-x", "1", "extra")
+    assert (made.lines, list(made.todo_of("command"))) == (("configs/b.py train",), [])
+
+
+def test_words_with_nothing_of_a_path_in_them_end_nothing(tmp_path: Path) -> None:
+    assert (
+        found(tmp_path, fenced(f"bash {'x' * 5000}.sh", "python \0.py", "cd \0", "a" * 9000)) == []
+    )

@@ -14,8 +14,8 @@ def named(source: str) -> list[tuple[str, bool]]:
     return [(saved.name, saved.is_in_cwd) for saved in read(source)]
 
 
-def read(source: str, settable: Collection[str] = ()) -> tuple[Saved, ...]:
-    found, _ = saves.read(paths.read([Part("t.py", ast.parse(source))], settable))
+def read(source: str, settings: Collection[str] = ()) -> tuple[Saved, ...]:
+    found, _ = saves.read(paths.read([Part("t.py", ast.parse(source))], (), settings))
     return found
 
 
