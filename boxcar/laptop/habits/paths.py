@@ -100,9 +100,8 @@ class Names:
             return self._call(node, scope, seen, depth)
         if isinstance(node, (ast.Name, ast.Attribute)):
             found = self._given(node, scope, seen) if depth else None
-            if found:
-                return self._text(*found, seen | {id(found[0])}, depth - 1)
-            return _open(last(node))
+            told = self._text(*found, seen | {id(found[0])}, depth - 1) if found else _open("")
+            return _open(last(node)) if told == _open("") else told
         return _open("")
 
     def _call(self, node: ast.Call, scope: Scope, seen: frozenset[int], depth: int) -> str:

@@ -127,8 +127,9 @@ def test_words_by_position_stand_in_the_scripts_order(tmp_path: Path) -> None:
         "import sys\nepochs = int(sys.argv[3])\nout = sys.argv[2]\ndata = sys.argv[1]\n"
         "lr = sys.argv[4] if len(sys.argv) > 4 else 0.1\ntrain()\nwhile True: pass\n"
     )
-    found = made(tmp_path, source)
+    found = made(tmp_path, f"{source}torch.save(1, os.path.join(out, 'model.pt'))\n")
     assert found.words == ("train.py", "{code}/data", "{out}", "{epochs}")
+    assert found.artifacts == (Kept("model.pt"),) and not list(found.todo_of("artifacts"))
     parser = "p.add_argument('data')\np.add_argument('--x')\np.add_argument('out')\ntrain()\n"
     assert made(tmp_path / "other", parser + "while True: pass\n").words == ("train.py",)
     (tmp_path / "third" / "data").mkdir(parents=True)
