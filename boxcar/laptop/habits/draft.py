@@ -63,7 +63,6 @@ class Draft:
     resume_args: str = ""
     smoke: str = ""
     env: tuple[tuple[str, str], ...] = ()
-    secrets: tuple[str, ...] = ()
     why: dict[str, str] = field(default_factory=dict)
     open: dict[str, tuple[str, ...]] = field(default_factory=dict)
     unknown: tuple[Flag, ...] = ()
@@ -117,13 +116,18 @@ def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) ->
         "artifacts": found.open,
         "resume": open_resume,
         "env": _open_variables(found.saved),
+        # Many import a tracker that they use only where it is there.
+        "secrets": tuple(
+            Sentence("init.tracker_secret", name=row.name, secret=row.secret)
+            for row in beside
+            if row.secret
+        ),
     }
     return Draft(
         name=name, script=script, launcher=launcher, workdir=workdir, links=links, epochs=default,
         words=(*words.first, *known.words, *words.more, *command.save_words(script)),
         artifacts=found.artifacts, resume=resume, resume_args=resume_args, unknown=unknown,
         collect=tuple(each for row in beside for each in row.collect),
-        secrets=tuple(row.secret for row in beside if row.secret),
         smoke=" ".join(known.smoke or command.short_words(script, epochs)),
         env=_env(folder, script, known, typed, is_told=place is not None, workdir=workdir),
         lines=queue_lines.of(script, default, configs),
@@ -330,7 +334,6 @@ def _why(
     yield "resume", Sentence("init.newest")
     yield "resume_args", Sentence("init.only_with_checkpoint")
     yield "smoke", Sentence("init.short")
-    yield "secrets", Sentence("init.tracker_secret")
     yield (
         "env",
         Sentence("init.env", framework=known.name) if known.env else Sentence("init.env_of"),

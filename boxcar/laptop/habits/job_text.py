@@ -96,7 +96,7 @@ def _value(draft: Draft, key: str) -> str:
     if key == "env":
         lines = [f"  {name}: {_quoted(value)}" for name, value in draft.env]
         return "\n".join(["env:", *lines]) if lines else ""
-    value = getattr(draft, key)
+    value = getattr(draft, key, None)
     if isinstance(value, tuple):
         return f"{key}: [{', '.join(map(_in_list, value))}]" if value else ""
     if value in (None, "") or (key, value) == ("workdir", "code"):

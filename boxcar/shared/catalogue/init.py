@@ -86,8 +86,8 @@ SENTENCES = {
         "what its tracker leaves, carried beside the result", "跟踪工具留下的文件，随结果一起带回"
     ),
     "tracker_secret": Said(
-        "its tracker does not run without it; export it where you type launch",
-        "没有它跟踪工具无法运行；请在输入 launch 的终端里 export",
+        "{name} is imported: where it is used, write secrets: [{secret}]",
+        "导入了 {name}：如果使用它，请写 secrets: [{secret}]",
     ),
     "env_of": Said(
         "a tracker without its server, the folder to write to, or where its modules lie",
