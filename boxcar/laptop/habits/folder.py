@@ -85,10 +85,8 @@ def read(root: Path) -> Folder:
 
 
 def _likely(root: Path) -> Iterator[str]:
-    scores: dict[str, int] = {}
-    data = {path.relative_to(root).as_posix(): source.data_of(path) for path in _python_files(root)}
-    for path, text in data.items():
-        scores[path] = program.score(path, text)
+    paths = {path.relative_to(root).as_posix(): path for path in _python_files(root)}
+    scores = {name: program.score(name, source.data_of(path)) for name, path in paths.items()}
     order = sorted((p for p in scores if scores[p]), key=lambda p: (-scores[p], p.count("/"), p))
     programs = (path for path in order if program.is_program_at(root / path))
     yield from itertools.islice(programs, _MOST_LIKELY)

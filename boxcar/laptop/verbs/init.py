@@ -251,7 +251,7 @@ def _ignore_text(root: Path) -> str:
     except InputError:
         lines = []  # as `plan` will say
     usual = [name for name in ignore_text.USUAL if (root / name).is_dir()]
-    return ignore_text.text(lines, _data_sizes(root), usual=usual)
+    return ignore_text.text(lines, _data_sizes(root) if lines else {}, usual=usual)
 
 
 def _data_sizes(root: Path) -> dict[int, int]:
