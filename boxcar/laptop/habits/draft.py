@@ -272,7 +272,9 @@ def _resume(
     """What a start would look for, the words that tell it to, and what is left to say."""
     if known.resume:
         return known.resume, known.resume_args, ()
-    flag, path = script.flag(*known_flags.RESUME), _newest(saved)
+    # accelerate goes on from the folder of its state, and from no model.
+    states = [each for each in saved if known.name == "accelerate" and each.name.endswith("/")]
+    flag, path = script.flag(*known_flags.RESUME), _newest(states or saved)
     if path is None:
         return None, "", ()
     # A configurator's own `resume` is something else, such as a switch.

@@ -228,3 +228,12 @@ def test_folders_that_a_script_reads_where_it_starts_are_links(tmp_path: Path) -
     assert not told.links and not list(told.todo_of("links"))
     own = "torch.save(1, './data/in.pt')\nd = './data'\nfor n in x: loss.backward()\n"
     assert not made(tmp_path, own).links
+
+
+def test_accelerate_goes_on_from_the_folder_of_its_state(tmp_path: Path) -> None:
+    source = (
+        f"{strange_sources.ACCELERATE}parser.add_argument('--resume')\nmain()\n"
+        "torch.save(1, os.path.join(args.output_dir, 'step_%d.pt' % n))\n"
+        "accelerator.save_state(os.path.join(args.output_dir, f'state_{n}'))\n"
+    )
+    assert made(tmp_path, source).resume == "state_*/"
