@@ -5,7 +5,9 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from boxcar.laptop.habits import folder, script
+from boxcar.laptop.habits import draft as drafts
+from boxcar.laptop.habits import folder, readme, script
+from boxcar.laptop.habits.draft import Draft
 from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.script import Script
 
@@ -38,6 +40,7 @@ parser.add_argument("--resume", default=None)
 parser.add_argument("--max-steps", type=int, default=1000)
 parser.add_argument("--dist-backend", default="nccl")
 args = parser.parse_args()
+begin = torch.load(args.resume)["step"] if args.resume else 0
 dist.init_process_group(args.dist_backend)
 def save(step, name="final.pt"):
     folder = os.path.join(args.output_dir, "checkpoints")
@@ -111,3 +114,11 @@ def project(tmp_path: Path, **files: str) -> Folder:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return folder.read(tmp_path)
+
+
+def draft(found: Folder, path: str = "") -> Draft:
+    """Of the script at this path, else of the likeliest."""
+    path = path or found.scripts[0]
+    one = script.read(found.root, found.root / path)
+    assert one
+    return drafts.of(found, one, "run", readme.first_of(found.typed, path))

@@ -22,7 +22,6 @@ WITH_LIBRARIES = {
     "accelerate_loop": ["torch", "accelerate"],
     "sklearn_fit": ["sklearn", "joblib"],
     "positional": ["torch"],
-    "omegaconf_cli": ["torch", "omegaconf"],
     "runs_folders": ["torch"],
     "mmengine_runner": ["torch", "mmengine", "sklearn"],
     "timm_train": ["torch", "torchvision", "timm"],

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 
-from boxcar.laptop.habits import known_flags
+from boxcar.laptop.habits import known_flags, queue_lines, readme
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.folder import Folder
+from boxcar.laptop.habits.readme import Typed
 from boxcar.laptop.habits.script import Script
+from boxcar.laptop.habits.source import lies
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.record import dataclass
 
 _CHECKPOINT = re.compile(r"\.(pt|pth|ckpt|pth\.tar|safetensors|pkl|bin)$")
 
 
-def typed(path: str) -> str:
-    """A path as one word of a command or a queue line; one that reads as itself stays as it is."""
-    try:
-        is_one_word = shlex.split(path, comments=True) == [path]
-    except ValueError:
-        is_one_word = False
-    return path if is_one_word else shlex.quote(path)
+def quoted(word: str) -> str:
+    """Any text as one word of a command, in which no brace is a placeholder."""
+    return queue_lines.typed(word.replace("{", "{{").replace("}", "}}"))
 
 
 def config_of(script: Script) -> Flag | None:
@@ -32,6 +33,11 @@ def config_of(script: Script) -> Flag | None:
 
 def place_of(script: Script) -> Flag | None:
     """The flag that says where to write: a folder, else a file."""
+    # Whatever it is called: the flag below which a checkpoint is seen to be saved.
+    roots = (each.root for each in script.saves if each.is_checkpoint and each.root)
+    flags = (flag for root in roots if (flag := script.flag(root.lower())))
+    if seen := next((flag for flag in flags if flag.key not in known_flags.NO_PLACE), None):
+        return seen
     named = script.flag(*known_flags.SAVE_AS)
     return script.flag(*known_flags.OUT) or (named if named and file_of(named) else None)
 
@@ -47,14 +53,110 @@ def filled(flag: Flag, value: str) -> list[str]:
     if flag.is_positional:
         return [value]
     # Bare settings are replaced by one word each; and some parsers take nothing else.
-    if flag.is_literal and "{" in value:
-        value = f"\"'{value}'\""  # to the shell a word with single quotes, to Python a text
     return [f"{flag.word}={value}"] if flag.is_setting else [flag.word, value]
 
 
 def place_value(flag: Flag) -> str:
     name = file_of(flag)
     return f"{{out}}/{name}" if name else "{out}"
+
+
+@dataclass(frozen=True)
+class Begun:
+    """`first` is what is started, `more` its words, `keys` the flags that they give. `configs` is
+    the config that the pages type, `open` what is left to say.
+    """
+
+    first: tuple[str, ...]
+    more: tuple[str, ...]
+    keys: frozenset[str] = frozenset()
+    configs: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
+
+
+def of_source(script: Script, given: Mapping[Flag, str]) -> Begun:
+    """The command, as the source alone says it."""
+    return Begun((quoted(script.path),), tuple(words_of(script, given)))
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is known where a page is read: `told` are flags that a framework has already."""
+
+    root: Path
+    workdir: str
+    told: frozenset[str]
+
+
+def of_page(
+    page: Page,
+    script: Script,
+    typed: Typed,
+    given: Mapping[Flag, str],
+    needed: Mapping[Flag, str],
+) -> Begun:
+    """The command in the page's words, with what they leave out behind them."""
+    flags = {name: flag for flag in (*script.flags, *script.settings) for name in flag.names}
+    known = {flag.key: value for flag, value in given.items()}
+    by_place = (flag for flag in script.flags if flag.is_positional)
+    words: list[str] = []
+    keys, configs, todo = set[str](), list[str](), list[str]()
+    for name, join, value in _pairs(typed.words, flags, page.told):
+        flag = flags.get(name) if name else next(by_place, None)
+        key = flag.key if flag else "config" if not name else ""
+        is_cfg = known.get(key) == "{cfg}" and not configs and is_config(page.root, value)
+        # A framework's own word stands already; and it would begin with that file each time.
+        if name in page.told or key in known_flags.RESUME:
+            continue
+        configs += [value] * is_cfg
+        keys |= {key} if flag or is_cfg else set()
+        if flag and key in known:
+            said = known[key]
+        else:
+            said = "{cfg}" if is_cfg else _word(page, value, todo) if join or not name else ""
+        words += [name, said] if join == " " else [f"{name}{join}{said}"]
+    if any("=" in word and not word.startswith("-") for word in typed.words):
+        keys |= {flag.key for flag in by_place}  # key=value, which a parser takes as the rest
+    left = {flag: value for flag, value in {**given, **needed}.items() if flag.key not in keys}
+    more = [word for f, value in left.items() if not f.is_positional for word in filled(f, value)]
+    first = ("-m", typed.module) if typed.module else (quoted(script.path),)
+    return Begun(first, (*words, *more), frozenset(keys), tuple(configs), tuple(todo))
+
+
+def _pairs(
+    words: Sequence[str], flags: Mapping[str, Flag], told: Collection[str]
+) -> Iterator[tuple[str, str, str]]:
+    """A flag, what joins it to its value, and that: ("--lr", " ", "0.1"), ("", "", "a.yaml")."""
+    left = list(words)
+    while left:
+        name, is_set, value = (word := left.pop(0)).partition("=")
+        flag = flags.get(name)
+        if not flag and not is_set and not word.startswith("-"):
+            yield "", "", word
+        elif is_set:
+            yield name, "=", value
+        elif left and not left[0].startswith("--") and not (flag and flag.is_switch):
+            is_valued = bool(flag) or name in told
+            yield (name, " ", left.pop(0)) if is_valued else (name, "", "")
+        else:
+            yield name, "", ""
+
+
+def is_config(root: Path, word: str) -> bool:
+    return lies(root, word) and (root / word).is_file() and queue_lines.fits(word)
+
+
+def _word(page: Page, word: str, todo: list[str]) -> str:
+    """One of the pages' words; a path of the code is found from everywhere."""
+    if readme.is_blank(word):
+        todo.append(Sentence("init.word_is_yours", word=word))
+    elif "/" in word and "://" not in word:
+        is_here = lies(page.root, word)
+        if not is_here and word.startswith(("/", "~", ".", "data")):
+            todo.append(Sentence("init.path_is_yours", path=word))
+        elif is_here and page.workdir == "out" and not word.startswith("/"):
+            return f"{{code}}/{quoted(word.removeprefix('./'))}"
+    return quoted(word)
 
 
 def words_of(script: Script, given: Mapping[Flag, str]) -> list[str]:
@@ -107,17 +209,11 @@ def needed(
     more: dict[Flag, str] = {}
     unknown: list[Flag] = []
     for flag in script.flags:
-        if not flag.is_required or flag in given:
+        # A launcher says it in the environment.
+        if not flag.is_required or flag in given or flag.key == "local_rank":
             continue
         if flag.key.lower() in known_flags.DATA and (folder.root / "data").is_dir():
             more[flag] = "{code}/data"
         else:
             unknown.append(flag)
     return more, tuple(unknown)
-
-
-def launcher(script: Script) -> str:
-    """A script that forms no group would run once for each GPU, all writing to one place."""
-    is_in_group = any(name.startswith("torch.distributed") for name in script.imports)
-    is_in_group |= bool({"init_process_group", "DistributedDataParallel"} & script.calls)
-    return "torchrun" if is_in_group and "spawn" not in script.calls else "python"

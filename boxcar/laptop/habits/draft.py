@@ -1,158 +1,264 @@
 """The job that a script makes: what each key would say, and why. Nothing is certain, all is said.
 
-A framework says what it knows (frameworks.py); the rest is taken from the script's own flags and
-from the names of the files that it saves.
+The project's own pages say how it is started, a framework what it knows (frameworks.py); the rest
+is taken from the script's flags and from the names of the files that it saves. What none of them
+says is a TODO of its key.
 """
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from pathlib import PurePath
+from dataclasses import field, replace
+from pathlib import PurePosixPath
 
 from boxcar.laptop.habits import (
     command,
-    endless,
     frameworks,
-    imported,
     kept,
     known_flags,
     queue_lines,
-    worth,
+    reached,
+    readme,
+    trackers,
+    trainers,
 )
-from boxcar.laptop.habits.endless import Endless
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.frameworks import Framework, Kept
-from boxcar.laptop.habits.saves import ANY, Saved
+from boxcar.laptop.habits.paths import ANY
+from boxcar.laptop.habits.readme import Typed
+from boxcar.laptop.habits.saves import Saved
 from boxcar.laptop.habits.script import Script
+from boxcar.laptop.habits.trainers import Trainer
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
 
 _MARKS = ("last", "latest", "checkpoint", "ckpt", "step", "epoch", "iter")
 _DEFAULT_EPOCHS = 10
-_STEPS = "10000"  # where only a person knows how many
+# A variable by which a project is told where to write, and one that says where it reads as well.
+_PLACES = re.compile(
+    r"(LOG|OUT|OUTPUT|SAVE|RESULTS?|CKPT|CHECKPOINTS?|RUNS?)_?(DIR|PATH|ROOT|FOLDER)$"
+)
 
 
 @dataclass(frozen=True)
 class Draft:
-    """Of job.yaml and the first queue. `why` says of a key where its value comes from; of what is
-    `unknown` only a person can say the value. `no_end`: the loop that would train for ever; a flag
-    that ends it stands in `words`. `reads`: paths of the project that stand in the script. `unfit`:
-    configs whose names no queue line can hold.
+    """Of job.yaml and the first queue. `why` says of a key where its value comes from, `open` what
+    is left for a person to say of it; of flags that are `unknown` only a person can say the value.
+    `unfit`: configs whose names no queue line can hold.
     """
 
     name: str
     script: Script
     words: tuple[str, ...]
     launcher: str
-    workdir: str
     artifacts: tuple[Kept, ...]
-    epochs: int | None
-    resume: str | None
-    resume_args: str
-    smoke: str
-    env: tuple[tuple[str, str], ...]
     lines: tuple[str, ...]
-    why: dict[str, str]
-    unknown: tuple[Flag, ...]
-    no_end: Endless | None
-    reads: tuple[str, ...]
+    workdir: str = "code"
+    links: tuple[str, ...] = ()
+    epochs: int | None = None
+    collect: tuple[str, ...] = ()
+    resume: str | None = None
+    resume_args: str = ""
+    smoke: str = ""
+    env: tuple[tuple[str, str], ...] = ()
+    why: dict[str, str] = field(default_factory=dict)
+    open: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    unknown: tuple[Flag, ...] = ()
     unfit: tuple[str, ...] = ()
 
+    def todo_of(self, key: str) -> Iterator[str]:
+        yield from self.open.get(key, ())
+        for flag in self.unknown if key == "command" else ():
+            yield Sentence("init.add_flag", flag=flag.word, at=flag.where)
+
     @property
-    def todo(self) -> Iterator[str]:
+    def todo(self) -> list[str]:
         """Sentences: what is left for a person to say."""
-        script = self.script
-        if script.reads_words and not (script.flags or script.settings):
-            yield Sentence("init.by_position", script=script.path)
-        if (loop := self.no_end) and not loop.flag:
-            how = "open" if loop.key else "no"
-            yield Sentence(f"init.{how}_end", at=loop.where, key=loop.key, value=loop.value)
-        for path in self.reads if self.workdir == "out" else ():
-            yield Sentence("init.reads_here", script=script.path, path=path)
-        for flag in self.unknown:
-            at = f"{script.path}, {flag.where}"
-            yield Sentence("init.add_flag", flag=flag.word, at=at)
+        return [each for key in {"command": (), **self.open} for each in self.todo_of(key)]
 
 
 def with_value(draft: Draft, flag: Flag, value: str) -> Draft:
     """The same, with what a person said of an unknown flag."""
     # The command is split as a shell does, and filled.
-    words = command.filled(flag, shlex.quote(value.replace("{", "{{").replace("}", "}}")))
+    words = command.filled(flag, command.quoted(value))
     left = tuple(each for each in draft.unknown if each != flag)
     return replace(draft, words=(*draft.words, *words), unknown=left)
 
 
-def of(folder: Folder, script: Script, name: str) -> Draft:
-    """The draft of a job that runs this script."""
+def with_launcher(draft: Draft, launcher: str) -> Draft:
+    """The same, with what a person said of its ranks."""
+    left = {key: said for key, said in draft.open.items() if key != "launcher"}
+    return replace(draft, launcher=launcher, open=left)
+
+
+def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) -> Draft:
+    """The draft of a job that runs this script, as the project's own pages start it."""
+    is_hidden = script.hides_flags
+    script = script.with_flags(readme.flags_of(typed)) if typed else script
     known = frameworks.of(script)
-    all_configs = folder.all_configs
-    configs = [name for name in all_configs if queue_lines.fits(name)]
-    config = command.config_of(script) if configs else None
     place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
-    given = {flag: "{cfg}" for flag in (config,) if flag}
-    given |= {flag: command.place_value(flag) for flag in (place,) if flag}
-    given |= {flag: "{epochs}" for flag in (epochs,) if flag}
-    needed, unknown = command.needed(folder, script, given)
+    found = kept.of(script, known, place)
+    workdir = _workdir(known, found, place)
+    fit = [config for config in folder.all_configs if queue_lines.fits(config)]
+    words, unknown, configs = _words(folder, script, typed, known, fit=fit, workdir=workdir)
+    resume, resume_args, open_resume = _resume(script, found.saved, known)
+    launcher, why_ranks, open_ranks = _launcher(script, known, typed)
+    links, open_links = _links(folder, script, workdir)
+    beside = list(trackers.of(script.reaches_imports))
     default = _default_epochs(epochs) if epochs else None
-    found = kept.of(folder.root, script, known, place)
-    resume, resume_args = _resume(script, found.saved, known)
-    launcher = known.launcher or command.launcher(script)
-    workdir = "code" if known.is_told_where or place else "out"
-    if place and known.is_told_where:
-        del given[place]
-    path = command.typed(script.path.replace("{", "{{").replace("}", "}}"))
-    words = [path, *known.words, *command.words_of(script, given | needed)]
-    no_end = endless.of(folder.root, script, worth.given_by(script, words, _text(folder, configs)))
-    if no_end and no_end.flag:
-        words += command.filled(no_end.flag, _STEPS)
+    why = dict(_why(script, known, place, typed))
+    open_ = {
+        "command": (*words.open, *_unseen(script, typed, is_hidden=is_hidden)),
+        "links": open_links,
+        "launcher": open_ranks,
+        "artifacts": found.open,
+        "resume": open_resume,
+        "env": _open_variables(found.saved),
+        # Many import a tracker that they use only where it is there.
+        "secrets": tuple(
+            Sentence("init.tracker_secret", name=row.name, secret=row.secret)
+            for row in beside
+            if row.secret
+        ),
+    }
+    return Draft(
+        name=name, script=script, launcher=launcher, workdir=workdir, links=links, epochs=default,
+        words=(*words.first, *known.words, *words.more, *command.save_words(script)),
+        artifacts=found.artifacts, resume=resume, resume_args=resume_args, unknown=unknown,
+        collect=tuple(each for row in beside for each in row.collect),
+        smoke=" ".join(known.smoke or command.short_words(script, epochs)),
+        env=_env(folder, script, known, typed, is_told=place is not None, workdir=workdir),
+        lines=queue_lines.of(script, default, configs),
+        why={**why, "artifacts": found.why, "launcher": why_ranks},
+        open={key: said for key, said in open_.items() if said},
+        unfit=tuple(config for config in folder.all_configs if config not in fit),
+    )  # fmt: skip
+
+
+def _workdir(known: Framework, found: kept.Found, place: Flag | None) -> str:
+    """Where a checkpoint lies beside the script whatever it is told, it has to start in {out}."""
+    here = [each for each in found.saved if each.is_in_cwd and each.is_checkpoint]
+    is_told = place is not None and (bool(known.artifacts) or not here)
+    return "code" if known.is_told_where or is_told else "out"
+
+
+def _words(
+    folder: Folder, script: Script, typed: Typed | None, known: Framework, *,
+    fit: Sequence[str], workdir: str,
+) -> tuple[command.Begun, tuple[Flag, ...], Sequence[str]]:  # fmt: skip
+    """The command, the flags that are left to say, and the configs of the queue."""
+    config = command.config_of(script) if fit else None
+    place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
+    given = {config: "{cfg}"} if config else {}
+    if place and not known.is_told_where:
+        given |= {place: command.place_value(place)}
+    given |= {epochs: "{epochs}"} if epochs else {}
+    needed, unknown = command.needed(folder, script, given)
+    if typed is None:
+        words = command.of_source(script, {**given, **needed})
+    else:
+        # What a framework is told once for all is not said again in a page's words.
+        told = {word.partition("=")[0] for word in known.words}
+        told |= {"--name"} if "--project" in told else set()
+        page = command.Page(folder.root, workdir, frozenset(told))
+        words = command.of_page(page, script, typed, given, needed)
+    left = tuple(flag for flag in unknown if flag.key not in words.keys)
+    return words, left, words.configs or (fit if config else [])
+
+
+def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None = None) -> Draft:
+    """The draft of a job that starts a program by a config, as the project's pages type it."""
+    said = _without_place(typed.words, trainer) if typed else []
+    configs = [word for word in said if command.is_config(folder.root, word)]
+    words = [*trainer.begins, *trainer.config]
+    if typed:
+        words = ["{cfg}" if word in configs[:1] else command.quoted(word) for word in said]
+    same = [each for each in folder.trainer_configs if _same(folder, each, trainer)]
+    has_cfg = any("{cfg}" in word for word in words)
+    lines = queue_lines.of(Script(words[0]), None, (configs[:1] or same) if has_cfg else [])
+    todo = [
+        Sentence("init.word_is_yours", word=word)
+        for word in trainer.open
+        if word in words and not typed
+    ]
     return Draft(
         name=name,
-        script=script,
-        words=(*words, *command.save_words(script)),
-        launcher=launcher,
-        workdir=workdir,
-        artifacts=found.artifacts,
-        epochs=default,
-        resume=resume,
-        resume_args=resume_args,
-        smoke=" ".join(known.smoke or command.short_words(script, epochs)),
-        env=_env(folder, script, known, workdir),
-        lines=queue_lines.of(script, default, configs if config else []),
-        why=dict(_why(script, known, place, launcher))
-        | {"artifacts": found.why}
-        | _why_end(script, known, no_end),
-        unknown=unknown,
-        no_end=no_end,
-        reads=_reads(folder, script),
-        unfit=tuple(name for name in all_configs if name not in configs),
-    )
+        script=Script(" ".join(words[:2]) if typed else same[0]),
+        words=(*words, *trainer.place),
+        launcher="none",
+        artifacts=trainer.artifacts,
+        resume=trainer.resume or None,
+        resume_args=trainer.resume_args,
+        smoke=trainer.smoke,
+        lines=lines,
+        why={"command": Sentence("init.trainer", name=trainer.name),
+             "launcher": Sentence("init.own_ranks", framework=trainer.name),
+             "artifacts": f"what {trainer.name} writes by itself"},
+        open={"command": tuple(todo)} if todo else {},
+    )  # fmt: skip
 
 
-def _reads(folder: Folder, script: Script) -> tuple[str, ...]:
-    """Not what an earlier run of it left here."""
+def _without_place(words: Sequence[str], trainer: Trainer) -> list[str]:
+    own = trainer.place[0].partition("=")[0]
+    at = [n for n, word in enumerate(words) if word.partition("=")[0] == own]
+    gone = {n + more for n in at for more in range(1 if "=" in words[n] else 2)}
+    return [word for n, word in enumerate(words) if n not in gone]
+
+
+def _same(folder: Folder, config: str, trainer: Trainer) -> bool:
+    found = trainers.of_config(folder.root / config)
+    return found is not None and found.begins == trainer.begins and queue_lines.fits(config)
+
+
+def _unseen(script: Script, typed: Typed | None, *, is_hidden: bool) -> Iterator[str]:
+    if script.reads_words and not (script.flags or script.settings or typed):
+        yield Sentence("init.by_position", script=script.path)
+    if is_hidden and not frameworks.of(script).words:
+        yield Sentence("init.flags_unseen", script=script.path)
+
+
+def _links(folder: Folder, script: Script, workdir: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Folders of the code that a script reads from where it starts, and what cannot be linked: a
+    folder that it writes to as well, a file. Not what an earlier run of it left here.
+    """
+    if workdir != "out":
+        return (), ()
+    written = {each.name.partition("/")[0] for each in script.saves if each.is_in_cwd}
+    found = list(folder.paths_in(script.reads))
+    tops = {path: PurePosixPath(path).parts[0] for path in found if ".." not in path}
+    is_link = {p: (folder.root / top).is_dir() and top not in written for p, top in tops.items()}
+    links = tuple(dict.fromkeys(top for path, top in tops.items() if is_link[path]))
     own = [f"{saved.name}/" for saved in script.saves]
-    found = folder.paths_in(script.texts)
-    return tuple(p for p in found if not any(s.startswith(f"{PurePath(p)}/") for s in own))
+    left = [path for path in tops if not is_link[path]]
+    left = [p for p in left if not any(s.startswith(f"{PurePosixPath(p)}/") for s in own)]
+    return links, tuple(Sentence("init.reads_here", script=script.path, path=path) for path in left)
 
 
 def _env(
-    folder: Folder, script: Script, known: Framework, workdir: str
-) -> tuple[tuple[str, str], ...]:
-    path = folder.root / script.path
+    folder: Folder, script: Script, known: Framework, typed: Typed | None, *,
+    is_told: bool, workdir: str,
+) -> tuple[tuple[str, str], ...]:  # fmt: skip
+    """Trackers without their server, where modules lie, and a variable that says where to write."""
+    env, is_module = dict(known.env), typed is not None and bool(typed.module)
+    is_apart = reached.is_from_root(folder.root, folder.root / script.path, script.imports)
+    if is_module and script.path.startswith("src/"):
+        env["PYTHONPATH"] = "src"
     # Under `workdir: out` the code is on the path anyway.
-    needs = workdir == "code" and imported.is_from_root(folder.root, path, script.imports)
-    return (*known.env, *[("PYTHONPATH", ".")] * needs)
+    elif workdir == "code" and is_apart and not is_module:
+        env["PYTHONPATH"] = "."
+    env |= dict(pair for row in trackers.of(script.reaches_imports) for pair in row.env)
+    if not is_told:
+        env |= {name: "{out}" for name in script.variables if _PLACES.search(name)}
+    return tuple(env.items())
 
 
-def _text(folder: Folder, configs: Sequence[str]) -> str:
-    """Of the first config, which may say all that a flag says."""
-    try:
-        return (folder.root / configs[0]).read_text(encoding="utf-8") if configs else ""
-    except (OSError, ValueError):
-        return ""
+def _open_variables(saved: Sequence[Saved]) -> tuple[str, ...]:
+    """Variables below which something is saved, though their name does not say it."""
+    roots = dict.fromkeys(each.root for each in saved if each.root.startswith("$"))
+    names = [root for root in roots if not _PLACES.search(root)]
+    return tuple(Sentence("init.saves_below", name=name) for name in names)
 
 
 def _default_epochs(flag: Flag) -> int:
@@ -160,20 +266,29 @@ def _default_epochs(flag: Flag) -> int:
     return int(number) if type(number) in (int, float) and number >= 1 else _DEFAULT_EPOCHS
 
 
-def _resume(script: Script, saved: Sequence[Saved], known: Framework) -> tuple[str | None, str]:
-    """What a start would look for, and the words that tell it to."""
+def _resume(
+    script: Script, saved: Sequence[Saved], known: Framework
+) -> tuple[str | None, str, tuple[str, ...]]:
+    """What a start would look for, the words that tell it to, and what is left to say."""
     if known.resume:
-        return known.resume, known.resume_args
-    flag, path = script.flag(*known_flags.RESUME), _newest(saved)
+        return known.resume, known.resume_args, ()
+    # accelerate goes on from the folder of its state, and from no model.
+    states = [each for each in saved if known.name == "accelerate" and each.name.endswith("/")]
+    flag, path = script.flag(*known_flags.RESUME), _newest(states or saved)
     if path is None:
-        return None, ""
+        return None, "", ()
     # A configurator's own `resume` is something else, such as a switch.
     if flag and (not flag.is_setting or flag.default in (None, "")):
-        return path, command.resume_words(flag)
+        about = {"flag": flag.word, "at": flag.where}
+        if script.goes_on or known.name == "accelerate":
+            return path, command.resume_words(flag), ()
+        if "resume" in flag.key.lower():
+            return path, command.resume_words(flag), (Sentence("init.goes_on", **about),)
+        return None, "", (Sentence("init.weights_alone", **about),)
     init = script.flag("init_from")
     if init and init.is_setting and "resume" in script.texts:
-        return path, f"{init.word}=resume"
-    return None, ""
+        return path, f"{init.word}=resume", ()
+    return None, "", ()
 
 
 def _newest(saved: Sequence[Saved]) -> str | None:
@@ -182,35 +297,46 @@ def _newest(saved: Sequence[Saved]) -> str | None:
     return next((name for name in (*marked, *names) if name != ANY), None)
 
 
+def _launcher(
+    script: Script, known: Framework, typed: Typed | None
+) -> tuple[str, str, tuple[str, ...]]:
+    """What starts it, why, and whether nobody can tell."""
+    if typed and typed.launcher != "python" and known.launcher != "python":
+        return typed.launcher, Sentence("init.typed_so", where=typed.where), ()
+    if known.launcher:
+        return known.launcher, Sentence("init.own_ranks", framework=known.name), ()
+    if "spawn" in script.reaches:
+        return "python", Sentence("init.spawns"), ()
+    # Under torchrun each rank of MPI's would be the first.
+    is_hidden = script.is_cut or "mpi4py" in script.reaches_imports
+    if script.forms_group and not is_hidden:
+        return "torchrun", Sentence("init.forms_ranks"), ()
+    is_hidden |= script.is_group_of(script.maybe)
+    is_unread = not (script.trains or known.name or script.saves)
+    if is_hidden or is_unread:
+        return "python", "", (Sentence("init.ranks_unknown", script=script.path),)
+    return "python", Sentence("init.one_process"), ()
+
+
 def _why(
-    script: Script, known: Framework, place: Flag | None, launcher: str
+    script: Script, known: Framework, place: Flag | None, typed: Typed | None
 ) -> Iterator[tuple[str, str]]:
     yield "command", Sentence("init.command", script=script.path, why=known.why)
+    if typed:
+        yield "command", Sentence("init.typed", where=typed.where, line=typed.line)
     if known.is_told_where:
         yield "workdir", Sentence("init.says_where", word=known.words[-1])
     elif place:
-        at = {"script": script.path, "at": place.where}
-        yield "workdir", Sentence("init.says_where_at", word=place.word, **at)
+        yield "workdir", Sentence("init.says_where_at", word=place.word, at=place.where)
     else:
         yield "workdir", Sentence("init.takes_no_folder")
-    yield "launcher", _why_launcher(launcher, known)
+    yield "links", Sentence("init.reads_links")
     yield "epochs", Sentence("init.default_epochs")
+    yield "collect", Sentence("init.tracker")
     yield "resume", Sentence("init.newest")
     yield "resume_args", Sentence("init.only_with_checkpoint")
     yield "smoke", Sentence("init.short")
-    yield "env", Sentence(f"init.{'env' if known.env else 'imports_root'}", framework=known.name)
-
-
-def _why_end(script: Script, known: Framework, loop: Endless | None) -> dict[str, str]:
-    if not loop or not loop.flag:
-        return {}
-    at = {"flag": loop.flag.word, "at": loop.where}
-    return {"command": Sentence("init.guessed_end", script=script.path, why=known.why, **at)}
-
-
-def _why_launcher(launcher: str, known: Framework) -> str:
-    if known.launcher:
-        return Sentence("init.own_ranks", framework=known.name)
-    if launcher == "torchrun":
-        return Sentence("init.forms_ranks")
-    return Sentence("init.one_process")
+    yield (
+        "env",
+        Sentence("init.env", framework=known.name) if known.env else Sentence("init.env_of"),
+    )

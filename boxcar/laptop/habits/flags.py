@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, TypeGuard
 
-from boxcar.laptop.habits.called import assigned, dotted, last
+from boxcar.laptop.habits.source import UNKNOWN, assigned, dotted, last, literal
 from boxcar.shared.record import dataclass
 
-UNKNOWN = object()
 _ADDS = ("add_argument", "option", "argument", "add_arg")
 _DATACLASS_PARSERS = ("HfArgumentParser", "tyro", "simple_parsing", "pyrallis", "chz")
 
@@ -21,8 +20,8 @@ class Flag:
 
     `default` is UNKNOWN where the source does not say it as a literal. `is_switch`: it takes no
     value; `is_off`: it switches off what is on. `is_setting`: it is typed as one word,
-    `--name=value` or `name=value`. `is_literal`: its value is read as Python, so that a path needs
-    quotes. `line` counts from 1; 0 is that of a flag which only the script's `--help` names.
+    `--name=value` or `name=value`. `line`, of the file at `path`, counts from 1; 0 is that of a
+    flag which only the script's `--help` names.
     """
 
     names: tuple[str, ...]
@@ -32,7 +31,7 @@ class Flag:
     is_off: bool = False
     is_required: bool = False
     is_setting: bool = False
-    is_literal: bool = False
+    path: str = ""
 
     @property
     def is_positional(self) -> bool:
@@ -45,8 +44,8 @@ class Flag:
 
     @property
     def where(self) -> str:
-        """Where a script at some path says it."""
-        return f"line {self.line}" if self.line else "its --help"
+        """Where it is said."""
+        return f"{self.path}, line {self.line}" if self.line else "the script's --help"
 
     @property
     def key(self) -> str:
@@ -54,27 +53,35 @@ class Flag:
         return self.word.lstrip("-").replace("-", "_")
 
 
-def read(tree: ast.Module) -> tuple[Flag, ...]:
-    """Every flag that the source adds to a parser, in its order."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    found = [flag for call in calls if (flag := _added(call))]
-    if any(dotted(call.func).startswith(_DATACLASS_PARSERS) for call in calls):
-        found += _fields(tree)
-    return tuple(sorted(found, key=lambda flag: flag.line))
+def read(nodes: Sequence[tuple[str, ast.AST]]) -> tuple[Flag, ...]:
+    """Every flag that the code adds to a parser, the script's own first; of nodes with their
+    files' paths.
+    """
+    found: dict[str, Flag] = {}
+    calls = [(path, node) for path, node in nodes if isinstance(node, ast.Call)]
+    own = [flag for path, call in calls if (flag := _added(call, path))]
+    if parsers := [call for _, call in calls if dotted(call.func).startswith(_DATACLASS_PARSERS)]:
+        named = {last(n) for call in parsers for n in ast.walk(call) if isinstance(n, ast.expr)}
+        classes = [(path, node) for path, node in nodes if isinstance(node, ast.ClassDef)]
+        few = [each for each in classes if each[1].name in named]
+        own += [flag for path, node in few or classes for flag in _fields(node, path)]
+    for flag in own:
+        found.setdefault(flag.key, flag)
+    return tuple(found.values())
 
 
-def settings(tree: ast.Module) -> tuple[Flag, ...]:
+def settings(tree: ast.Module, path: str) -> tuple[Flag, ...]:
     """The plain globals that `exec(open("configurator.py").read())` lets `--name=value` replace."""
     replaced_at = next((n.lineno for n in ast.walk(tree) if _is_exec_of_a_file(n)), 0)
     return tuple(
-        Flag((f"--{node.targets[0].id}",), node.lineno, literal(node.value), is_setting=True)
+        Flag((f"--{node.targets[0].id}",), node.lineno, value, is_setting=True, path=path)
         for node in tree.body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-        and node.lineno < replaced_at and literal(node.value) is not UNKNOWN
+        and node.lineno < replaced_at and (value := literal(node.value)) is not UNKNOWN
     )  # fmt: skip
 
 
-def words(tree: ast.Module) -> tuple[Flag, ...]:
+def words(tree: ast.Module, path: str) -> tuple[Flag, ...]:
     """What is taken by position, `out = sys.argv[1]`, by the names that it is given; in its order.
 
     Those behind a gap are not known. One with another value where it is missing is optional.
@@ -82,11 +89,10 @@ def words(tree: ast.Module) -> tuple[Flag, ...]:
     found: dict[int, Flag] = {}
     for node in (node for node in ast.walk(tree) if isinstance(node, ast.Assign)):
         for name, value in assigned(node):
-            if (at := _argv_index(value)) is not None:
+            if isinstance(name, ast.Name) and (at := _argv_index(value)) is not None:
                 default = value.orelse if isinstance(value, ast.IfExp) else None
-                is_required = default is None
-                flag = Flag((name.id,), name.lineno, literal(default), is_required=is_required)
-                found.setdefault(at, flag)
+                known = {"default": literal(default), "is_required": default is None}
+                found.setdefault(at, Flag((name.id,), name.lineno, path=path, **known))
     return tuple(found[at] for at in range(1, _first_gap(found)))
 
 
@@ -106,7 +112,7 @@ def _first_gap(found: Container[int]) -> int:
     return next(at for at in itertools.count(1) if at not in found)
 
 
-def _added(call: ast.Call) -> Flag | None:
+def _added(call: ast.Call, path: str) -> Flag | None:
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in _ADDS:
         return None
     names = tuple(
@@ -131,6 +137,7 @@ def _added(call: ast.Call) -> Flag | None:
         is_off=is_off,
         is_required=literal(keys.get("required")) is True
         or (is_positional and not is_optional and default is None),
+        path=path,
     )
 
 
@@ -143,22 +150,24 @@ def _is_switch(keys: dict[str, ast.expr]) -> bool:
     return is_bare or is_maybe or literal(keys.get("is_flag")) is True
 
 
-def _fields(tree: ast.Module) -> Iterator[Flag]:
-    """Those of dataclasses, which such parsers turn into flags."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef) and _has_decorator(node.decorator_list, "dataclass"):
-            for field in node.body:
-                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-                    yield Flag(
-                        (f"--{field.target.id}",),
-                        field.lineno,
-                        field_default(field.value),
-                        is_switch=ast.unparse(field.annotation) == "bool",
-                        is_required=field.value is None,
-                    )
+def _fields(node: ast.ClassDef, path: str) -> Iterator[Flag]:
+    """Those of a dataclass, which such parsers turn into flags."""
+    bare = (each.func if isinstance(each, ast.Call) else each for each in node.decorator_list)
+    if all(last(each) != "dataclass" for each in bare):
+        return
+    for field in node.body:
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            yield Flag(
+                (f"--{field.target.id}",),
+                field.lineno,
+                _field_default(field.value),
+                is_switch=ast.unparse(field.annotation) == "bool",
+                is_required=field.value is None,
+                path=path,
+            )
 
 
-def field_default(value: ast.expr | None) -> Any:
+def _field_default(value: ast.expr | None) -> Any:
     """The literal, also of `field(default=5)`."""
     if isinstance(value, ast.Call) and dotted(value.func).endswith("field"):
         keys = {item.arg: item.value for item in value.keywords}
@@ -166,23 +175,8 @@ def field_default(value: ast.expr | None) -> Any:
     return literal(value)
 
 
-def _has_decorator(decorators: Iterable[ast.expr], name: str) -> bool:
-    bare = (item.func if isinstance(item, ast.Call) else item for item in decorators)
-    return any(last(item) == name for item in bare)
-
-
 def _is_exec_of_a_file(node: ast.AST) -> TypeGuard[ast.Call]:
     if not isinstance(node, ast.Call) or dotted(node.func) != "exec":
         return False
     return any(isinstance(inner, ast.Call) and dotted(inner.func) == "open"
                for inner in ast.walk(node))  # fmt: skip
-
-
-def literal(node: ast.expr | None) -> Any:
-    """The value of a literal; UNKNOWN of any other expression, None where there is none."""
-    if node is None:
-        return None
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return UNKNOWN

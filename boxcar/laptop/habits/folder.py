@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from boxcar.laptop.habits import script
-from boxcar.laptop.habits.script import Script
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Message
+from boxcar.laptop.habits import program, readme, source, trainers
+from boxcar.laptop.habits.readme import Typed
 from boxcar.shared.record import dataclass
 
 _DEPTH = 3
 _MOST_FILES = 20_000
+_MOST_LIKELY = 20
 _CONFIGS = (".yaml", ".yml", ".json", ".toml", ".py")
 _CONFIG_FOLDERS = ("configs", "config", "conf", "cfgs", "cfg", "experiments", "exps")
 # What a file is called that configures the training, and not a tool.
 _IS_CONFIG = re.compile(r"(?i)(config|cfg|hparams|params|train)[^/]*\.[a-z]+$")
-# A word such as `data` alone may be a key.
-_IS_PATH = re.compile(r"[^/\0\n][^\0\n]*[/.][^\0\n]*")
+_IS_PATH = re.compile(r"[^/\0\n][^\0\n]*")
 # Folders in which no script of the project's own is looked for.
 _SKIPPED = frozenset(
     {"tests", "test", "docs", "notebooks", "results", "outputs", "wandb", "data", "datasets"}
@@ -30,14 +29,28 @@ _SKIPPED = frozenset(
 
 @dataclass(frozen=True)
 class Folder:
-    """`scripts` are those that may train, the likeliest first. Paths are relative to `root`.
-    `not_judged` says of which files no sense could be made, and why.
+    """`typed` are the commands of its own pages, `likely` the paths of scripts that may train, each
+    the likeliest first. Paths are relative to `root`.
     """
 
     root: Path
-    scripts: tuple[Script, ...]
+    typed: tuple[Typed, ...]
+    likely: tuple[str, ...]
     config_folders: tuple[str, ...]
-    not_judged: tuple[Message, ...] = ()
+
+    @property
+    def scripts(self) -> tuple[str, ...]:
+        """All that may train; those that its pages name come first."""
+        return tuple(
+            dict.fromkeys([*(each.path for each in self.typed if each.path), *self.likely])
+        )
+
+    @property
+    def trainer_configs(self) -> list[str]:
+        """YAML files whose keys are those of a program that trains by them alone."""
+        folders = ("", *self.config_folders)
+        names = [name for each in folders for name in self.configs(each) if name.endswith("ml")]
+        return [name for name in names if trainers.of_config(self.root / name)]
 
     @property
     def all_configs(self) -> list[str]:
@@ -49,8 +62,8 @@ class Folder:
     def paths_in(self, texts: Iterable[str]) -> tuple[str, ...]:
         """Those texts that name a file or folder of the project by where it lies, sorted."""
         paths = (text for text in texts if _IS_PATH.fullmatch(text) and text.strip("./"))
-        likely = (text for text in paths if not text.endswith((".py", ".md")))
-        return tuple(sorted(text for text in likely if (self.root / text).exists()))
+        likely = (text for text in paths if not text.endswith((".py", ".md", "requirements.txt")))
+        return tuple(sorted(text for text in likely if source.lies(self.root, text)))
 
     def configs(self, below: str) -> list[str]:
         """The config files right in a folder, by name; a package's own file is none."""
@@ -67,20 +80,16 @@ class Folder:
 
 def read(root: Path) -> Folder:
     """Nothing of it is run or changed."""
-    found: list[Script] = []
-    not_judged: list[Message] = []
-    for path in _python_files(root):
-        try:
-            found += filter(None, [script.read(root, path)])
-        except InputError as error:
-            not_judged += error.messages
-    likely = sorted((each for each in found if each.score), key=_order)
     folders = tuple(name for name in _CONFIG_FOLDERS if (root / name).is_dir())
-    return Folder(root, tuple(likely), folders, tuple(not_judged))
+    return Folder(root, tuple(readme.commands(root)), tuple(_likely(root)), folders)
 
 
-def _order(one: Script) -> tuple[int, int, str]:
-    return -one.score, one.path.count("/"), one.path
+def _likely(root: Path) -> Iterator[str]:
+    paths = {path.relative_to(root).as_posix(): path for path in _python_files(root)}
+    scores = {name: program.score(name, source.data_of(path)) for name, path in paths.items()}
+    order = sorted((p for p in scores if scores[p]), key=lambda p: (-scores[p], p.count("/"), p))
+    programs = (path for path in order if program.is_program_at(root / path))
+    yield from itertools.islice(programs, _MOST_LIKELY)
 
 
 def _python_files(root: Path) -> Iterator[Path]:

@@ -6,8 +6,12 @@ Where a script's own flags say more, they count. Versions that these rows were r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
+from boxcar.laptop.habits import known_flags
+from boxcar.laptop.habits.saves import Saved
 from boxcar.laptop.habits.script import Script
 from boxcar.shared.files.plan import ALL, NEWEST, SAFE, TRUSTED
 from boxcar.shared.record import dataclass
@@ -44,22 +48,27 @@ class Framework:
 
     @property
     def artifacts_why(self) -> str:
-        if self.artifacts and not self.name:
-            return "what it saves, each time in a new folder of that name"
-        if self.artifacts:
-            return f"what {self.name} writes by itself"
-        return (
-            "nothing in the script says what it saves: any file; name them once you have seen some"
-        )
+        own = "what it saves, each time in a new folder of that name"
+        return f"what {self.name} writes by itself" if self.name else own
 
 
+_LOOPS = frozenset({"backward", "fit", "zero_grad", "learn"})
 _LIGHTNING_LOGS = "lightning_logs/version_*/checkpoints/*.ckpt"
 _SHORT_TRAINER = ("max_epochs=1", "limit_train_batches=2", "limit_val_batches=2")
 
 
 def of(script: Script) -> Framework:
-    """The first that fits; one that knows nothing where none does."""
-    return next((made(script) for fits, made in _ROWS if fits(script)), Framework())
+    """The first that fits; one that knows nothing where none does. Of a script that hands on, what
+    it reaches counts.
+    """
+    whole = script
+    if not (script.trains and script.calls & _LOOPS):
+        imports = script.imports | script.reaches_imports
+        whole = replace(script, imports=imports, calls=script.calls | script.reaches)
+    found = (made(script) for fits, made in _ROWS if fits(script))
+    return next(found, None) or next(
+        (m(whole) for fits, m in _ROWS[:-1] if fits(whole)), Framework()
+    )
 
 
 def _has_lightning(script: Script) -> bool:
@@ -108,7 +117,10 @@ def _lightning(script: Script) -> Framework:
 def _hf_trainer(script: Script) -> Framework:
     saves_model = "save_model" in script.calls
     if "HfArgumentParser" not in script.calls:
-        return Framework("transformers' Trainer", artifacts=(Kept("*/checkpoint-*/", NEWEST),))
+        place = "" if script.flag(*known_flags.OUT) else "*/"
+        return Framework(
+            "transformers' Trainer", artifacts=(Kept(f"{place}checkpoint-*/", NEWEST),)
+        )
     return Framework(
         "transformers' Trainer",
         ("--output_dir", "{out}"),
@@ -148,14 +160,16 @@ def _mmengine(script: Script) -> Framework:
 
 def _has_run_folders(script: Script) -> bool:
     """As YOLO's scripts: `--project runs/train --name exp` becomes runs/train/exp, exp2, ..."""
-    flags = (script.flag("project"), script.flag("name"))
-    return all(flag and isinstance(flag.default, str) for flag in flags) and bool(script.saves)
+    name = script.flag("name")
+    is_named = bool(script.flag("project") and name and isinstance(name.default, str))
+    return is_named and bool(script.saves)
 
 
 def _run_folders(script: Script) -> Framework:
     name = script.flag("name")
     folder = f"{name.default if name else ''}*"
-    kept = [f"{folder}/{saved.name}" for saved in script.saves]
+    named = [saved for saved in script.saves if re.search(r"(last|best|results)\.\w+$", saved.name)]
+    kept = [f"{folder}/{_below_run(saved)}" for saved in named or script.saves]
     last = next((path for path in kept if "last" in path), None) if script.flag("resume") else None
     return Framework(
         words=("--project", "{out}"),
@@ -164,6 +178,11 @@ def _run_folders(script: Script) -> Framework:
         resume=last,
         resume_args="--resume {resume}" if last else "",
     )
+
+
+def _below_run(saved: Saved) -> str:
+    """Without the part that is the run's own folder."""
+    return saved.name.removeprefix("*/") if saved.root == "project" else saved.name
 
 
 def _ultralytics(script: Script) -> Framework:
@@ -186,11 +205,11 @@ _ROWS: tuple[tuple[Callable[[Script], bool], Callable[[Script], Framework]], ...
     (lambda script: "transformers" in script.imports and "Trainer" in script.calls, _hf_trainer),
     (_has_lightning, _lightning),
     (lambda script: "mmengine" in script.imports, _mmengine),
+    (_has_run_folders, _run_folders),
     (lambda script: "ultralytics" in script.imports, _ultralytics),
     (lambda script: "timm" in script.imports and script.flag("experiment") is not None, _timm),
     (
         lambda script: "accelerate" in script.imports,
         lambda script: Framework("accelerate", launcher="accelerate"),
     ),
-    (_has_run_folders, _run_folders),
 )

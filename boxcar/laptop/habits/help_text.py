@@ -10,7 +10,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from boxcar.laptop.habits.flags import UNKNOWN, Flag
+from boxcar.laptop.habits.flags import Flag
+from boxcar.laptop.habits.source import UNKNOWN
 
 _BOX = re.compile(r"[\u2500-\u257f]")  # rich draws them around
 _ENTRY = re.compile(r"\s{0,10}(?:\*\s+)?(-{1,2}[A-Za-z\[].*)")

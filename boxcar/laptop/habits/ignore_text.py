@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from boxcar.laptop.common.units import size
@@ -20,7 +21,8 @@ def text(of_git: Sequence[str], data_bytes: Mapping[int, int], *, usual: Sequenc
     """`of_git` are the lines of .gitignore; `data_bytes`, by their numbers from 1, how much data
     each keeps from being shipped. `usual` are the folders of USUAL that are there.
     """
-    return "\n".join([_HEAD, *_lines(of_git, data_bytes), *_more(of_git, usual)]) + "\n"
+    lines = [*_lines(of_git, data_bytes), *_more(of_git, usual), *_whole(of_git, data_bytes)]
+    return "\n".join([_HEAD, *lines]) + "\n"
 
 
 def is_data(path: str) -> bool:
@@ -35,6 +37,13 @@ def _lines(of_git: Sequence[str], data_bytes: Mapping[int, int]) -> Iterator[str
             yield f"# shipped, as your script may need it ({size(size_bytes)} of data): {line}"
         else:
             yield line
+
+
+def _whole(of_git: Sequence[str], data_bytes: Mapping[int, int]) -> Iterator[str]:
+    """Of a folder that is shipped all, also what another line would keep, such as *.jpg."""
+    for number, line in enumerate(of_git, start=1):
+        if 0 < data_bytes.get(number, 0) <= MOST_BYTES and re.fullmatch(r"[\w./-]+", line.strip()):
+            yield f"!{line.strip().strip('/')}/**"
 
 
 def _more(of_git: Sequence[str], usual: Sequence[str]) -> Iterator[str]:

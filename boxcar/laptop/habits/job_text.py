@@ -15,8 +15,8 @@ BOX = "box-a"
 _PLAIN = re.compile(r"[A-Za-z0-9./_][A-Za-z0-9 ./_{}=+-]*")
 _WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n", "~")
 KEYS = (
-    *("command", "workdir", "launcher", "epochs", "artifacts", "resume", "resume_args", "smoke"),
-    "env",
+    *("command", "workdir", "links", "launcher", "epochs", "artifacts", "collect"),
+    *("resume", "resume_args", "smoke", "env", "secrets"),
 )
 
 
@@ -30,10 +30,12 @@ def job(draft: Draft, aliases: Sequence[str], without: Sequence[tuple[str, str]]
         "# Correct what is wrong, then type: boxcar plan",
         f"name: {_scalar(draft.name)}",
     ]
-    blocks += [f"# TO DO: {sentence}" for sentence in draft.todo]
     for key in KEYS:
-        if text := _value(draft, key):
-            blocks.append(_block(key, text, draft.why.get(key, ""), refused.get(key, "")))
+        todo = [f"# TODO: {sentence}" for sentence in draft.todo_of(key)]
+        text = _value(draft, key)
+        block = _block(text, draft.why.get(key, ""), refused.get(key, "")) if text else []
+        if todo or block:
+            blocks.append("\n".join([*todo, *block]))
     if not draft.smoke:
         why = (
             f"# Nothing in {draft.script.path} says what makes a run short. Add the words that do:"
@@ -50,6 +52,7 @@ def _short_example(draft: Draft) -> str:
 
 
 def _how(draft: Draft) -> str:
+    """A script, or the config of a program."""
     is_helped = any(not flag.line for flag in draft.script.flags)
     return "read; its --help was run" if is_helped else "read and not run"
 
@@ -74,12 +77,12 @@ def _in_one_line(text: str) -> str:
     return text.replace("\n  - ", ", ").replace("\n  ", ", ")
 
 
-def _block(key: str, text: str, why: str, refused: str) -> str:
+def _block(text: str, why: str, refused: str) -> list[str]:
     lines = [f"# {why}"] if why else []
     if not refused:
-        return "\n".join([*lines, text])
+        return [*lines, text]
     out = [f"# {line}" for line in text.split("\n")]
-    return "\n".join([*lines, f"# boxcar plan refused it: {refused}", *out])
+    return [*lines, f"# boxcar plan refused it: {refused}", *out]
 
 
 def _value(draft: Draft, key: str) -> str:
@@ -93,7 +96,9 @@ def _value(draft: Draft, key: str) -> str:
     if key == "env":
         lines = [f"  {name}: {_quoted(value)}" for name, value in draft.env]
         return "\n".join(["env:", *lines]) if lines else ""
-    value = getattr(draft, key)
+    value = getattr(draft, key, None)
+    if isinstance(value, tuple):
+        return f"{key}: [{', '.join(map(_in_list, value))}]" if value else ""
     if value in (None, "") or (key, value) == ("workdir", "code"):
         return ""
     return f"{key}: {_scalar(value) if isinstance(value, str) else value}"
@@ -120,6 +125,14 @@ def _scalar(text: str) -> str:
     """Plain where nobody could read it as something else."""
     is_plain = bool(_PLAIN.fullmatch(text)) and text.lower() not in _WORDS and text[-1] != " "
     return text if is_plain and not _is_number(text) else _quoted(text)
+
+
+def _in_list(text: str) -> str:
+    return (
+        text
+        if re.fullmatch(r"[A-Za-z_][\w./-]*", text) and text.lower() not in _WORDS
+        else _quoted(text)
+    )
 
 
 def _quoted(text: str) -> str:

@@ -1,61 +1,89 @@
-"""What a finished cell of a script leaves: what the script saves, else what it imports does."""
+"""What a finished cell of a script leaves: what the script saves, or what it reaches does."""
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
+import re
+from collections.abc import Iterator, Sequence
 
-from boxcar.laptop.habits import command, imported, saves
+from boxcar.laptop.habits import command
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.frameworks import Framework, Kept
-from boxcar.laptop.habits.saves import ANY, Saved
+from boxcar.laptop.habits.paths import ANY
+from boxcar.laptop.habits.saves import Saved
 from boxcar.laptop.habits.script import Script
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.plan import ALL, NEWEST, SAFE, TRUSTED
 from boxcar.shared.record import dataclass
 
 _PICKLES = (".pkl", ".pickle", ".joblib")
+_MOST = 6
+# What is mostly written beside a training, or by another run of the script.
+_ASIDE = re.compile(r"(?i)(^|/)(eval|test|predict|sample|debug)")
 
 
 @dataclass(frozen=True)
 class Found:
-    """`saved` is what the project's own code saves; `artifacts` are () where it writes nothing."""
+    """`saved` is what the project's own code saves; `artifacts` are () where it writes nothing.
+    `open` says of what nobody saw where it lies.
+    """
 
     saved: tuple[Saved, ...]
     artifacts: tuple[Kept, ...]
     why: str
+    open: tuple[str, ...] = ()
 
 
-def of(root: Path, script: Script, known: Framework, place: Flag | None) -> Found:
-    """`place` is the flag that says where to write. Without one nobody knows how deep below {out}
-    an imported file saves.
-    """
-    saved = script.saves
+def of(script: Script, known: Framework, place: Flag | None) -> Found:
+    """`place` is the flag that says where to write."""
+    saved = _below(script.saves, place)
     if known.artifacts:
         return Found(saved, known.artifacts, known.artifacts_why)
-    lines = ", ".join(str(each.line) for each in saved)
-    why: str = Sentence("init.saves", script=script.path, lines=lines)
     if place and (name := command.file_of(place)):
-        return Found(saved, (Kept(name),), why if saved else known.artifacts_why)
+        return Found(
+            saved, (Kept(name),), Sentence("init.names_file", word=place.word, at=place.where)
+        )
     if saved:
-        return Found(saved, tuple(map(_kept, saved)), why)
-    trees = _trees(root, script)
-    more = {each.name: each for tree in trees for each in saves.read(tree) if not each.is_in_cwd}
-    if place and more:
-        found = tuple(more.values())
-        why = Sentence("init.imports_save", script=script.path)
-        return Found(found, tuple(map(_kept, found)), why)
-    if events := [name for tree in trees for name in saves.event_folders(tree)]:
-        return Found((), (Kept(events[0], NEWEST),), Sentence("init.events"))
-    if trees and not (known.name or any(map(saves.may_write, trees))):
+        at = ", ".join(dict.fromkeys(f"{each.file}:{each.line}" for each in saved))
+        unsure = [each for each in saved if not _is_sure(each, place)]
+        said = [Sentence("init.saved_where", name=each.name, at=f"{each.file}, line {each.line}")
+                for each in unsure]  # fmt: skip
+        open_ = (*said, *_unseen(script, saved))
+        return Found(saved, tuple(map(_kept, saved)), Sentence("init.saves", at=at), open_)
+    if script.events:
+        events = (Kept(script.events[0].name, NEWEST),)
+        return Found((), events, Sentence("init.events"), tuple(_unseen(script, ())))
+    if not (known.name or script.may_write or script.is_cut) and script.trains:
         return Found((), (), Sentence("init.writes_nothing"))
-    return Found((), (Kept(ANY),), known.artifacts_why)
+    named = Sentence("init.saved_as", at=script.unnamed[0]) if script.unnamed else ""
+    unknown = named or Sentence("init.saves_unknown", script=script.path)
+    return Found((), (Kept(ANY),), "", (unknown,))
 
 
-def _trees(root: Path, script: Script) -> list[ast.Module]:
-    """Its own source and all that it imports of the project; [] where that cannot be read."""
-    own = imported.parsed(root / script.path)
-    return [own, *imported.all_of(root, root / script.path, own)] if own else []
+def _below(saved: tuple[Saved, ...], place: Flag | None) -> tuple[Saved, ...]:
+    """Where a script is told to write, what it is seen to save there; else all, those first that
+    the script names in whole.
+    """
+    told = tuple(each for each in saved if place and each.root == place.key.rpartition(".")[2])
+    is_told = any(each.is_checkpoint for each in told)
+    found = told if is_told else tuple(each for each in saved if each.name != ANY)
+    found = tuple(each for each in found if not _ASIDE.search(each.name)) or found
+    return tuple(sorted(found, key=lambda each: not each.is_checkpoint))[:_MOST]
+
+
+def _unseen(script: Script, saved: Sequence[Saved]) -> Iterator[str]:
+    """Where more is saved than was seen: under another name, or by what is imported by a name."""
+    if any(each.is_torchs for each in saved):
+        return
+    if script.unnamed:
+        yield Sentence("init.saved_as", at=script.unnamed[0])
+    elif "import_module" in script.reaches or script.is_cut:
+        yield Sentence("init.saves_unknown", script=script.path)
+
+
+def _is_sure(saved: Saved, place: Flag | None) -> bool:
+    if saved.name.startswith(("*.", "*/*.")) and saved.root:
+        return False
+    return saved.is_in_cwd or (place is not None and saved.root == place.key.rpartition(".")[2])
 
 
 def _kept(saved: Saved) -> Kept:

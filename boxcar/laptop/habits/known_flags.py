@@ -7,7 +7,8 @@ OUT = (
     "output_dir", "out_dir", "outdir", "out", "output", "save_dir", "work_dir", "workdir", "logdir",
     "results_dir", "result_dir", "exp_dir", "run_dir", "checkpoint_dir", "checkpoints_dir",
     "ckpt_dir", "log_dir", "outf", "default_root_dir", "save_folder", "results_folder",
-    "save_model_dir", "checkpoint_model_dir",
+    "save_model_dir", "checkpoint_model_dir", "log_folder", "saved_dir", "logs", "model_dir",
+    "save_root", "output_directory", "output_folder", "log_root", "checkpoints", "logging_dir",
 )  # fmt: skip
 # A file to save to, such as `--save model.pt`.
 SAVE_AS = ("save", "save_path", "model_path", "checkpoint_path", "output_path", "save_file")
@@ -22,11 +23,14 @@ STEPS = (
     "max_train_steps", "total_steps", "num_iterations", "max_iterations", "iterations",
     "train_iters", "num_iters", "total_iters", "n_iters", "total_timesteps", "steps",
 )  # fmt: skip
-LENGTHS = frozenset((*EPOCHS, *STEPS))
 RESUME = (
     "resume", "resume_from_checkpoint", "resume_from", "ckpt_path", "resume_path", "restore",
     "load_checkpoint", "snapshot_path", "checkpoint", "ckpt", "load",
 )  # fmt: skip
+# Below these something is saved, and they do not say where to write.
+NO_PLACE = frozenset(
+    {"data", "data_dir", "data_path", "root", "root_path", "model", "name", "dataset"}
+)
 SEED = ("seed", "manual_seed", "manualseed", "random_seed")
 DATA = ("data", "data_dir", "data_path", "dataroot", "dataset_path", "root")
 DRY = ("dry_run", "fast_dev_run", "smoke_test")

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from boxcar.laptop.habits import command, known_flags
+from boxcar.laptop.habits import known_flags
 from boxcar.laptop.habits.script import Script
 from boxcar.shared.cell import cell_name
 from boxcar.shared.files import queue_line
 
 _ACTIVE = 2
 _MOST_SHOWN = 20
+
+
+def typed(path: str) -> str:
+    """A path as one word of a command or a queue line; one that reads as itself stays as it is."""
+    try:
+        is_one_word = shlex.split(path, comments=True) == [path]
+    except ValueError:
+        is_one_word = False
+    return path if is_one_word else shlex.quote(path)
 
 
 def fits(config: str) -> bool:
@@ -43,7 +53,7 @@ def of(script: Script, epochs: int | None, configs: Sequence[str]) -> tuple[str,
 
 
 def _of_config(config: str, last: str) -> str:
-    return f"{command.typed(config)} train{last}{_named(config)}"
+    return f"{typed(config)} train{last}{_named(config)}"
 
 
 def _order(name: str) -> tuple[bool, str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from boxcar.laptop.habits.called import assigned, dotted, last
+from boxcar.laptop.habits.paths import Names, Scope
+from boxcar.laptop.habits.source import dotted, last
 from boxcar.shared.record import dataclass
 
 # A function that writes -> which of its arguments is the place: from the front, or by its name.
@@ -32,6 +34,7 @@ _SAVES = {
     "write_text": (None, ""),
     "write_bytes": (None, ""),
 }
+_MODELS = ("torch.save", "save_file")
 _FOLDERS = ("save_pretrained", "save_state")
 _CHECKPOINTS = (
     ".pt", ".pth", ".ckpt", ".tar", ".safetensors", ".pkl", ".pickle", ".joblib", ".bin", ".npz",
@@ -46,56 +49,59 @@ _WRITES = re.compile(
 )
 # What is given another name once it is whole is no result.
 _NAMED = re.compile(r"\.(?!tmp|temp|part|new|bak)\w+$")
-ANY = "*"
 
 
 @dataclass(frozen=True)
 class Saved:
-    """`name` is a path or a pattern below the place that the script writes to; that of folders
-    ends with `/`.
+    """`name` is a path or a pattern below `root` (see paths.Place); that of folders ends with `/`.
 
-    `is_in_cwd`: the script says the whole path, so it lies where the script was started.
     `is_torchs`: torch.save writes it, whatever it is called.
     """
 
     name: str
     line: int
-    is_in_cwd: bool
+    root: str
     is_torchs: bool = False
+    file: str = ""
+
+    @property
+    def is_in_cwd(self) -> bool:
+        """The script says the whole path, so it lies where the script was started."""
+        return not self.root
 
     @property
     def is_checkpoint(self) -> bool:
         return self.is_torchs or self.name.lower().endswith((*_CHECKPOINTS, "/"))
 
 
-def read(tree: ast.Module, settable: Collection[str] = ()) -> tuple[Saved, ...]:
-    """Each file that the source writes and that a result may be made of, once, in its order.
-
-    `settable` are names that the source gives a value and its caller another.
+def read(names: Names) -> tuple[tuple[Saved, ...], tuple[str, ...]]:
+    """Each file that the code writes and that a result may be made of, once, in its order; and
+    where it saves a model under a name that was not seen.
     """
-    values = {name: value for name, value in _values(tree).items() if name not in settable}
     found: dict[str, Saved] = {}
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        if saved := _saved_by(call, values):
+    unnamed: list[str] = []
+    for file, call, scope in names.calls:
+        if saved := _saved_by(call, scope, names, file):
             found.setdefault(saved.name, saved)
-    return tuple(sorted(found.values(), key=lambda saved: saved.line))
+        elif dotted(call.func) in _MODELS:
+            unnamed.append(f"{file}, line {call.lineno}")
+    return tuple(found.values()), tuple(unnamed)
 
 
-def event_folders(tree: ast.Module) -> list[str]:
-    """Where TensorBoard's writers write, as patterns; without a word of their own below runs/."""
-    values, found = _values(tree), []
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+def event_folders(names: Names) -> Iterator[Saved]:
+    """Where TensorBoard's writers write; without a word of their own below runs/."""
+    for file, call, scope in names.calls:
         if last(call.func) == "SummaryWriter":
             named = (item.value for item in call.keywords if item.arg in ("log_dir", "logdir"))
             place = next(iter((*call.args[:1], *named)), None)
-            saved = _saved(place, values, is_folder=True) if place else None
-            found += [saved.name] if saved else [] if place else ["runs/*/"]
-    return found
+            if place is None:
+                yield Saved("runs/*/", call.lineno, "", file=file)
+            elif saved := _saved(place, scope, names, file, is_folder=True):
+                yield saved
 
 
-def may_write(tree: ast.Module) -> bool:
-    """Whether anything that the source calls may leave a file, of whatever kind."""
-    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+def may_write(calls: Iterable[ast.Call]) -> bool:
+    """Whether anything that is called may leave a file, of whatever kind."""
     return any(
         bool(_WRITES.match(last(call.func)))
         or (last(call.func) == "open" and _opens_to_write(call))
@@ -103,16 +109,18 @@ def may_write(tree: ast.Module) -> bool:
     )
 
 
-def _saved_by(call: ast.Call, values: dict[str, ast.expr]) -> Saved | None:
+def _saved_by(call: ast.Call, scope: Scope, names: Names, file: str) -> Saved | None:
     """What a call writes; of a `save...` of the project's own, the checkpoint that it is given."""
     place, is_folder = _place(call), last(call.func) in _FOLDERS
     is_torchs = dotted(call.func) == "torch.save"
-    saved = _saved(place, values, is_folder=is_folder, is_torchs=is_torchs) if place else None
+    where = (scope, names, file)
+    saved = _saved(place, *where, is_folder=is_folder, is_torchs=is_torchs) if place else None
     if saved or not last(call.func).startswith("save"):
         return saved
     given = (*call.args, *(keyword.value for keyword in call.keywords))
-    named = (_saved(each, values, is_folder=False) for each in given)
-    return next((each for each in named if each and each.is_checkpoint), None)
+    named = (_saved(each, *where, is_folder=False) for each in given)
+    found = next((each for each in named if each and each.is_checkpoint), None)
+    return replace(found, is_torchs=True) if found else None
 
 
 def _place(call: ast.Call) -> ast.expr | None:
@@ -143,64 +151,21 @@ def _opens_to_write(call: ast.Call) -> bool:
 
 
 def _saved(
-    place: ast.expr, values: dict[str, ast.expr], *, is_folder: bool, is_torchs: bool = False
+    place: ast.expr,
+    scope: Scope,
+    names: Names,
+    file: str,
+    *,
+    is_folder: bool,
+    is_torchs: bool = False,
 ) -> Saved | None:
-    names = "/".join(_parts(place, values, depth=3)).split("/")
-    # An unknown first part is where the script was told to write.
-    is_in_cwd = names[0] != ANY
-    known = names if is_in_cwd else names[1:]
-    name = "/".join(re.sub(r"\*+", ANY, part) for part in known if part not in ("", "."))
+    found = names.place(place, scope)
+    name = found.path
     is_fit = bool(name) if is_folder else name.lower().endswith(_RESULTS)
-    is_fit |= is_torchs and bool(_NAMED.search(name))
-    if not is_fit or ".." in known or names[0] == "":
+    end = name.rpartition("/")[2]
+    is_fit |= is_torchs and bool(_NAMED.search(end) or re.fullmatch(r"[^.]*[A-Za-z_]{3}[^.]*", end))
+    if not is_fit or ".." in name.split("/") or found.root == "/":
         return None
-    return Saved(f"{name}/" if is_folder else name, place.lineno, is_in_cwd, is_torchs)
-
-
-def _parts(node: ast.expr, values: dict[str, ast.expr], depth: int) -> Iterator[str]:
-    """The parts of a path, each as text with * for what the source does not say."""
-    if isinstance(node, ast.Call) and last(node.func) in ("join", "Path", "PurePath", "str"):
-        for part in node.args:
-            yield from _parts(part, values, depth)
-    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        yield from _parts(node.left, values, depth)
-        yield from _parts(node.right, values, depth)
-    elif isinstance(node, ast.Name) and node.id in values and depth:
-        yield from _parts(values[node.id], values, depth - 1)
-    elif isinstance(node, ast.Call) and last(node.func) == "open" and node.args:
-        yield from _parts(node.args[0], values, depth)
-    else:
-        yield _text(node, values, depth)
-
-
-def _text(node: ast.expr, values: dict[str, ast.expr], depth: int) -> str:
-    """One part: constants as they are, everything else a *."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    if isinstance(node, ast.JoinedStr):
-        return "".join(_text(part, values, depth) for part in node.values)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _text(node.left, values, depth) + _text(node.right, values, depth)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
-        return re.sub(r"%[-0-9.]*[a-z]", ANY, _text(node.left, values, depth))
-    if isinstance(node, ast.Call) and last(node.func) == "format":
-        receiver = _receiver(node)
-        text = _text(receiver, values, depth) if receiver else ANY
-        return re.sub(r"\{[^}]*\}", ANY, text)
-    if isinstance(node, ast.Name) and node.id in values and depth:
-        return "/".join(_parts(values[node.id], values, depth - 1))
-    return ANY
-
-
-def _values(tree: ast.Module) -> dict[str, ast.expr]:
-    """What each name is given, and the defaults of parameters; of several the last in the file."""
-    found: dict[str, ast.expr] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign):
-            found |= {name.id: value for name, value in assigned(node)}
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            # Those with a default come last, whether they may be named or not.
-            names = [*node.args.posonlyargs, *node.args.args][::-1]
-            pairs = zip(names, node.args.defaults[::-1], strict=False)
-            found |= {name.arg: value for name, value in pairs if name.arg not in found}
-    return found
+    if end.startswith(("tmp", "temp")):
+        return None
+    return Saved(f"{name}/" if is_folder else name, place.lineno, found.root, is_torchs, file)

@@ -1,35 +1,46 @@
-"""One script, read and never run: what it imports, takes, saves, and whether it trains."""
+"""One script, read and never run: what it and all that it reaches take, save and call."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.habits import config_nodes, flags, imported, omegaconf_words, saves
+from boxcar.laptop.habits import flags, paths, reached, saves, source
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.saves import Saved
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
 
-# What a source says that trains, and how sure that makes one.
-_SIGNS = {
-    "backward": 3, "zero_grad": 3, "fit": 2, "Trainer": 2, "SFTTrainer": 2, "LightningCLI": 4,
-    "save": 1, "train": 1, "step": 1, "DataLoader": 1, "YOLO": 3, "Runner": 2, "instantiate": 1,
-}  # fmt: skip
-_NAMES = {"train": 4, "main": 3, "finetune": 2, "pretrain": 2, "run": 1, "fit": 2}
-_TRAINS = {"backward", "zero_grad", "step"}
-_OTHER_NAMES = (
-    "test", "eval", "sample", "generate", "predict", "infer", "demo", "plot", "bench", "setup",
-    "export", "convert", "download", "prepare",
-)  # fmt: skip
 # Who calls one of these takes flags.
 _PARSERS = frozenset(
     {"argparse", "click", "typer", "fire", "absl", "jsonargparse", "tyro", "simple_parsing"}
     | {"parse_args", "parse_known_args", "get_args", "get_parser", "LightningCLI", "Fire"}
     | {"HfArgumentParser", "parse_args_into_dataclasses", "get_args_parser", "build_parser"}
+    | {"add_dict_to_argparser", "from_cli", "merge_from_args"}
+)
+_TRAINS = frozenset({"backward", "zero_grad", "fit", "partial_fit", "learn"})
+_GROUPS = frozenset({"init_process_group", "DistributedDataParallel", "init_distributed"})
+# What is put back so that a training goes on, and not only its weights.
+_GOES_ON = frozenset({"epoch", "epochs", "step", "steps", "global_step", "iteration", "iter_num",
+                      "optimizer", "optim", "opt", "optimizer_state_dict", "iter"})  # fmt: skip
+_GOES_ON_CALLS = frozenset(
+    {"load_state", "load_checkpoint", "auto_resume_helper", "resume_or_load"}
+)
+_LONGEST = 200
+_LOOKS = (
+    "open",
+    "listdir",
+    "scandir",
+    "walk",
+    "glob",
+    "iglob",
+    "Path",
+    "exists",
+    "load",
+    "read_csv",
 )
 
 
@@ -43,25 +54,36 @@ class Hydra:
 
 @dataclass(frozen=True)
 class Script:
-    """`path` is relative to the project. `calls` are the last names of all that it calls.
-
-    `texts` are the words and sentences that stand in it, `attributes` the names behind a dot,
-    `keywords` those of arguments.
-    `score` says how likely it trains; 0: it is no program, or does something else.
+    """`path` is relative to the project. `calls` are the last names of all that the script calls,
+    `texts` all that stand in it, `attributes` the names behind a dot, `keywords` those of
+    arguments. Of all that it reaches, `reads` are texts that may be a path from where it is
+    started, `reaches` and `reaches_imports` the calls and imports, `variables` those of the
+    environment that are read; `maybe` are calls of imported files that it is not seen to reach.
+    `unnamed`: where a model is saved under a name that was not seen. `goes_on`: more than weights
+    is loaded somewhere.
     """
 
     path: str
-    imports: frozenset[str]
-    calls: frozenset[str]
-    texts: frozenset[str]
-    attributes: frozenset[str]
-    keywords: frozenset[str]
-    flags: tuple[Flag, ...]
-    settings: tuple[Flag, ...]
-    saves: tuple[Saved, ...]
-    hydra: Hydra | None
-    reads_words: bool  # by sys.argv[1], sys.argv[2] ...
-    score: int
+    imports: frozenset[str] = frozenset()
+    calls: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()
+    attributes: frozenset[str] = frozenset()
+    keywords: frozenset[str] = frozenset()
+    flags: tuple[Flag, ...] = ()
+    settings: tuple[Flag, ...] = ()
+    saves: tuple[Saved, ...] = ()
+    unnamed: tuple[str, ...] = ()
+    events: tuple[Saved, ...] = ()
+    hydra: Hydra | None = None
+    reads_words: bool = False  # by sys.argv[1], sys.argv[2] ...
+    reaches: frozenset[str] = frozenset()
+    reaches_imports: frozenset[str] = frozenset()
+    maybe: frozenset[str] = frozenset()
+    variables: tuple[str, ...] = ()
+    goes_on: bool = False
+    may_write: bool = True
+    is_cut: bool = False
 
     def flag(self, *keys: str) -> Flag | None:
         """The first flag of the script that has one of these names, in the order of the names; of
@@ -79,9 +101,23 @@ class Script:
 
     @property
     def hides_flags(self) -> bool:
-        """Whether something that it calls makes flags which do not stand in it."""
+        """Whether something that it calls makes flags which nobody sees."""
         is_parser = bool(_PARSERS & (self.calls | self.imports))
         return is_parser and not (self.flags or self.settings or self.hydra)
+
+    @property
+    def trains(self) -> bool:
+        return bool(_TRAINS & self.reaches)
+
+    @property
+    def forms_group(self) -> bool:
+        return self.is_group_of(self.reaches) or any(
+            name.startswith("torch.distributed") for name in self.imports
+        )
+
+    @staticmethod
+    def is_group_of(calls: frozenset[str]) -> bool:
+        return bool(_GROUPS & calls)
 
 
 def read(root: Path, path: Path) -> Script | None:
@@ -90,7 +126,7 @@ def read(root: Path, path: Path) -> Script | None:
     Raises InputError for one of which no sense could be made: it is a stranger's, and of a kind
     that nobody has thought of.
     """
-    if (tree := imported.parsed(path)) is None:
+    if (tree := source.parsed(path)) is None:
         return None
     try:
         return _judged(root, path, tree)
@@ -100,58 +136,42 @@ def read(root: Path, path: Path) -> Script | None:
 
 
 def _judged(root: Path, path: Path, tree: ast.Module) -> Script:
-    settings = (
-        flags.settings(tree)
-        or omegaconf_words.read(tree, (root, path.parent))
-        or config_nodes.read(root, path, tree)
-    )
-    found = flags.read(tree) or (() if settings else flags.words(tree))
-    calls = frozenset(_calls(tree))
     relative = path.relative_to(root).as_posix()
+    code = reached.of(root, path, tree)
+    settings = flags.settings(tree, relative)
+    said = [(part.path, node) for part in code.parts for node in ast.walk(part.tree)]
+    found = flags.read(said) or (() if settings else flags.words(tree, relative))
+    names = paths.read(code.parts, {f.key for f in found}, {f.key for f in settings})
+    nodes = [node for _, node in said]
+    own = [node for path, node in said if path == relative]
+    saved, unnamed = saves.read(names)
     return Script(
         path=relative,
-        imports=frozenset(_imports(tree)),
-        calls=calls,
-        texts=frozenset(_texts(tree)),
-        attributes=frozenset(n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)),
-        keywords=frozenset(n.arg for n in ast.walk(tree) if isinstance(n, ast.keyword) and n.arg),
+        imports=frozenset(_imports(own)),
+        calls=frozenset(_calls(own)),
+        texts=frozenset(t for n in own if (t := _text(n)) and len(t) < _LONGEST),
+        reads=frozenset(_paths(nodes)),
+        attributes=frozenset(n.attr for n in own if isinstance(n, ast.Attribute)),
+        keywords=frozenset(n.arg for n in own if isinstance(n, ast.keyword) and n.arg),
         flags=found,
         settings=settings,
-        saves=saves.read(tree, {flag.key for flag in settings}),
-        hydra=_hydra(tree),
-        reads_words=_reads_words(tree),
-        score=_score(relative, tree, calls, has_words=bool(found or settings)),
+        saves=saved,
+        unnamed=unnamed,
+        events=tuple(saves.event_folders(names)),
+        hydra=_hydra(own),
+        reads_words=_reads_words(own),
+        reaches=frozenset(_calls(nodes)),
+        reaches_imports=frozenset(_imports(nodes)),
+        maybe=frozenset(_calls(n for part in code.others for n in ast.walk(part.tree))),
+        variables=tuple(dict.fromkeys(_variables(nodes))),
+        goes_on=any(map(_puts_back, nodes)),
+        may_write=saves.may_write(call for _, call, _ in names.calls),
+        is_cut=code.is_cut,
     )
 
 
-def _score(path: str, tree: ast.Module, calls: frozenset[str], *, has_words: bool) -> int:
-    stem = path.rpartition("/")[2].removesuffix(".py").lower()
-    if not _is_program(tree):
-        return 0
-    if any(name in stem for name in _OTHER_NAMES):
-        # Some call a training so, as TCN's add_test.py; the others come first.
-        return int(has_words and calls >= _TRAINS)
-    signs = sum(points for name, points in _SIGNS.items() if name in calls)
-    if not signs and not has_words:
-        return 0
-    named = max((points for name, points in _NAMES.items() if name in stem), default=0)
-    return max(0, signs + named + 2 * has_words - path.count("/"))
-
-
-def _is_program(tree: ast.Module) -> bool:
-    """Whether it does something when it is started, and not only when it is imported."""
-    for node in tree.body:
-        if isinstance(node, (ast.For, ast.While, ast.With)):
-            return True
-        if isinstance(node, ast.If) and "__name__" in ast.dump(node.test):
-            return True
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            return True
-    return False
-
-
-def _imports(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imports(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -159,34 +179,67 @@ def _imports(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _calls(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Attribute):
-                yield node.func.attr
-            elif isinstance(node.func, ast.Name):
-                yield node.func.id
+def _calls(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    return (source.last(node.func) for node in nodes if isinstance(node, ast.Call))
 
 
-def _texts(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200:
-            yield node.value
+def _paths(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """Texts that may be a path from where the script is started: a bare name only where something
+    is looked for there, and none that stands behind another part of a path.
+    """
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    behind = {
+        id(arg) for call in calls if source.last(call.func) == "join" for arg in call.args[1:]
+    }
+    behind |= {id(n.right) for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div)}
+    looked = {
+        id(arg) for call in calls if source.last(call.func) in _LOOKS for arg in call.args[:1]
+    }
+    for node in nodes:
+        text = _text(node) or ""
+        is_likely = "/" in text or "." in text or id(node) in looked
+        if is_likely and len(text) < _LONGEST and id(node) not in behind:
+            yield text
 
 
-def _reads_words(tree: ast.Module) -> bool:
-    subscripts = (node for node in ast.walk(tree) if isinstance(node, ast.Subscript))
-    return any(ast.unparse(node.value) in ("sys.argv", "argv") for node in subscripts)
+def _variables(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
+        name: ast.expr | None = None
+        if isinstance(node, ast.Subscript) and source.dotted(node.value) == "os.environ":
+            name = node.slice
+        elif isinstance(node, ast.Call) and source.dotted(node.func) in paths.ENVIRONMENT:
+            name = next(iter(node.args), None)
+        if text := _text(name):
+            yield text
 
 
-def _hydra(tree: ast.Module) -> Hydra | None:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("hydra.main", "main"):
+def _puts_back(node: ast.AST) -> bool:
+    """`start = state["epoch"]`, `optimizer.load_state_dict(...)`, `accelerator.load_state(...)`."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        return _text(node.slice) in _GOES_ON
+    if not isinstance(node, ast.Call):
+        return False
+    if source.last(node.func) == "load_state_dict" and isinstance(node.func, ast.Attribute):
+        name = source.last(node.func.value).lower()
+        return name.startswith(("opt", "sched", "lr_", "scaler")) or "optim" in name
+    keys = {item.arg for item in node.keywords}
+    is_trainers = bool(keys & {"resume_from_checkpoint", "ckpt_path"})
+    return source.last(node.func) in _GOES_ON_CALLS or is_trainers
+
+
+def _reads_words(nodes: Iterable[ast.AST]) -> bool:
+    subscripts = (node for node in nodes if isinstance(node, ast.Subscript))
+    return any(source.dotted(node.value) in ("sys.argv", "argv") for node in subscripts)
+
+
+def _hydra(nodes: Iterable[ast.AST]) -> Hydra | None:
+    for node in nodes:
+        if isinstance(node, ast.Call) and source.dotted(node.func) in ("hydra.main", "main"):
             keys = {item.arg: item.value for item in node.keywords if item.arg}
             if "config_path" in keys or "config_name" in keys:
                 return Hydra(_text(keys.get("config_path")), _text(keys.get("config_name")))
     return None
 
 
-def _text(node: ast.expr | None) -> str | None:
+def _text(node: ast.AST | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

@@ -6,28 +6,22 @@ the script as words.
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
-from boxcar.laptop.habits import endless, script, worth
-from boxcar.laptop.habits.endless import Endless
 from boxcar.laptop.project.job import Job
 from boxcar.shared import names
-from boxcar.shared.cell import placeholders, terms
-from boxcar.shared.cell.said import Places, is_script, say
+from boxcar.shared.cell import placeholders
+from boxcar.shared.cell.said import is_script
 from boxcar.shared.disk import regular_file
-from boxcar.shared.errors import InputError
-from boxcar.shared.files.plan import IN_OUT, Cell, Plan
+from boxcar.shared.files.plan import IN_OUT, Plan
 
 _OF_A_SHELL = re.compile(r"\|\|?|&&?|;|[0-9]?>>?|<|[0-9]?>&[0-9]")
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]")
 # What a script may find its folder by, where no word of its command says it.
 _FINDS_OUT = re.compile(r"BOXCAR_OUT|boxcar\.training|boxcar import training")
 _MOST_BYTES, _MOST_FILES = 1_000_000, 500
-_MOST_CELLS = 200  # of each command: the others of a grid mostly differ in a number
 
 
 def faults(job: Job) -> Iterator[str]:
@@ -47,7 +41,6 @@ def notes(root: Path, job: Job, plan: Plan) -> Iterator[str]:
         yield from _for_a_shell(at, command)
         yield from _module(at, command, code)
         yield from _nowhere_to_write(at, command, code, plan)
-        yield from _no_end(at, command, code, plan)
 
 
 def _commands(job: Job) -> Iterator[tuple[str, Sequence[str]]]:
@@ -108,58 +101,6 @@ def _nowhere_to_write(at: str, command: Sequence[str], code: Path, plan: Plan) -
         "artifacts are not in its own; give your script's flag for it, such as --out {out}, or "
         "write workdir: out"
     )
-
-
-def _no_end(at: str, command: Sequence[str], code: Path, plan: Plan) -> Iterator[str]:
-    """A training that only who stops it would end, told of the first cell that has it."""
-    path = next((code / word for word in command if is_script(word)), None)
-    one = _script(code, path) if path and path.is_relative_to(code) else None
-    if path is None or one is None:
-        return
-    found: dict[tuple[object, ...], Endless | None] = {}
-    for cell in islice(_without_time_limit(plan, command), _MOST_CELLS):
-        words = say(plan, cell, Places("{out}", "{code}")).words
-        given = worth.given_by(one, words, _config(code, cell.cfg))
-        key = tuple(sorted((name, repr(value)) for name, value in given.items()))
-        if key not in found:
-            found[key] = endless.of(code, one, given)
-        if loop := found[key]:
-            yield f"{at}: {cell.name} {_endless_words(loop)}"
-            return
-
-
-def _without_time_limit(plan: Plan, command: Sequence[str]) -> Iterator[Cell]:
-    for cell in plan.cells:
-        held = terms.of_cell(plan, cell.name, cell.own)
-        if held.command == command and not held.time_s:
-            yield cell
-
-
-def _endless_words(loop: Endless) -> str:
-    has_no_end = f"would train until somebody stops it: the loop at {loop.where}"
-    if not loop.key:
-        return (
-            f"{has_no_end} has no way out; give the script one, or say how long a cell may take, "
-            "such as time: 6h (at its end a cell may save, and counts as failed)"
-        )
-    more = f"{loop.flag.word}=10000" if loop.flag and loop.flag.is_setting else f"{loop.said} 10000"
-    typed = f"such as {more}, here or at the end of a queue line" if loop.flag else "in the code"
-    return f"{has_no_end} ends by {loop.said}, which is {loop.value}; say a number, {typed}"
-
-
-def _script(code: Path, path: Path) -> script.Script | None:
-    with contextlib.suppress(InputError):  # no sense can be made of it, and so no note
-        return script.read(code, path)
-    return None
-
-
-def _config(code: Path, cfg: str) -> str:
-    """A config may say all that a flag says; '' where there is none."""
-    try:
-        with regular_file.open_followed(code / cfg) as file:
-            return file.read(_MOST_BYTES).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""
 
 
 def _sources(code: Path, command: Sequence[str]) -> Iterator[Path]:

@@ -20,7 +20,9 @@ from boxcar.laptop.habits import (
     help_text,
     ignore_text,
     job_text,
+    readme,
     script,
+    trainers,
 )
 from boxcar.laptop.habits.draft import Draft
 from boxcar.laptop.habits.folder import Folder
@@ -40,6 +42,7 @@ from boxcar.shared.message import Command, Message
 JOB = "job.yaml"
 _TRIED = ".job-being-made.yaml"
 _MOST_NAMED = 12
+_LAUNCHERS = ("python", "torchrun", "accelerate", "deepspeed")
 _LONGEST_NAME = 63
 
 
@@ -58,14 +61,9 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
         )
     can_ask = sys.stdin.isatty() and not yes
     found = folder.read(root)
-    for sentence in found.not_judged:
-        show.say(sentence)
-    chosen = _chosen(found, named, can_ask=can_ask)
-    if with_help or (can_ask and chosen.hides_flags and _wants_help(chosen)):
-        chosen = _with_help(root, chosen)
-    made = draft.of(found, chosen, _name(root))
+    made = drafted(found, named, can_ask=can_ask, with_help=with_help)
     if can_ask:
-        made = _with_values(made)
+        made = _with_values(_with_launcher(made))
     known = aliases.known(Path.home() / ".ssh" / "config")
     if not can_ask and not yes:
         show.verbatim(job_text.job(made, known).rstrip())
@@ -78,10 +76,34 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
     return _write(root, made, known)
 
 
+def drafted(found: Folder, named: str, *, can_ask: bool, with_help: bool) -> Draft:
+    """Of a script, else of a program that trains by a config alone."""
+    name = _name(found.root)
+    typed = next(iter(found.typed), None)
+    if not named and typed and (trainer := trainers.of_words(typed.words)):
+        return draft.of_trainer(found, trainer, name, typed)
+    configs = found.trainer_configs if not (named or found.scripts) else []
+    if configs and (trainer := trainers.of_config(found.root / configs[0])):
+        return draft.of_trainer(found, trainer, name)
+    chosen = _chosen(found, named, can_ask=can_ask)
+    if with_help or (can_ask and chosen.hides_flags and _wants_help(chosen)):
+        chosen = _with_help(found.root, chosen)
+    return draft.of(found, chosen, name, readme.first_of(found.typed, chosen.path))
+
+
+def _with_launcher(made: Draft) -> Draft:
+    """Nobody but a person knows whether it forms ranks."""
+    if "launcher" not in made.open:
+        return made
+    typed = show.ask(Sentence("init.which_launcher", script=made.script.path))
+    if typed and typed not in _LAUNCHERS:
+        raise InputError(f"expected one of {', '.join(_LAUNCHERS)}, found {typed!r}")
+    return draft.with_launcher(made, typed) if typed else made
+
+
 def _with_values(made: Draft) -> Draft:
     for flag in made.unknown:
-        at = f"{made.script.path}, {flag.where}"
-        if value := show.ask(Sentence("init.has_to_be_given", flag=flag.word, at=at)):
+        if value := show.ask(Sentence("init.has_to_be_given", flag=flag.word, at=flag.where)):
             made = draft.with_value(made, flag, value)
     return made
 
@@ -111,29 +133,37 @@ def _with_help(root: Path, chosen: Script) -> Script:
 def _chosen(found: Folder, named: str, *, can_ask: bool) -> Script:
     if named:
         return _named(found.root, named)
-    if not found.scripts:
-        raise InputError(
-            f"{found.root}: no script here looks like one that trains; name it",
-            Command("init", ("--script", "PATH")),
-        )
-    if len(found.scripts) == 1:
-        return found.scripts[0]
-    if not can_ask:
-        _tell_others(found)
-        return found.scripts[0]
+    if can_ask and len(found.scripts) > 1:
+        return _asked(found)
+    for at, path in enumerate(found.scripts):
+        try:
+            chosen = _named(found.root, path)
+        except InputError as error:  # an odd one ends nothing
+            for message in error.messages:
+                show.say(message)
+            continue
+        if found.scripts[at + 1 :]:
+            _tell_others(path, found.scripts[at + 1 :])
+        return chosen
+    raise InputError(
+        f"{found.root}: no script here looks like one that trains; name it",
+        Command("init", ("--script", "PATH")),
+    )
+
+
+def _asked(found: Folder) -> Script:
     shown = found.scripts[:_MOST_NAMED]
-    for number, each in enumerate(shown, start=1):
-        show.say(f"{number:3} {each.path}")
-    typed = show.ask(Sentence("init.which", n=len(shown), first=shown[0].path)) or "1"
+    for number, path in enumerate(shown, start=1):
+        show.say(f"{number:3} {path}")
+    typed = show.ask(Sentence("init.which", n=len(shown), first=shown[0])) or "1"
     if not typed.isdecimal() or not 1 <= int(typed) <= len(shown):
         raise InputError(f"expected a number from 1 to {len(shown)}, found {typed!r}")
-    return shown[int(typed) - 1]
+    return _named(found.root, shown[int(typed) - 1])
 
 
-def _tell_others(found: Folder) -> None:
-    others = [each.path for each in found.scripts[1:]]
+def _tell_others(taken: str, others: Sequence[str]) -> None:
     shown = ", ".join(others[:_MOST_NAMED])
-    sentence = Sentence("init.others", n=len(others), first=found.scripts[0].path, others=shown)
+    sentence = Sentence("init.others", n=len(others), first=taken, others=shown)
     show.say(Message(sentence, Command("init", ("--script", "PATH"))))
 
 
@@ -211,7 +241,7 @@ def _refused(root: Path, text: str) -> list[str]:
 
 
 def _key_of(problem: str) -> str:
-    found = re.search(rf"(?:^|[: ])({'|'.join(job_text.KEYS)})\b", problem)
+    found = re.search(rf"(?:^|[: '])({'|'.join(job_text.KEYS)})\b", problem)
     return found[1] if found else ""
 
 
@@ -221,7 +251,7 @@ def _ignore_text(root: Path) -> str:
     except InputError:
         lines = []  # as `plan` will say
     usual = [name for name in ignore_text.USUAL if (root / name).is_dir()]
-    return ignore_text.text(lines, _data_sizes(root), usual=usual)
+    return ignore_text.text(lines, _data_sizes(root) if lines else {}, usual=usual)
 
 
 def _data_sizes(root: Path) -> dict[int, int]:

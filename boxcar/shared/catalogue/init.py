@@ -27,6 +27,12 @@ SENTENCES = {
         "Run {script} --help to see them? It runs what the script imports. [y/N] ",
         "运行 {script} --help 查看这些参数？这会执行脚本所 import 的代码。[y/N] ",
     ),
+    "which_launcher": Said(
+        "Does {script} form a group of ranks? It was not seen. [python, torchrun, accelerate,"
+        " deepspeed; Enter to say it later] ",
+        "{script} 会建立多进程组吗？没有看到。[python、torchrun、accelerate、deepspeed；"
+        "回车则以后再填] ",
+    ),
     # --- what came of --help
     "help_runs": Said(
         "{command} runs, for {seconds} s at most", "正在运行 {command}，最多 {seconds} 秒"
@@ -60,23 +66,32 @@ SENTENCES = {
     ),
     # --- why a key says what it says
     "command": Said("{script} looks most like what trains{why}", "{script} 最像训练脚本{why}"),
-    "guessed_end": Said(
-        "{script} looks most like what trains{why}; without {flag} it never ends ({at}): 10000 is a"
-        " guess, say how long",
-        "{script} 最像训练脚本{why}；没有 {flag} 它不会结束（{at}）：10000 只是猜测，"
-        "请填写要训练多久",
-    ),
     "says_where": Said("{word} says where to write", "{word} 指定写到哪里"),
-    "says_where_at": Said(
-        "{word} says where to write ({script}, {at})", "{word} 指定写到哪里（{script}，{at}）"
-    ),
     "takes_no_folder": Said(
         "it takes no folder to write to, so it starts in the cell's own",
         "它不接受输出目录，所以在 cell 自己的目录里启动",
     ),
-    "saves": Said("what {script} saves (line {lines})", "{script} 保存的文件（第 {lines} 行）"),
-    "imports_save": Said(
-        "what the files that {script} imports save", "{script} 所 import 的文件保存的内容"
+    "says_where_at": Said("{word} says where to write ({at})", "{word} 指定写到哪里（{at}）"),
+    "names_file": Said("the file that {word} is for ({at})", "{word} 所指定的文件（{at}）"),
+    "saves": Said("what is saved at {at}", "在 {at} 保存的文件"),
+    "typed": Said("{where} starts it so: {line}", "{where} 里这样启动它：{line}"),
+    "typed_so": Said("as {where} starts it", "按 {where} 的写法启动"),
+    "spawns": Said("it starts its ranks itself", "它自己启动多个进程"),
+    "trainer": Said("the words and keys are those of {name}", "这些词和键属于 {name}"),
+    "reads_links": Said(
+        "folders of the code that it reads from where it starts: links to them in the cell's own",
+        "它从启动目录读取的代码文件夹：在 cell 自己的目录里建立指向它们的链接",
+    ),
+    "tracker": Said(
+        "what its tracker leaves, carried beside the result", "跟踪工具留下的文件，随结果一起带回"
+    ),
+    "tracker_secret": Said(
+        "{name} is imported: where it is used, write secrets: [{secret}]",
+        "导入了 {name}：如果使用它，请写 secrets: [{secret}]",
+    ),
+    "env_of": Said(
+        "a tracker without its server, the folder to write to, or where its modules lie",
+        "跟踪工具离线运行、写入目录，或模块所在位置",
     ),
     "events": Said(
         "all that it is seen to write is for TensorBoard", "看得出来的输出只有 TensorBoard 的日志"
@@ -93,10 +108,6 @@ SENTENCES = {
         "what makes a run short enough to try each cell on a CPU",
         "让运行足够短，好在 CPU 上试跑每个 cell",
     ),
-    "imports_root": Said(
-        "it imports what lies in this folder, and Python looks beside the script",
-        "它 import 的是这个文件夹里的模块，而 Python 只在脚本旁边找",
-    ),
     "env": Said(
         "without it {framework} cannot load its own checkpoints (torch 2.6 and newer)",
         "没有它，{framework} 读不了自己的检查点（torch 2.6 及以上）",
@@ -110,13 +121,52 @@ SENTENCES = {
         "脚本里没有建立多进程组，所以用单进程",
     ),
     # --- what is left for a person to say
+    "ranks_unknown": Said(
+        "does {script} form a group of ranks? It was not seen; if it does: torchrun",
+        "{script} 会建立多进程组吗？没有看到；如果会，请写 torchrun",
+    ),
+    "saves_unknown": Said(
+        "what does {script} save? Nothing that was read says it; name it, as smoke shows it",
+        "{script} 保存什么？读到的代码里没有；请按 smoke 显示的填写",
+    ),
+    "saved_as": Said(
+        "under which name is the model saved ({at})? It was not seen; smoke shows it",
+        "模型以什么名字保存（{at}）？没有看到；smoke 会显示",
+    ),
+    "saved_where": Said(
+        "does {name} lie right in the cell's folder? How the path begins was not seen ({at});"
+        " smoke shows it",
+        "{name} 直接在 cell 的目录里吗？没有看到路径的开头（{at}）；smoke 会显示",
+    ),
+    "saves_below": Said(
+        "it saves below {name}: set it to a folder below {{out}}, unless it reads from there too",
+        "它保存在 {name} 之下：请设为 {{out}} 之下的文件夹，除非它也从那里读取",
+    ),
+    "goes_on": Said(
+        "does {flag} go on at the epoch ({at})? Nothing but weights is seen to be loaded; if it"
+        " does not, leave resume out",
+        "{flag} 会从当时的 epoch 继续吗（{at}）？只看到加载权重；如果不会，请去掉 resume",
+    ),
+    "weights_alone": Said(
+        "does {flag} go on at the epoch ({at})? It is seen to load weights alone, so resume is left"
+        " out and a killed cell begins anew",
+        "{flag} 会从当时的 epoch 继续吗（{at}）？看到它只加载权重，所以没有写 resume，"
+        "被终止的 cell 会从头开始",
+    ),
+    "word_is_yours": Said(
+        "{word} stands for something of yours: write it", "{word} 代表你自己的值：请填写"
+    ),
+    "path_is_yours": Said(
+        "{path} does not lie here: write where it lies on the box, such as below $BOXCAR_DATA_DIR",
+        "{path} 不在这里：请写它在机器上的位置，例如 $BOXCAR_DATA_DIR 之下",
+    ),
+    "flags_unseen": Said(
+        "{script} takes flags that were not seen: boxcar init --run-help shows them",
+        "{script} 接受没有看到的参数：boxcar init --run-help 可以列出它们",
+    ),
     "by_position": Said(
         "{script} reads its words by position: add them to command",
         "{script} 按位置读取参数：请把它们加到 command",
-    ),
-    "no_end": Said(
-        "{at}: this loop has no way out; give it one, or say time: 6h",
-        "{at}：这个循环没有出口；请给它一个，或写 time: 6h",
     ),
     "reads_here": Said(
         "{script} names {path}, which lies here; it starts in each cell's own folder, where nothing"
@@ -124,10 +174,6 @@ SENTENCES = {
         "path",
         "{script} 里写着 {path}，它在这个文件夹里；而脚本在每个 cell 自己的空目录里启动："
         "若只是读取，请在 links: 写上那个目录；否则请改成完整路径",
-    ),
-    "open_end": Said(
-        "{at}: this loop ends by {key}, which is {value}: say a number",
-        "{at}：这个循环由 {key} 结束，而它是 {value}：请给一个数",
     ),
     "add_flag": Said(
         "{flag} has to be given ({at}): add it to command",

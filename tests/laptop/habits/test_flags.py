@@ -6,12 +6,17 @@ import pytest
 import strange_sources
 
 from boxcar.laptop.habits import flags
-from boxcar.laptop.habits.flags import UNKNOWN, Flag
+from boxcar.laptop.habits.flags import Flag
+from boxcar.laptop.habits.source import UNKNOWN
 
 
 def only(source: str) -> Flag:
-    [flag] = flags.read(ast.parse(source))
+    [flag] = read(source)
     return flag
+
+
+def read(source: str) -> tuple[Flag, ...]:
+    return flags.read([("t.py", node) for node in ast.walk(ast.parse(source))])
 
 
 @pytest.mark.parametrize(
@@ -59,8 +64,8 @@ def test_a_positional_argument_is_required_unless_it_may_be_left_out(
 
 def test_fields_of_a_dataclass_are_flags_only_where_a_parser_makes_them_such() -> None:
     source = "@dataclass\nclass Args:\n    lr: float = 0.1\n    name: str\n"
-    assert flags.read(ast.parse(source)) == ()
-    found = flags.read(ast.parse(f"{source}HfArgumentParser(Args)\n"))
+    assert read(source) == ()
+    found = read(f"{source}HfArgumentParser(Args)\n")
     assert [(flag.word, flag.default, flag.is_required) for flag in found] == [
         ("--lr", 0.1, False),
         ("--name", None, True),
@@ -68,10 +73,10 @@ def test_fields_of_a_dataclass_are_flags_only_where_a_parser_makes_them_such() -
 
 
 def test_settings_are_the_globals_above_the_line_that_replaces_them() -> None:
-    found = flags.settings(ast.parse(strange_sources.SETTINGS))
+    found = flags.settings(ast.parse(strange_sources.SETTINGS), "t.py")
     assert [flag.word for flag in found] == ["--out_dir", "--init_from", "--max_iters", "--backend"]
     assert all(flag.is_setting for flag in found)
-    assert flags.settings(ast.parse("lr = 0.1\n")) == ()
+    assert flags.settings(ast.parse("lr = 0.1\n"), "t.py") == ()
 
 
 @pytest.mark.parametrize(
@@ -89,6 +94,6 @@ def test_settings_are_the_globals_above_the_line_that_replaces_them() -> None:
 def test_words_by_position_have_the_names_that_they_are_given(
     source: str, expected: list[tuple[str, bool]]
 ) -> None:
-    found = flags.words(ast.parse(source))
+    found = flags.words(ast.parse(source), "t.py")
     assert [(flag.word, flag.is_required) for flag in found] == expected
     assert all(flag.is_positional for flag in found)

@@ -15,7 +15,7 @@ def test_the_likeliest_script_comes_first_and_others_after_it(tmp_path: Path) ->
         tests__test_train_py=strange_sources.BESIDE,
         venv__lib__train_py=strange_sources.BESIDE,
     )
-    assert [each.path for each in found.scripts] == ["train.py", "tools/finetune.py"]
+    assert found.scripts == ("train.py", "tools/finetune.py")
 
 
 def test_config_files_are_those_of_the_usual_folders(tmp_path: Path) -> None:

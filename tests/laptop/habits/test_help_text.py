@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from boxcar.laptop.habits import help_text
-from boxcar.laptop.habits.flags import UNKNOWN, Flag
+from boxcar.laptop.habits.flags import Flag
+from boxcar.laptop.habits.source import UNKNOWN
 
 ARGPARSE = """\
 usage: a_argparse.py [-h] --data DATA [--epochs EPOCHS] [--lr LR] [--amp] [--ema | --no-ema]

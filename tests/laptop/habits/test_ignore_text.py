@@ -26,3 +26,13 @@ def test_a_folder_that_git_ignores_already_is_named_once() -> None:
 )
 def test_data_lies_where_people_put_it(path: str, is_data: bool) -> None:
     assert ignore_text.is_data(path) == is_data
+
+
+def test_a_folder_of_data_is_shipped_whole_whatever_else_git_ignores() -> None:
+    found = ignore_text.text(["/data/", "*.jpg", "d*/"], {1: 100, 3: 5}, usual=[])
+    assert found.splitlines()[2:] == [
+        "# shipped, as your script may need it (100 B of data): /data/",
+        "*.jpg",
+        "# shipped, as your script may need it (5 B of data): d*/",
+        "!data/**",
+    ]

@@ -7,7 +7,7 @@ import pytest
 import strange_sources
 import yaml
 
-from boxcar.laptop.habits import draft, job_text
+from boxcar.laptop.habits import job_text
 from boxcar.laptop.habits.draft import Draft
 from boxcar.laptop.habits.frameworks import Kept
 from boxcar.laptop.project.job import read_job
@@ -26,7 +26,7 @@ ODD = ["a: b.pt", "#1.pt", "yes", "*.pt", "模型.pt", "- x.pt", "'q'.pt", "1e3"
 
 def made(tmp_path: Path, source: str) -> Draft:
     found = strange_sources.project(tmp_path, train_py=source, configs__a_yaml="")
-    return draft.of(found, found.scripts[0], "run")
+    return strange_sources.draft(found)
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -63,5 +63,5 @@ def test_a_key_that_plan_refused_stands_behind_a_hash_with_the_reason(tmp_path: 
 def test_every_key_has_its_reason(tmp_path: Path) -> None:
     lines = job_text.job(made(tmp_path, strange_sources.STEPS), []).splitlines()
     at = [n for n, line in enumerate(lines) if line.partition(":")[0] in job_text.KEYS]
-    assert len(at) == len(job_text.KEYS) - 3, "all but epochs, workdir: code and env"
+    assert len(at) == len(job_text.KEYS) - 6, "all but six of them"
     assert all(lines[number - 1].startswith("# ") for number in at)

@@ -1,15 +1,22 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 import pytest
 
-from boxcar.laptop.habits import saves
+from boxcar.laptop.habits import paths, saves
+from boxcar.laptop.habits.reached import Part
 from boxcar.laptop.habits.saves import Saved
 
 
 def named(source: str) -> list[tuple[str, bool]]:
-    return [(saved.name, saved.is_in_cwd) for saved in saves.read(ast.parse(source))]
+    return [(saved.name, saved.is_in_cwd) for saved in read(source)]
+
+
+def read(source: str, settings: Collection[str] = ()) -> tuple[Saved, ...]:
+    found, _ = saves.read(paths.read([Part("t.py", ast.parse(source))], (), settings))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -70,11 +77,11 @@ def test_what_is_no_result_or_has_no_name_is_left_out(call: str) -> None:
 
 
 def test_a_name_that_the_caller_replaces_is_where_it_is_told_to_write() -> None:
-    source = ast.parse("out_dir = 'out'\ntorch.save(x, os.path.join(out_dir, 'ckpt.pt'))")
-    assert saves.read(source) == (Saved("out/ckpt.pt", 2, is_in_cwd=True, is_torchs=True),)
-    assert saves.read(source, {"out_dir"}) == (
-        Saved("ckpt.pt", 2, is_in_cwd=False, is_torchs=True),
-    )
+    source = "out_dir = 'out'\ntorch.save(x, os.path.join(out_dir, 'ckpt.pt'))"
+    assert [(each.name, each.root) for each in read(source)] == [("out/ckpt.pt", "")]
+    assert [(each.name, each.root) for each in read(source, {"out_dir"})] == [
+        ("ckpt.pt", "out_dir")
+    ]
 
 
 def test_a_name_that_is_made_of_itself_ends() -> None:

@@ -5,33 +5,35 @@ from pathlib import Path
 import pytest
 import strange_sources
 
-from boxcar.laptop.habits import script
+from boxcar.laptop.habits import program, script
+
+
+def score(tmp_path: Path, source: str, name: str = "train.py") -> int:
+    (tmp_path / name).write_text(source)
+    is_program = program.is_program_at(tmp_path / name)
+    return program.score(name, source.encode()) * is_program
 
 
 def test_a_script_is_read_and_never_run(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     source = f"from pathlib import Path\nPath({str(mark)!r}).touch()\nloss.backward()\n"
-    assert strange_sources.read(tmp_path, source).score > 0
+    assert score(tmp_path, source) > 0
     assert not mark.exists()
 
 
 @pytest.mark.parametrize("name", ["eval.py", "test_train.py", "sample.py", "prepare_data.py"])
 def test_a_script_that_does_something_else_does_not_train(tmp_path: Path, name: str) -> None:
-    assert strange_sources.read(tmp_path, strange_sources.BESIDE, name).score == 0
+    assert score(tmp_path, strange_sources.BESIDE, name) == 0
 
 
 def test_a_script_that_calls_its_training_a_test_comes_last(tmp_path: Path) -> None:
     source = f"{strange_sources.BESIDE}\nopt.zero_grad()\nloss.backward()\nopt.step()\n"
-    as_test, plain = (
-        strange_sources.read(tmp_path, source, name).score for name in ("add_test.py", "main.py")
-    )
+    as_test, plain = (score(tmp_path, source, name) for name in ("add_test.py", "main.py"))
     assert 0 < as_test < plain
 
 
 def test_a_module_that_is_only_imported_does_not_train(tmp_path: Path) -> None:
-    assert (
-        strange_sources.read(tmp_path, "import torch\ndef fit():\n    loss.backward()\n").score == 0
-    )
+    assert score(tmp_path, "import torch\ndef fit():\n    loss.backward()\n") == 0
 
 
 @pytest.mark.parametrize("data", [b"print(", b"\xff\xfe\x00", b"a = '\\ud800'" * 200_000])

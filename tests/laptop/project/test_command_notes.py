@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.habits import worth
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.job import read_job
 from boxcar.laptop.project.resolve import Resolved, resolve
@@ -87,64 +86,3 @@ def test_a_place_that_is_said_in_any_way_is_enough(
     tmp_path: Path, command: str, more: str, script: str
 ) -> None:
     assert notes(tmp_path, command, more, script) == []
-
-
-ENDLESS = """
-import argparse
-p = argparse.ArgumentParser()
-p.add_argument("--max-steps", type=int, default=-1)
-while True:
-    loss.backward()
-    if args.max_steps >= 0 and step >= args.max_steps:
-        break
-"""
-
-
-def test_a_training_without_an_end_is_named_with_what_to_type(tmp_path: Path) -> None:
-    [note] = notes(tmp_path, "train.py --out {out}", script=ENDLESS)
-    assert (
-        "job.yaml:2: command: a would train until somebody stops it: the loop at train.py" in note
-    )
-    assert "line 5 ends by --max-steps, which is -1" in note
-    assert "such as --max-steps 10000, here or at the end of a queue line" in note
-
-
-def test_a_loop_without_a_way_out_is_named_with_the_time_that_ends_it(tmp_path: Path) -> None:
-    [note] = notes(tmp_path, "train.py --out {out}", script="while True:\n    loss.backward()\n")
-    assert "the loop at train.py, line 1 has no way out" in note and "time: 6h" in note
-
-
-@pytest.mark.parametrize(
-    ("command", "more"),
-    [
-        ("train.py --out {out} --max-steps 50", ""),
-        ("train.py --out {out} --max-steps {epochs}", "epochs: 5\n"),
-        ("train.py --out {out}", "time: 2h\n"),
-    ],
-)
-def test_a_training_that_is_told_when_to_end_is_right(
-    tmp_path: Path, command: str, more: str
-) -> None:
-    assert notes(tmp_path, command, more, ENDLESS) == []
-
-
-def test_a_config_that_names_the_flag_says_when_to_end(tmp_path: Path) -> None:
-    resolved(tmp_path, "train.py --out {out} --config {cfg}", script=ENDLESS)
-    (tmp_path / "a.json").write_text('{"max_steps": 5}')
-    found = resolve(tmp_path, read_job(tmp_path / "job.yaml"), load_profile("local", tmp_path))
-    assert found.notes == ()
-
-
-def test_of_a_large_grid_only_so_many_cells_are_looked_through(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked_at: list[object] = []
-    given_by = worth.given_by
-    monkeypatch.setattr(worth, "given_by", lambda *a: looked_at.append(a) or given_by(*a))
-    resolved(tmp_path, "train.py --out {out} {more}", script=ENDLESS)
-    lines = (f"a.json t name=c{n} -- --max-steps={n + 1}" for n in range(1000))
-    (tmp_path / "q1.txt").write_text("\n".join(lines))
-    looked_at.clear()
-    found = resolve(tmp_path, read_job(tmp_path / "job.yaml"), load_profile("local", tmp_path))
-    assert found.faults == found.notes == ()
-    assert 0 < len(looked_at) < 500

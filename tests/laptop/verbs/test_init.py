@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import ast
 import contextlib
 import os
 import re
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from boxcar.laptop.habits import job_text, saves
+from boxcar.laptop.habits.paths import Names
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.verbs.init import init
 from boxcar.shared.errors import InputError
@@ -170,9 +170,10 @@ import argparse
 from pathlib import Path
 def get_args():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--work_dir", default="w")
-    parser.add_argument("--epochs", type=int, default=9)
-    parser.add_argument("--fold", required=True)
+    add = parser.add_argument
+    add("--work_dir", default="w")
+    add("--epochs", type=int, default=9)
+    add("--fold", required=True)
     return parser.parse_args()
 """
 
@@ -194,14 +195,15 @@ def test_with_run_help_the_flags_of_another_module_are_taken(
     text = (root / "job.yaml").read_text()
     assert "command: train.py --work_dir {out} --epochs {epochs}" in text
     assert "from train.py, which was read; its --help was run" in text
-    assert "--fold has to be given (train.py, its --help): add it to command" in text
+    assert "--fold has to be given (the script's --help): add it to command" in text
     assert "train.py --help names 3 flags" in capsys.readouterr().err
 
 
 def test_yes_alone_runs_nothing(root: Path) -> None:
     mark = hide_flags(root)
-    assert init(root, yes=True) == 0
+    assert init(root, yes=True) == 1
     assert not mark.exists()
+    assert "takes flags that were not seen" in (root / "job.yaml").read_text()
     assert "command: train.py\n" in (root / "job.yaml").read_text()
 
 
@@ -229,7 +231,7 @@ def test_a_help_that_trains_is_ended_said_and_not_believed(
     monkeypatch.setattr("boxcar.laptop.tryout.run_help.TIMEOUT_S", 1.0)
     trains = "import time\nwhile True:\n    print('  --step 1', flush=True)\n    time.sleep(0.01)\n"
     (root / "train.py").write_text(trains)
-    assert init(root, named="train.py", yes=True, with_help=True) == 0
+    assert init(root, named="train.py", yes=True, with_help=True) == 1
     assert "train.py --help did not end within 1 s and was ended" in capsys.readouterr().err
     assert "--step" not in (root / "job.yaml").read_text()
 
@@ -271,19 +273,20 @@ def test_what_is_no_file_is_not_waited_for(
 def test_a_file_that_cannot_be_judged_is_named_and_ends_nothing(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (root / "other.py").write_text("def of_a_kind_that_nobody_has_thought_of(): ...\n")
+    (root / "finetune.py").write_text(SCRIPT)
     read = saves.read
 
-    def of_train_alone(tree: ast.Module, *more: Any) -> Any:
-        if "nobody_has_thought_of" in ast.dump(tree):
+    def of_finetune_alone(names: Names) -> Any:
+        if any(path == "train.py" for path, *_ in names.calls):
             raise KeyError("strange")
-        return read(tree, *more)
+        return read(names)
 
-    monkeypatch.setattr(saves, "read", of_train_alone)
+    monkeypatch.setattr(saves, "read", of_finetune_alone)
     assert init(root, yes=True) == 0
-    assert "other.py could not be judged: KeyError: 'strange'" in capsys.readouterr().err
+    assert "train.py could not be judged: KeyError: 'strange'" in capsys.readouterr().err
+    assert "command: finetune.py" in (root / "job.yaml").read_text()
     with pytest.raises(InputError, match="could not be judged"):
-        init_again(root, "other.py")
+        init_again(root, "train.py")
 
 
 def init_again(root: Path, named: str) -> int:
@@ -322,3 +325,60 @@ def test_configs_of_any_name_are_lines_that_plan_reads(root: Path) -> None:
     assert init(root, yes=True) == 0
     [cell] = open_project(root / "job.yaml").plan.cells
     assert cell.cfg == "configs/大 模型.yaml"
+
+
+HIDES_RANKS = "import ranks\nif __name__ == '__main__':\n    x.fit()\n    torch.save(1, 'a.pt')\n"
+RANKS = "def begin(): dist.init_process_group('nccl')\n"
+
+
+@pytest.mark.parametrize(("typed", "launcher"), [("torchrun", "torchrun"), ("", "python")])
+def test_a_person_is_asked_for_ranks_that_nobody_sees(
+    root: Path, monkeypatch: pytest.MonkeyPatch, typed: str, launcher: str
+) -> None:
+    (root / "train.py").write_text(HIDES_RANKS)
+    (root / "ranks.py").write_text(RANKS)
+    answers(monkeypatch, typed, "y")
+    assert init(root) == (0 if typed else 1)
+    text = (root / "job.yaml").read_text()
+    assert f"\nlauncher: {launcher}\n" in text
+    assert ("# TODO: does train.py form a group of ranks?" in text) == (not typed)
+
+
+def test_another_word_than_a_launcher_is_refused_and_nothing_is_written(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "train.py").write_text(HIDES_RANKS)
+    (root / "ranks.py").write_text(RANKS)
+    answers(monkeypatch, "mpi")
+    with pytest.raises(InputError, match="expected one of python, torchrun"):
+        init(root)
+    assert not (root / "job.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("odd.py", b"def f(x, y=1, /, *, z): ...\nmatch x:\n    case [a, *_]: f(a)\n"),
+        ("new.py", b"type X[T] = list[T]\nprint(f'{x!r:>{w}}')\n"),
+        ("latin.py", b"# -*- coding: latin-1 -*-\nname = '\xe9'\n"),
+        ("bytes.py", b"\xff\xfe\x00("),
+        ("deep.py", b"x = " + b"(" * 5000),
+        ("train_2.py", b"while True print('python 2')\n.backward( zero_grad(\n"),
+        ("README.rst", b"::\n\n    python 'train.py\n    bash \x00 | python $(\n"),
+        ("run_train.sh", b"python \xff train.py --x '\n"),
+    ],
+)
+def test_no_file_beside_it_ends_init(root: Path, name: str, data: bytes) -> None:
+    (root / name).write_bytes(data)
+    assert init(root, yes=True) == 0
+    assert "command: train.py --out {out}" in (root / "job.yaml").read_text()
+
+
+def test_a_key_that_this_plan_does_not_know_is_commented(root: Path) -> None:
+    (root / "data").mkdir()
+    (root / "data" / "x").touch()
+    (root / "train.py").write_text("open('data/x')\ntorch.save(1, 'a.pt')\nx.backward()\nmain()\n")
+    init(root, yes=True)
+    text = (root / "job.yaml").read_text()
+    assert "\nlinks: [data]" in text or "boxcar plan refused it" in text
+    open_project(root / "job.yaml")
