@@ -13,6 +13,7 @@ from pathlib import Path
 from boxcar.laptop.project.job import Job
 from boxcar.shared import names
 from boxcar.shared.cell import placeholders
+from boxcar.shared.cell.launch import NONE
 from boxcar.shared.cell.said import is_script
 from boxcar.shared.disk import regular_file
 from boxcar.shared.files.plan import IN_OUT, Plan
@@ -40,6 +41,7 @@ def notes(root: Path, job: Job, plan: Plan) -> Iterator[str]:
     for at, command in _commands(job):
         yield from _for_a_shell(at, command)
         yield from _module(at, command, code)
+        yield from _no_script(at, command, code, plan)
         yield from _nowhere_to_write(at, command, code, plan)
 
 
@@ -73,6 +75,18 @@ def _module(at: str, command: Sequence[str], code: Path) -> Iterator[str]:
         yield (
             f"{at}: -m {name}: {code} holds no {file}; write the script itself, such as train.py, "
             "unless it is a module that is installed on each box"
+        )
+
+
+def _no_script(at: str, command: Sequence[str], code: Path, plan: Plan) -> Iterator[str]:
+    """`bash train.sh`, which Python would look for as a file of that name."""
+    first = command[0]
+    if plan.launcher == NONE or "{" in first or first.startswith("-") or is_script(first):
+        return
+    if not (code / first).is_file() or first.endswith(".sh"):
+        yield (
+            f"{at}: {first!r} is no script of Python's in {code}; where the words are the command "
+            "itself, as of a console script or a shell script, write launcher: none"
         )
 
 

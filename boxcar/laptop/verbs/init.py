@@ -42,7 +42,7 @@ from boxcar.shared.message import Command, Message
 JOB = "job.yaml"
 _TRIED = ".job-being-made.yaml"
 _MOST_NAMED = 12
-_LAUNCHERS = ("python", "torchrun", "accelerate", "deepspeed")
+_LAUNCHERS = ("python", "torchrun", "accelerate", "deepspeed", "none")
 _LONGEST_NAME = 63
 
 

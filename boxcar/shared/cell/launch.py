@@ -19,6 +19,7 @@ from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.record import dataclass
 
 PYTHON, TORCHRUN, ACCELERATE, DEEPSPEED = "python", "torchrun", "accelerate", "deepspeed"
+NONE = "none"  # the words are the command: a console script, a shell script, R
 _PATH, _PYTHON_PATH = "PATH", "PYTHONPATH"
 _LOOPBACK = "127.0.0.1"
 # A stop has one clock, and that is Boxcar's: torchrun would kill its ranks after 30 s.
@@ -63,7 +64,8 @@ def ranks_to_form(spec: AttemptSpec) -> int | None:
 
     accelerate becomes the script where it is to start one; those on other nodes nobody sees here.
     """
-    forms_none = spec.launcher == PYTHON or (spec.launcher == ACCELERATE and spec.ranks == 1)
+    is_becoming = spec.launcher == ACCELERATE and spec.ranks == 1
+    forms_none = spec.launcher in (PYTHON, NONE) or is_becoming
     return None if forms_none or spec.nodes > 1 else spec.ranks
 
 
@@ -77,11 +79,19 @@ def environment(spec: AttemptSpec, machine: Machine, secrets: Mapping[str, str])
     merged = {**_unless_set(spec, machine), **box, **_of_cell(spec), **spec.env, **secrets}
     merged.pop(CREDENTIALS, None)
     parts = (*spec.python_path, merged.get(_PYTHON_PATH))
+    if spec.launcher == NONE:
+        merged[_PATH] = _with_own_programs(spec.python, merged.get(_PATH, os.defpath))
     return {
         **merged,
         _PYTHON_PATH: os.pathsep.join(filter(None, parts)),
         "PYTHONUNBUFFERED": "1",
     }
+
+
+def _with_own_programs(python: str, path: str) -> str:
+    """The training Python's own first: `tune` of another environment is another program."""
+    beside = os.path.dirname(python)  # noqa: PTH120
+    return f"{beside}{os.pathsep}{path}" if beside else path
 
 
 def _unless_set(spec: AttemptSpec, machine: Machine) -> dict[str, str]:
@@ -114,6 +124,10 @@ def _of_cell(spec: AttemptSpec) -> dict[str, str]:
 
 def _by_python(spec: AttemptSpec, machine: Machine, environ: Mapping[str, str]) -> list[str]:
     return [spec.python, "-u", *spec.words]
+
+
+def _by_none(spec: AttemptSpec, machine: Machine, environ: Mapping[str, str]) -> list[str]:
+    return list(spec.words)
 
 
 def _by_torchrun(spec: AttemptSpec, machine: Machine, environ: Mapping[str, str]) -> list[str]:
@@ -238,6 +252,7 @@ def _task(job: Mapping[str, str]) -> str:
 
 
 _LAUNCHERS: dict[str, Callable[[AttemptSpec, Machine, Mapping[str, str]], list[str]]] = {
+    NONE: _by_none,
     PYTHON: _by_python,
     TORCHRUN: _by_torchrun,
     ACCELERATE: _by_accelerate,

@@ -86,3 +86,16 @@ def test_a_place_that_is_said_in_any_way_is_enough(
     tmp_path: Path, command: str, more: str, script: str
 ) -> None:
     assert notes(tmp_path, command, more, script) == []
+
+
+@pytest.mark.parametrize("command", ["bash train.sh {cfg} {out}", "tune run {cfg} out={out}"])
+def test_what_is_no_script_is_named_unless_the_words_are_the_command(
+    tmp_path: Path, command: str
+) -> None:
+    [note] = notes(tmp_path, command, "launcher: python\n")
+    first = command.split(maxsplit=1)[0]
+    assert f"{first!r} is no script of Python's" in note and "write launcher: none" in note
+
+
+def test_without_a_launcher_any_program_may_come_first(tmp_path: Path) -> None:
+    assert notes(tmp_path, "bash train.sh {cfg} {out}", "launcher: none\n") == []

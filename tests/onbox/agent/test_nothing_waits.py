@@ -113,3 +113,16 @@ def test_a_script_that_looks_for_another_of_its_name_meets_none(make_run: Any) -
     )
     assert run.finish() == 0
     assert [run.result(cell)["others"] for cell in "abc"] == [[], [], []]
+
+
+def test_without_a_launcher_a_shell_script_is_a_cell(make_run: Any) -> None:
+    script = 'echo "{\\"step\\": 1}" >"$1/m.json"; python3 -c pass'
+    run = make_run(
+        {"a": {}},
+        launcher="none",
+        command=("bash", "-c", script.replace("{", "{{").replace("}", "}}"), "train", "{out}"),
+        resume=None,
+        artifacts=(Artifact("m.json"),),
+    )
+    assert run.finish() == 0
+    assert run.result("a") == {"step": 1}

@@ -77,6 +77,18 @@ def test_the_launcher_is_started_by_the_trainings_python(
     assert words == (sys.executable, *expected.split(), "train.py")
 
 
+@pytest.mark.parametrize(
+    ("python", "path"), [("/env/bin/python", "/env/bin:/usr/bin"), ("python", "/usr/bin")]
+)
+def test_without_a_launcher_the_words_are_the_command_and_its_own_programs_come_first(
+    python: str, path: str, tmp_path: Path
+) -> None:
+    words, box = ("tune", "run", "lora.yaml"), {"PATH": "/usr/bin"}
+    start = started(tmp_path, launcher="none", words=words, python=python, box=box)
+    assert (start.argv, start.environ["PATH"]) == (words, path)
+    assert launch.ranks_to_form(make_spec(tmp_path, launcher="none", ranks=4)) is None
+
+
 def test_a_launcher_that_there_is_none_of_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no launcher mpirun"):
         started(tmp_path, launcher="mpirun")
