@@ -69,7 +69,7 @@ class Metric(Model):
         if len(given) != 1:
             found = " and ".join(given) or "none of them"
             raise ValueError(f"expected one of log, csv and json, found {found}")
-        _refuse_other_keys(given[0], column=self.column, key=self.key, best=self.best)
+        _refuse_other_keys(given[0], column=self.column, key=self.key)
         return self
 
     def _of(self, source: str) -> str | None:
@@ -105,9 +105,7 @@ def _group(pattern: str) -> re.Pattern[str] | None:
     return None
 
 
-def _refuse_other_keys(
-    source: str, *, column: str | None, key: str | None, best: str | None
-) -> None:
+def _refuse_other_keys(source: str, *, column: str | None, key: str | None) -> None:
     if source == CSV and not column:
         raise ValueError("csv: needs the column: {csv: summary.csv, column: eval_top1}")
     if source == JSON and not key:
@@ -116,8 +114,6 @@ def _refuse_other_keys(
         raise ValueError(f"column: is said of a csv, and this is of {source}")
     if source != JSON and key is not None:
         raise ValueError(f"key: is said of a json, and this is of {source}")
-    if source == JSON and best is not None:
-        raise ValueError("best: is said of a log or a csv: a key of a json is one number")
 
 
 MetricName = Annotated[str, AfterValidator(_name)]

@@ -51,6 +51,14 @@ SENTENCES = {
         "这么短的试跑没有写出：{files}（{cells}）。"
         "跑完的 cell 必须有它；请确认脚本结束时会写入 {{out}}",
     ),
+    "found_in": Said(
+        "{name} is {value}: {where} of {file} ({cells})",
+        "{name} 为 {value}：{file} 的 {where}（{cells}）",
+    ),
+    "found_in_log": Said(
+        "{name} is {value}, by this line of the log: {line} ({cells})",
+        "{name} 为 {value}，取自日志中的这一行：{line}（{cells}）",
+    ),
     "not_found": Said("{name}: {why} ({cells})", "{name}：{why}（{cells}）"),
     "no_match": Said("nothing in the log matches {of}", "日志中没有内容匹配 {of}"),
     "did_not_write": Said("did not write {files}", "没有写出 {files}"),

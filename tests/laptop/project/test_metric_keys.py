@@ -40,7 +40,6 @@ def test_each_source_comes_into_the_plan_in_the_order_of_the_file() -> None:
         ('a: {log: "(x)", csv: b.csv, column: c}', "found log and csv"),
         ("a: {csv: b.csv}", "needs the column"),
         ("a: {json: b.json}", "needs the key"),
-        ("a: {json: b.json, key: c, best: min}", "best: is said of a log or a csv"),
         ('a: {log: "(x)", column: c}', "column: is said of a csv"),
         ("a: {csv: b.csv, column: c, key: d}", "key: is said of a json"),
         ("a: {csv: ../b.csv, column: c}", "plain relative path"),
