@@ -133,3 +133,15 @@ def without_undone(points: Iterable[Point]) -> list[Point]:
             kept.pop()
         kept.append(point)
     return kept
+
+
+def times(points: Sequence[Point], began_s: float, ended_s: float) -> Iterator[float]:
+    """Each one's own, else that of the one before; where none has one, spread over the training."""
+    if any(at is not None for _, at, _ in points):
+        before_s = began_s
+        for _, at, _ in points:
+            before_s = before_s if at is None else at
+            yield before_s
+        return
+    for number in range(1, len(points) + 1):
+        yield began_s + (ended_s - began_s) * number / len(points)

@@ -5,8 +5,9 @@ NaN stays NaN, and a gap stays a gap. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from boxcar.laptop.report import cell_series
 from boxcar.laptop.trackers.exported_cell import Point
 from boxcar.shared.metrics import records
 
@@ -19,7 +20,7 @@ def of_series(
     times: dict[int, float] = {}
     for key, points in series.items():
         is_timed = any(at is not None for _, at, _ in points)
-        places = zip(_steps(points), _times(points, began_s, ended_s), strict=True)
+        places = zip(_steps(points), cell_series.times(points, began_s, ended_s), strict=True)
         for (step, at), (_, _, value) in zip(places, points, strict=True):
             values.setdefault(step, {})[key] = value
             if is_timed or step not in times:
@@ -34,15 +35,3 @@ def _steps(points: Sequence[records.Point]) -> list[int]:
     return [
         number if step is None else int(step) for number, (step, _, _) in enumerate(points, start=1)
     ]
-
-
-def _times(points: Sequence[records.Point], began_s: float, ended_s: float) -> Iterator[float]:
-    """Each one's own, else that of the one before; where none has one, spread over the training."""
-    if any(at is not None for _, at, _ in points):
-        before_s = began_s
-        for _, at, _ in points:
-            before_s = before_s if at is None else at
-            yield before_s
-        return
-    for number in range(1, len(points) + 1):
-        yield began_s + (ended_s - began_s) * number / len(points)

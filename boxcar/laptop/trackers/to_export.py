@@ -14,7 +14,7 @@ from boxcar.laptop.report.groups import ReportCell
 from boxcar.laptop.report.run_report import Report
 from boxcar.laptop.trackers import points
 from boxcar.laptop.trackers.exported_cell import ExportedCell, id_of
-from boxcar.shared import paths, timestamp
+from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest
@@ -65,7 +65,7 @@ def _proven(project: Project, cell: ReportCell, metrics: Sequence[Metric]) -> Pu
         return NotExported(cell.run, cell.name, cell.lack)
     try:
         pulled = gather.pulled(project, cell, metrics)
-        _times(pulled)
+        manifest.times(pulled.manifest)
         for file in cell_series.sources(pulled):
             if found := manifest.compare_one(pulled.folder, file):
                 changed = Sentence("report.export_changed", file=found.path, problem=found.problem)
@@ -75,17 +75,10 @@ def _proven(project: Project, cell: ReportCell, metrics: Sequence[Metric]) -> Pu
     return pulled
 
 
-def _times(pulled: Pulled) -> tuple[float, float]:
-    """When the attempt began and ended. Raises ValueError."""
-    made = pulled.manifest
-    began, ended = timestamp.parse_utc(made.started_at), timestamp.parse_utc(made.ended_at)
-    return began.timestamp(), ended.timestamp()
-
-
 def _cell(
     cell: ReportCell, pulled: Pulled, series: Series, *, group: str, seed: str, receipt: str
 ) -> ExportedCell:
-    began_s, ended_s = _times(pulled)
+    began_s, ended_s = manifest.times(pulled.manifest)
     return ExportedCell(
         run=cell.run,
         name=cell.name,
