@@ -90,13 +90,14 @@ def cutting(metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
         if (greedy := _GREEDY.search(before)) and taken.fullmatch("5"):
             but = f"{greedy[0]}? leaves it all"
             yield name, f"{greedy[0]} before ({taken.pattern}) leaves it the last digit; {but}"
-        elif taken.fullmatch("9.5"):
-            if no := [number for number in _OF_NUMBERS if not taken.fullmatch(number)]:
-                text = (
-                    f"({taken.pattern}) does not take {' and '.join(no)} as a whole; a number is "
-                    "read to its end all the same, and (\\S+) takes each"
-                )
-                yield name, text
+            continue
+        no = [number for number in _OF_NUMBERS if not taken.fullmatch(number)]
+        if no and taken.fullmatch("9.5"):
+            text = (
+                f"({taken.pattern}) does not take {' and '.join(no)} as a whole; a number is "
+                "read to its end all the same, and (\\S+) takes each"
+            )
+            yield name, text
 
 
 def _group(pattern: str) -> tuple[str, re.Pattern[str] | None]:
