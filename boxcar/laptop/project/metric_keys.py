@@ -19,6 +19,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./@%+-]{0,63}")
 _TAKEN = ("step", "epoch", "at")
 _SOURCES = (LOG, CSV, JSON)
 _BEGINS = re.compile(r"\((?!\?)|\(\?P<\w+>")
+_GREEDY = re.compile(r"(?<!\\)(?:\.|\\[Sw])[*+]$")
 _OF_NUMBERS = ("9.5e-05", "-0.5")
 
 
@@ -69,7 +70,7 @@ class Metric(Model):
         if len(given) != 1:
             found = " and ".join(given) or "none of them"
             raise ValueError(f"expected one of log, csv and json, found {found}")
-        _refuse_other_keys(given[0], column=self.column, key=self.key, best=self.best)
+        _refuse_other_keys(given[0], column=self.column, key=self.key)
         return self
 
     def _of(self, source: str) -> str | None:
@@ -81,12 +82,17 @@ class Metric(Model):
 
 
 def cutting(metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
-    """The numbers whose expression takes `9.5` and not every number, each with what it is."""
+    """The numbers whose expression takes a part of some numbers, each with what it is."""
     for name, metric in metrics.items():
-        taken = _group(metric.log) if metric.log else None
-        if taken is None or not taken.fullmatch("9.5"):
+        before, taken = _group(metric.log) if metric.log else ("", None)
+        if taken is None:
             continue
-        if no := [number for number in _OF_NUMBERS if not taken.fullmatch(number)]:
+        if (greedy := _GREEDY.search(before)) and taken.fullmatch("5"):
+            but = f"{greedy[0]}? leaves it all"
+            yield name, f"{greedy[0]} before ({taken.pattern}) leaves it the last digit; {but}"
+            continue
+        no = [number for number in _OF_NUMBERS if not taken.fullmatch(number)]
+        if no and taken.fullmatch("9.5"):
             text = (
                 f"({taken.pattern}) does not take {' and '.join(no)} as a whole; a number is "
                 "read to its end all the same, and (\\S+) takes each"
@@ -94,20 +100,20 @@ def cutting(metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-def _group(pattern: str) -> re.Pattern[str] | None:
-    """What stands in its one group: from a bracket to the first one with which it is whole."""
+def _group(pattern: str) -> tuple[str, re.Pattern[str] | None]:
+    """What stands before its one group and in it: from a bracket to the first one with which it is
+    whole.
+    """
     for begin in _BEGINS.finditer(pattern):
         for end in re.finditer(r"\)", pattern[begin.end() :]):
             with contextlib.suppress(re.error, RecursionError, OverflowError):
                 found = re.compile(pattern[begin.end() :][: end.start()])
                 if not found.groups:
-                    return found
-    return None
+                    return pattern[: begin.start()], found
+    return pattern, None
 
 
-def _refuse_other_keys(
-    source: str, *, column: str | None, key: str | None, best: str | None
-) -> None:
+def _refuse_other_keys(source: str, *, column: str | None, key: str | None) -> None:
     if source == CSV and not column:
         raise ValueError("csv: needs the column: {csv: summary.csv, column: eval_top1}")
     if source == JSON and not key:
@@ -116,8 +122,6 @@ def _refuse_other_keys(
         raise ValueError(f"column: is said of a csv, and this is of {source}")
     if source != JSON and key is not None:
         raise ValueError(f"key: is said of a json, and this is of {source}")
-    if source == JSON and best is not None:
-        raise ValueError("best: is said of a log or a csv: a key of a json is one number")
 
 
 MetricName = Annotated[str, AfterValidator(_name)]

@@ -1,5 +1,4 @@
-"""The curves of a group: what its cells reported while they trained, with a band over seeds. Pure
-but for `points_of`, which reads one file.
+"""The curves of a group: the series of its cells, with a band over seeds. Pure.
 
 A gap stays a gap, and NaN is never averaged.
 """
@@ -10,15 +9,13 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
-from boxcar.shared.files import progress
-from boxcar.shared.metrics.not_metrics import NOT_METRICS
+from boxcar.laptop.report.cell_series import Series
+from boxcar.shared.metrics.thin import thin
 from boxcar.shared.record import dataclass
 
-MOST_BYTES = 32 * 1024 * 1024
-MOST_POINTS = 120
+# Places of a chart, and what they are the means of.
+MOST_POINTS, _MOST_OF_SERIES = 120, 480
 _GAP = 5.0
 X = "step"
 
@@ -50,20 +47,12 @@ class Curve:
         return [at for part in self.parts for at in part]
 
 
-def points_of(folder: Path) -> Points:
-    """By key, each number that a cell reported, at its step and at its line's number."""
+def points_of(series: Series) -> Points:
     found: Points = {}
-    try:
-        with (folder / progress.FILE).open("rb") as file:
-            lines = file.read(MOST_BYTES).splitlines()
-    except OSError:
-        return found
-    for number, line in enumerate(lines, start=1):
-        record = progress.parse_line(line) or {}
-        step = _number(record.get(X))
-        for key, value in record.items():
-            if key not in NOT_METRICS and (y := _number(value)) is not None:
-                found.setdefault(key, []).append((step, float(number), y))
+    for key, points in series.items():
+        numbered = list(enumerate(points, start=1))
+        kept = thin(numbered, _MOST_OF_SERIES)
+        found[key] = [(step, float(number), y) for number, (step, _, y) in kept]
     return found
 
 
@@ -74,11 +63,6 @@ def on_one_axis(cells: Sequence[Sequence[Point]]) -> tuple[bool, list[list[tuple
     is_by_step = all(sum(s is not None for s, _, _ in one) > len(one) / 2 for one in cells if one)
     chosen = [[(step if is_by_step else other, y) for step, other, y in one] for one in cells]
     return is_by_step, [[(x, y) for x, y in one if x is not None] for one in chosen]
-
-
-def _number(value: Any) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number else None
 
 
 def curve(group: str, seeds: Sequence[Iterable[tuple[float, float]]], gap: float = _GAP) -> Curve:

@@ -8,13 +8,14 @@ names.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from boxcar.laptop.project import box_prices
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import metric_definitions, run_report, settings
+from boxcar.laptop.report.cell_series import Pulled
 from boxcar.laptop.report.groups import ReportCell
 from boxcar.laptop.report.run_report import Asked, Report
 from boxcar.shared import names, state
@@ -23,6 +24,7 @@ from boxcar.shared.errors import BoxcarError, DamagedError, InputError
 from boxcar.shared.files import journal, manifest, receipt
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.files.plan import Metric
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
 from boxcar.shared.message import Command, Message
 from boxcar.shared.metrics import measure, result_numbers
@@ -78,6 +80,19 @@ def results_of(project: Project, run: str) -> ResultPaths:
     return ResultPaths(project.results.results_dir, run)
 
 
+def metrics_of(project: Project, runs: Iterable[str]) -> dict[str, tuple[Metric, ...]]:
+    """What the jobs of the runs have named, by run. Raises DamagedError."""
+    receipts = {run: read_receipt(results_of(project, run)) for run in runs}
+    return {run: metric_definitions.of_receipt(found) for run, found in receipts.items()}
+
+
+def pulled(project: Project, cell: ReportCell, metrics: Sequence[Metric]) -> Pulled:
+    """What its series are read from. Raises DamagedError, OSError."""
+    results = results_of(project, cell.run)
+    made = manifest.read(results.manifest(cell.name))
+    return Pulled(results.cell(cell.name), made, tuple(metrics))
+
+
 def _planned(project: Project, run: str) -> dict[str, Told]:
     """What the local files say, for cells that never ran."""
     if run != project.plan.run:
@@ -123,12 +138,13 @@ def _cell(
     run: str, verdict: CellVerdict, made: Manifest | None, told: Told, record: CellRecord
 ) -> ReportCell:
     lack = _lack(verdict, made, record)
+    values = settings.of_cell(told.config, told.cfg, told.task, told.epochs, told.overrides)
+    values |= {RANKS: told.ranks}
     return ReportCell(
         run=run,
         name=verdict.cell,
         task=told.task,
-        settings=settings.of_cell(told.config, told.cfg, told.task, told.epochs, told.overrides)
-        | {RANKS: str(told.ranks)},
+        settings=settings.spelled(values),
         numbers={} if lack else result_numbers.of_result(verdict.metrics, verdict.findings),
         notes=measure.notes(verdict.metrics),
         lack=lack,
@@ -137,6 +153,7 @@ def _cell(
         attempts=record.attempts,
         price=told.price,
         doubt=(made.doubt or "") if made else "",
+        values=values,
     )
 
 

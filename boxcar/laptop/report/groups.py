@@ -6,9 +6,11 @@ What a cell was told decides, never its name.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 
 from boxcar.laptop.common import price
 from boxcar.laptop.report import statistics
+from boxcar.laptop.report.settings import Value
 from boxcar.laptop.report.statistics import Spread
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
@@ -23,6 +25,7 @@ class ReportCell:
     A number that is not known, or not finite, is None, and `notes` say why.
 
     `doubt` is what marks a result that is proven to be what was left, and not to be whole.
+    `values` are the settings in their own types.
     `seconds` is the time of all its attempts, `ranks` how many processes it ran in, and `price`
     that of an hour of its box.
     """
@@ -39,6 +42,7 @@ class ReportCell:
     attempts: int = 0
     price: str = ""
     doubt: str = ""
+    values: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def is_proven(self) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from boxcar.shared.errors import InputError
+from boxcar.shared.files import codec
+from boxcar.shared.files.plan import Metric
 from boxcar.shared.files.receipt import RunReceipt
 
 # In a run's receipt: the job's `metrics` of the time.
@@ -33,6 +35,11 @@ def _of(receipt: RunReceipt) -> list[dict[str, Any]]:
     """Of a receipt that was written before they stood in it, none."""
     found = receipt.extra.get(KEY)
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def of_receipt(receipt: RunReceipt) -> tuple[Metric, ...]:
+    """As the numbers were taken, to take their series likewise. Raises DamagedError."""
+    return tuple(codec.decode(Metric, each, "the receipt's metrics") for each in _of(receipt))
 
 
 def _said(metric: Mapping[str, Any]) -> str:

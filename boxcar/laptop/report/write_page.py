@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import curves, gather, report_page
+from boxcar.laptop.report import cell_series, curves, gather, report_page
 from boxcar.laptop.report.run_report import Report
 from boxcar.shared.disk import atomic
 
@@ -13,15 +13,13 @@ FILE = "report.html"
 
 
 def text(project: Project, report: Report) -> str:
-    """With the curves of all proven cells, as they were pulled."""
-    points = {
-        (cell.run, cell.name): curves.points_of(
-            gather.results_of(project, cell.run).cell(cell.name)
-        )
-        for group in report.groups
-        for cell in group.cells
-        if cell.is_proven
-    }
+    """With the curves of the proven cells that a chart shows, as they were pulled."""
+    shown = [c for t in report.tables for row in report_page.shown(t) for c in row.group.cells]
+    cells = [cell for cell in shown if cell.is_proven]
+    metrics = gather.metrics_of(project, report.asked.runs)
+    pulled = [gather.pulled(project, cell, metrics[cell.run]) for cell in cells]
+    found = zip(cells, cell_series.of_cells(pulled), strict=True)
+    points = {(cell.run, cell.name): curves.points_of(series) for cell, series in found}
     return report_page.page(report, points)
 
 

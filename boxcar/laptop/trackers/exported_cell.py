@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from boxcar.laptop.common.distinct import distinct
+from boxcar.laptop.report.settings import Value
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
 
-Value = str | int | float | bool
 _ID_DIGITS = 16
 # Another one exports everything again: what is written of a cell has changed.
-_KIND = 1
+_KIND = 2
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,19 @@ class ExportedCell:
         return id_of(self.key)
 
     @property
+    def curves(self) -> list[str]:
+        """The names of its curves."""
+        return list(dict.fromkeys(key for point in self.points for key in point.values))
+
+    @property
+    def told(self) -> dict[str, Value]:
+        """What a person compares it by: its config, and what Boxcar says of it under names that are
+        free.
+        """
+        ours = {**self.tags, **self.proof}
+        return {**self.config, **dict(zip(distinct(ours, self.config), ours.values(), strict=True))}
+
+    @property
     def tags(self) -> dict[str, str]:
         seed = {"seed": self.seed} if self.seed else {}
         return {"run": self.run, "group": self.group, **seed}
@@ -63,7 +77,8 @@ class ExportedCell:
     @property
     def finals(self) -> dict[str, float]:
         """Under names of their own: a curve may have the same one, and another meaning."""
-        return {f"final/{name}": value for name, value in self.numbers.items()}
+        names = distinct([f"final/{name}" for name in self.numbers], self.curves)
+        return dict(zip(names, self.numbers.values(), strict=True))
 
     @property
     def proof(self) -> dict[str, str]:
@@ -89,15 +104,3 @@ class ExportedCell:
 def id_of(key: str) -> str:
     """Of a cell, by run/cell: the same for ever, also once it was trained again."""
     return digest.of_bytes(key.encode())[:_ID_DIGITS]
-
-
-def typed(text: str) -> Value:
-    """A setting as a tracker can compare it: a number or a truth value, where it is one."""
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except (ValueError, OverflowError):
-            continue
-    return text

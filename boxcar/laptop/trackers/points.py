@@ -1,67 +1,37 @@
-"""What a cell reported while it trained, by its steps: NaN stays NaN, and a gap stays a gap."""
+"""A cell's series as trackers take them: by whole steps, each with a time of the training.
+
+NaN stays NaN, and a gap stays a gap. Pure.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import math
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
 
+from boxcar.laptop.report import cell_series
 from boxcar.laptop.trackers.exported_cell import Point
-from boxcar.shared import timestamp
-from boxcar.shared.files import progress
-
-STEP, AT, NONFINITE = "step", "at", "nonfinite"
-_NOT_SERIES = (STEP, AT, NONFINITE, "dropped")
+from boxcar.shared.metrics import records
 
 
-def of_file(path: Path, began_s: float) -> tuple[Point, ...]:
-    """Raises OSError. A line without a time has that of the line before, else `began_s`."""
-    with path.open("rb") as file:
-        return of_lines(file, began_s)
-
-
-def of_lines(lines: Iterable[bytes], began_s: float) -> tuple[Point, ...]:
-    """In the order of the steps. A resume says its steps again: then what was said last counts."""
+def of_series(
+    series: Mapping[str, Sequence[records.Point]], began_s: float, ended_s: float
+) -> tuple[Point, ...]:
+    """In the order of the steps. Where a step was said twice, what was said last counts."""
     values: dict[int, dict[str, float]] = {}
     times: dict[int, float] = {}
-    at = began_s
-    for number, line in enumerate(lines, start=1):
-        if (record := progress.parse_line(line)) is None:
-            continue
-        step, at = _step(record, number), _at(record, at)
-        values.setdefault(step, {}).update(_numbers(record))
-        times[step] = at
-    return tuple(Point(step, times[step], values[step]) for step in sorted(values) if values[step])
+    for key, points in series.items():
+        is_timed = any(at is not None for _, at, _ in points)
+        places = zip(_steps(points), cell_series.times(points, began_s, ended_s), strict=True)
+        for (step, at), (_, _, value) in zip(places, points, strict=True):
+            values.setdefault(step, {})[key] = value
+            if is_timed or step not in times:
+                times[step] = at
+    return tuple(Point(step, times[step], values[step]) for step in sorted(values))
 
 
-def _step(record: Mapping[str, Any], number: int) -> int:
-    """The script's own, else the number of the line: trackers take whole steps only."""
-    found = _number(record.get(STEP))
-    return int(found) if found is not None and math.isfinite(found) else number
-
-
-def _at(record: Mapping[str, Any], before_s: float) -> float:
-    with contextlib.suppress(ValueError, TypeError):
-        return timestamp.parse_utc(record[AT]).timestamp() if AT in record else before_s
-    return before_s
-
-
-def _numbers(record: Mapping[str, Any]) -> dict[str, float]:
-    """What became null because it was not finite is NaN."""
-    lost = record.get(NONFINITE)
-    found = {str(key): math.nan for key in lost} if isinstance(lost, list) else {}
-    for key, value in record.items():
-        number = _number(value)
-        if key not in _NOT_SERIES and number is not None:
-            found[key] = number
-    return found
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    with contextlib.suppress(OverflowError):
-        return float(value)
-    return None
+def _steps(points: Sequence[records.Point]) -> list[int]:
+    """The script's own, else their numbers: half an epoch is no step to a tracker."""
+    if any(step is not None and step != int(step) for step, _, _ in points):
+        return list(range(1, len(points) + 1))
+    return [
+        number if step is None else int(step) for number, (step, _, _) in enumerate(points, start=1)
+    ]

@@ -1,26 +1,24 @@
 """Which cells a tracker gets, from a report and the results beside its receipt.
 
-Fail closed: only what the receipt proves, whose progress here is as its manifest says.
+Fail closed: only what the receipt proves, and series only of files that are as its manifest says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Sequence
 
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import gather
+from boxcar.laptop.report import cell_series, gather
+from boxcar.laptop.report.cell_series import Pulled, Series
 from boxcar.laptop.report.groups import ReportCell
 from boxcar.laptop.report.run_report import Report
 from boxcar.laptop.trackers import points
-from boxcar.laptop.trackers.exported_cell import ExportedCell, Point, id_of, typed
-from boxcar.shared import timestamp
+from boxcar.laptop.trackers.exported_cell import ExportedCell, id_of
+from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import manifest, progress
-from boxcar.shared.files.manifest import Manifest
-from boxcar.shared.paths import ResultPaths
+from boxcar.shared.files import manifest
+from boxcar.shared.files.plan import Metric
 from boxcar.shared.record import dataclass
 
 
@@ -41,49 +39,57 @@ class NotExported:
         return id_of(self.key)
 
 
-def of_report(project: Project, report: Report) -> Iterator[ExportedCell | NotExported]:
+def of_report(project: Project, report: Report) -> list[ExportedCell | NotExported]:
     """One for each cell of the report, in its order."""
-    for group in report.groups:
-        for seed, cell in zip(group.seeds, group.cells, strict=True):
-            results = gather.results_of(project, cell.run)
-            yield _of_cell(results, report.receipts[cell.run], cell, group.name, seed)
+    found = [
+        (group.name, seed, cell)
+        for group in report.groups
+        for seed, cell in zip(group.seeds, group.cells, strict=True)
+    ]
+    metrics = gather.metrics_of(project, report.asked.runs)
+    proven = [_proven(project, cell, metrics[cell.run]) for _, _, cell in found]
+    series = cell_series.of_cells([one for one in proven if isinstance(one, Pulled)])
+    exported: list[ExportedCell | NotExported] = []
+    for (group, seed, cell), one in zip(found, proven, strict=True):
+        if isinstance(one, Pulled):
+            about = {"group": group, "seed": seed, "receipt": report.receipts[cell.run]}
+            exported.append(_cell(cell, one, next(series), **about))
+        else:
+            exported.append(one)
+    return exported
 
 
-def _of_cell(
-    results: ResultPaths, receipt: str, cell: ReportCell, group: str, seed: str
-) -> ExportedCell | NotExported:
+def _proven(project: Project, cell: ReportCell, metrics: Sequence[Metric]) -> Pulled | NotExported:
+    """Where each file that its series are read from is what was published."""
     if cell.lack:
         return NotExported(cell.run, cell.name, cell.lack)
     try:
-        data = results.manifest(cell.name).read_bytes()
-        made = manifest.parse(data, str(results.manifest(cell.name)))
-        began_s = timestamp.parse_utc(made.started_at).timestamp()
-        found = _points(results.cell(cell.name), made, began_s)
+        pulled = gather.pulled(project, cell, metrics)
+        manifest.times(pulled.manifest)
+        for file in cell_series.sources(pulled):
+            if found := manifest.compare_one(pulled.folder, file):
+                changed = Sentence("report.export_changed", file=found.path, problem=found.problem)
+                return NotExported(cell.run, cell.name, changed)
     except (OSError, DamagedError, ValueError) as error:
         return NotExported(cell.run, cell.name, str(error))
+    return pulled
+
+
+def _cell(
+    cell: ReportCell, pulled: Pulled, series: Series, *, group: str, seed: str, receipt: str
+) -> ExportedCell:
+    began_s, ended_s = manifest.times(pulled.manifest)
     return ExportedCell(
         run=cell.run,
         name=cell.name,
         group=group,
         seed=seed,
-        box=made.box,
-        config={key: typed(value) for key, value in cell.settings.items()},
+        box=pulled.manifest.box,
+        config=cell.values,
         numbers={name: value for name, value in cell.numbers.items() if value is not None},
-        points=found,
+        points=points.of_series(series, began_s, ended_s),
         began_s=began_s,
-        ended_s=timestamp.parse_utc(made.ended_at).timestamp(),
-        manifest=digest.of_bytes(data),
+        ended_s=ended_s,
+        manifest=manifest.sha256(pulled.folder / paths.MANIFEST),
         receipt=receipt,
     )
-
-
-def _points(folder: Path, made: Manifest, began_s: float) -> tuple[Point, ...]:
-    """What was published of them. Raises DamagedError where it is not that any more."""
-    listed = [file for file in made.files if file.path == progress.FILE]
-    if not listed:
-        return ()
-    if found := manifest.compare_one(folder, listed[0]):
-        raise DamagedError(
-            Sentence("report.export_changed", file=found.path, problem=found.problem)
-        )
-    return points.of_file(folder / progress.FILE, began_s)

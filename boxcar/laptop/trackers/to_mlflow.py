@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from boxcar.laptop.common.distinct import distinct
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FILE, ARTIFACTS = "mlflow.db", "artifacts"
 # What its store takes at once, and of one value.
-_MOST_METRICS, _MOST_PARAMS, _MOST_CHARACTERS, _MOST_NAME = 1000, 100, 6000, 250
+_MOST_METRICS, _MOST_PARAMS, _MOST_CHARACTERS, _MOST_NAME = 1000, 100, 6000, 240
 _ODD = re.compile(r"[^\w./ :-]")
 
 
@@ -59,23 +60,27 @@ def _runs(client: MlflowClient, experiment: str, id: str) -> list[str]:
 def _metrics(cell: ExportedCell) -> Iterator[Metric]:
     from mlflow.entities import Metric
 
+    names = _names([*cell.curves, *cell.finals])
     for point in cell.points:
         for key, value in point.values.items():
-            yield Metric(_name(key), value, _ms(point.at), point.step)
+            yield Metric(names[key], value, _ms(point.at), point.step)
     for key, value in cell.finals.items():
-        yield Metric(_name(key), value, _ms(cell.ended_s), cell.last_step)
+        yield Metric(names[key], value, _ms(cell.ended_s), cell.last_step)
 
 
 def _params(cell: ExportedCell) -> Iterator[Param]:
     from mlflow.entities import Param
 
+    names = _names(cell.config)
     for key, value in cell.config.items():
-        yield Param(_name(key), str(value)[:_MOST_CHARACTERS])
+        yield Param(names[key], str(value)[:_MOST_CHARACTERS])
 
 
-def _name(key: str) -> str:
-    """Its store takes few characters in a name."""
-    return _ODD.sub("_", key)[:_MOST_NAME]
+def _names(keys: Collection[str]) -> dict[str, str]:
+    """Its store takes few characters in a name, not too many of them, and no path such as a//b."""
+    allowed = (_ODD.sub("_", key)[:_MOST_NAME].split("/") for key in keys)
+    paths = ["/".join(part for part in parts if part.strip(".")) or "_" for parts in allowed]
+    return dict(zip(keys, distinct(paths), strict=True))
 
 
 def _parts(items: list[T], most: int) -> Iterator[list[T]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boxcar.laptop.common.distinct import distinct
 from boxcar.laptop.trackers import whole_folder
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     import swanlab
 
 FOLDER = "swanlog"
+_MOST_NAME = 240
 
 
 def write(folder: Path, cell: ExportedCell) -> str:
@@ -26,18 +29,27 @@ def write(folder: Path, cell: ExportedCell) -> str:
             id=cell.id,
             group=cell.group,
             tags=[*cell.tags.values(), "boxcar"],
-            config={**cell.config, **cell.proof},
+            config=cell.told,
             settings=_settings(),
         )
+        names = _names([*cell.curves, *cell.finals])
         for point in cell.points:
-            swanlab.log(dict(point.values), step=point.step)
+            values = {names[key]: value for key, value in point.values.items()}
+            swanlab.log(values, step=point.step)
         if cell.finals:
-            swanlab.log(cell.finals, step=cell.last_step)
+            finals = {names[key]: value for key, value in cell.finals.items()}
+            swanlab.log(finals, step=cell.last_step)
         swanlab.finish()
         return next(partial.glob(f"run-*-{cell.id}"))
 
     before = (folder / FOLDER).glob(f"run-*-{cell.id}")
     return whole_folder.put(folder, make, lambda name: f"{FOLDER}/{name}", before)
+
+
+def _names(keys: Collection[str]) -> dict[str, str]:
+    """It trims a name by itself, and two that are alike then are one curve."""
+    trimmed = [key.strip(" \t\n\r./")[:_MOST_NAME] or "_" for key in keys]
+    return dict(zip(keys, distinct(trimmed), strict=True))
 
 
 def _settings() -> swanlab.Settings:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boxcar.laptop.report.settings import Value
 from boxcar.laptop.trackers import whole_folder
-from boxcar.laptop.trackers.exported_cell import ExportedCell, Value
+from boxcar.laptop.trackers.exported_cell import ExportedCell
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.event_pb2 import Event
@@ -38,10 +39,9 @@ def _events(cell: ExportedCell) -> Iterator[Event]:
     from tensorboard.plugins.text.summary_v2 import text_pb
 
     yield Event(wall_time=cell.began_s, file_version=_VERSION)
-    told = {**cell.config, **cell.tags, **cell.proof}
     begin = {"trial_id": cell.id, "start_time_secs": cell.began_s}
     for begun in (
-        hparams_pb(told, **begin),
+        hparams_pb(cell.told, **begin),
         text_pb("config", _table(cell.config)),
         text_pb("boxcar", _table({**cell.tags, **cell.proof})),
     ):

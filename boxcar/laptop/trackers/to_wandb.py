@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from boxcar.laptop.common.distinct import distinct
 from boxcar.laptop.trackers import whole_folder
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     import wandb
 
 FOLDER = "wandb"
+# Its own columns; what else has such a name is dropped without a word.
+_OWN = ("_step", "_runtime", "_timestamp", "_wandb")
 
 
 def write(folder: Path, cell: ExportedCell) -> str:
@@ -24,13 +27,16 @@ def write(folder: Path, cell: ExportedCell) -> str:
             id=cell.id,
             group=cell.group,
             tags=_tags(cell),
-            config={**cell.config, **cell.proof},
+            config=cell.told,
             mode="offline",
             dir=str(partial),
             settings=_settings(partial),
         )
+        names = dict(zip(cell.curves, distinct(cell.curves, _OWN), strict=True))
         for point in cell.points:
-            run.log(dict(point.values), step=point.step)
+            values = {names[key]: value for key, value in point.values.items()}
+            # Without it all of a night lies in the second in which it is exported.
+            run.log({**values, "_timestamp": point.at}, step=point.step)
         run.summary.update(cell.finals)
         run.finish()
         return next((partial / FOLDER).glob(f"offline-run-*-{cell.id}"))

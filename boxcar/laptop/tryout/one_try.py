@@ -8,7 +8,7 @@ from pathlib import Path
 
 from boxcar.laptop.tryout import left_artifacts, not_there, outcome, passes
 from boxcar.laptop.tryout.not_there import Tried
-from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, Outcome
+from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, FoundNumber, Outcome
 from boxcar.laptop.tryout.passes import SmokePass
 from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, log_end, tail, try_cell
 from boxcar.shared import out_pattern, paths, resume_match, strays, timestamp
@@ -31,6 +31,7 @@ def remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:
         beside=passed.beside,
         reserved=passed.reserved,
         no_number=passed.no_number,
+        numbers=passed.numbers,
     )
 
 
@@ -60,9 +61,9 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
     beside = tuple(
         one for one in written.added if not strays.is_of(one, stage.project.plan.collect)
     )
-    no_number = _no_number(stage, out, Path(log))
+    no_number, numbers = _numbers(stage, out, Path(log))
     passed = SmokePass(
-        *(cell.name, at, seconds, size_bytes, files, lacks, beside, reserved, no_number)
+        *(cell.name, at, seconds, size_bytes, files, lacks, beside, reserved, no_number, numbers)
     )
     passes.write(stage.project.root, key, passed)
     wrote = left_artifacts.names(out) if lacks else ()
@@ -80,12 +81,17 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
         reserved=reserved,
         no_number=no_number,
         others=others,
+        numbers=numbers,
     )
 
 
-def _no_number(stage: Stage, out: Path, log: Path) -> dict[str, str]:
-    [found] = measure.take(stage.project.plan.metrics, [measure.Left(out, log)])
-    return measure.notes(found)
+def _numbers(stage: Stage, out: Path, log: Path) -> tuple[dict[str, str], dict[str, FoundNumber]]:
+    """Why there is none, and what was found and where; by name."""
+    found = measure.take_with_place(stage.project.plan.metrics, measure.Left(out, log))
+    numbers = {
+        one.name: FoundNumber(one.value, where) for one, where in found if one.value is not None
+    }
+    return measure.notes([one for one, _ in found]), numbers
 
 
 def _why_again(stage: Stage, cell: Cell, why: str) -> str:

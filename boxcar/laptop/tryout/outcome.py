@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import field
+from typing import Any
 
 from boxcar.laptop.tryout.code_copy import Written
 from boxcar.shared.catalogue.sentence import Sentence
@@ -15,6 +16,15 @@ MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
+class FoundNumber:
+    """What one of the job's `metrics` took, and from which line or row."""
+
+    value: float
+    where: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Outcome:
     """How one cell's try ended. `like`: the cell that was run in its place, as it is the same.
 
@@ -22,8 +32,8 @@ class Outcome:
     into {out}. `by_hand`: what to type to see a failure again; `hints`: what may be the matter.
     `again`: why it was tried a second time. `wrote`: files in {out}, where an artifact is lacking.
     `reserved`: what artifacts mean and a box leaves out, as Boxcar uses these names itself.
-    `no_number`: why there is none, by its name in `metrics`. `others`: other artifacts that it
-    wrote where one is lacking, or what looks like one.
+    `numbers`: what was found of `metrics`, by name; `no_number`: why there is none. `others`: other
+    artifacts that it wrote where one is lacking, or what looks like one.
     """
 
     cell: str
@@ -41,6 +51,7 @@ class Outcome:
     reserved: tuple[str, ...] = ()
     no_number: dict[str, str] = field(default_factory=dict)
     others: tuple[str, ...] = ()
+    numbers: dict[str, FoundNumber] = field(default_factory=dict)
 
     @property
     def is_good(self) -> bool:

@@ -18,6 +18,7 @@ from boxcar.laptop.project import cell_smoke, short_run
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout import choice
+from boxcar.laptop.tryout.outcome import FoundNumber
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_name import NO_CONFIG, key_of
 from boxcar.shared.cell.own_words import MARKS
@@ -55,6 +56,8 @@ class SmokePass:
     reserved: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     # Why one of the job's `metrics` was not found, by its name.
     no_number: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    # What was found of the others.
+    numbers: dict[str, FoundNumber] = field(default_factory=dict, metadata=codec.LATER)
 
 
 def skipped(project: Project) -> dict[str, str]:

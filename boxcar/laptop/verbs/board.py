@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from boxcar.laptop.board import cell_rows
 from boxcar.laptop.board.history import NOTHING_SEEN, History, seen
 from boxcar.laptop.board.lines.glyphs import UNICODE
 from boxcar.laptop.board.snapshot import snapshot
 from boxcar.laptop.common import show, units
-from boxcar.laptop.live_page import cell_curves, live_page, server
+from boxcar.laptop.live_page import cell_curves, live_page, pulled_curves, server
 from boxcar.laptop.live_page.cell_curves import Reports
 from boxcar.laptop.live_page.live_page import Reading
 from boxcar.laptop.live_page.private import Private
+from boxcar.laptop.live_page.pulled_curves import Whole
 from boxcar.laptop.project.from_environment import known_secrets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import moves
@@ -46,12 +48,20 @@ class Watched:
 
     history: History
     reports: Reports
+    pulled: Mapping[str, Whole]
 
-    def after(self, view: RunView) -> Watched:
-        return Watched(seen(self.history, view), cell_curves.seen(self.reports, view))
+    def after(self, site: Site, view: RunView) -> Watched:
+        ended = [row.cell for row in cell_rows.ended(view, ())][: cell_curves.MOST_CELLS]
+        pulled = pulled_curves.read(site.results, site.plan.metrics, ended, self.pulled)
+        reports = cell_curves.seen(self.reports, view)
+        return Watched(seen(self.history, view), reports, pulled)
+
+    @property
+    def curves(self) -> Reports:
+        return pulled_curves.over(self.reports, self.pulled)
 
 
-NOTHING = Watched(NOTHING_SEEN, {})
+NOTHING = Watched(NOTHING_SEEN, {}, {})
 
 
 def board(
@@ -94,7 +104,7 @@ def _write(site: Site, path: Path, *, as_json: bool) -> int:
         site.boxes.refresh()
     moves.tell(site, show.say)
     view = look(site, timestamp.utc_now())
-    atomic.write_whole(path, _page(site, view, NOTHING.after(view), _FILE))
+    atomic.write_whole(path, _page(site, view, NOTHING.after(site, view), _FILE))
     if as_json:
         show.json_document(
             "board", {"run": view.run, "at": view.at, "file": str(path), "url": None}
@@ -110,11 +120,11 @@ def _serve(site: Site, port: int, *, as_json: bool) -> int:
     with show.waiting(Sentence("how_far.asking")):
         first = next(views)
     with server.serve(port) as page_server:
-        watched = NOTHING.after(first)
+        watched = NOTHING.after(site, first)
         page_server.page = _page(site, first, watched, _reading(site, first))
         _tell(first, page_server.url, site.poll_s, as_json=as_json)
         for view in views:
-            watched = watched.after(view)
+            watched = watched.after(site, view)
             page_server.page = _page(site, view, watched, _reading(site, view))
     return 0
 
@@ -155,5 +165,5 @@ def _page(site: Site, view: RunView, watched: Watched, reading: Reading) -> byte
     known = facts(site, view, step, at_work=Sentence("live_page.at_work"))
     made = snapshot(view, watched.history, replace(known, glyphs=UNICODE))
     private = Private(known_secrets(site.project.job, os.environ))
-    page = live_page.page(made, view.at, watched.reports, reading, private)
+    page = live_page.page(made, view.at, watched.curves, reading, private)
     return page.encode("utf-8", "replace")

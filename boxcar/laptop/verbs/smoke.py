@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, units
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project import cell_smoke, profile_choice
@@ -24,7 +24,7 @@ from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import InputError
-from boxcar.shared.files.plan import Cell, Metric
+from boxcar.shared.files.plan import LOG, Cell, Metric
 from boxcar.shared.message import Command, Message, some
 from boxcar.shared.metrics import read
 
@@ -139,6 +139,7 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
         _say_failure(group)
     _say_lacking(outcomes)
     _say_reserved(outcomes)
+    _say_numbers(project.plan.metrics, outcomes)
     _say_no_number(project.plan.metrics, outcomes)
     _say_next(stage.project, outcomes)
 
@@ -195,6 +196,21 @@ def _say_reserved(outcomes: Sequence[Outcome]) -> None:
     names = sorted({name for item in outcomes if item.is_good for name in item.reserved})
     if names:
         show.say(Sentence("good_run.rename", files=some(names, outcome.MOST_NAMED)))
+
+
+def _say_numbers(metrics: Sequence[Metric], outcomes: Sequence[Outcome]) -> None:
+    """What each expression took, of one cell: a number beside the meant one is seen here."""
+    for metric in metrics:
+        having = [item for item in outcomes if metric.name in item.numbers]
+        if having:
+            found = having[0].numbers[metric.name]
+            which = some([item.cell for item in having], outcome.MOST_NAMED)
+            about = {"name": metric.name, "value": units.four_digits(found.value), "cells": which}
+            if metric.source == LOG:
+                show.say(Sentence("good_run.found_in_log", **about, line=found.where))
+            else:
+                where = Sentence("good_run.found_in", **about, file=metric.of, where=found.where)
+                show.say(where)
 
 
 def _say_no_number(metrics: Sequence[Metric], outcomes: Sequence[Outcome]) -> None:

@@ -63,6 +63,14 @@ SENTENCES = {
         "因此失败（NO-ART）。请把 job.yaml 的 artifacts 改成实际写出的；"
         "若只有更长的运行才会写出它，请给 smoke 能跑到那一步的参数",
     ),
+    "found_in": Said(
+        "{name} is {value}: {where} of {file} ({cells})",
+        "{name} 为 {value}：{file} 的 {where}（{cells}）",
+    ),
+    "found_in_log": Said(
+        "{name} is {value}, by this line of the log: {line} ({cells})",
+        "{name} 为 {value}，取自日志中的这一行：{line}（{cells}）",
+    ),
     "not_found": Said("{name}: {why} ({cells})", "{name}：{why}（{cells}）"),
     "no_match": Said("nothing in the log matches {of}", "日志中没有内容匹配 {of}"),
     "did_not_write": Said("did not write {files}", "没有写出 {files}"),

@@ -11,7 +11,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from boxcar.shared import paths
+from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
@@ -114,6 +114,12 @@ def parse(data: bytes, where: str) -> Manifest:
 def sha256(path: Path) -> str:
     """What receipts and approvals are bound to: the digest of the manifest's own bytes."""
     return digest.of_bytes(path.read_bytes())
+
+
+def times(made: Manifest) -> tuple[float, float]:
+    """When its attempt began and ended, in seconds since 1970. Raises ValueError."""
+    began, ended = timestamp.parse_utc(made.started_at), timestamp.parse_utc(made.ended_at)
+    return began.timestamp(), ended.timestamp()
 
 
 def compare(folder: Path, files: tuple[FileRecord, ...]) -> list[Difference]:

@@ -34,21 +34,30 @@ class Left:
 
 def take(metrics: Sequence[Metric], cells: Sequence[Left]) -> list[tuple[Number, ...]]:
     """The numbers of each cell, in the order of `metrics`. Raises nothing."""
-    tasks = [_task(metric, left) for left in cells for metric in metrics]
-    answers = _answers(tasks) if tasks else []
+    tasks = [task_of(metric, left) for left in cells for metric in metrics]
     return [
         tuple(_number(metric, answer) for metric, answer in zip(metrics, part, strict=True))
-        for part in _parts(answers, len(cells), len(metrics))
+        for part in _parts(answers(tasks), len(cells), len(metrics))
     ]
 
 
-def _parts(answers: list[dict[str, Any]], count: int, size: int) -> Iterator[list[dict[str, Any]]]:
-    return (answers[at * size : (at + 1) * size] for at in range(count))
+def take_with_place(metrics: Sequence[Metric], left: Left) -> list[tuple[Number, str]]:
+    """Those of one cell, each with the line or the row that it is from. Raises nothing."""
+    found = answers([task_of(metric, left) for metric in metrics])
+    return [
+        (_number(metric, answer), str(answer.get("where", "")))
+        for metric, answer in zip(metrics, found, strict=True)
+    ]
 
 
-def _task(metric: Metric, left: Left) -> dict[str, Any]:
+def _parts(found: list[dict[str, Any]], count: int, size: int) -> Iterator[list[dict[str, Any]]]:
+    return (found[at * size : (at + 1) * size] for at in range(count))
+
+
+def task_of(metric: Metric, left: Left) -> dict[str, Any]:
+    """What the child is asked."""
     places = {"folder": str(left.folder.absolute()), "log": str(left.log.absolute())}
-    about = {"source": metric.source, "of": metric.of, "key": metric.key, "best": metric.best}
+    about = {name: getattr(metric, name) for name in ("name", "source", "of", "key", "best")}
     begins_at, is_growing = left.log_begins_at_bytes, left.is_growing
     told = {"log_begins_at_bytes": begins_at, "is_growing": is_growing, "metric": about}
     return {**places, **told}
@@ -56,15 +65,20 @@ def _task(metric: Metric, left: Left) -> dict[str, Any]:
 
 def _number(metric: Metric, answer: dict[str, Any]) -> Number:
     value = answer.get("value")
-    if metric.source != LOG and metric.of.split("/")[0].casefold() in paths.AGENTS_OWN:
+    if is_of_ours(metric):
         return Number(metric.name, None, f"{metric.of} {paths.OWN_NAME}: rename it")
     if isinstance(value, (int, float)):
         return Number(metric.name, float(value))
     return Number(metric.name, None, str(answer.get("note", "the child gave no answer")))
 
 
-def _answers(tasks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One for each task; a new child goes on behind a task that ended one."""
+def is_of_ours(metric: Metric) -> bool:
+    """Whether it names a file of the agent's."""
+    return metric.source != LOG and metric.of.split("/")[0].casefold() in paths.AGENTS_OWN
+
+
+def answers(tasks: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The child's. One for each task; a new child goes on behind a task that ended one."""
     found: list[dict[str, Any]] = []
     while len(found) < len(tasks):
         said, is_at, why = _ask_child(tasks[len(found) :])
@@ -82,10 +96,10 @@ def _ask_child(tasks: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], b
         rc, lines = bounded_child.ask(MODULE, {"tasks": tasks})
     except OSError as error:
         return [], False, f"could not be read here: {error.strerror}"
-    answers = [line for line in lines if "value" in line or "note" in line]
-    is_at = sum("at" in line for line in lines) > len(answers)
+    found = [line for line in lines if not line.keys().isdisjoint(("value", "series", "note"))]
+    is_at = sum("at" in line for line in lines) > len(found)
     why = LATE if bounded_child.was_late(rc) else f"ended its reader with code {rc}"
-    return answers, is_at, why
+    return found, is_at, why
 
 
 def of_named(numbers: Sequence[Number]) -> dict[str, float | None]:

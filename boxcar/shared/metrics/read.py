@@ -11,7 +11,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
+
+from boxcar.shared.metrics import records
+from boxcar.shared.record import dataclass
 
 WINDOW_BYTES = 64 * 1024
 LONGEST_LINE = 4096  # characters; what is behind them is not looked at
@@ -21,9 +24,18 @@ _BREAK = re.compile(r"[\r\n]+")
 _WHOLE = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _IS_A_DATE = re.compile(r"\.?\d")  # or a version: 27.11.2026, 1.2.3
 _MAY_GO_ON = re.compile(r"[-+.\deE]*")
-_NAMED = 8
+_NAN_NORM = re.compile(r"'grad_norm': '?-?(?:nan|inf)\b")
+_NAMED, _LONGEST_SHOWN, _LONGEST_WHERE = 8, 40, 72
 # How a note ends of what was found and is none; and of nothing.
 NO_NUMBER, NOTHING = "is not a number", "nothing was found"
+
+
+@dataclass(frozen=True)
+class Match:
+    """What was found, and where: the line of a log, or the row of a CSV."""
+
+    text: str
+    where: str
 
 
 class NoNumberError(ValueError):
@@ -36,7 +48,7 @@ def in_log(
     pattern: re.Pattern[str],
     on_window: Callable[[], None],
     is_growing: bool = False,
-) -> Iterator[str]:
+) -> Iterator[Match]:
     """What the group of the pattern matched, line by line, from `begins_at` bytes on.
 
     Of a log that is too long the last part. `on_window` is called before each window. Of one that
@@ -61,7 +73,7 @@ def _split(data: bytes) -> tuple[bytes, bytes]:
     return data[: at + 1], data[at + 1 :]
 
 
-def _matches(data: bytes, pattern: re.Pattern[str], is_growing: bool = False) -> Iterator[str]:
+def _matches(data: bytes, pattern: re.Pattern[str], is_growing: bool = False) -> Iterator[Match]:
     for line in _BREAK.split(data.decode("utf-8", "replace")):
         ends_at = 0
         for match in pattern.finditer(line[:LONGEST_LINE]):
@@ -69,7 +81,21 @@ def _matches(data: bytes, pattern: re.Pattern[str], is_growing: bool = False) ->
                 continue
             ends_at = _whole_end(line, match)
             if not (is_growing and _MAY_GO_ON.fullmatch(line, ends_at)):
-                yield line[match.start(1) : ends_at]
+                text = _truthful(line[match.start(1) : ends_at], line)
+                yield Match(text, _around(line, match.start(1), ends_at))
+
+
+def _around(line: str, begins_at: int, ends_at: int) -> str:
+    """The line, or of a long one what is around the number."""
+    if len(line) <= _LONGEST_WHERE:
+        return line.strip()
+    before = max(0, min(begins_at, ends_at - _LONGEST_WHERE // 2) - _LONGEST_WHERE // 2)
+    return line[before : before + _LONGEST_WHERE].strip()
+
+
+def _truthful(text: str, line: str) -> str:
+    is_nan = _NAN_NORM.search(line) and finite_number(text) == 0
+    return records.NAN_AS_ZERO if is_nan else text
 
 
 def _whole_end(line: str, match: re.Match[str]) -> int:
@@ -81,75 +107,72 @@ def _whole_end(line: str, match: re.Match[str]) -> int:
     return max(ends_at, whole.end())
 
 
-def in_csv(data: bytes, column: str) -> Iterator[str]:
+def in_csv(data: bytes, column: str) -> Iterator[Match]:
     """The column's cells, but for empty ones: some loggers fill another part of each row."""
-    text = data.decode("utf-8-sig", "replace")
-    head = text.partition("\n")[0]
-    delimiter = max(",;\t", key=head.count)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    names = [name.strip() for name in next(rows, [])]
+    names, rows = records.table(data)
     if column not in names:
         has = ", ".join(names[:_NAMED]) or "none"
         raise NoNumberError(f"no column {column!r}; its columns are {has}")
     at = names.index(column)
     try:
-        yield from (row[at] for row in rows if len(row) > at and row[at].strip())
+        for number, row in enumerate(rows, start=1):
+            if len(row) > at and row[at].strip():
+                yield Match(row[at], f"row {number}")
     except csv.Error as error:
         raise NoNumberError(f"not a CSV file: {error}") from error
 
 
-def in_json(data: bytes, key: str) -> float:
-    """The number at `key`, in which a dot leads into an object, unless a key is spelled with it."""
+def in_json(data: bytes, key: str) -> Iterator[Match]:
+    """What lies at the key, in which a dot leads into an object, unless a key is spelled with it;
+    of JSON Lines and of a trainer's history more than once.
+    """
     try:
-        found: Any = json.loads(data)
+        rows = records.of_json(data)
     except (ValueError, RecursionError) as error:
         raise NoNumberError(f"not JSON: {error}") from error
-    for part in _steps(found, key):
-        if not isinstance(found, dict) or part not in found:
-            raise NoNumberError(f"no key {key!r}")
-        found = found[part]
-    if isinstance(found, bool) or not isinstance(found, (int, float)):
-        raise NoNumberError(f"{_shown(found)} at {key!r} {NO_NUMBER}")
-    try:
-        number = float(found)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise NoNumberError(f"{number} at {key!r} {NO_NUMBER}")
-    return number
+    found = list(records.at_key(rows, key))
+    if not found:
+        raise NoNumberError(f"no key {key!r}")
+    for place, value in found:
+        where = f"line {place + 1}" if len(rows) > 1 else key
+        yield Match(value if value is records.NAN_AS_ZERO else json.dumps(value), where)
 
 
-def _steps(document: Any, key: str) -> list[str]:
-    return [key] if isinstance(document, dict) and key in document else key.split(".")
-
-
-def chosen(texts: Iterable[str], best: str | None) -> float:
+def chosen(found: Iterable[Match], best: str | None) -> tuple[float, Match]:
     """The best of the numbers, or the last. One that is none is no best, and no last either."""
-    found: float | None = None
+    kept: tuple[float, Match] | None = None
     odd: str | None = None
-    for text in texts:
-        number = _number(text)
+    for match in found:
+        number = finite_number(match.text)
         if number is None:
-            odd = text
-            found = found if best else None
-        elif best is None or found is None:
-            found = number
-        else:
-            found = min(found, number) if best == "min" else max(found, number)
-    if found is not None:
-        return found
+            odd = match.text
+            kept = kept if best else None
+        elif kept is None or _is_better(number, kept[0], best):
+            kept = number, match
+    if kept is not None:
+        return kept
     raise NoNumberError(NOTHING if odd is None else f"{_shown(odd)} {NO_NUMBER}")
 
 
-def _number(text: str) -> float | None:
+def _is_better(number: float, before: float, best: str | None) -> bool:
+    return best is None or (number < before if best == "min" else number > before)
+
+
+def finite_number(text: str) -> float | None:
+    number = any_number(text)
+    return number if number is not None and math.isfinite(number) else None
+
+
+def any_number(text: str) -> float | None:
+    """Also NaN."""
+    if text is records.NAN_AS_ZERO:
+        return math.nan
     # At the end of a sentence a pattern such as ([0-9.]+) takes its dot along.
-    try:
-        number = float(text.strip().rstrip(".,;"))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    return records.number_of_text(text.strip().rstrip(".,;"))
 
 
 def _shown(value: object) -> str:
+    if value is records.NAN_AS_ZERO:
+        return records.NAN_AS_ZERO
     text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."

@@ -19,6 +19,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import BYTES, Finding
 from boxcar.shared.load_child import UNCHECKED
+from boxcar.shared.metrics.result_numbers import last_of_file
 from boxcar.shared.to_load import SHARD, SHARDED, kind_of
 from boxcar.training.load_check import arrays, checkpoints, documents, onnx, refusals, shards
 from boxcar.training.load_check.how import How
@@ -88,7 +89,8 @@ def _not_a_file(folder: Path, relative: str) -> str | None:
 
 def _look_as(kind: str, path: Path, artifact: Artifact, how: How) -> Looked:
     try:
-        return _dispatch(kind, path, artifact.keys, how)
+        problems, facts = _dispatch(kind, path, artifact.keys, how)
+        return problems, facts if artifact.load == BYTES_ONLY else facts | last_of_file(path)
     except ImportError as error:
         problem = refusals.own_code_problem(error, how) if how.is_trusted else None
         return [problem or f"cannot be loaded here: {error}. Install it for {sys.executable}"], {}

@@ -17,18 +17,16 @@ from typing import Any
 from boxcar.training.load_check import tree
 
 _NAMED = 10
-_NUMBERS = 20
 _LARGEST_GUESS_BYTES = 64 * 1024 * 1024
 
 
 def look_at_json(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """One standard JSON document. `numbers` are its top-level finite ones, for tables."""
+    """One standard JSON document."""
     try:
         value = json.loads(path.read_bytes())
     except ValueError as error:
         return [f"is not JSON: {error}"], {}
-    problems = [*_nonfinite(value), *tree.missing(value, keys), *_no_metrics(path, value)]
-    return problems, {"numbers": _numbers(value)}
+    return [*_nonfinite(value), *tree.missing(value, keys), *_no_metrics(path, value)], {}
 
 
 def is_json(path: Path) -> bool:
@@ -163,25 +161,6 @@ def _nonfinite(value: Any) -> list[str]:
         if isinstance(leaf, float) and not math.isfinite(leaf)
     ]
     return _first(wrong)
-
-
-def _numbers(value: Any) -> dict[str, float]:
-    items = _of_trainer(value).items() if isinstance(value, dict) else ()
-    finite = {
-        name[: tree.LONGEST_PATH]: number for name, number in items if is_finite_number(number)
-    }
-    return dict(list(finite.items())[:_NUMBERS])
-
-
-def _of_trainer(value: dict[str, Any]) -> dict[str, Any]:
-    """The last of each that transformers' trainer_state.json has logged: beside `log_history` it
-    has what it was told.
-    """
-    history = value.get("log_history")
-    if not isinstance(history, list):
-        return value
-    best = {"best_metric": value["best_metric"]} if "best_metric" in value else {}
-    return {name: n for row in history if isinstance(row, dict) for name, n in row.items()} | best
 
 
 def is_finite_number(value: Any) -> bool:

@@ -120,7 +120,11 @@ def test_quotes_in_the_command_hold_words_together() -> None:
         ("command", '" "', "expected the train script"),
         ("command", "python train.py", "leave 'python' out"),
         ("command", "[train.py]", "expected one text"),
-        ("launcher", "mpirun", "expected 'torchrun', 'accelerate', 'deepspeed', 'python' or 'none'"),
+        (
+            "launcher",
+            "mpirun",
+            "expected 'torchrun', 'accelerate', 'deepspeed', 'python' or 'none'",
+        ),
         ("nproc_per_node", "0", "expected at least 1, found '0'"),
         ("nproc_per_node", "all", "expected a whole number, found 'all'"),
         ("cells", "{big: {nproc_per_node: x}}", "cells.big.nproc_per_node: expected a whole"),

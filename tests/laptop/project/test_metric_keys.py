@@ -40,7 +40,6 @@ def test_each_source_comes_into_the_plan_in_the_order_of_the_file() -> None:
         ('a: {log: "(x)", csv: b.csv, column: c}', "found log and csv"),
         ("a: {csv: b.csv}", "needs the column"),
         ("a: {json: b.json}", "needs the key"),
-        ("a: {json: b.json, key: c, best: min}", "best: is said of a log or a csv"),
         ('a: {log: "(x)", column: c}', "column: is said of a csv"),
         ("a: {csv: b.csv, column: c, key: d}", "key: is said of a json"),
         ("a: {csv: ../b.csv, column: c}", "plain relative path"),
@@ -78,3 +77,20 @@ def test_an_expression_that_takes_part_of_a_number_is_named(
     found = list(cutting(asked.metrics))
     assert [name for name, _ in found] == (["a"] if named else [])
     assert not named or found[0][1].startswith(f"{named} does not take 9.5e-05")
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_named"),
+    [
+        (r"loss.*([0-9.]+)", True),
+        (r"loss.+(\d+\.?\d*)", True),
+        (r"loss.*?(\d+\.\d+)", False),
+        (r"loss.*?([-+.\de]+)", False),
+        (r"loss.* (-?\d\S*)", False),
+        (r"loss\.*(\S+)", False),
+    ],
+)
+def test_what_leaves_the_number_its_last_digit_is_named(expression: str, is_named: bool) -> None:
+    asked = Asked.model_validate({"metrics": {"a": {"log": expression}}})
+    found = [text for _, text in cutting(asked.metrics) if "leaves it the last digit" in text]
+    assert len(found) == is_named

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
@@ -15,28 +14,25 @@ def line(points: int, slope: float = 1.0) -> list[tuple[float, float]]:
     return [(float(x), slope * x) for x in range(points)]
 
 
-def test_points_are_read_by_step_and_what_is_no_number_is_left_out(tmp_path: Path) -> None:
-    lines = ['{"step": 5, "loss": 1}', "torn {", '{"step": 6, "loss": NaN, "note": "x"}', "[1]"]
-    lines += ['{"loss": 2, "ok": true, "epoch": 3}']
-    (tmp_path / "progress.jsonl").write_text("\n".join(lines))
-    found = curves.points_of(tmp_path)
-    assert list(found) == ["loss"]
-    assert found["loss"][0] == (5.0, 1.0, 1.0) and math.isnan(found["loss"][1][2])
-    assert found["loss"][2] == (None, 5.0, 2.0)
-    assert curves.on_one_axis([found["loss"][::2]]) == (False, [[(1.0, 1.0), (5.0, 2.0)]])
+def test_a_chart_gets_fewer_points_than_a_series_has_with_the_first_and_the_last() -> None:
+    series = {"loss": [(float(n), None, n / 2) for n in range(2000)], "acc": [(None, None, 1.0)]}
+    found = curves.points_of(series)
+    assert found["acc"] == [(None, 1.0, 1.0)]
+    assert len(found["loss"]) < 500
+    assert (found["loss"][0], found["loss"][-1]) == ((0.0, 1.0, 0.0), (1999.0, 2000.0, 999.5))
 
 
-def test_a_first_step_of_zero_is_no_number_of_a_line(tmp_path: Path) -> None:
-    lines = [f'{{"step": {step}, "loss": 1}}' for step in (0, 100, 200)]
-    (tmp_path / "progress.jsonl").write_text("\n".join(lines))
-    points = curves.points_of(tmp_path)["loss"]
+def test_a_first_step_of_zero_is_no_number_of_a_line() -> None:
+    points = curves.points_of({"loss": [(float(step), None, 1.0) for step in (0, 100, 200)]})[
+        "loss"
+    ]
     assert curves.on_one_axis([points]) == (True, [[(0.0, 1.0), (100.0, 1.0), (200.0, 1.0)]])
     none = [(None, 1.0, 2.0), (None, 2.0, 2.0)]
     assert curves.on_one_axis([points, none, []])[0] is False, "one axis, one meaning"
 
 
-def test_a_cell_without_reports_has_no_curve(tmp_path: Path) -> None:
-    assert curves.points_of(tmp_path) == {}
+def test_a_cell_without_series_has_no_curve() -> None:
+    assert curves.points_of({}) == {}
     assert curves.curve("a", [[]]).parts == ()
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from boxcar.laptop.report import settings
 
 
 def told(config: str | None, *words: str) -> dict[str, str]:
-    return settings.of_cell(config, "configs/a.yaml", "recon", 20, words)
+    return settings.spelled(settings.of_cell(config, "configs/a.yaml", "recon", 20, words))
 
 
 BASE = {"task": "recon", "epochs": "20"}
@@ -50,6 +52,33 @@ def test_a_flag_means_the_configs_key_of_that_name() -> None:
 
 def test_one_value_has_one_spelling() -> None:
     assert told("lr: 1e-3\n") == told("lr: 0.001\n") == told('{"lr": 0.0010}')
+
+
+def test_a_value_has_the_type_that_json_gives_it() -> None:
+    texts = {"fold": "1_2", "data": "007", "layers": "3_4_6_3", "sha": "12e4567", "v": "1e5"}
+    others = {"name": "nan", "width": 8, "lr": 0.5, "skip": True, "none": "None"}
+    found = settings.of_cell(json.dumps(texts | others), "a.json", "recon", 20, ())
+    assert {key: found[key] for key in texts | others} == texts | others
+    assert [type(found[key]) for key in ("width", "lr", "skip")] == [int, float, bool]
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        *(("8", 8), ("-0.5", -0.5), ("1e-3", 0.001), ("1E+3", 1000.0), ("true", True)),
+        *((text, text) for text in ("007", "1_2", "12e4567", "1234e12", "nan", "inf", "1e999")),
+        *((text, text) for text in ("adam", "1.2.3", "0x10", "+5", ".5", "٣", " 8")),
+    ],
+)
+def test_a_word_is_a_number_where_it_is_a_plain_decimal_one(word: str, value: object) -> None:
+    found = settings.of_cell("{}", "a.json", "recon", 20, (f"key={word}",))["key"]
+    assert found == value and type(found) is type(value)
+
+
+def test_two_folds_two_long_seeds_and_two_ways_of_one_key_stay_two() -> None:
+    assert told('{"fold": "1_2"}') != told('{"fold": "12"}')
+    assert told(None, "seed=1234567890123456") != told(None, "seed=1234567890123457")
+    assert told('{"a.b": 1, "a": {"b": 2}}') == BASE | {"a.b": "1", "a.b_2": "2"}
 
 
 @pytest.mark.parametrize("config", ["not: [closed", "just words", "- 1\n- 2\n", "\x00"])

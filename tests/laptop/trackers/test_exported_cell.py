@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from exported import POINTS, cell
 
-from boxcar.laptop.trackers.exported_cell import typed
+from boxcar.laptop.trackers.exported_cell import Point
 
 
 def test_the_id_is_that_of_run_and_name_and_nothing_else() -> None:
@@ -25,7 +25,9 @@ def test_the_content_changes_with_whatever_a_tracker_gets_and_not_with_the_recei
     assert len({one.content, *(other.content for other in others)}) == 6
 
 
-def test_a_setting_is_a_number_or_a_truth_value_where_it_is_one() -> None:
-    texts = ("8", "0.001", "true", "adam", "1.2.3", "nan8")
-    assert [typed(text) for text in texts] == [8, 0.001, True, "adam", "1.2.3", "nan8"]
-    assert isinstance(typed("8"), int)
+def test_no_number_and_no_setting_takes_the_name_of_another() -> None:
+    points = (Point(1, 1.0, {"final/acc": 0.5}),)
+    assert cell(points=points).finals == {"final/acc_2": 0.75}
+    told = cell(config={"run": "x", "boxcar.id": 7}).told
+    assert (told["run"], told["run_2"], told["boxcar.id"]) == ("x", "tiny", 7)
+    assert told["boxcar.id_2"] == cell().id

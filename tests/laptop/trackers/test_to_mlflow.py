@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from exported import BEGAN_S, cell
 
+from boxcar.laptop.trackers.exported_cell import Point
 from boxcar.laptop.trackers.offline import offline
 
 pytest.importorskip("mlflow", reason="mlflow is not installed")
@@ -34,3 +35,22 @@ def test_a_run_has_config_curves_and_numbers_and_is_replaced_by_its_id(tmp_path:
     assert run.data.params["model.name"] == "x|<b>" and run.data.params["lr"] == "0.1"
     assert run.data.metrics["final/acc"] == 0.5 and run.info.status == "FINISHED"
     assert run.data.tags["boxcar.id"] == cell().id and run.data.tags["seed"] == "1"
+
+
+def test_keys_that_differ_only_in_what_its_store_refuses_stay_two(tmp_path: Path) -> None:
+    config = {"aug@train": 1, "aug#train": 2, "a//b": 3, "/": 4, "fold": "007"}
+    points = (Point(1, BEGAN_S, {"top-1 acc (%)": 0.5, "top-1 acc [%]": 0.25}),)
+    with offline(io.StringIO()):
+        from mlflow.tracking import MlflowClient
+
+        from boxcar.laptop.trackers import to_mlflow
+
+        to_mlflow.write(tmp_path, cell(config=config, points=points))
+        client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/mlflow.db")
+        experiment = client.get_experiment_by_name("tiny")
+        [run] = client.search_runs([experiment.experiment_id])
+    assert run.data.params == {
+        **{"aug_train": "1", "aug_train_2": "2", "a/b": "3", "_": "4", "fold": "007"}
+    }
+    curves = {key: value for key, value in run.data.metrics.items() if key.startswith("top")}
+    assert curves == {"top-1 acc ___": 0.5, "top-1 acc ____2": 0.25}

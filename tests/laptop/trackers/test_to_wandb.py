@@ -8,8 +8,9 @@ import math
 from pathlib import Path
 
 import pytest
-from exported import cell
+from exported import BEGAN_S, cell
 
+from boxcar.laptop.trackers.exported_cell import Point
 from boxcar.laptop.trackers.offline import offline
 
 pytest.importorskip("wandb", reason="wandb is not installed")
@@ -40,6 +41,33 @@ def test_an_offline_run_has_config_curves_and_numbers_under_a_stable_id(tmp_path
     assert [row["_step"] for row in rows] == [1, 2, 5]
     assert math.isnan(float(rows[1]["loss"])) and rows[2]["val/acc"] == 0.75
     assert not any(path.name == "wandb-metadata.json" for path in runs[0].rglob("*"))
+
+
+def test_its_times_are_the_trainings_and_no_key_of_a_script_is_dropped(tmp_path: Path) -> None:
+    from wandb.proto import wandb_internal_pb2 as pb
+
+    from boxcar.laptop.trackers import to_wandb
+
+    points = (Point(1, BEGAN_S, {"_step": 7.0}), Point(2, BEGAN_S + 3600, {"_runtime": 8.0}))
+    config = {"fold": "1_2", "data": "007", "sha": "12e4567", "boxcar.id": "mine", "width": 8}
+    with offline(io.StringIO()):
+        where = to_wandb.write(tmp_path, cell(points=points, config=config))
+    (file,) = (tmp_path / where).glob("*.wandb")
+    records = [pb.Record.FromString(data) for data in leveldb_records(file.read_bytes())]
+    rows = [
+        {item.key or item.nested_key[0]: json.loads(item.value_json) for item in one.history.item}
+        for one in records
+        if one.HasField("history")
+    ]
+    assert [row["_timestamp"] for row in rows] == [BEGAN_S, BEGAN_S + 3600]
+    assert rows[0]["_step_2"] == 7.0 and rows[1]["_runtime_2"] == 8.0
+    told = {
+        item.key: json.loads(item.value_json)
+        for one in records
+        if one.HasField("run")
+        for item in one.run.config.update
+    }
+    assert {key: told[key] for key in config} == config and told["boxcar.id_2"] == cell().id
 
 
 def leveldb_records(data: bytes) -> list[bytes]:

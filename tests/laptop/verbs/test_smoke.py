@@ -32,7 +32,7 @@ config = json.loads(Path(arguments[0]).read_text())
 seen = {"arguments": arguments, "cwd": os.getcwd(), "environ": dict(os.environ)}
 with open(config["notes"], "a") as notes:
     print(json.dumps(seen), file=notes)
-print("a line of the log", flush=True)
+print(config.get("says", "a line of the log"), flush=True)
 if config.get("hangs"):
     time.sleep(60)
 if config.get("aborts", 0) >= len(Path(config["notes"]).read_text().splitlines()):
@@ -46,7 +46,7 @@ import helper
 Path("litter").touch()
 out = Path(arguments[2])
 for name in config.get("writes", ["model.json", "metrics.json"]):
-    (out / name).write_text("[1, 2, 3]")
+    (out / name).write_text(config.get("holds", "[1, 2, 3]"))
 """
 COMMAND = "train.py {cfg} {task} {out} --epochs {epochs} --name {name}"
 QUEUES = {"q1": ["configs/a.json recon 5", "configs/b.json recon 5"], "q2": ["configs/c.json seg"]}
@@ -433,6 +433,23 @@ def test_a_number_that_is_not_found_is_said_also_of_a_pass_that_is_remembered(
         assert "top1: s.csv is not there (a, b)" in said
         assert "rows: metrics.json: no key 'rows' (a, b)" in said
         assert "line: the log: 'l' is not a number (a, b)" in said
+
+
+def test_what_each_expression_took_is_said_with_its_line_also_of_a_remembered_pass(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = {"command": COMMAND, "smoke": "--limit 2", "resume": None}
+    metrics = {"loss": {"log": r"loss ([0-9.]+)"}, "dice": {"json": "metrics.json", "key": "dice"}}
+    for name in "ab":
+        says = "step 1: loss 9.5e-05, lr 0.1"
+        tried.config(name, says=says, writes=["metrics.json"], holds='{"dice": 0.5}')
+    tried.tiny.write_job(**job, metrics=metrics, artifacts=["metrics.json"])
+    for _ in range(2):
+        assert smoke(tried.project, cells=["a", "b"]) == 0
+        said = capsys.readouterr().err
+        line = "by this line of the log: step 1: loss 9.5e-05, lr 0.1 (a, b)"
+        assert f"loss is 9.5e-05, {line}" in said
+        assert "dice is 0.5: dice of metrics.json (a, b)" in said
 
 
 # --- what is refused

@@ -2,13 +2,23 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
 from boxcar.shared.metrics import read
-from boxcar.shared.metrics.read import NoNumberError, chosen, in_csv, in_json, in_log
+from boxcar.shared.metrics.read import Match, NoNumberError, in_csv, in_json, in_log
 
 LOSS = re.compile(r"val loss ([0-9.]+|nan)")
+
+
+def chosen(found: Iterable[Match], best: str | None) -> float:
+    return read.chosen(found, best)[0]
+
+
+def of_json(data: bytes, key: str, best: str | None = None) -> float:
+    return chosen(in_json(data, key), best)
 
 
 def of_log(text: str | bytes, *, begins_at: int = 0, best: str | None = None) -> float:
@@ -148,7 +158,7 @@ def test_a_csv_without_the_number_says_why(data: bytes, sentence: str) -> None:
 
 def test_a_key_of_json_is_spelled_out_or_leads_into_objects() -> None:
     data = b'{"test": {"dice": 0.5}, "a.b": 2, "n": 7}'
-    assert [in_json(data, key) for key in ("test.dice", "a.b", "n")] == [0.5, 2, 7]
+    assert [of_json(data, key) for key in ("test.dice", "a.b", "n")] == [0.5, 2, 7]
 
 
 @pytest.mark.parametrize(
@@ -158,16 +168,64 @@ def test_a_key_of_json_is_spelled_out_or_leads_into_objects() -> None:
         (b'{"a": {"c": 1}}', "a.b", "no key 'a.b'"),
         (b'{"a": 1}', "a.b", "no key 'a.b'"),
         (b"[1]", "0", "no key '0'"),
-        (b'{"a": "0.5"}', "a", "'0.5' at 'a' is not a number"),
-        (b'{"a": true}', "a", "True at 'a' is not a number"),
-        (b'{"a": NaN}', "a", "nan at 'a' is not a number"),
-        (b'{"a": 1' + b"0" * 400 + b"}", "a", "inf at 'a' is not a number"),
+        (b'{"a": "0.5"}', "a", "'\"0.5\"' is not a number"),
+        (b'{"a": true}', "a", "'true' is not a number"),
+        (b'{"a": NaN}', "a", "'NaN' is not a number"),
+        (b'{"a": 1' + b"0" * 400 + b"}", "a", f"'1{'0' * 35}... is not a number"),
     ],
 )
 def test_a_json_without_the_number_says_why(data: bytes, key: str, sentence: str) -> None:
-    assert why(in_json, data, key) == sentence
+    assert why(of_json, data, key) == sentence
+
+
+def real(path: str) -> bytes:
+    return (Path(__file__).parents[2] / "data" / "numbers" / path).read_bytes()
+
+
+def test_of_json_lines_the_last_line_with_the_key_counts_or_the_best() -> None:
+    data = real("sb3/progress.json")
+    assert of_json(data, "rollout/ep_rew_mean") == 22.272727272727273
+    assert of_json(data, "rollout/ep_rew_mean", "max") == 30.0
+    assert of_json(real("ray/result.json"), "config.lr") == 0.1
+    assert of_json(b'{"a": 1}\n{"b": 2}\n{"a": 3', "a") == 1, "a last line that was cut off"
+
+
+def test_of_a_trainers_state_the_last_that_it_logged_counts_or_the_best() -> None:
+    data = real("trainer/trainer_state.json")
+    assert of_json(data, "eval_loss") == 1.0815927982330322
+    assert of_json(data, "loss", "max") > of_json(data, "loss", "min") > 0
+    assert of_json(data, "global_step") == 12
+
+
+@pytest.mark.parametrize("best", [None, "min"])
+def test_a_loss_that_transformers_logs_as_0_for_nan_is_no_number(best: str | None) -> None:
+    state, log = real("trainer_nan/trainer_state.json"), real("trainer_nan/train.log")
+    found = in_log(io.BytesIO(log), 0, re.compile(r"'loss': '([^']+)"), lambda: None)
+    if best:
+        assert of_json(state, "loss", best) == 4.385199069976807
+        assert chosen(found, best) == 4.385
+    else:
+        assert why(of_json, state, "loss").startswith("0 beside a grad_norm that is not finite")
+        assert why(chosen, found, None).startswith("0 beside a grad_norm that is not finite")
+
+
+def test_the_comment_before_the_names_of_sb3s_monitor_is_none_of_them() -> None:
+    assert chosen(in_csv(real("sb3/train.monitor.csv"), "r"), "max") == 55.0
+
+
+def test_where_a_number_stands_is_told() -> None:
+    found = in_log(io.BytesIO(b"a\nstep 3: val loss 0.5, x\n"), 0, LOSS, lambda: None)
+    assert read.chosen(found, None)[1].where == "step 3: val loss 0.5, x"
+    long = b"y" * 200 + b" val loss 0.5 " + b"z" * 200
+    where = read.chosen(in_log(io.BytesIO(long), 0, LOSS, lambda: None), None)[1].where
+    assert "val loss 0.5" in where and len(where) < 80
+    assert read.chosen(in_csv(CSV, "top1"), "max")[1].where == "row 2"
+
+
+def test_pythons_own_spelling_of_a_number_is_none() -> None:
+    assert why(lambda: chosen(in_csv(b"a\n1_2\n", "a"), None)) == "'1_2' is not a number"
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[" * 100_000])
 def test_what_is_no_json_says_so(data: bytes) -> None:
-    assert why(in_json, data, "a").startswith("not JSON")
+    assert why(of_json, data, "a").startswith("not JSON")

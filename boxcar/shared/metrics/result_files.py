@@ -1,0 +1,97 @@
+"""Which files hold results, by name or shape, and the numbers in them: never a config's."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import BinaryIO
+
+from boxcar.shared.metrics import records, tfevents
+from boxcar.shared.metrics.records import Point, Record
+
+MOST_BYTES = 32 * 1024 * 1024
+_MOST_KEYS = 200
+_LINES, _CSV = (".jsonl", ".ndjson"), (".csv", ".tsv")
+_EVENTS = "tfevents"
+_COUNTERS = frozenset({"step", "global_step", "iteration"})
+# What a training was given and what a library says of its own files: no result has such a name.
+_GIVEN = re.compile(
+    r"(.*[._-])?(config(uration)?|cfg|conf|args|arguments|(hyper[_-]?|h)?param(eter)?s|options?|opts?"
+    r"|flags|settings)\.\w+|(tokenizer|vocab|(added|special)_tokens).*|model_index\.json|.+\.index\.json",
+    re.IGNORECASE,
+)
+# Where results are, the surest name first.
+_RESULTS = (
+    re.compile(r"all_results\b"),
+    re.compile(r"(.*[._-])?(metric|result|score)", re.IGNORECASE),
+    re.compile(r"(.*[._-])?eval", re.IGNORECASE),
+    re.compile(r"trainer_state\b"),
+    re.compile(r"(.*[._-])?(history|progress|monitor)\b", re.IGNORECASE),
+)
+
+
+def may_be_one(path: str) -> bool:
+    """By its name alone: whether it is worth a look."""
+    name = _name(path)
+    is_known = name.lower().endswith((".json", *_LINES, *_CSV)) or _EVENTS in name
+    return is_known and not _GIVEN.fullmatch(name)
+
+
+def is_named_so(path: str) -> bool:
+    return not _GIVEN.fullmatch(_name(path)) and place(path) < len(_RESULTS)
+
+
+def place(path: str) -> int:
+    """Smaller is surer."""
+    fits = (at for at, pattern in enumerate(_RESULTS) if pattern.match(_name(path)))
+    return next(fits, len(_RESULTS))
+
+
+def is_of_events(path: str) -> bool:
+    return _EVENTS in _name(path)
+
+
+def series(path: str, file: BinaryIO) -> dict[str, list[Point]]:
+    """By key, all that a file with results says of it; nothing of another file, and of one that is
+    damaged what comes before. Raises OSError.
+    """
+    if not may_be_one(path):
+        return {}
+    if is_of_events(path):
+        return _of_events(file)
+    try:
+        rows = _rows(path, file.read(MOST_BYTES))
+    except (ValueError, RecursionError, csv.Error):
+        return {}
+    found = _first(records.all_points(rows))
+    is_one = is_named_so(path) or counts(found) or (len(rows) > 1 and records.axis_of(rows))
+    return found if is_one else {}
+
+
+def counts(numbers: Collection[str]) -> bool:
+    """Whether a document says how far a training was; `epoch` may be how far it was told to go."""
+    return not _COUNTERS.isdisjoint(numbers)
+
+
+def _rows(path: str, data: bytes) -> Sequence[Record]:
+    name = path.lower()
+    if name.endswith(_CSV):
+        return records.of_csv(data)
+    return records.of_lines(data) if name.endswith(_LINES) else records.of_json(data)
+
+
+def _of_events(file: BinaryIO) -> dict[str, list[Point]]:
+    found: dict[str, list[Point]] = {}
+    for scalar in tfevents.scalars(file):
+        if scalar.tag in found or len(found) < _MOST_KEYS:
+            found.setdefault(scalar.tag, []).append((float(scalar.step), scalar.at, scalar.value))
+    return found
+
+
+def _first(found: Mapping[str, list[Point]]) -> dict[str, list[Point]]:
+    return dict(list(found.items())[:_MOST_KEYS])
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
