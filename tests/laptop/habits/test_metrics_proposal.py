@@ -147,6 +147,15 @@ def test_at_most_three_are_proposed_those_of_a_validation_first() -> None:
     assert [one.name for one in proposed(source)] == ["val_auc", "loss", "acc"]
 
 
+def test_what_stands_before_a_text_says_whether_it_is_of_a_test() -> None:
+    """As the examples of torch print it."""
+    source = (
+        "print('Train Epoch: {} [{}/{} ({:.0f}%)]\\tLoss: {:.6f}'.format(e, n, m, p, x))\n"
+        "print('\\nTest set: Average loss: {:.4f}, Accuracy: {}/{} ({:.0f}%)'.format(x, n, n, p))"
+    )
+    assert [one.name for one in proposed(source)] == ["average_loss", "loss"]
+
+
 def test_each_example_gets_lines_that_a_job_takes() -> None:
     for path in EXAMPLES.glob("habits/*/*.py"):
         for one in proposed(path.read_text()):
