@@ -17,15 +17,18 @@ from boxcar.laptop.habits import (
     frameworks,
     kept,
     known_flags,
+    metrics_proposal,
     queue_lines,
     reached,
     readme,
+    source,
     trackers,
     trainers,
 )
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.frameworks import Framework, Kept
+from boxcar.laptop.habits.metrics_proposal import Proposal
 from boxcar.laptop.habits.paths import ANY
 from boxcar.laptop.habits.readme import Typed
 from boxcar.laptop.habits.saves import Saved
@@ -59,6 +62,7 @@ class Draft:
     links: tuple[str, ...] = ()
     epochs: int | None = None
     collect: tuple[str, ...] = ()
+    metrics: tuple[Proposal, ...] = ()
     resume: str | None = None
     resume_args: str = ""
     smoke: str = ""
@@ -108,7 +112,10 @@ def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) ->
     links, open_links = _links(folder, script, workdir)
     beside = list(trackers.of(script.reaches_imports))
     default = _default_epochs(epochs) if epochs else None
+    text = source.data_of(folder.root / script.path).decode(errors="replace")
+    metrics = metrics_proposal.proposed(text)
     why = dict(_why(script, known, place, typed))
+    why["metrics"] = Sentence("init.prints", lines=", ".join(str(one.line) for one in metrics))
     open_ = {
         "command": (*words.open, *_unseen(script, typed, is_hidden=is_hidden)),
         "links": open_links,
@@ -127,7 +134,7 @@ def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) ->
         name=name, script=script, launcher=launcher, workdir=workdir, links=links, epochs=default,
         words=(*words.first, *known.words, *words.more, *command.save_words(script)),
         artifacts=found.artifacts, resume=resume, resume_args=resume_args, unknown=unknown,
-        collect=tuple(each for row in beside for each in row.collect),
+        collect=tuple(each for row in beside for each in row.collect), metrics=metrics,
         smoke=" ".join(known.smoke or command.short_words(script, epochs)),
         env=_env(folder, script, known, typed, is_told=place is not None, workdir=workdir),
         lines=queue_lines.of(script, default, configs),

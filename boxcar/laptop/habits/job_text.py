@@ -15,7 +15,7 @@ BOX = "box-a"
 _PLAIN = re.compile(r"[A-Za-z0-9./_][A-Za-z0-9 ./_{}=+-]*")
 _WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n", "~")
 KEYS = (
-    *("command", "workdir", "links", "launcher", "epochs", "artifacts", "collect"),
+    *("command", "workdir", "links", "launcher", "epochs", "artifacts", "collect", "metrics"),
     *("resume", "resume_args", "smoke", "env", "secrets"),
 )
 
@@ -93,6 +93,9 @@ def _value(draft: Draft, key: str) -> str:
         return "artifacts: []"
     if key == "artifacts":
         return "artifacts:\n" + "\n".join(f"  - {_artifact(kept)}" for kept in draft.artifacts)
+    if key == "metrics":
+        lines = [f"  {one.yaml}" for one in draft.metrics]
+        return "\n".join(["metrics:", *lines]) if lines else ""
     if key == "env":
         lines = [f"  {name}: {_quoted(value)}" for name, value in draft.env]
         return "\n".join(["env:", *lines]) if lines else ""

@@ -87,7 +87,7 @@ def _of_text(text: Text) -> Iterator[_Found]:
         is_count = isinstance(after, str) and after.startswith("/")  # 9912/10000
         if match and not is_count and (best := _best(match[1])):
             pattern = _pattern(match[1], match[2], part, after)
-            yield _Found(match[1], pattern, best, _rank(match[1]), text.line)
+            yield _Found(match[1], pattern, best, _rank(match[1], _before(text, at)), text.line)
 
 
 def _best(label: str) -> str:
@@ -98,9 +98,17 @@ def _best(label: str) -> str:
     return "max" if last_words & {*_MORE} else ""
 
 
-def _rank(label: str) -> int:
-    words = {word.lower() for word in _WORDS.findall(label)}
-    return 0 if words & {*_TESTS} else 2 if words & {*_TRAINS} else 1
+def _before(text: Text, at: int) -> str:
+    return _BREAKS.split("".join(part for part in text.parts[:at] if isinstance(part, str)))[-1]
+
+
+def _rank(*texts: str) -> int:
+    """Of a validation first, of the training last; by the label, else by what stands before it."""
+    for text in texts:
+        words = {word.lower() for word in _WORDS.findall(text)}
+        if words & {*_TESTS, *_TRAINS}:
+            return 0 if words & {*_TESTS} else 2
+    return 1
 
 
 def _pattern(label: str, between: str, value: Value, after: Part) -> str:

@@ -7,7 +7,8 @@ Curves are shown and proven by nothing but the digests of these files.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,13 @@ def sources(cell: Pulled) -> list[FileRecord]:
     named = {log if metric.source == LOG else metric.of for metric in cell.metrics}
     wanted = {*named, *_result_files(cell.manifest)}
     return [file for file in cell.manifest.all_files if file.path in wanted]
+
+
+def without(cell: Pulled, carried: Collection[str]) -> Pulled:
+    """As if these carried files had never come."""
+    kept = tuple(file for file in cell.manifest.carried.files if file.path not in carried)
+    left = replace(cell.manifest.carried, files=kept)
+    return replace(cell, manifest=replace(cell.manifest, carried=left))
 
 
 def _tasks(cell: Pulled) -> list[dict[str, Any]]:

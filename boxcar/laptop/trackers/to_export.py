@@ -60,19 +60,23 @@ def of_report(project: Project, report: Report) -> list[ExportedCell | NotExport
 
 
 def _proven(project: Project, cell: ReportCell, metrics: Sequence[Metric]) -> Pulled | NotExported:
-    """Where each file that its series are read from is what was published."""
+    """Where each file that its series are read from is what was published; of what is only carried
+    beside them the series of what is left of it.
+    """
     if cell.lack:
         return NotExported(cell.run, cell.name, cell.lack)
     try:
         pulled = gather.pulled(project, cell, metrics)
         manifest.times(pulled.manifest)
-        for file in cell_series.sources(pulled):
-            if found := manifest.compare_one(pulled.folder, file):
+        differing = manifest.compare(pulled.folder, tuple(cell_series.sources(pulled)))
+        published = {file.path for file in pulled.manifest.files}
+        for found in differing:
+            if found.path in published:
                 changed = Sentence("report.export_changed", file=found.path, problem=found.problem)
                 return NotExported(cell.run, cell.name, changed)
     except (OSError, DamagedError, ValueError) as error:
         return NotExported(cell.run, cell.name, str(error))
-    return pulled
+    return cell_series.without(pulled, {found.path for found in differing})
 
 
 def _cell(

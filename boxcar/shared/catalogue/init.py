@@ -179,4 +179,8 @@ SENTENCES = {
         "{flag} has to be given ({at}): add it to command",
         "必须给出 {flag}（{at}）：请加到 command",
     ),
+    "prints": Said(
+        "numbers that the script prints or writes (line {lines}); take out what is no result",
+        "脚本打印或写出的数值（第 {lines} 行）；不是结果的请删掉",
+    ),
 }

@@ -14,6 +14,7 @@ import yaml
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.yaml_models import Model
+from boxcar.laptop.habits import draft, folder, job_text, script
 from boxcar.laptop.habits.metrics_proposal import proposed
 from boxcar.laptop.project.metric_keys import Metrics, cutting
 from boxcar.shared.metrics import read
@@ -147,7 +148,37 @@ def test_at_most_three_are_proposed_those_of_a_validation_first() -> None:
     assert [one.name for one in proposed(source)] == ["val_auc", "loss", "acc"]
 
 
+def test_what_stands_before_a_text_says_whether_it_is_of_a_test() -> None:
+    """As the examples of torch print it."""
+    source = (
+        "print('Train Epoch: {} [{}/{} ({:.0f}%)]\\tLoss: {:.6f}'.format(e, n, m, p, x))\n"
+        "print('\\nTest set: Average loss: {:.4f}, Accuracy: {}/{} ({:.0f}%)'.format(x, n, n, p))"
+    )
+    assert [one.name for one in proposed(source)] == ["average_loss", "loss"]
+
+
 def test_each_example_gets_lines_that_a_job_takes() -> None:
     for path in EXAMPLES.glob("habits/*/*.py"):
         for one in proposed(path.read_text()):
             yaml_models.parse(f"metrics:\n  {one.yaml}\n".encode(), "job.yaml", Asked)
+
+
+def test_init_writes_what_a_script_prints_as_metrics(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse\n"
+        "parser = argparse.ArgumentParser()\n"
+        'parser.add_argument("--out")\n'
+        'parser.add_argument("--epochs", type=int, default=3)\n'
+        "args = parser.parse_args()\n"
+        "for epoch in range(args.epochs):\n"
+        '    print(f"epoch {epoch}: val_loss {0.5:.4f}")\n'
+        'open(args.out + "/best.pt", "w").write("x")\n'
+    )
+    chosen = script.read(tmp_path, tmp_path / "train.py")
+    assert chosen
+    made = draft.of(folder.read(tmp_path), chosen, "p")
+    text = job_text.job(made, [])
+    assert "# numbers that the script prints or writes (line 7)" in text
+    assert yaml.safe_load(text)["metrics"] == {
+        "val_loss": {"log": r"\bval_loss (\S+)", "best": "min"}
+    }

@@ -106,6 +106,24 @@ def test_progress_that_is_not_as_it_was_published_is_no_curve(
     assert states(run, capsys) == {"a": "left out", "b": "added", "c": "left out"}
 
 
+def test_curves_of_carried_files_are_exported_as_far_as_they_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After the teardown a person may remove what is only carried."""
+    monkeypatch.setattr(tracker, "load", lambda name: Lines())
+    run: FinishedRun = make_run(tmp_path)
+    csv = b"epoch,val_loss\n1,0.5\n2,0.25\n"
+    for cell in "ab":
+        run.publish(cell, carried={"csv/metrics.csv": csv})
+    run.copy_here()
+    verify(run.project)
+    run.here("b", "csv/metrics.csv").unlink()
+    assert states(run, capsys) == {"a": "added", "b": "added"}
+    folder = run.project.results.root / "export/wandb"
+    assert "'val_loss': 0.25" in (folder / "a").read_text()
+    assert "val_loss" not in (folder / "b").read_text()
+
+
 def test_what_was_exported_and_is_proven_no_more_is_said(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,6 +51,17 @@ def test_the_table_shows_what_verify_has_proven_and_why_the_rest_is_missing(
     assert "c has no number: failed" in said.err
 
 
+def test_the_page_has_the_whole_curve_of_a_number_that_a_library_wrote(tmp_path: Path) -> None:
+    run: FinishedRun = make_run(tmp_path)
+    rows = b"".join(b"%d,%d.5\n" % (n, n) for n in range(1, 31))
+    for cell in "ab":
+        run.publish(cell, files=FILES | {"metrics.csv": b"epoch,val_loss\n" + rows})
+    run.copy_here()
+    verify(run.project)
+    page = (run.project.results.root / "report.html").read_text()
+    assert "val_loss" in page and "30.5 @ 30" in page and "1.5 @ 1" in page
+
+
 def test_verify_writes_the_page_and_names_it(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:

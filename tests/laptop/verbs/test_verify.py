@@ -226,14 +226,14 @@ def test_a_name_that_is_not_utf8_is_pulled_verified_and_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = make_run(tmp_path, artifacts=("art",))
-    run.publish("a", {os.fsdecode(b"art/caf\xe9.json"): b'{"dice": 0.5}'})
-    run.publish("b", {os.fsdecode(b"art/caf\xe9.json"): b'{"dice": '})
+    run.publish("a", {os.fsdecode(b"art/eval_caf\xe9.json"): b'{"dice": 0.5}'})
+    run.publish("b", {os.fsdecode(b"art/eval_caf\xe9.json"): b'{"dice": '})
     assert pull(run.project) == 0
     assert verify(run.project) == 1
     assert _missing(run)["a"] == ()
-    assert _missing(run)["b"][0].startswith(os.fsdecode(b"art/caf\xe9.json: is not JSON"))
+    assert _missing(run)["b"][0].startswith(os.fsdecode(b"art/eval_caf\xe9.json: is not JSON"))
     told = capsys.readouterr()
-    assert "dice 0.5" in told.out and "caf\\udce9.json" in told.err
+    assert "dice 0.5" in told.out and "eval_caf\\udce9.json" in told.err
 
 
 def test_a_pickle_is_loaded_only_where_it_is_named(tmp_path: Path) -> None:
