@@ -314,10 +314,13 @@ class TinyRun:
         cells: Mapping[str, Mapping[str, Any]],
         *,
         train: str = TRAIN,
+        files: Mapping[str, bytes] | None = None,
         **changes: Any,
     ) -> Path:
-        """A further release with these cells' configs only, and the pointer to it."""
-        files = {f"{CODE}/train.py": train.encode()}
+        """A further release with these cells' configs only, and the pointer to it. `files` take the
+        place of others.
+        """
+        files = {f"{CODE}/train.py": train.encode(), **(files or {})}
         for name, config in cells.items():
             files[f"{CODE}/configs/{name}.json"] = json.dumps(config).encode()
         release = write_release(replace(self.plan, **changes), archives, files, self.seen)
@@ -515,10 +518,10 @@ def write_release(
     """As the laptop writes it, under the digest of its list of files."""
     made = {
         **archives.files,
-        **files,
         PLAN: codec.to_document(plan),
         RUN_QUEUE: wrappers.render_run_queue(plan, "", archives.onbox).encode(),
         RUN_ONE: wrappers.render_run_one(plan, "").encode(),
+        **files,
     }
     records = tuple(FileRecord(n, len(d), digest.of_bytes(d)) for n, d in sorted(made.items()))
     described = Release(RUN, archives.onbox, archives.training, Code(None, False), records)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ from waiting import LIMIT_S
 
 from boxcar.shared.files import attempt, manifest
 from boxcar.shared.files.plan import Artifact
+from boxcar.shared.files.release import RUN_ONE
 
+DATA = Path(__file__).parents[2] / "data"
 # `train.py` of the second release.
 OTHER = "# other code\n"
 
@@ -176,3 +179,19 @@ def test_a_cell_that_outlived_its_agent_is_judged_as_it_ended_by_one_of_a_newer_
     assert len(run.events("cell.started", cell="a")) == 1
     assert release_of(run, "a") == older.name
     assert [run.state(cell) for cell in ("a", "b", "new")] == ["verified"] * 3
+
+
+def test_no_cell_is_started_by_a_release_of_another_boxcar_and_that_is_said(make_run, archives):
+    """Its run_one.sh takes other words: this is the one of version 0.1.0."""
+    run = make_run({"a": {}}, linger_s=3600)
+    agent = run.start()
+    run.wait_for("cell.verified", "a")
+    [older] = (DATA / "v1-run").glob("**/run_one.sh")
+    run.push(archives, {"new": {}}, files={RUN_ONE: older.read_bytes()})
+    run.append("configs/new.json count 3")
+    text = run.wait_for_warning("release_not_taken").data["text"]
+    assert "another Boxcar made it, which starts cells otherwise: drain and launch again" in text
+    run.wait_for("box.warning", "new")  # and waits
+    run.ask("drain")
+    agent.wait(LIMIT_S)
+    assert run.starts("new") == [] and run.life("new") == []
