@@ -1,8 +1,8 @@
 """The gap between two cells: from the last line of one's script to the first line of the next.
 
-Plain Python cells, so that the dispatcher's own share shows: of cells that last a moment, and of
-cells that end at once, beside which the results of those before are still being proven. Rounds of
-all dispatchers take turns, and one agent runs all of ours.
+Plain Python cells, so that the dispatcher's own share shows: of cells that last a moment, of cells
+that end at once, beside which the results of those before are still being proven, and of cells that
+import torch, as trainings do. Rounds of all dispatchers take turns, and one agent runs all of ours.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from bench.tiny_run import TinyRun
 from boxcar.shared import timestamp
 from boxcar.shared.files import attempt
 
-ROUNDS, CELLS = 3, 8
+ROUNDS, CELLS, CELLS_OF_TORCH = 3, 8, 3
 LASTS_S = 0.3
 SCRIPT = """\
-import time
-began = time.time()  # what it imports is not the queue's
-import json, sys
-time.sleep(%s if "lasts" in sys.argv[1] else 0)
+import sys, time
+if "torch" in sys.argv[1]:
+    import torch
+began = time.time()  # what it imports else is not the queue's
+import json
+time.sleep(0 if "short" in sys.argv[1] else %s)
 with open(sys.argv[1] + "/m.json", "w") as file:
     json.dump({"began": began, "ended": time.time()}, file)
 """
@@ -39,6 +41,7 @@ def measure(folder: Path) -> list[Row]:
         rows = [
             *_of_kind(run, "lasts", f"between two cells of {LASTS_S} s", peers),
             *_of_kind(run, "short", "between two cells that end at once", peers),
+            *_of_kind(run, "torch", "until the next cell has torch", peers),
         ]
     return [*rows, *(no_value(f"gap of {name}", "is not installed") for name in missing)]
 
@@ -46,9 +49,10 @@ def measure(folder: Path) -> list[Row]:
 def _of_kind(run: TinyRun, kind: str, what: str, peers: dict[str, Dispatcher]) -> Iterator[Row]:
     ours: list[float] = []
     theirs: dict[str, list[float]] = {name: [] for name in peers}
+    count, to_reach = (CELLS_OF_TORCH, 1.05) if kind == "torch" else (CELLS, 5.0)
     parts: list[dict[str, float]] = []
     for number in range(ROUNDS):
-        cells = [f"{kind}{number}c{at}" for at in range(CELLS)]
+        cells = [f"{kind}{number}c{at}" for at in range(count)]
         ours += gaps_ms(of_boxcar(run, cells))
         parts += [_parts_ms(run, *pair) for pair in itertools.pairwise(cells)]
         for name, dispatcher in peers.items():
@@ -56,7 +60,7 @@ def _of_kind(run: TinyRun, kind: str, what: str, peers: dict[str, Dispatcher]) -
     for name, gaps in theirs.items():
         yield Row(
             *(what, statistics.median(ours), "ms", statistics.median(gaps), name),
-            *(min(ours), min(gaps), 3.0 if name == dispatchers.BASH else None),
+            *(min(ours), min(gaps), to_reach if name == dispatchers.BASH else None),
         )
     yield from _median_parts(parts)
 
