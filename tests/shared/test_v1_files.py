@@ -184,7 +184,7 @@ def test_the_queue() -> None:
     assert queue_line.normalise(data) == data
     queue = queue_line.parse(data)
     cfg = "configs/recon_{}.yaml".format
-    assert queue.lines == [
+    assert [*queue.lines] == [
         CellLine(0, 2, "recon_baseline", cfg("baseline"), "reconstruction", 60),
         CellLine(1, 3, "recon_no_aug", cfg("no_aug"), "reconstruction", None),
         CellLine(2, 6, "recon_small_latent", cfg("small_latent"), "reconstruction", 60),
