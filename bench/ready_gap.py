@@ -14,7 +14,7 @@ from bench import dispatchers
 from bench.row import Row, no_value, of_samples
 from bench.tiny_run import TinyRun
 
-ROUNDS, CELLS = 2, 4
+ROUNDS, CELLS = 2, 3
 # Half a minute each: the import of torch is most of it, whoever starts it.
 SIZES = (dispatchers.BASH,)
 LONG_SIZES = (dispatchers.BASH, dispatchers.TSP, dispatchers.PARALLEL, dispatchers.HYPERQUEUE)
