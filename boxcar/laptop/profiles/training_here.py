@@ -11,7 +11,7 @@ import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.common import run_program
@@ -19,7 +19,10 @@ from boxcar.shared.environment import clean_environment
 
 # What activating an environment sets.
 _ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
-_ASKS = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+_ASKS = (
+    "import importlib.util, sys; "
+    "print(*[name for name in sys.argv[1:] if importlib.util.find_spec(name) is None])"
+)
 _ASK_S = 20.0
 
 
@@ -37,13 +40,20 @@ def _has_torch(python: str) -> bool:
     """
     if any(Path(python).parents[1].glob("lib/python3*/site-packages/torch")):
         return True
+    return not missing_packages(python, ("torch",))
+
+
+def missing_packages(python: str, names: Sequence[str]) -> list[str]:
+    """Which of these packages an interpreter has not; all of them where it cannot be asked."""
+    if python == sys.executable:
+        return [name for name in names if importlib.util.find_spec(name) is None]
     try:
         # Not in the project's folder, where a folder may be called torch.
-        words, kept = [python, "-c", _ASKS], clean_environment(os.environ)
+        words, kept = [python, "-c", _ASKS, *names], clean_environment(os.environ)
         asked = run_program.run(words, b"", _ASK_S, cwd=Path("/"), environment=kept)
     except (OSError, subprocess.TimeoutExpired, run_program.TooMuchSaid):
-        return False
-    return asked.returncode == 0
+        return list(names)
+    return asked.stdout.decode().split() if asked.returncode == 0 else list(names)
 
 
 def active(environ: Mapping[str, str]) -> str | None:

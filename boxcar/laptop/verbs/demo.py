@@ -8,19 +8,19 @@ started again, it goes on where it was.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import shlex
 import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from boxcar.laptop.common import assets, show
+from boxcar.laptop.common import assets, install_line, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.progress import THINGS, Part
+from boxcar.laptop.profiles import training_here
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.run.look import look
@@ -79,20 +79,27 @@ def name_the_project() -> None:
 
 
 def _check_libraries() -> None:
-    """Before anything is begun: the local profile trains with the interpreter that runs Boxcar."""
-    missing = [name for name in _TRAINS_WITH if importlib.util.find_spec(name) is None]
-    if missing:
-        words = ("-m", "pip", "install", *missing, "--extra-index-url", _TORCH_CPU_INDEX)
-        line = shlex.join([sys.executable, *words])
+    """Before anything is begun."""
+    python = training_here.for_training()
+    if missing := training_here.missing_packages(python, _TRAINS_WITH):
         raise InputError(
             Sentence(
                 "bring.demo_lacks",
                 needs=", ".join(_TRAINS_WITH),
-                python=sys.executable,
+                python=python,
                 missing=", ".join(missing),
-                line=line,
+                line=_to_install(python, missing),
             )
         )
+
+
+def _to_install(python: str, missing: Sequence[str]) -> str:
+    """An environment of pipx has no pip of its own."""
+    if python == sys.executable and not install_line.has_pip():
+        index = f"--extra-index-url {_TORCH_CPU_INDEX}"
+        return shlex.join(["pipx", "inject", "boxcar-run", *missing, "--pip-args", index])
+    words = ("-m", "pip", "install", *missing, "--extra-index-url", _TORCH_CPU_INDEX)
+    return shlex.join([python, *words])
 
 
 def prepare(root: Path) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import sys
+import venv
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,32 @@ def test_without_torch_it_says_the_line_to_type_before_it_begins(
     index = "--extra-index-url https://download.pytorch.org/whl/cpu"
     assert line == f"{sys.executable} -m pip install torch {index}"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_environment_of_pipx_is_filled_by_pipx(monkeypatch: pytest.MonkeyPatch) -> None:
+    find_spec = importlib.util.find_spec
+    lacks = ("torch", "safetensors", "pip")
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in lacks else find_spec(name)
+    )
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(InputError, match="has no torch, safetensors") as refused:
+        demo()
+    index = "'--extra-index-url https://download.pytorch.org/whl/cpu'"
+    line = str(refused.value).partition("type: ")[2]
+    assert line == f"pipx inject boxcar-run torch safetensors --pip-args {index}"
+
+
+def test_it_trains_with_the_environment_that_is_active(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venv.create(tmp_path / "venv", with_pip=False)
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    python = tmp_path / "venv" / "bin" / "python"
+    with pytest.raises(InputError, match=f"{python} has no torch, numpy, safetensors"):
+        demo()
 
 
 def test_what_it_suggests_works_where_it_was_typed(
