@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard
 
-from boxcar.laptop.habits.source import UNKNOWN, assigned, dotted, last, literal
+from boxcar.laptop.habits.source import UNKNOWN, dotted, last, literal
 from boxcar.shared.record import dataclass
 
 _ADDS = ("add_argument", "option", "argument", "add_arg")
@@ -79,37 +78,6 @@ def settings(tree: ast.Module, path: str) -> tuple[Flag, ...]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
         and node.lineno < replaced_at and (value := literal(node.value)) is not UNKNOWN
     )  # fmt: skip
-
-
-def words(tree: ast.Module, path: str) -> tuple[Flag, ...]:
-    """What is taken by position, `out = sys.argv[1]`, by the names that it is given; in its order.
-
-    Those behind a gap are not known. One with another value where it is missing is optional.
-    """
-    found: dict[int, Flag] = {}
-    for node in (node for node in ast.walk(tree) if isinstance(node, ast.Assign)):
-        for name, value in assigned(node):
-            if isinstance(name, ast.Name) and (at := _argv_index(value)) is not None:
-                default = value.orelse if isinstance(value, ast.IfExp) else None
-                known = {"default": literal(default), "is_required": default is None}
-                found.setdefault(at, Flag((name.id,), name.lineno, path=path, **known))
-    return tuple(found[at] for at in range(1, _first_gap(found)))
-
-
-def _argv_index(value: ast.expr) -> int | None:
-    """Of `sys.argv[1]`, `float(sys.argv[1])`, or one of these where there are enough words."""
-    if isinstance(value, ast.IfExp):
-        value = value.body
-    if isinstance(value, ast.Call) and len(value.args) == 1:
-        value = value.args[0]
-    if not isinstance(value, ast.Subscript) or dotted(value.value) not in ("sys.argv", "argv"):
-        return None
-    index = literal(value.slice)
-    return index if type(index) is int and index > 0 else None
-
-
-def _first_gap(found: Container[int]) -> int:
-    return next(at for at in itertools.count(1) if at not in found)
 
 
 def _added(call: ast.Call, path: str) -> Flag | None:

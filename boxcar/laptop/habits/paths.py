@@ -7,14 +7,13 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from boxcar.laptop.habits.reached import Part
-from boxcar.laptop.habits.source import assigned, dotted, last, literal
+from boxcar.laptop.habits.source import assigned, dotted, last
 from boxcar.shared.record import dataclass
 
 ANY = "*"
 _DEPTH = 24
 _JOINS = ("join", "Path", "PurePath", "str", "joinpath", "normpath", "abspath", "realpath")
 _KEEPS = ("resolve", "absolute", "expanduser", "as_posix", "format_map")
-ENVIRONMENT = ("os.environ.get", "os.getenv", "environ.get", "getenv")
 # What the source does not say stands in a text as its name between two of these.
 _OPEN = re.compile(r"\0([^\0]*)\0")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -22,8 +21,8 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Place:
-    """`path` lies below `root`: "" is where the script was started, `$NAME` a variable of the
-    environment, any other what the source calls it, which need not be its own flag.
+    """`path` lies below `root`: "" is where the script was started, any other what the source
+    calls it, which need not be its own flag.
     """
 
     path: str
@@ -107,8 +106,6 @@ class Names:
     def _call(self, node: ast.Call, scope: Scope, seen: frozenset[int], depth: int) -> str:
         name = last(node.func)
         receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if dotted(node.func) in ENVIRONMENT and node.args:
-            return _variable(node.args[0])
         if name == "format" and receiver:
             return _filled(self._text(receiver, scope, seen, depth), r"\{[^}]*\}", [])
         if name in _KEEPS and receiver:
@@ -141,9 +138,8 @@ class Names:
         while place:
             values = [item for item in place.given.get(node.id, []) if id(item[1]) not in seen]
             before = [item for item in values if item[0] <= node.lineno] or values
-            told = [item for item in before if _is_variable(item[1])]
             if before:
-                return (told or before)[-1][1], place
+                return before[-1][1], place
             if node.id in (name for name, _ in place.parameters):
                 return self._bound(node.id, place, seen)
             place = place.outer
@@ -231,10 +227,6 @@ def _is_plain(call: ast.Call, function: Scope) -> bool:
     return not isinstance(call.func, ast.Attribute) or last(call.func.value) == stem
 
 
-def _is_variable(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and dotted(node.func) in ENVIRONMENT
-
-
 def _is_own(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and dotted(node.value) in ("self", "cls")
 
@@ -267,15 +259,8 @@ def _filled(text: str, holes: str, values: list[str]) -> str:
 
 
 def _subscript(node: ast.Subscript) -> str:
-    if dotted(node.value) in ("os.environ", "environ"):
-        return _variable(node.slice)
     key = node.slice
     return _open(key.value if isinstance(key, ast.Constant) and type(key.value) is str else "")
-
-
-def _variable(name: ast.expr) -> str:
-    is_named = isinstance(name, ast.Constant) and isinstance(name.value, str)
-    return _open(f"${literal(name)}" if is_named else "")
 
 
 def _open(name: str) -> str:

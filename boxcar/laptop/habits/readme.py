@@ -18,7 +18,7 @@ _PROMPT = re.compile(r"[\s>|*-]*(?:\([\w.-]+\)\s*)?(?:\S*[$%]\s+|[!%]\s*)?")
 _FENCED = re.compile(
     r"^(?:```|~~~)[^\n]*\n(.*?)^(?:```|~~~|\Z)|((?:^(?: {4}|\t)[^\n]*\n)+)", re.M | re.S
 )
-_INLINE = re.compile(r"`([^`\n]+)`")
+_INLINE = re.compile(r"`([^`\n]+ [^`\n]+)`")
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 _SET = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(\S.*)?")
 # What stands before a command, with how many words of its own.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from boxcar.laptop.habits.paths import Names, Scope
@@ -41,12 +40,6 @@ _CHECKPOINTS = (
 )  # fmt: skip
 _RESULTS = (*_CHECKPOINTS, ".json", ".jsonl", ".csv", ".npy", ".onnx")
 _MODES = re.compile(r"[wax]b?\+?t?")
-# Calls that may leave a file, also of libraries that do it by themselves.
-_WRITES = re.compile(
-    r"(?i)save|dump|write|imsave|imwrite|export|copyfile|copytree|mkdir|makedirs|log_(artifact|model)"
-    r"|to_(csv|json|parquet|pickle|feather|hdf|excel|disk|file)$"
-    r"|.*(writer|checkpoint|logger|trainer|learner|callback|saver|handler|tracker)s?$"
-)
 # What is given another name once it is whole is no result.
 _NAMED = re.compile(r"\.(?!tmp|temp|part|new|bak)\w+$")
 
@@ -86,27 +79,6 @@ def read(names: Names) -> tuple[tuple[Saved, ...], tuple[str, ...]]:
         elif dotted(call.func) in _MODELS:
             unnamed.append(f"{file}, line {call.lineno}")
     return tuple(found.values()), tuple(unnamed)
-
-
-def event_folders(names: Names) -> Iterator[Saved]:
-    """Where TensorBoard's writers write; without a word of their own below runs/."""
-    for file, call, scope in names.calls:
-        if last(call.func) == "SummaryWriter":
-            named = (item.value for item in call.keywords if item.arg in ("log_dir", "logdir"))
-            place = next(iter((*call.args[:1], *named)), None)
-            if place is None:
-                yield Saved("runs/*/", call.lineno, "", file=file)
-            elif saved := _saved(place, scope, names, file, is_folder=True):
-                yield saved
-
-
-def may_write(calls: Iterable[ast.Call]) -> bool:
-    """Whether anything that is called may leave a file, of whatever kind."""
-    return any(
-        bool(_WRITES.match(last(call.func)))
-        or (last(call.func) == "open" and _opens_to_write(call))
-        for call in calls
-    )
 
 
 def _saved_by(call: ast.Call, scope: Scope, names: Names, file: str) -> Saved | None:

@@ -17,7 +17,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project import cell_smoke, profile_choice
-from boxcar.laptop.project.checks import trackers
+from boxcar.laptop.project.checks import tracker_logins
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import find_site, python_here
 from boxcar.laptop.tryout import alike, left_artifacts, one_try, outcome, passes
@@ -100,7 +100,7 @@ def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
 
 def _asking(project: Project) -> dict[str, str]:
     """Why a cell would fail on its box though it passes here, where trackers are off; by name."""
-    found = trackers.lacking(project.root / project.job.code, project.plan)
+    found = tracker_logins.lacking(project.root / project.job.code, project.plan)
     sure = {name: [one for one in each if one.tracker.asks] for name, each in found.items()}
     return {name: each[0].sentence for name, each in sure.items() if each}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.project.checks import trackers
+from boxcar.laptop.project.checks import tracker_logins
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.verbs.plan import plan
 
@@ -24,7 +24,7 @@ def lacking(root: Path, source: str, job: str = JOB, **files: str) -> list[str]:
     (root / "queue.txt").write_text("- a\n")
     (root / "job.yaml").write_text(job)
     project = open_project(root / "job.yaml", "local")
-    return [one.tracker.name for one in trackers.lacking(root, project.plan)["a"]]
+    return [one.tracker.name for one in tracker_logins.lacking(root, project.plan)["a"]]
 
 
 @pytest.mark.parametrize(
