@@ -10,9 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeGuard
 
-from boxcar.laptop.habits.source import dotted, last
+from boxcar.laptop.habits.source import PERCENT, dotted, is_text, last, text_of
 from boxcar.shared.record import dataclass
 
 MOST = 3
@@ -35,8 +34,6 @@ _PRINTS = re.compile(
     r"(?i)(.*\.)?((\w*_)?print(_?\w*)?|(rank_zero_|log_)?info|warning|set_description(_str)?|echo)"
     r"|tqdm\.write|log|(.*\.)?set_postfix_str"
 )
-_PERCENT = re.compile(r"%(?:\(\w+\))?(?P<spec>[-+ #0]*\d*(?:\.\d+)?[diouxXeEfFgGsr])")
-_BRACES = re.compile(r"\{\w*(?:![rsa])?(?::(?P<spec>[^{}]*))?\}")
 _AS_NUMBER = re.compile(r"[^a-zA-Z]*([eEfFgG%d]|\.\d+$)")
 _MAKE_NUMBERS = ("item", "float", "round", "int", "len")
 # A value within a text: n is printed as a number for sure, and no tensor; p may have blanks before.
@@ -171,45 +168,14 @@ def _of_call(call: ast.Call, named: Mapping[str, ast.expr]) -> str:
             for each in call.args if not isinstance(each, ast.Starred)]  # fmt: skip
     if any(keyword.arg == "sep" for keyword in call.keywords):
         return ""
-    if args[1:] and _is_text(args[0]) and _PERCENT.search(_text(args[0])):
-        return _filled(_text(args[0]), _PERCENT, args[1:])
-    return " ".join(map(_text, args))
-
-
-def _text(node: ast.expr) -> str:
-    if _is_text(node):
-        return str(node.value)
-    if isinstance(node, ast.JoinedStr):
-        return "".join(map(_text, node.values))
-    if isinstance(node, ast.FormattedValue):
-        return _hole(node.value, _text(node.format_spec) if node.format_spec else "")
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _text(node.left) + _text(node.right)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
-        values = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
-        return _filled(_text(node.left), _PERCENT, values)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr == "format" and _is_text(node.func.value):
-            return _filled(_text(node.func.value), _BRACES, node.args)
-    elif isinstance(node, ast.Call) and last(node.func) == "str" and node.args:
-        return _hole(node.args[0], "")
-    return _hole(node, "")
-
-
-def _is_text(node: ast.expr) -> TypeGuard[ast.Constant]:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
-def _filled(template: str, holes: re.Pattern[str], values: Sequence[ast.expr]) -> str:
-    left = iter(values)
-
-    def fill(hole: re.Match[str]) -> str:
-        return _hole(next(left, ast.Constant(None)), re.sub("[rs]", "", hole["spec"] or ""))
-
-    return holes.sub(fill, template)
+    if args[1:] and is_text(args[0]) and PERCENT.search(str(args[0].value)):
+        args = [ast.BinOp(args[0], ast.Mod(), ast.Tuple(args[1:], ast.Load()))]
+    return " ".join(text_of(each, _hole) for each in args)
 
 
 def _hole(node: ast.expr, spec: str) -> str:
+    if isinstance(node, ast.Call) and last(node.func) == "str" and node.args:
+        node = node.args[0]
     is_made = isinstance(node, ast.Call) and last(node.func) in _MAKE_NUMBERS
     kind = "n" if is_made or _AS_NUMBER.match(spec) else "?"
     padded = "p" if re.match(r"[^.a-zA-Z]*[1-9]", spec) else ""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from boxcar.laptop.habits.source import parsed
+from boxcar.laptop.habits.source import parsed, walk
 from boxcar.shared.record import dataclass
 
 _MOST_FILES, _MOST_BYTES = 60, 800_000  # so that it takes a second
@@ -65,7 +65,7 @@ def _called_of(tree: ast.Module, imported: Sequence[ast.Module]) -> set[str]:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    for each in ast.walk(node):
+    for each in walk(node):
         if isinstance(each, ast.Name):
             yield each.id
         elif isinstance(each, ast.Attribute):

@@ -121,7 +121,7 @@ def _judged(root: Path, path: Path, tree: ast.Module) -> Script:
     relative = path.relative_to(root).as_posix()
     code = reached.of(root, path, tree)
     settings = flags.settings(tree, relative)
-    said = [(part.path, node) for part in code.parts for node in ast.walk(part.tree)]
+    said = [(part.path, node) for part in code.parts for node in source.walk(part.tree)]
     found = flags.read(said)
     names = paths.read(code.parts, {f.key for f in found}, {f.key for f in settings})
     nodes = [node for _, node in said]
@@ -141,7 +141,7 @@ def _judged(root: Path, path: Path, tree: ast.Module) -> Script:
         reads_words=any(map(_is_argv, own)),
         reaches=frozenset(_calls(nodes)),
         reaches_imports=frozenset(_imports(nodes)),
-        maybe=frozenset(_calls(n for part in code.others for n in ast.walk(part.tree))),
+        maybe=frozenset(_calls(n for part in code.others for n in source.walk(part.tree))),
         goes_on=any(map(_puts_back, nodes)),
         is_cut=code.is_cut,
     )
@@ -209,5 +209,5 @@ def _word(node: ast.AST) -> str | None:
     return node.arg if isinstance(node, ast.keyword) else _text(node)
 
 
-def _text(node: ast.AST | None) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+def _text(node: ast.AST) -> str | None:
+    return str(node.value) if source.is_text(node) else None

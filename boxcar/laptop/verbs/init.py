@@ -28,7 +28,7 @@ from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.script import Script
 from boxcar.laptop.profiles import training_here
 from boxcar.laptop.project.project import open_project
-from boxcar.laptop.release import code_files, left_out
+from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import BOXCARIGNORE
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.ssh import aliases
@@ -214,19 +214,4 @@ def _ignore_text(root: Path) -> str:
         lines = code_files.text_of(root / ".gitignore").splitlines()
     except InputError:
         lines = []  # as `plan` will say
-    usual = [name for name in ignore_text.USUAL if (root / name).is_dir()]
-    return ignore_text.text(lines, _data_sizes(root) if lines else {}, usual=usual)
-
-
-def _data_sizes(root: Path) -> dict[int, int]:
-    """How many bytes of data each line of .gitignore keeps from being shipped, counted from 1."""
-    try:
-        shipped = frozenset(code_files.take(root).names)
-    except InputError:
-        return {}  # as `plan` will say
-    sizes: dict[int, int] = {}
-    for item in left_out.found(root, shipped):
-        number = re.match(r"\.gitignore:(\d+) ", item.rule)
-        if number and ignore_text.is_data(item.name):
-            sizes[int(number[1])] = sizes.get(int(number[1]), 0) + item.size_bytes
-    return sizes
+    return ignore_text.text(root, lines)

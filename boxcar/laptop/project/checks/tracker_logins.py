@@ -20,7 +20,7 @@ from boxcar.shared.record import dataclass
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # A test of these names is true for one rank of each training; any other is of a flag.
 _RANKS = re.compile(r"(?i).*(rank|main|master|primary|world_size)|__name__")
-_NO_NAMES = frozenset({"int", "get", "getenv", "str", "bool", "getattr"})
+_NO_NAMES = frozenset({"int", "get", "getenv"})
 _STARTS = ("init", "login", "start", "Experiment", "start_run")
 _SAYS = frozenset({"mode", "key", "api_key", "online"})
 _SAYS_BY_CALL = ("set_tracking_uri", "OfflineExperiment")

@@ -36,6 +36,7 @@ def lacking(root: Path, source: str, job: str = JOB, **files: str) -> list[str]:
         "import wandb\ndef main():\n    wandb.init()\nif __name__ == '__main__':\n    main()\n",
         "import wandb\nif dist.get_rank() == 0:\n    wandb.init()\n",
         "import wandb\nif accelerator.is_main_process:\n    wandb.init()\n",
+        "import wandb\nif int(os.environ.get('RANK', 0)) == 0:\n    wandb.init()\n",
         "import wandb\nclass Log:\n    def __init__(self):\n        wandb.init()\nLog()\n",
         "def main(rank):\n    import wandb\n    wandb.init()\nmp.spawn(main)\n",
         "from log import begin\nbegin()\n",
