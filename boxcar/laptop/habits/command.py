@@ -89,11 +89,7 @@ class Page:
 
 
 def of_page(
-    page: Page,
-    script: Script,
-    typed: Typed,
-    given: Mapping[Flag, str],
-    needed: Mapping[Flag, str],
+    page: Page, script: Script, typed: Typed, given: Mapping[Flag, str], needed: Mapping[Flag, str]
 ) -> Begun:
     """The command in the page's words, with what they leave out behind them."""
     flags = {name: flag for flag in (*script.flags, *script.settings) for name in flag.names}

@@ -75,37 +75,26 @@ def _has_lightning(script: Script) -> bool:
 
 
 def _hydra(script: Script) -> Framework:
-    named = Framework("Hydra", ("hydra.run.dir={out}",), is_told_where=not _writes_here(script))
+    is_told_where = not any(saved.is_in_cwd for saved in script.saves)
+    named = Framework("Hydra", ("hydra.run.dir={out}",), is_told_where)
     if not _has_lightning(script):
         return named
     has_path = "ckpt_path" in script.words
     return Framework(
-        "Hydra and Lightning",
-        named.words,
-        is_told_where=named.is_told_where,
-        launcher="python",
+        "Hydra and Lightning", named.words, is_told_where, "python",
         artifacts=(Kept("checkpoints/*.ckpt", NEWEST),),
         resume="checkpoints/*.ckpt" if has_path else None,
         resume_args="ckpt_path={resume}" if has_path else "",
         smoke=("trainer.max_epochs=1", *(f"+trainer.{word}" for word in _SHORT_TRAINER[1:])),
-    )
-
-
-def _writes_here(script: Script) -> bool:
-    return any(saved.is_in_cwd for saved in script.saves)
+    )  # fmt: skip
 
 
 def _lightning_cli(script: Script) -> Framework:
     return Framework(
-        "LightningCLI",
-        ("fit", "--trainer.default_root_dir={out}"),
-        is_told_where=True,
-        launcher="python",
-        artifacts=(Kept(_LIGHTNING_LOGS, NEWEST),),
-        resume=_LIGHTNING_LOGS,
-        resume_args="--ckpt_path={resume}",
-        smoke=tuple(f"--trainer.{word}" for word in _SHORT_TRAINER),
-    )
+        "LightningCLI", ("fit", "--trainer.default_root_dir={out}"), True, "python",
+        (Kept(_LIGHTNING_LOGS, NEWEST),), _LIGHTNING_LOGS, "--ckpt_path={resume}",
+        tuple(f"--trainer.{word}" for word in _SHORT_TRAINER),
+    )  # fmt: skip
 
 
 def _lightning(script: Script) -> Framework:
@@ -114,37 +103,30 @@ def _lightning(script: Script) -> Framework:
 
 
 def _hf_trainer(script: Script) -> Framework:
-    saves_model = "save_model" in script.calls
+    checkpoint = Kept("checkpoint-*/", NEWEST)
     if "HfArgumentParser" not in script.calls:
-        place = "" if script.flag(*known_flags.OUT) else "*/"
-        return Framework(
-            "transformers' Trainer", artifacts=(Kept(f"{place}checkpoint-*/", NEWEST),)
-        )
+        own = checkpoint if script.flag(*known_flags.OUT) else Kept("*/checkpoint-*/", NEWEST)
+        return Framework("transformers' Trainer", artifacts=(own,))
+    saves_model = "save_model" in script.calls
     return Framework(
-        "transformers' Trainer",
-        ("--output_dir", "{out}"),
-        is_told_where=True,
-        launcher="torchrun",
-        artifacts=(Kept("model.safetensors"),) if saves_model else (Kept("checkpoint-*/", NEWEST),),
-        resume="checkpoint-*/",
-        resume_args="--resume_from_checkpoint {resume}",
-        smoke=("--max_steps", "2", "--save_steps", "2"),
-    )
+        "transformers' Trainer", ("--output_dir", "{out}"), True, "torchrun",
+        (Kept("model.safetensors") if saves_model else checkpoint,),
+        "checkpoint-*/", "--resume_from_checkpoint {resume}",
+        ("--max_steps", "2", "--save_steps", "2"),
+    )  # fmt: skip
 
 
 def _mmengine(script: Script) -> Framework:
     """Its checkpoints hold a history of mmengine's own class, which torch does not load by itself
     since 2.6: without that variable it cannot resume.
     """
+    short = ("--cfg-options", "train_cfg.max_epochs=1")
     return Framework(
-        "mmengine",
-        artifacts=(Kept("epoch_*.pth", NEWEST, TRUSTED),),
-        resume="epoch_*.pth",
-        resume_args="--resume",
+        "mmengine", artifacts=(Kept("epoch_*.pth", NEWEST, TRUSTED),),
+        resume="epoch_*.pth", resume_args="--resume",
+        smoke=short if script.flag("cfg_options") else (),
         env=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
-        smoke=("--cfg-options", "train_cfg.max_epochs=1")
-        * (script.flag("cfg_options") is not None),
-    )
+    )  # fmt: skip
 
 
 def _has_run_folders(script: Script) -> bool:
@@ -162,12 +144,10 @@ def _run_folders(script: Script) -> Framework:
     kept = [f"{name.default if name else ''}*/{file}" for file in named]
     last = next((path for path in kept if "last" in path), None) if script.flag("resume") else None
     return Framework(
-        words=("--project", "{out}"),
-        is_told_where=True,
+        "", ("--project", "{out}"), True,
         artifacts=tuple(Kept(path, NEWEST) for path in kept),
-        resume=last,
-        resume_args="--resume {resume}" if last else "",
-    )
+        resume=last, resume_args="--resume {resume}" if last else "",
+    )  # fmt: skip
 
 
 def _ultralytics(script: Script) -> Framework:
