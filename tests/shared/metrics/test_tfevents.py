@@ -73,8 +73,11 @@ def field(number: int, data: bytes) -> bytes:
 
 def event(value: bytes, at: float = 1.5, tag: str = "loss") -> bytes:
     """A record: an Event of wall time, step 7 and a Summary with one Value."""
-    made = field(5, field(1, field(1, tag.encode()) + value))
-    data = b"\x09" + struct.pack("<d", at) + b"\x10\x07" + made
+    return record(field(5, field(1, field(1, tag.encode()) + value)), at)
+
+
+def record(summary: bytes, at: float = 1.5) -> bytes:
+    data = b"\x09" + struct.pack("<d", at) + b"\x10\x07" + summary
     return struct.pack("<Q", len(data)) + bytes(4) + data + bytes(4)
 
 
@@ -118,5 +121,6 @@ def test_a_scalar_in_a_record_larger_than_any_is_passed_over() -> None:
 
 
 def test_a_field_that_says_more_bytes_than_there_are_ends_the_reading() -> None:
-    cut = bytes([8 << 3 | 2, 100]) + struct.pack("<f", 0.25)
-    assert of(event(SIMPLE) + event(SIMPLE + cut) + event(SIMPLE)) == of(event(SIMPLE))
+    value = field(1, field(1, b"loss") + SIMPLE)
+    cut = bytes([5 << 3 | 2, len(value) + 1]) + value
+    assert of(event(SIMPLE) + record(cut) + event(SIMPLE)) == of(event(SIMPLE))
