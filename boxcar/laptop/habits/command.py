@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.habits import known_flags, queue_lines, readme
 from boxcar.laptop.habits.flags import Flag
-from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.readme import Typed
 from boxcar.laptop.habits.script import Script
 from boxcar.laptop.habits.source import lies
@@ -88,9 +87,7 @@ class Page:
     told: frozenset[str]
 
 
-def of_page(
-    page: Page, script: Script, typed: Typed, given: Mapping[Flag, str], needed: Mapping[Flag, str]
-) -> Begun:
+def of_page(page: Page, script: Script, typed: Typed, given: Mapping[Flag, str]) -> Begun:
     """The command in the page's words, with what they leave out behind them."""
     flags = {name: flag for flag in (*script.flags, *script.settings) for name in flag.names}
     known = {flag.key: value for flag, value in given.items()}
@@ -113,8 +110,8 @@ def of_page(
         words += [name, said] if join == " " else [f"{name}{join}{said}"]
     if any("=" in word and not word.startswith("-") for word in typed.words):
         keys |= {flag.key for flag in by_place}  # key=value, which a parser takes as the rest
-    left = {flag: value for flag, value in {**given, **needed}.items() if flag.key not in keys}
-    more = [word for f, value in left.items() if not f.is_positional for word in filled(f, value)]
+    left = [flag for flag in given if flag.key not in keys and not flag.is_positional]
+    more = [word for flag in left for word in filled(flag, given[flag])]
     first = ("-m", typed.module) if typed.module else (quoted(script.path),)
     return Begun(first, (*words, *more), frozenset(keys), tuple(configs), tuple(todo))
 
@@ -156,15 +153,9 @@ def _word(page: Page, word: str, todo: list[str]) -> str:
 
 
 def words_of(script: Script, given: Mapping[Flag, str]) -> list[str]:
-    """All that have a value; those by position first, in the script's order."""
+    """All that have a value; those by position first, up to one that a person has to say."""
     by_place = [flag for flag in script.flags if flag.is_positional]
-    last = max((at for at, flag in enumerate(by_place, 1) if flag in given), default=0)
-    words = []
-    for flag in by_place[:last]:
-        value = given.get(flag)
-        if value is None and flag.is_required:
-            break  # a person has to say it, and all behind it
-        words.append(shlex.quote(str(flag.default)) if value is None else value)
+    words = [given[flag] for flag in itertools.takewhile(given.__contains__, by_place)]
     options = [flag for flag in given if flag not in by_place]
     return [*words, *(word for flag in options for word in filled(flag, given[flag]))]
 
@@ -198,18 +189,7 @@ def short_words(script: Script, epochs: Flag | None) -> Iterator[str]:
             yield from filled(flag, value)
 
 
-def needed(
-    folder: Folder, script: Script, given: Mapping[Flag, str]
-) -> tuple[dict[Flag, str], tuple[Flag, ...]]:
-    """What the script demands besides, and the flags of which only a person knows the value."""
-    more: dict[Flag, str] = {}
-    unknown: list[Flag] = []
-    for flag in script.flags:
-        # A launcher says it in the environment.
-        if not flag.is_required or flag in given or flag.key == "local_rank":
-            continue
-        if flag.key.lower() in known_flags.DATA and (folder.root / "data").is_dir():
-            more[flag] = "{code}/data"
-        else:
-            unknown.append(flag)
-    return more, tuple(unknown)
+def needed(script: Script, given: Mapping[Flag, str]) -> list[Flag]:
+    """What the script demands besides, of which only a person knows the value."""
+    # A launcher says the local rank in the environment.
+    return [f for f in script.flags if f.is_required and f not in given and f.key != "local_rank"]

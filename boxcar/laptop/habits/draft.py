@@ -38,6 +38,11 @@ from boxcar.shared.record import dataclass
 
 _MARKS = ("last", "latest", "checkpoint", "ckpt", "step", "epoch", "iter")
 _DEFAULT_EPOCHS = 10
+# Why a key stands there at all.
+_WHY = {
+    "links": "reads_links", "epochs": "default_epochs", "collect": "tracker", "resume": "newest",
+    "resume_args": "only_with_checkpoint", "smoke": "short", "env": "env_of",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -138,16 +143,15 @@ def _words(
     if place and not known.is_told_where:
         given |= {place: command.place_value(place)}
     given |= {epochs: "{epochs}"} if epochs else {}
-    needed, unknown = command.needed(folder, script, given)
     if typed is None:
-        words = command.of_source(script, {**given, **needed})
+        words = command.of_source(script, given)
     else:
         # What a framework is told once for all is not said again in a page's words.
         told = {word.partition("=")[0] for word in known.words}
         told |= {"--name"} if "--project" in told else set()
         page = command.Page(folder.root, workdir, frozenset(told))
-        words = command.of_page(page, script, typed, given, needed)
-    left = [flag for flag in unknown if flag.key not in words.keys]
+        words = command.of_page(page, script, typed, given)
+    left = (flag for flag in command.needed(script, given) if flag.key not in words.keys)
     said = [Sentence("init.add_flag", flag=flag.word, at=flag.where) for flag in left]
     return replace(words, open=(*words.open, *said)), words.configs or (fit if config else [])
 
@@ -295,6 +299,7 @@ def _launcher(
 def _why(
     script: Script, known: Framework, place: Flag | None, typed: Typed | None
 ) -> Iterator[tuple[str, str]]:
+    yield from ((key, Sentence(f"init.{name}")) for key, name in _WHY.items())
     yield "command", Sentence("init.command", script=script.path, why=known.why)
     if typed:
         yield "command", Sentence("init.typed", where=typed.where, line=typed.line)
@@ -304,13 +309,5 @@ def _why(
         yield "workdir", Sentence("init.says_where_at", word=place.word, at=place.where)
     else:
         yield "workdir", Sentence("init.takes_no_folder")
-    yield "links", Sentence("init.reads_links")
-    yield "epochs", Sentence("init.default_epochs")
-    yield "collect", Sentence("init.tracker")
-    yield "resume", Sentence("init.newest")
-    yield "resume_args", Sentence("init.only_with_checkpoint")
-    yield "smoke", Sentence("init.short")
-    yield (
-        "env",
-        Sentence("init.env", framework=known.name) if known.env else Sentence("init.env_of"),
-    )
+    if known.env:
+        yield "env", Sentence("init.env", framework=known.name)
