@@ -78,35 +78,33 @@ def of_source(script: Script, given: Mapping[Flag, str]) -> Begun:
     return Begun((quoted(script.path),), tuple(words_of(script, given)))
 
 
-@dataclass(frozen=True)
-class Page:
-    """What is known where a page is read: `told` are flags that a framework has already."""
-
-    root: Path
-    workdir: str
-    told: frozenset[str]
-
-
-def of_page(page: Page, script: Script, typed: Typed, given: Mapping[Flag, str]) -> Begun:
-    """The command in the page's words, with what they leave out behind them."""
+def of_page(
+    root: Path, script: Script, typed: Typed, given: Mapping[Flag, str], told: Collection[str], *,
+    is_in_out: bool,
+) -> Begun:  # fmt: skip
+    """The command in the page's words, with what they leave out behind them. `told` are flags that
+    a framework has already.
+    """
     flags = {name: flag for flag in (*script.flags, *script.settings) for name in flag.names}
     known = {flag.key: value for flag, value in given.items()}
     by_place = (flag for flag in script.flags if flag.is_positional)
     words: list[str] = []
     keys, configs, todo = set[str](), list[str](), list[str]()
-    for name, join, value in _pairs(typed.words, flags, page.told):
+    for name, join, value in _pairs(typed.words, flags, told):
         flag = flags.get(name) if name else next(by_place, None)
         key = flag.key if flag else "config" if not name else ""
-        is_cfg = known.get(key) == "{cfg}" and not configs and is_config(page.root, value)
+        is_cfg = known.get(key) == "{cfg}" and not configs and is_config(root, value)
         # A framework's own word stands already; and it would begin with that file each time.
-        if name in page.told or key in known_flags.RESUME:
+        if name in told or key in known_flags.RESUME:
             continue
         configs += [value] * is_cfg
         keys |= {key} if flag or is_cfg else set()
         if flag and key in known:
             said = known[key]
         else:
-            said = "{cfg}" if is_cfg else _word(page, value, todo) if join or not name else ""
+            is_valued = bool(join) or not name
+            word = _word(root, value, todo, is_in_out=is_in_out) if is_valued and not is_cfg else ""
+            said = "{cfg}" if is_cfg else word
         words += [name, said] if join == " " else [f"{name}{join}{said}"]
     if any("=" in word and not word.startswith("-") for word in typed.words):
         keys |= {flag.key for flag in by_place}  # key=value, which a parser takes as the rest
@@ -139,15 +137,15 @@ def is_config(root: Path, word: str) -> bool:
     return lies(root, word) and (root / word).is_file() and queue_lines.fits(word)
 
 
-def _word(page: Page, word: str, todo: list[str]) -> str:
+def _word(root: Path, word: str, todo: list[str], *, is_in_out: bool) -> str:
     """One of the pages' words; a path of the code is found from everywhere."""
     if readme.is_blank(word):
         todo.append(Sentence("init.word_is_yours", word=word))
     elif "/" in word and "://" not in word:
-        is_here = lies(page.root, word)
+        is_here = lies(root, word)
         if not is_here and word.startswith(("/", "~", ".", "data")):
             todo.append(Sentence("init.path_is_yours", path=word))
-        elif is_here and page.workdir == "out" and not word.startswith("/"):
+        elif is_here and is_in_out and not word.startswith("/"):
             return f"{{code}}/{quoted(word.removeprefix('./'))}"
     return quoted(word)
 

@@ -99,19 +99,16 @@ def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) ->
     metrics = metrics_proposal.proposed(text)
     why = dict(_why(script, known, place, typed))
     why["metrics"] = Sentence("init.prints", lines=", ".join(str(one.line) for one in metrics))
-    open_ = {
+    open_: dict[str, tuple[str, ...]] = {
         "command": (*words.open, *_unseen(script, typed, is_hidden=is_hidden)),
         "links": open_links,
         "launcher": open_ranks,
         "artifacts": found.open,
         "resume": open_resume,
         # Many import a tracker that they use only where it is there.
-        "secrets": tuple(
-            Sentence("init.tracker_secret", name=row.name, secret=row.secret)
-            for row in beside
-            if row.secret and not row.env
-        ),
-    }
+        "secrets": tuple(Sentence("init.tracker_secret", name=row.name, secret=row.secret)
+                         for row in beside if row.secret and not row.env),
+    }  # fmt: skip
     return Draft(
         name=name, script=script, launcher=launcher, workdir=workdir, links=links, epochs=default,
         words=(*words.first, *known.words, *words.more, *command.save_words(script)),
@@ -149,8 +146,8 @@ def _words(
         # What a framework is told once for all is not said again in a page's words.
         told = {word.partition("=")[0] for word in known.words}
         told |= {"--name"} if "--project" in told else set()
-        page = command.Page(folder.root, workdir, frozenset(told))
-        words = command.of_page(page, script, typed, given)
+        is_in_out = workdir == "out"
+        words = command.of_page(folder.root, script, typed, given, told, is_in_out=is_in_out)
     left = (flag for flag in command.needed(script, given) if flag.key not in words.keys)
     said = [Sentence("init.add_flag", flag=flag.word, at=flag.where) for flag in left]
     return replace(words, open=(*words.open, *said)), words.configs or (fit if config else [])
@@ -166,25 +163,16 @@ def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None 
     same = [each for each in folder.trainer_configs if _same(folder, each, trainer)]
     has_cfg = any("{cfg}" in word for word in words)
     lines = queue_lines.of(Script(words[0]), None, (configs[:1] or same) if has_cfg else [])
-    todo = [
-        Sentence("init.word_is_yours", word=word)
-        for word in trainer.open
-        if word in words and not typed
-    ]
+    open_ = [word for word in trainer.open if word in words and not typed]
+    todo = tuple(Sentence("init.word_is_yours", word=word) for word in open_)
     return Draft(
-        name=name,
-        script=Script(" ".join(words[:2]) if typed else same[0]),
-        words=(*words, *trainer.place),
-        launcher="none",
-        artifacts=trainer.artifacts,
-        resume=trainer.resume or None,
-        resume_args=trainer.resume_args,
-        smoke=trainer.smoke,
-        lines=lines,
+        name=name, script=Script(" ".join(words[:2]) if typed else same[0]),
+        words=(*words, *trainer.place), launcher="none", lines=lines, smoke=trainer.smoke,
+        artifacts=trainer.artifacts, resume=trainer.resume or None, resume_args=trainer.resume_args,
         why={"command": Sentence("init.trainer", name=trainer.name),
              "launcher": Sentence("init.own_ranks", framework=trainer.name),
              "artifacts": f"what {trainer.name} writes by itself"},
-        open={"command": tuple(todo)} if todo else {},
+        open={"command": todo} if todo else {},
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard
 
-from boxcar.laptop.habits.source import UNKNOWN, dotted, last, literal
+from boxcar.laptop.habits.source import UNKNOWN, dotted, is_text, last, literal
 from boxcar.shared.record import dataclass
 
 _ADDS = ("add_argument", "option", "argument", "add_arg")
@@ -83,11 +83,7 @@ def settings(tree: ast.Module, path: str) -> tuple[Flag, ...]:
 def _added(call: ast.Call, path: str) -> Flag | None:
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in _ADDS:
         return None
-    names = tuple(
-        arg.value
-        for arg in call.args
-        if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
-    )
+    names = tuple(str(arg.value) for arg in call.args if is_text(arg))
     if not names:
         return None
     keys = {item.arg: item.value for item in call.keywords if item.arg}
@@ -96,16 +92,10 @@ def _added(call: ast.Call, path: str) -> Flag | None:
     is_optional = literal(keys.get("nargs")) in ("?", "*")
     default = literal(keys.get("default"))
     is_off = literal(keys.get("action")) == "store_false"
-    is_positional = not names[0].startswith("-")
+    is_needed = not names[0].startswith("-") and not is_optional and default is None
+    is_needed |= literal(keys.get("required")) is True
     return Flag(
-        names,
-        call.lineno,
-        default,
-        is_switch=_is_switch(keys),
-        is_off=is_off,
-        is_required=literal(keys.get("required")) is True
-        or (is_positional and not is_optional and default is None),
-        path=path,
+        names, call.lineno, default, _is_switch(keys), is_off, is_required=is_needed, path=path
     )
 
 
@@ -125,14 +115,12 @@ def _fields(node: ast.ClassDef, path: str) -> Iterator[Flag]:
         return
     for field in node.body:
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            yield Flag(
-                (f"--{field.target.id}",),
-                field.lineno,
+            name, is_needed = (f"--{field.target.id}",), field.value is None
+            default, is_switch = (
                 _field_default(field.value),
-                is_switch=ast.unparse(field.annotation) == "bool",
-                is_required=field.value is None,
-                path=path,
+                ast.unparse(field.annotation) == "bool",
             )
+            yield Flag(name, field.lineno, default, is_switch, is_required=is_needed, path=path)
 
 
 def _field_default(value: ast.expr | None) -> Any:

@@ -11,28 +11,15 @@ from boxcar.laptop.habits.source import dotted, last
 from boxcar.shared.record import dataclass
 
 # A function that writes -> which of its arguments is the place: from the front, or by its name.
-_SAVES = {
-    "torch.save": (1, "f"),
-    "save_file": (1, "filename"),
-    "copyfile": (1, "dst"),
-    "joblib.dump": (1, "filename"),
-    "dump": (1, "file"),
-    "np.save": (0, "file"),
-    "np.savez": (0, "file"),
-    "np.savez_compressed": (0, "file"),
-    "numpy.save": (0, "file"),
-    "numpy.savez": (0, "file"),
-    "to_csv": (0, "path_or_buf"),
-    "os.replace": (1, "dst"),
-    "os.rename": (1, "dst"),
-    "shutil.move": (1, "dst"),
-    "save_pretrained": (0, "save_directory"),
-    "save_checkpoint": (0, "filepath"),
-    "save_state": (0, "output_dir"),
-    "save_weights": (0, "filepath"),
-    "write_text": (None, ""),
-    "write_bytes": (None, ""),
-}
+_SAVES: dict[str, tuple[int | None, str]] = {
+    "torch.save": (1, "f"), "save_file": (1, "filename"), "joblib.dump": (1, "filename"),
+    "dump": (1, "file"), "copyfile": (1, "dst"), "os.replace": (1, "dst"), "os.rename": (1, "dst"),
+    "shutil.move": (1, "dst"), "np.save": (0, "file"), "np.savez": (0, "file"),
+    "np.savez_compressed": (0, "file"), "numpy.save": (0, "file"), "numpy.savez": (0, "file"),
+    "to_csv": (0, "path_or_buf"), "save_pretrained": (0, "save_directory"),
+    "save_checkpoint": (0, "filepath"), "save_state": (0, "output_dir"),
+    "save_weights": (0, "filepath"), "write_text": (None, ""), "write_bytes": (None, ""),
+}  # fmt: skip
 _MODELS = ("torch.save", "save_file")
 _FOLDERS = ("save_pretrained", "save_state")
 _CHECKPOINTS = (
@@ -123,14 +110,9 @@ def _opens_to_write(call: ast.Call) -> bool:
 
 
 def _saved(
-    place: ast.expr,
-    scope: Scope,
-    names: Names,
-    file: str,
-    *,
-    is_folder: bool,
-    is_torchs: bool = False,
-) -> Saved | None:
+    place: ast.expr, scope: Scope, names: Names, file: str, *,
+    is_folder: bool, is_torchs: bool = False,
+) -> Saved | None:  # fmt: skip
     found = names.place(place, scope)
     name = found.path
     is_fit = bool(name) if is_folder else name.lower().endswith(_RESULTS)
