@@ -141,6 +141,8 @@ def _words(
         given |= {place: command.place_value(place)}
     given |= {epochs: "{epochs}"} if epochs else {}
     if typed is None:
+        data = (flag for flag in command.needed(script, given) if flag.key in known_flags.DATA)
+        given |= dict.fromkeys(data, "{code}/data") if (folder.root / "data").is_dir() else {}
         words = command.of_source(script, given)
     else:
         # What a framework is told once for all is not said again in a page's words.

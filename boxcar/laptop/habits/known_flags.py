@@ -32,6 +32,7 @@ NO_PLACE = frozenset(
     {"data", "data_dir", "data_path", "root", "root_path", "model", "name", "dataset"}
 )
 SEED = ("seed", "manual_seed", "manualseed", "random_seed")
+DATA = ("data", "data_dir", "data_path", "dataroot", "dataset_path", "root")
 DRY = ("dry_run", "fast_dev_run", "smoke_test")
 # Switches: off the GPU, and onto it, where that is the default and the word is its end.
 ON_CPU = ("cpu", "use_cpu", "no_cuda", "disable_cuda", "no_gpu", "force_cpu")

@@ -99,9 +99,13 @@ def test_words_by_position_stand_in_the_scripts_order(tmp_path: Path) -> None:
     parser = "p.add_argument('out')\np.add_argument('--x')\np.add_argument('epochs')\ntrain()\n"
     found = made(tmp_path / "a", parser + "while True: pass\n")
     assert (found.words, found.open.get("command")) == (("train.py", "{out}", "{epochs}"), None)
-    found = made(tmp_path / "b", f"p.add_argument('data')\n{parser}while True: pass\n")
+    parser = f"p.add_argument('data')\n{parser}"
+    found = made(tmp_path / "b", f"{parser}while True: pass\n")
     assert found.words == ("train.py",), "up to one that a person has to say"
     assert found.open["command"] == ("data has to be given (train.py, line 1): add it to command",)
+    (tmp_path / "c" / "data").mkdir(parents=True)
+    found = made(tmp_path / "c", f"{parser}while True: pass\n")
+    assert found.words == ("train.py", "{code}/data", "{out}", "{epochs}")
 
 
 def test_folders_that_are_counted_up_are_found_by_a_pattern(tmp_path: Path) -> None:
