@@ -21,10 +21,8 @@ WITH_LIBRARIES = {
     "hf_trainer": ["torch", "transformers", "accelerate", "safetensors"],
     "accelerate_loop": ["torch", "accelerate"],
     "sklearn_fit": ["sklearn", "joblib"],
-    "positional": ["torch"],
     "runs_folders": ["torch"],
     "mmengine_runner": ["torch", "mmengine", "sklearn"],
-    "timm_train": ["torch", "torchvision", "timm"],
     "torchvision_reference": ["torch", "torchvision"],
 }
 SILENT = {"sklearn_fit": "fit.py"}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.habits import known_flags, queue_lines, readme
 from boxcar.laptop.habits.flags import Flag
-from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.readme import Typed
 from boxcar.laptop.habits.script import Script
 from boxcar.laptop.habits.source import lies
@@ -79,46 +78,38 @@ def of_source(script: Script, given: Mapping[Flag, str]) -> Begun:
     return Begun((quoted(script.path),), tuple(words_of(script, given)))
 
 
-@dataclass(frozen=True)
-class Page:
-    """What is known where a page is read: `told` are flags that a framework has already."""
-
-    root: Path
-    workdir: str
-    told: frozenset[str]
-
-
 def of_page(
-    page: Page,
-    script: Script,
-    typed: Typed,
-    given: Mapping[Flag, str],
-    needed: Mapping[Flag, str],
-) -> Begun:
-    """The command in the page's words, with what they leave out behind them."""
+    root: Path, script: Script, typed: Typed, given: Mapping[Flag, str], told: Collection[str], *,
+    is_in_out: bool,
+) -> Begun:  # fmt: skip
+    """The command in the page's words, with what they leave out behind them. `told` are flags that
+    a framework has already.
+    """
     flags = {name: flag for flag in (*script.flags, *script.settings) for name in flag.names}
     known = {flag.key: value for flag, value in given.items()}
     by_place = (flag for flag in script.flags if flag.is_positional)
     words: list[str] = []
     keys, configs, todo = set[str](), list[str](), list[str]()
-    for name, join, value in _pairs(typed.words, flags, page.told):
+    for name, join, value in _pairs(typed.words, flags, told):
         flag = flags.get(name) if name else next(by_place, None)
         key = flag.key if flag else "config" if not name else ""
-        is_cfg = known.get(key) == "{cfg}" and not configs and is_config(page.root, value)
+        is_cfg = known.get(key) == "{cfg}" and not configs and is_config(root, value)
         # A framework's own word stands already; and it would begin with that file each time.
-        if name in page.told or key in known_flags.RESUME:
+        if name in told or key in known_flags.RESUME:
             continue
         configs += [value] * is_cfg
         keys |= {key} if flag or is_cfg else set()
         if flag and key in known:
             said = known[key]
         else:
-            said = "{cfg}" if is_cfg else _word(page, value, todo) if join or not name else ""
+            is_valued = bool(join) or not name
+            word = _word(root, value, todo, is_in_out=is_in_out) if is_valued and not is_cfg else ""
+            said = "{cfg}" if is_cfg else word
         words += [name, said] if join == " " else [f"{name}{join}{said}"]
     if any("=" in word and not word.startswith("-") for word in typed.words):
         keys |= {flag.key for flag in by_place}  # key=value, which a parser takes as the rest
-    left = {flag: value for flag, value in {**given, **needed}.items() if flag.key not in keys}
-    more = [word for f, value in left.items() if not f.is_positional for word in filled(f, value)]
+    left = [flag for flag in given if flag.key not in keys and not flag.is_positional]
+    more = [word for flag in left for word in filled(flag, given[flag])]
     first = ("-m", typed.module) if typed.module else (quoted(script.path),)
     return Begun(first, (*words, *more), frozenset(keys), tuple(configs), tuple(todo))
 
@@ -146,29 +137,23 @@ def is_config(root: Path, word: str) -> bool:
     return lies(root, word) and (root / word).is_file() and queue_lines.fits(word)
 
 
-def _word(page: Page, word: str, todo: list[str]) -> str:
+def _word(root: Path, word: str, todo: list[str], *, is_in_out: bool) -> str:
     """One of the pages' words; a path of the code is found from everywhere."""
     if readme.is_blank(word):
         todo.append(Sentence("init.word_is_yours", word=word))
     elif "/" in word and "://" not in word:
-        is_here = lies(page.root, word)
+        is_here = lies(root, word)
         if not is_here and word.startswith(("/", "~", ".", "data")):
             todo.append(Sentence("init.path_is_yours", path=word))
-        elif is_here and page.workdir == "out" and not word.startswith("/"):
+        elif is_here and is_in_out and not word.startswith("/"):
             return f"{{code}}/{quoted(word.removeprefix('./'))}"
     return quoted(word)
 
 
 def words_of(script: Script, given: Mapping[Flag, str]) -> list[str]:
-    """All that have a value; those by position first, in the script's order."""
+    """All that have a value; those by position first, up to one that a person has to say."""
     by_place = [flag for flag in script.flags if flag.is_positional]
-    last = max((at for at, flag in enumerate(by_place, 1) if flag in given), default=0)
-    words = []
-    for flag in by_place[:last]:
-        value = given.get(flag)
-        if value is None and flag.is_required:
-            break  # a person has to say it, and all behind it
-        words.append(shlex.quote(str(flag.default)) if value is None else value)
+    words = [given[flag] for flag in itertools.takewhile(given.__contains__, by_place)]
     options = [flag for flag in given if flag not in by_place]
     return [*words, *(word for flag in options for word in filled(flag, given[flag]))]
 
@@ -202,18 +187,7 @@ def short_words(script: Script, epochs: Flag | None) -> Iterator[str]:
             yield from filled(flag, value)
 
 
-def needed(
-    folder: Folder, script: Script, given: Mapping[Flag, str]
-) -> tuple[dict[Flag, str], tuple[Flag, ...]]:
-    """What the script demands besides, and the flags of which only a person knows the value."""
-    more: dict[Flag, str] = {}
-    unknown: list[Flag] = []
-    for flag in script.flags:
-        # A launcher says it in the environment.
-        if not flag.is_required or flag in given or flag.key == "local_rank":
-            continue
-        if flag.key.lower() in known_flags.DATA and (folder.root / "data").is_dir():
-            more[flag] = "{code}/data"
-        else:
-            unknown.append(flag)
-    return more, tuple(unknown)
+def needed(script: Script, given: Mapping[Flag, str]) -> list[Flag]:
+    """What the script demands besides, of which only a person knows the value."""
+    # A launcher says the local rank in the environment.
+    return [f for f in script.flags if f.is_required and f not in given and f.key != "local_rank"]

@@ -7,7 +7,6 @@ says is a TODO of its key.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import PurePosixPath
@@ -32,24 +31,24 @@ from boxcar.laptop.habits.metrics_proposal import Proposal
 from boxcar.laptop.habits.paths import ANY
 from boxcar.laptop.habits.readme import Typed
 from boxcar.laptop.habits.saves import Saved
-from boxcar.laptop.habits.script import Script
+from boxcar.laptop.habits.script import GROUPS, Script
 from boxcar.laptop.habits.trainers import Trainer
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
 
 _MARKS = ("last", "latest", "checkpoint", "ckpt", "step", "epoch", "iter")
 _DEFAULT_EPOCHS = 10
-# A variable by which a project is told where to write, and one that says where it reads as well.
-_PLACES = re.compile(
-    r"(LOG|OUT|OUTPUT|SAVE|RESULTS?|CKPT|CHECKPOINTS?|RUNS?)_?(DIR|PATH|ROOT|FOLDER)$"
-)
+# Why a key stands there at all.
+_WHY = {
+    "links": "reads_links", "epochs": "default_epochs", "collect": "tracker", "resume": "newest",
+    "resume_args": "only_with_checkpoint", "smoke": "short", "env": "env_of",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Draft:
     """Of job.yaml and the first queue. `why` says of a key where its value comes from, `open` what
-    is left for a person to say of it; of flags that are `unknown` only a person can say the value.
-    `unfit`: configs whose names no queue line can hold.
+    is left for a person to say of it.
     """
 
     name: str
@@ -69,26 +68,11 @@ class Draft:
     env: tuple[tuple[str, str], ...] = ()
     why: dict[str, str] = field(default_factory=dict)
     open: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    unknown: tuple[Flag, ...] = ()
-    unfit: tuple[str, ...] = ()
-
-    def todo_of(self, key: str) -> Iterator[str]:
-        yield from self.open.get(key, ())
-        for flag in self.unknown if key == "command" else ():
-            yield Sentence("init.add_flag", flag=flag.word, at=flag.where)
 
     @property
     def todo(self) -> list[str]:
         """Sentences: what is left for a person to say."""
-        return [each for key in {"command": (), **self.open} for each in self.todo_of(key)]
-
-
-def with_value(draft: Draft, flag: Flag, value: str) -> Draft:
-    """The same, with what a person said of an unknown flag."""
-    # The command is split as a shell does, and filled.
-    words = command.filled(flag, command.quoted(value))
-    left = tuple(each for each in draft.unknown if each != flag)
-    return replace(draft, words=(*draft.words, *words), unknown=left)
+        return [sentence for said in self.open.values() for sentence in said]
 
 
 def with_launcher(draft: Draft, launcher: str) -> Draft:
@@ -105,8 +89,7 @@ def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) ->
     place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
     found = kept.of(script, known, place)
     workdir = _workdir(known, found, place)
-    fit = [config for config in folder.all_configs if queue_lines.fits(config)]
-    words, unknown, configs = _words(folder, script, typed, known, fit=fit, workdir=workdir)
+    words, configs = _words(folder, script, typed, known, workdir)
     resume, resume_args, open_resume = _resume(script, found.saved, known)
     launcher, why_ranks, open_ranks = _launcher(script, known, typed)
     links, open_links = _links(folder, script, workdir)
@@ -116,31 +99,26 @@ def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) ->
     metrics = metrics_proposal.proposed(text)
     why = dict(_why(script, known, place, typed))
     why["metrics"] = Sentence("init.prints", lines=", ".join(str(one.line) for one in metrics))
-    open_ = {
+    open_: dict[str, tuple[str, ...]] = {
         "command": (*words.open, *_unseen(script, typed, is_hidden=is_hidden)),
         "links": open_links,
         "launcher": open_ranks,
         "artifacts": found.open,
         "resume": open_resume,
-        "env": _open_variables(found.saved),
         # Many import a tracker that they use only where it is there.
-        "secrets": tuple(
-            Sentence("init.tracker_secret", name=row.name, secret=row.secret)
-            for row in beside
-            if row.secret
-        ),
-    }
+        "secrets": tuple(Sentence("init.tracker_secret", name=row.name, secret=row.secret)
+                         for row in beside if row.secret and not row.env),
+    }  # fmt: skip
     return Draft(
         name=name, script=script, launcher=launcher, workdir=workdir, links=links, epochs=default,
         words=(*words.first, *known.words, *words.more, *command.save_words(script)),
-        artifacts=found.artifacts, resume=resume, resume_args=resume_args, unknown=unknown,
+        artifacts=found.artifacts, resume=resume, resume_args=resume_args,
         collect=tuple(each for row in beside for each in row.collect), metrics=metrics,
         smoke=" ".join(known.smoke or command.short_words(script, epochs)),
-        env=_env(folder, script, known, typed, is_told=place is not None, workdir=workdir),
+        env=_env(folder, script, known, typed, workdir),
         lines=queue_lines.of(script, default, configs),
         why={**why, "artifacts": found.why, "launcher": why_ranks},
         open={key: said for key, said in open_.items() if said},
-        unfit=tuple(config for config in folder.all_configs if config not in fit),
     )  # fmt: skip
 
 
@@ -152,27 +130,29 @@ def _workdir(known: Framework, found: kept.Found, place: Flag | None) -> str:
 
 
 def _words(
-    folder: Folder, script: Script, typed: Typed | None, known: Framework, *,
-    fit: Sequence[str], workdir: str,
-) -> tuple[command.Begun, tuple[Flag, ...], Sequence[str]]:  # fmt: skip
-    """The command, the flags that are left to say, and the configs of the queue."""
+    folder: Folder, script: Script, typed: Typed | None, known: Framework, workdir: str
+) -> tuple[command.Begun, Sequence[str]]:
+    """The command, and the configs of the queue."""
+    fit = [config for config in folder.all_configs if queue_lines.fits(config)]
     config = command.config_of(script) if fit else None
     place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
     given = {config: "{cfg}"} if config else {}
     if place and not known.is_told_where:
         given |= {place: command.place_value(place)}
     given |= {epochs: "{epochs}"} if epochs else {}
-    needed, unknown = command.needed(folder, script, given)
     if typed is None:
-        words = command.of_source(script, {**given, **needed})
+        data = (flag for flag in command.needed(script, given) if flag.key in known_flags.DATA)
+        given |= dict.fromkeys(data, "{code}/data") if (folder.root / "data").is_dir() else {}
+        words = command.of_source(script, given)
     else:
         # What a framework is told once for all is not said again in a page's words.
         told = {word.partition("=")[0] for word in known.words}
         told |= {"--name"} if "--project" in told else set()
-        page = command.Page(folder.root, workdir, frozenset(told))
-        words = command.of_page(page, script, typed, given, needed)
-    left = tuple(flag for flag in unknown if flag.key not in words.keys)
-    return words, left, words.configs or (fit if config else [])
+        is_in_out = workdir == "out"
+        words = command.of_page(folder.root, script, typed, given, told, is_in_out=is_in_out)
+    left = (flag for flag in command.needed(script, given) if flag.key not in words.keys)
+    said = [Sentence("init.add_flag", flag=flag.word, at=flag.where) for flag in left]
+    return replace(words, open=(*words.open, *said)), words.configs or (fit if config else [])
 
 
 def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None = None) -> Draft:
@@ -185,25 +165,16 @@ def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None 
     same = [each for each in folder.trainer_configs if _same(folder, each, trainer)]
     has_cfg = any("{cfg}" in word for word in words)
     lines = queue_lines.of(Script(words[0]), None, (configs[:1] or same) if has_cfg else [])
-    todo = [
-        Sentence("init.word_is_yours", word=word)
-        for word in trainer.open
-        if word in words and not typed
-    ]
+    open_ = [word for word in trainer.open if word in words and not typed]
+    todo = tuple(Sentence("init.word_is_yours", word=word) for word in open_)
     return Draft(
-        name=name,
-        script=Script(" ".join(words[:2]) if typed else same[0]),
-        words=(*words, *trainer.place),
-        launcher="none",
-        artifacts=trainer.artifacts,
-        resume=trainer.resume or None,
-        resume_args=trainer.resume_args,
-        smoke=trainer.smoke,
-        lines=lines,
+        name=name, script=Script(" ".join(words[:2]) if typed else same[0]),
+        words=(*words, *trainer.place), launcher="none", lines=lines, smoke=trainer.smoke,
+        artifacts=trainer.artifacts, resume=trainer.resume or None, resume_args=trainer.resume_args,
         why={"command": Sentence("init.trainer", name=trainer.name),
              "launcher": Sentence("init.own_ranks", framework=trainer.name),
              "artifacts": f"what {trainer.name} writes by itself"},
-        open={"command": tuple(todo)} if todo else {},
+        open={"command": todo} if todo else {},
     )  # fmt: skip
 
 
@@ -244,10 +215,9 @@ def _links(folder: Folder, script: Script, workdir: str) -> tuple[tuple[str, ...
 
 
 def _env(
-    folder: Folder, script: Script, known: Framework, typed: Typed | None, *,
-    is_told: bool, workdir: str,
-) -> tuple[tuple[str, str], ...]:  # fmt: skip
-    """Trackers without their server, where modules lie, and a variable that says where to write."""
+    folder: Folder, script: Script, known: Framework, typed: Typed | None, workdir: str
+) -> tuple[tuple[str, str], ...]:
+    """Trackers without their server, and where modules lie."""
     env, is_module = dict(known.env), typed is not None and bool(typed.module)
     is_apart = reached.is_from_root(folder.root, folder.root / script.path, script.imports)
     if is_module and script.path.startswith("src/"):
@@ -256,16 +226,7 @@ def _env(
     elif workdir == "code" and is_apart and not is_module:
         env["PYTHONPATH"] = "."
     env |= dict(pair for row in trackers.of(script.reaches_imports) for pair in row.env)
-    if not is_told:
-        env |= {name: "{out}" for name in script.variables if _PLACES.search(name)}
     return tuple(env.items())
-
-
-def _open_variables(saved: Sequence[Saved]) -> tuple[str, ...]:
-    """Variables below which something is saved, though their name does not say it."""
-    roots = dict.fromkeys(each.root for each in saved if each.root.startswith("$"))
-    names = [root for root in roots if not _PLACES.search(root)]
-    return tuple(Sentence("init.saves_below", name=name) for name in names)
 
 
 def _default_epochs(flag: Flag) -> int:
@@ -293,7 +254,7 @@ def _resume(
             return path, command.resume_words(flag), (Sentence("init.goes_on", **about),)
         return None, "", (Sentence("init.weights_alone", **about),)
     init = script.flag("init_from")
-    if init and init.is_setting and "resume" in script.texts:
+    if init and init.is_setting and "resume" in script.words:
         return path, f"{init.word}=resume", ()
     return None, "", ()
 
@@ -318,7 +279,7 @@ def _launcher(
     is_hidden = script.is_cut or "mpi4py" in script.reaches_imports
     if script.forms_group and not is_hidden:
         return "torchrun", Sentence("init.forms_ranks"), ()
-    is_hidden |= script.is_group_of(script.maybe)
+    is_hidden |= bool(GROUPS & script.maybe)
     is_unread = not (script.trains or known.name or script.saves)
     if is_hidden or is_unread:
         return "python", "", (Sentence("init.ranks_unknown", script=script.path),)
@@ -328,6 +289,7 @@ def _launcher(
 def _why(
     script: Script, known: Framework, place: Flag | None, typed: Typed | None
 ) -> Iterator[tuple[str, str]]:
+    yield from ((key, Sentence(f"init.{name}")) for key, name in _WHY.items())
     yield "command", Sentence("init.command", script=script.path, why=known.why)
     if typed:
         yield "command", Sentence("init.typed", where=typed.where, line=typed.line)
@@ -337,13 +299,5 @@ def _why(
         yield "workdir", Sentence("init.says_where_at", word=place.word, at=place.where)
     else:
         yield "workdir", Sentence("init.takes_no_folder")
-    yield "links", Sentence("init.reads_links")
-    yield "epochs", Sentence("init.default_epochs")
-    yield "collect", Sentence("init.tracker")
-    yield "resume", Sentence("init.newest")
-    yield "resume_args", Sentence("init.only_with_checkpoint")
-    yield "smoke", Sentence("init.short")
-    yield (
-        "env",
-        Sentence("init.env", framework=known.name) if known.env else Sentence("init.env_of"),
-    )
+    if known.env:
+        yield "env", Sentence("init.env", framework=known.name)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard
 
-from boxcar.laptop.habits.source import UNKNOWN, assigned, dotted, last, literal
+from boxcar.laptop.habits.source import UNKNOWN, dotted, is_text, last, literal
 from boxcar.shared.record import dataclass
 
 _ADDS = ("add_argument", "option", "argument", "add_arg")
@@ -81,45 +80,10 @@ def settings(tree: ast.Module, path: str) -> tuple[Flag, ...]:
     )  # fmt: skip
 
 
-def words(tree: ast.Module, path: str) -> tuple[Flag, ...]:
-    """What is taken by position, `out = sys.argv[1]`, by the names that it is given; in its order.
-
-    Those behind a gap are not known. One with another value where it is missing is optional.
-    """
-    found: dict[int, Flag] = {}
-    for node in (node for node in ast.walk(tree) if isinstance(node, ast.Assign)):
-        for name, value in assigned(node):
-            if isinstance(name, ast.Name) and (at := _argv_index(value)) is not None:
-                default = value.orelse if isinstance(value, ast.IfExp) else None
-                known = {"default": literal(default), "is_required": default is None}
-                found.setdefault(at, Flag((name.id,), name.lineno, path=path, **known))
-    return tuple(found[at] for at in range(1, _first_gap(found)))
-
-
-def _argv_index(value: ast.expr) -> int | None:
-    """Of `sys.argv[1]`, `float(sys.argv[1])`, or one of these where there are enough words."""
-    if isinstance(value, ast.IfExp):
-        value = value.body
-    if isinstance(value, ast.Call) and len(value.args) == 1:
-        value = value.args[0]
-    if not isinstance(value, ast.Subscript) or dotted(value.value) not in ("sys.argv", "argv"):
-        return None
-    index = literal(value.slice)
-    return index if type(index) is int and index > 0 else None
-
-
-def _first_gap(found: Container[int]) -> int:
-    return next(at for at in itertools.count(1) if at not in found)
-
-
 def _added(call: ast.Call, path: str) -> Flag | None:
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in _ADDS:
         return None
-    names = tuple(
-        arg.value
-        for arg in call.args
-        if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
-    )
+    names = tuple(str(arg.value) for arg in call.args if is_text(arg))
     if not names:
         return None
     keys = {item.arg: item.value for item in call.keywords if item.arg}
@@ -128,16 +92,10 @@ def _added(call: ast.Call, path: str) -> Flag | None:
     is_optional = literal(keys.get("nargs")) in ("?", "*")
     default = literal(keys.get("default"))
     is_off = literal(keys.get("action")) == "store_false"
-    is_positional = not names[0].startswith("-")
+    is_needed = not names[0].startswith("-") and not is_optional and default is None
+    is_needed |= literal(keys.get("required")) is True
     return Flag(
-        names,
-        call.lineno,
-        default,
-        is_switch=_is_switch(keys),
-        is_off=is_off,
-        is_required=literal(keys.get("required")) is True
-        or (is_positional and not is_optional and default is None),
-        path=path,
+        names, call.lineno, default, _is_switch(keys), is_off, is_required=is_needed, path=path
     )
 
 
@@ -157,14 +115,12 @@ def _fields(node: ast.ClassDef, path: str) -> Iterator[Flag]:
         return
     for field in node.body:
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            yield Flag(
-                (f"--{field.target.id}",),
-                field.lineno,
+            name, is_needed = (f"--{field.target.id}",), field.value is None
+            default, is_switch = (
                 _field_default(field.value),
-                is_switch=ast.unparse(field.annotation) == "bool",
-                is_required=field.value is None,
-                path=path,
+                ast.unparse(field.annotation) == "bool",
             )
+            yield Flag(name, field.lineno, default, is_switch, is_required=is_needed, path=path)
 
 
 def _field_default(value: ast.expr | None) -> Any:

@@ -41,9 +41,8 @@ class Folder:
     @property
     def scripts(self) -> tuple[str, ...]:
         """All that may train; those that its pages name come first."""
-        return tuple(
-            dict.fromkeys([*(each.path for each in self.typed if each.path), *self.likely])
-        )
+        named = (each.path for each in self.typed if each.path)
+        return tuple(dict.fromkeys([*named, *self.likely]))
 
     @property
     def trainer_configs(self) -> list[str]:
@@ -67,15 +66,9 @@ class Folder:
 
     def configs(self, below: str) -> list[str]:
         """The config files right in a folder, by name; a package's own file is none."""
-        try:
-            found = sorted(path for path in (self.root / below).iterdir() if path.is_file())
-        except OSError:
-            return []
-        return [
-            path.relative_to(self.root).as_posix()
-            for path in found
-            if path.suffix in _CONFIGS and path.name != "__init__.py"
-        ]
+        found = sorted(path for path in (self.root / below).glob("*") if path.is_file())
+        fit = (path for path in found if path.suffix in _CONFIGS and path.name != "__init__.py")
+        return [path.relative_to(self.root).as_posix() for path in fit]
 
 
 def read(root: Path) -> Folder:

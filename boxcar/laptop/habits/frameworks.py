@@ -1,7 +1,7 @@
 """What is known of a script by the library that runs its loop. Data: one row each.
 
 Where a script's own flags say more, they count. Versions that these rows were read from: hydra-core
-1.3, lightning 2.5, transformers 4.5x, accelerate 1.x, timm 1.0, mmengine 0.10, ultralytics 8.4.
+1.3, lightning 2.5, transformers 4.5x, accelerate 1.x, mmengine 0.10, ultralytics 8.4.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from boxcar.laptop.habits import known_flags
-from boxcar.laptop.habits.saves import Saved
 from boxcar.laptop.habits.script import Script
 from boxcar.shared.files.plan import ALL, NEWEST, SAFE, TRUSTED
 from boxcar.shared.record import dataclass
@@ -76,37 +75,26 @@ def _has_lightning(script: Script) -> bool:
 
 
 def _hydra(script: Script) -> Framework:
-    named = Framework("Hydra", ("hydra.run.dir={out}",), is_told_where=not _writes_here(script))
+    is_told_where = not any(saved.is_in_cwd for saved in script.saves)
+    named = Framework("Hydra", ("hydra.run.dir={out}",), is_told_where)
     if not _has_lightning(script):
         return named
-    has_path = "ckpt_path" in script.texts or "ckpt_path" in script.attributes
+    has_path = "ckpt_path" in script.words
     return Framework(
-        "Hydra and Lightning",
-        named.words,
-        is_told_where=named.is_told_where,
-        launcher="python",
+        "Hydra and Lightning", named.words, is_told_where, "python",
         artifacts=(Kept("checkpoints/*.ckpt", NEWEST),),
         resume="checkpoints/*.ckpt" if has_path else None,
         resume_args="ckpt_path={resume}" if has_path else "",
         smoke=("trainer.max_epochs=1", *(f"+trainer.{word}" for word in _SHORT_TRAINER[1:])),
-    )
-
-
-def _writes_here(script: Script) -> bool:
-    return any(saved.is_in_cwd for saved in script.saves)
+    )  # fmt: skip
 
 
 def _lightning_cli(script: Script) -> Framework:
     return Framework(
-        "LightningCLI",
-        ("fit", "--trainer.default_root_dir={out}"),
-        is_told_where=True,
-        launcher="python",
-        artifacts=(Kept(_LIGHTNING_LOGS, NEWEST),),
-        resume=_LIGHTNING_LOGS,
-        resume_args="--ckpt_path={resume}",
-        smoke=tuple(f"--trainer.{word}" for word in _SHORT_TRAINER),
-    )
+        "LightningCLI", ("fit", "--trainer.default_root_dir={out}"), True, "python",
+        (Kept(_LIGHTNING_LOGS, NEWEST),), _LIGHTNING_LOGS, "--ckpt_path={resume}",
+        tuple(f"--trainer.{word}" for word in _SHORT_TRAINER),
+    )  # fmt: skip
 
 
 def _lightning(script: Script) -> Framework:
@@ -115,47 +103,30 @@ def _lightning(script: Script) -> Framework:
 
 
 def _hf_trainer(script: Script) -> Framework:
-    saves_model = "save_model" in script.calls
+    checkpoint = Kept("checkpoint-*/", NEWEST)
     if "HfArgumentParser" not in script.calls:
-        place = "" if script.flag(*known_flags.OUT) else "*/"
-        return Framework(
-            "transformers' Trainer", artifacts=(Kept(f"{place}checkpoint-*/", NEWEST),)
-        )
+        own = checkpoint if script.flag(*known_flags.OUT) else Kept("*/checkpoint-*/", NEWEST)
+        return Framework("transformers' Trainer", artifacts=(own,))
+    saves_model = "save_model" in script.calls
     return Framework(
-        "transformers' Trainer",
-        ("--output_dir", "{out}"),
-        is_told_where=True,
-        launcher="torchrun",
-        artifacts=(Kept("model.safetensors"),) if saves_model else (Kept("checkpoint-*/", NEWEST),),
-        resume="checkpoint-*/",
-        resume_args="--resume_from_checkpoint {resume}",
-        smoke=("--max_steps", "2", "--save_steps", "2"),
-    )
-
-
-def _timm(script: Script) -> Framework:
-    return Framework(
-        "timm",
-        ("--experiment", "run"),
-        artifacts=(Kept("run/model_best.pth.tar"), Kept("run/summary.csv")),
-        resume="run/last.pth.tar",
-        resume_args="--resume {resume}",
-    )
+        "transformers' Trainer", ("--output_dir", "{out}"), True, "torchrun",
+        (Kept("model.safetensors") if saves_model else checkpoint,),
+        "checkpoint-*/", "--resume_from_checkpoint {resume}",
+        ("--max_steps", "2", "--save_steps", "2"),
+    )  # fmt: skip
 
 
 def _mmengine(script: Script) -> Framework:
     """Its checkpoints hold a history of mmengine's own class, which torch does not load by itself
     since 2.6: without that variable it cannot resume.
     """
+    short = ("--cfg-options", "train_cfg.max_epochs=1")
     return Framework(
-        "mmengine",
-        artifacts=(Kept("epoch_*.pth", NEWEST, TRUSTED),),
-        resume="epoch_*.pth",
-        resume_args="--resume",
+        "mmengine", artifacts=(Kept("epoch_*.pth", NEWEST, TRUSTED),),
+        resume="epoch_*.pth", resume_args="--resume",
+        smoke=short if script.flag("cfg_options") else (),
         env=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
-        smoke=("--cfg-options", "train_cfg.max_epochs=1")
-        * (script.flag("cfg_options") is not None),
-    )
+    )  # fmt: skip
 
 
 def _has_run_folders(script: Script) -> bool:
@@ -167,29 +138,23 @@ def _has_run_folders(script: Script) -> bool:
 
 def _run_folders(script: Script) -> Framework:
     name = script.flag("name")
-    folder = f"{name.default if name else ''}*"
-    named = [saved for saved in script.saves if re.search(r"(last|best|results)\.\w+$", saved.name)]
-    kept = [f"{folder}/{_below_run(saved)}" for saved in named or script.saves]
+    # Without the part that is the run's own folder.
+    files = [each.name.removeprefix("*/" * (each.root == "project")) for each in script.saves]
+    named = [file for file in files if re.search(r"(last|best|results)\.\w+$", file)] or files
+    kept = [f"{name.default if name else ''}*/{file}" for file in named]
     last = next((path for path in kept if "last" in path), None) if script.flag("resume") else None
     return Framework(
-        words=("--project", "{out}"),
-        is_told_where=True,
+        "", ("--project", "{out}"), True,
         artifacts=tuple(Kept(path, NEWEST) for path in kept),
-        resume=last,
-        resume_args="--resume {resume}" if last else "",
-    )
-
-
-def _below_run(saved: Saved) -> str:
-    """Without the part that is the run's own folder."""
-    return saved.name.removeprefix("*/") if saved.root == "project" else saved.name
+        resume=last, resume_args="--resume {resume}" if last else "",
+    )  # fmt: skip
 
 
 def _ultralytics(script: Script) -> Framework:
     """A relative `project` lies below runs/TASK, one deeper than without it; its checkpoints hold
     the model as an object.
     """
-    own = "*/" if "project" in script.keywords else ""
+    own = "*/" if "project" in script.words else ""
     best = Kept(f"runs/*/{own}*/weights/best.pt", NEWEST, TRUSTED)
     # What a script hands on under these names to `train`.
     short = (("epochs", "1"), ("imgsz", "64"), ("fraction", "0.05"), ("workers", "0"))
@@ -200,14 +165,13 @@ def _ultralytics(script: Script) -> Framework:
 
 _ROWS: tuple[tuple[Callable[[Script], bool], Callable[[Script], Framework]], ...] = (
     (lambda script: "LightningCLI" in script.calls, _lightning_cli),
-    (lambda script: script.hydra is not None, _hydra),
+    (lambda script: script.is_hydra, _hydra),
     (lambda script: "HfArgumentParser" in script.calls, _hf_trainer),
     (lambda script: "transformers" in script.imports and "Trainer" in script.calls, _hf_trainer),
     (_has_lightning, _lightning),
     (lambda script: "mmengine" in script.imports, _mmengine),
     (_has_run_folders, _run_folders),
     (lambda script: "ultralytics" in script.imports, _ultralytics),
-    (lambda script: "timm" in script.imports and script.flag("experiment") is not None, _timm),
     (
         lambda script: "accelerate" in script.imports,
         lambda script: Framework("accelerate", launcher="accelerate"),

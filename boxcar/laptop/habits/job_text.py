@@ -20,35 +20,26 @@ KEYS = (
 )
 
 
-def job(draft: Draft, aliases: Sequence[str], without: Sequence[tuple[str, str]] = ()) -> str:
-    """job.yaml. `aliases` are the boxes that the person's ssh knows; `without` are keys that `plan`
-    refused, with its reason: they stand behind a `#`.
-    """
-    refused = dict(without)
+def job(draft: Draft, aliases: Sequence[str]) -> str:
+    """job.yaml. `aliases` are the boxes that the person's ssh knows."""
     blocks = [
         f"# Made by `boxcar init` from {draft.script.path}, which was {_how(draft)}.\n"
         "# Correct what is wrong, then type: boxcar plan",
         f"name: {_scalar(draft.name)}",
     ]
     for key in KEYS:
-        todo = [f"# TODO: {sentence}" for sentence in draft.todo_of(key)]
-        text = _value(draft, key)
-        block = _block(text, draft.why.get(key, ""), refused.get(key, "")) if text else []
-        if todo or block:
-            blocks.append("\n".join([*todo, *block]))
+        lines = [f"# TODO: {sentence}" for sentence in draft.open.get(key, ())]
+        if text := _value(draft, key):
+            why = draft.why.get(key, "")
+            lines += [f"# {why}"] * bool(why) + [text]
+        blocks += ["\n".join(lines)] * bool(lines)
     if not draft.smoke:
         why = (
             f"# Nothing in {draft.script.path} says what makes a run short. Add the words that do:"
         )
-        blocks.append(f"{why}\n# smoke: {_short_example(draft)}")
+        blocks.append(f"{why}\n# smoke: --epochs 1")
     blocks.append("\n".join(_queues(aliases)))
     return "\n\n".join(blocks) + "\n"
-
-
-def _short_example(draft: Draft) -> str:
-    if "ultralytics" in draft.script.imports:
-        return "--epochs 1 --imgsz 64 --fraction 0.05   # as your script hands them to train()"
-    return "--epochs 1"
 
 
 def _how(draft: Draft) -> str:
@@ -68,21 +59,8 @@ def queue(draft: Draft) -> str:
 
 def values(draft: Draft) -> list[tuple[str, str]]:
     """The keys that the draft says something of, and what, each in one line."""
-    found = [(key, _value(draft, key)) for key in KEYS]
-    lines = [(key, _in_one_line(text.partition(":")[2])) for key, text in found if text]
-    return [(key, text.strip(" ,")) for key, text in lines]
-
-
-def _in_one_line(text: str) -> str:
-    return text.replace("\n  - ", ", ").replace("\n  ", ", ")
-
-
-def _block(text: str, why: str, refused: str) -> list[str]:
-    lines = [f"# {why}"] if why else []
-    if not refused:
-        return [*lines, text]
-    out = [f"# {line}" for line in text.split("\n")]
-    return [*lines, f"# boxcar plan refused it: {refused}", *out]
+    found = [(key, _value(draft, key).partition(":")[2]) for key in KEYS]
+    return [(key, re.sub(r"\n  (- )?", ", ", text).strip(" ,")) for key, text in found if text]
 
 
 def _value(draft: Draft, key: str) -> str:
@@ -101,7 +79,7 @@ def _value(draft: Draft, key: str) -> str:
         return "\n".join(["env:", *lines]) if lines else ""
     value = getattr(draft, key, None)
     if isinstance(value, tuple):
-        return f"{key}: [{', '.join(map(_in_list, value))}]" if value else ""
+        return f"{key}: [{', '.join(map(_scalar, value))}]" if value else ""
     if value in (None, "") or (key, value) == ("workdir", "code"):
         return ""
     return f"{key}: {_scalar(value) if isinstance(value, str) else value}"
@@ -110,9 +88,8 @@ def _value(draft: Draft, key: str) -> str:
 def _artifact(kept: Kept) -> str:
     more = [f"take: {kept.take}"] if kept.take != ALL else []
     more += [f"load: {kept.load}"] if kept.load != SAFE else []
-    return (
-        f"{{{', '.join([f'path: {_quoted(kept.path)}', *more])}}}" if more else _scalar(kept.path)
-    )
+    whole = ", ".join([f"path: {_quoted(kept.path)}", *more])
+    return f"{{{whole}}}" if more else _scalar(kept.path)
 
 
 def _queues(aliases: Sequence[str]) -> Iterator[str]:
@@ -128,14 +105,6 @@ def _scalar(text: str) -> str:
     """Plain where nobody could read it as something else."""
     is_plain = bool(_PLAIN.fullmatch(text)) and text.lower() not in _WORDS and text[-1] != " "
     return text if is_plain and not _is_number(text) else _quoted(text)
-
-
-def _in_list(text: str) -> str:
-    return (
-        text
-        if re.fullmatch(r"[A-Za-z_][\w./-]*", text) and text.lower() not in _WORDS
-        else _quoted(text)
-    )
 
 
 def _quoted(text: str) -> str:

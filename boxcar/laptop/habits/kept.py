@@ -23,7 +23,7 @@ _ASIDE = re.compile(r"(?i)(^|/)(eval|test|predict|sample|debug)")
 
 @dataclass(frozen=True)
 class Found:
-    """`saved` is what the project's own code saves; `artifacts` are () where it writes nothing.
+    """`saved` is what the project's own code saves;
     `open` says of what nobody saw where it lies.
     """
 
@@ -49,11 +49,6 @@ def of(script: Script, known: Framework, place: Flag | None) -> Found:
                 for each in unsure]  # fmt: skip
         open_ = (*said, *_unseen(script, saved))
         return Found(saved, tuple(map(_kept, saved)), Sentence("init.saves", at=at), open_)
-    if script.events:
-        events = (Kept(script.events[0].name, NEWEST),)
-        return Found((), events, Sentence("init.events"), tuple(_unseen(script, ())))
-    if not (known.name or script.may_write or script.is_cut) and script.trains:
-        return Found((), (), Sentence("init.writes_nothing"))
     named = Sentence("init.saved_as", at=script.unnamed[0]) if script.unnamed else ""
     unknown = named or Sentence("init.saves_unknown", script=script.path)
     return Found((), (Kept(ANY),), "", (unknown,))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from boxcar.laptop.habits.reached import Part
-from boxcar.laptop.habits.source import assigned, dotted, last, literal
+from boxcar.laptop.habits.source import assigned, children, dotted, is_text, last, text_of
 from boxcar.shared.record import dataclass
 
 ANY = "*"
 _DEPTH = 24
 _JOINS = ("join", "Path", "PurePath", "str", "joinpath", "normpath", "abspath", "realpath")
 _KEEPS = ("resolve", "absolute", "expanduser", "as_posix", "format_map")
-ENVIRONMENT = ("os.environ.get", "os.getenv", "environ.get", "getenv")
 # What the source does not say stands in a text as its name between two of these.
 _OPEN = re.compile(r"\0([^\0]*)\0")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -22,8 +21,8 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Place:
-    """`path` lies below `root`: "" is where the script was started, `$NAME` a variable of the
-    environment, any other what the source calls it, which need not be its own flag.
+    """`path` lies below `root`: "" is where the script was started, any other what the source
+    calls it, which need not be its own flag.
     """
 
     path: str
@@ -77,40 +76,37 @@ class Names:
         return Place(path, "/" if names[0] in ("", "~") else "?" * names[0].startswith("\0"))
 
     def _text(self, node: ast.expr, scope: Scope, seen: frozenset[int], depth: int) -> str:
-        def text(inner: ast.expr) -> str:
-            return self._text(inner, scope, seen, depth)
+        def value(inner: ast.expr, spec: str) -> str:
+            return ANY if spec else self._value(inner, scope, seen, depth)
 
+        return text_of(node, value)
+
+    def _value(self, node: ast.expr, scope: Scope, seen: frozenset[int], depth: int) -> str:
+        """Of what is no literal text."""
         if isinstance(node, ast.Constant):
-            return node.value if isinstance(node.value, str) else ANY  # a number counts on
-        if isinstance(node, ast.JoinedStr):
-            return "".join(map(text, node.values))
-        if isinstance(node, ast.FormattedValue):
-            return text(node.value) if node.format_spec is None else ANY
-        if isinstance(node, ast.BinOp):
-            return _of_two(node, text)
-        if isinstance(node, ast.IfExp):
-            return text(node.body)
-        if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) == 1:
-            return text(node.elts[0])
-        if isinstance(node, ast.BoolOp):
-            return text(node.values[0])
+            return ANY  # a number counts on
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            parts = (self._text(each, scope, seen, depth) for each in (node.left, node.right))
+            return "/".join(parts)
         if isinstance(node, ast.Subscript):
-            return _subscript(node)
+            return _open(str(node.slice.value) if is_text(node.slice) else "")
         if isinstance(node, ast.Call):
             return self._call(node, scope, seen, depth)
         if isinstance(node, (ast.Name, ast.Attribute)):
             found = self._given(node, scope, seen) if depth else None
             told = self._text(*found, seen | {id(found[0])}, depth - 1) if found else _open("")
             return _open(last(node)) if told == _open("") else told
-        return _open("")
+        one = node.body if isinstance(node, ast.IfExp) else None
+        one = node.values[0] if isinstance(node, ast.BoolOp) else one
+        if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) == 1:
+            one = node.elts[0]
+        return self._text(one, scope, seen, depth) if one else _open("")
 
     def _call(self, node: ast.Call, scope: Scope, seen: frozenset[int], depth: int) -> str:
         name = last(node.func)
         receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-        if dotted(node.func) in ENVIRONMENT and node.args:
-            return _variable(node.args[0])
-        if name == "format" and receiver:
-            return _filled(self._text(receiver, scope, seen, depth), r"\{[^}]*\}", [])
+        if name == "format" and receiver:  # of a name that was given a text
+            return re.sub(r"\{[^}]*\}", ANY, self._text(receiver, scope, seen, depth))
         if name in _KEEPS and receiver:
             return self._text(receiver, scope, seen, depth)
         if name in _JOINS or (name == "open" and node.args):
@@ -141,9 +137,8 @@ class Names:
         while place:
             values = [item for item in place.given.get(node.id, []) if id(item[1]) not in seen]
             before = [item for item in values if item[0] <= node.lineno] or values
-            told = [item for item in before if _is_variable(item[1])]
             if before:
-                return (told or before)[-1][1], place
+                return before[-1][1], place
             if node.id in (name for name, _ in place.parameters):
                 return self._bound(node.id, place, seen)
             place = place.outer
@@ -208,7 +203,7 @@ def _gather(tree: ast.Module, file: Scope, names: Names, path: str) -> None:
             elif isinstance(target, ast.Attribute):
                 found = names.attributes.setdefault(target.attr, [])
                 found.append((value, scope, _is_own(target)))
-        left += [(child, scope) for child in ast.iter_child_nodes(node)][::-1]
+        left += [(child, scope) for child in children(node)[::-1]]
 
 
 def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -231,10 +226,6 @@ def _is_plain(call: ast.Call, function: Scope) -> bool:
     return not isinstance(call.func, ast.Attribute) or last(call.func.value) == stem
 
 
-def _is_variable(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and dotted(node.func) in ENVIRONMENT
-
-
 def _is_own(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and dotted(node.value) in ("self", "cls")
 
@@ -243,39 +234,6 @@ def _returned(function: Scope) -> Iterator[ast.expr]:
     for node in ast.walk(function.node) if isinstance(function.node, _FUNCTIONS) else ():
         if isinstance(node, ast.Return) and node.value:
             yield node.value
-
-
-def _of_two(node: ast.BinOp, text: Callable[[ast.expr], str]) -> str:
-    if isinstance(node.op, ast.Add):
-        return text(node.left) + text(node.right)
-    if isinstance(node.op, ast.Div):
-        return f"{text(node.left)}/{text(node.right)}"
-    if isinstance(node.op, ast.Mod):
-        right = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
-        return _filled(text(node.left), r"%[-0-9.]*[a-z]", list(map(text, right)))
-    return _open("")
-
-
-def _filled(text: str, holes: str, values: list[str]) -> str:
-    left = iter(values)
-
-    def fill(hole: re.Match[str]) -> str:
-        value = next(left, ANY)
-        return value if hole[0] == "%s" else ANY  # any other is a number
-
-    return re.sub(holes, fill, text)
-
-
-def _subscript(node: ast.Subscript) -> str:
-    if dotted(node.value) in ("os.environ", "environ"):
-        return _variable(node.slice)
-    key = node.slice
-    return _open(key.value if isinstance(key, ast.Constant) and type(key.value) is str else "")
-
-
-def _variable(name: ast.expr) -> str:
-    is_named = isinstance(name, ast.Constant) and isinstance(name.value, str)
-    return _open(f"${literal(name)}" if is_named else "")
 
 
 def _open(name: str) -> str:

@@ -44,7 +44,7 @@ def of(script: Script, epochs: int | None, configs: Sequence[str]) -> tuple[str,
         lines = [_of_config(name, last) for name in names]
         return (*lines[:_ACTIVE], *(f"# {line}" for line in lines[_ACTIVE:]))
     seed = script.flag(*known_flags.SEED)
-    if script.hydra:
+    if script.is_hydra:
         return (f"- train{last}", f"# - train{last} seed=1")
     if seed is None or seed.is_positional:
         return (f"- train{last}",)

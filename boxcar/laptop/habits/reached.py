@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from boxcar.laptop.habits.source import parsed
+from boxcar.laptop.habits.source import parsed, walk
 from boxcar.shared.record import dataclass
 
-_MOST_FILES, _MOST_BYTES = 60, 800_000  # so that it takes a second
+_MOST_FILES, _MOST_BYTES = 60, 600_000  # so that it takes a second
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -65,7 +65,7 @@ def _called_of(tree: ast.Module, imported: Sequence[ast.Module]) -> set[str]:
 
 
 def _names(node: ast.AST) -> Iterator[str]:
-    for each in ast.walk(node):
+    for each in walk(node):
         if isinstance(each, ast.Name):
             yield each.id
         elif isinstance(each, ast.Attribute):
@@ -122,7 +122,7 @@ def imports(root: Path, path: Path, tree: ast.Module) -> Iterator[Path]:
             own = [node.module] if node.module else []
             names = [*own, *(".".join([*own, alias.name]) for alias in node.names)]
         folders = _folders(root, path, getattr(node, "level", 0)) if names else ()
-        yield from (file for name in names if (file := _file(folders, name)))
+        yield from (file for name in names if (file := file_of(folders, name)))
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
@@ -141,7 +141,7 @@ def _folders(root: Path, path: Path, level: int) -> tuple[Path, ...]:
     return tuple(place for place in places if place.is_relative_to(root))
 
 
-def _file(folders: tuple[Path, ...], name: str) -> Path | None:
+def file_of(folders: tuple[Path, ...], name: str) -> Path | None:
     for place in (folder.joinpath(*name.split(".")) for folder in folders):
         for file in (place.with_name(f"{place.name}.py"), place / "__init__.py"):
             if file.is_file():

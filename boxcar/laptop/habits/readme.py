@@ -18,7 +18,9 @@ _PROMPT = re.compile(r"[\s>|*-]*(?:\([\w.-]+\)\s*)?(?:\S*[$%]\s+|[!%]\s*)?")
 _FENCED = re.compile(
     r"^(?:```|~~~)[^\n]*\n(.*?)^(?:```|~~~|\Z)|((?:^(?: {4}|\t)[^\n]*\n)+)", re.M | re.S
 )
-_INLINE = re.compile(r"`([^`\n]+)`")
+_INLINE = re.compile(r"`([^`\n]+ [^`\n]+)`")
+# What each command has that is looked at; splitting every word of a page takes a second.
+_LIKELY = re.compile(r"python|run|launch|train|speed|yolo|trl|sh\b|^cd |=")
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 _SET = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(\S.*)?")
 # What stands before a command, with how many words of its own.
@@ -117,6 +119,8 @@ def _of_text(root: Path, page: Path, text: str, first: int, depth: int = 1) -> I
     folder = ""
     for line, said in _lines(text, first):
         for part in re.split(r"\s*(?:&&|;|\|\|?)\s*", _PROMPT.sub("", said, count=1)):
+            if not _LIKELY.search(part):
+                continue
             words = _words(part, known)
             if words[:1] == ["cd"] and len(words) > 1 and lies(root / folder, words[1]):
                 folder = (PurePosixPath(folder) / words[1]).as_posix()

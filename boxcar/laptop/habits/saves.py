@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from boxcar.laptop.habits.paths import Names, Scope
@@ -12,28 +11,15 @@ from boxcar.laptop.habits.source import dotted, last
 from boxcar.shared.record import dataclass
 
 # A function that writes -> which of its arguments is the place: from the front, or by its name.
-_SAVES = {
-    "torch.save": (1, "f"),
-    "save_file": (1, "filename"),
-    "copyfile": (1, "dst"),
-    "joblib.dump": (1, "filename"),
-    "dump": (1, "file"),
-    "np.save": (0, "file"),
-    "np.savez": (0, "file"),
-    "np.savez_compressed": (0, "file"),
-    "numpy.save": (0, "file"),
-    "numpy.savez": (0, "file"),
-    "to_csv": (0, "path_or_buf"),
-    "os.replace": (1, "dst"),
-    "os.rename": (1, "dst"),
-    "shutil.move": (1, "dst"),
-    "save_pretrained": (0, "save_directory"),
-    "save_checkpoint": (0, "filepath"),
-    "save_state": (0, "output_dir"),
-    "save_weights": (0, "filepath"),
-    "write_text": (None, ""),
-    "write_bytes": (None, ""),
-}
+_SAVES: dict[str, tuple[int | None, str]] = {
+    "torch.save": (1, "f"), "save_file": (1, "filename"), "joblib.dump": (1, "filename"),
+    "dump": (1, "file"), "copyfile": (1, "dst"), "os.replace": (1, "dst"), "os.rename": (1, "dst"),
+    "shutil.move": (1, "dst"), "np.save": (0, "file"), "np.savez": (0, "file"),
+    "np.savez_compressed": (0, "file"), "numpy.save": (0, "file"), "numpy.savez": (0, "file"),
+    "to_csv": (0, "path_or_buf"), "save_pretrained": (0, "save_directory"),
+    "save_checkpoint": (0, "filepath"), "save_state": (0, "output_dir"),
+    "save_weights": (0, "filepath"), "write_text": (None, ""), "write_bytes": (None, ""),
+}  # fmt: skip
 _MODELS = ("torch.save", "save_file")
 _FOLDERS = ("save_pretrained", "save_state")
 _CHECKPOINTS = (
@@ -41,12 +27,6 @@ _CHECKPOINTS = (
 )  # fmt: skip
 _RESULTS = (*_CHECKPOINTS, ".json", ".jsonl", ".csv", ".npy", ".onnx")
 _MODES = re.compile(r"[wax]b?\+?t?")
-# Calls that may leave a file, also of libraries that do it by themselves.
-_WRITES = re.compile(
-    r"(?i)save|dump|write|imsave|imwrite|export|copyfile|copytree|mkdir|makedirs|log_(artifact|model)"
-    r"|to_(csv|json|parquet|pickle|feather|hdf|excel|disk|file)$"
-    r"|.*(writer|checkpoint|logger|trainer|learner|callback|saver|handler|tracker)s?$"
-)
 # What is given another name once it is whole is no result.
 _NAMED = re.compile(r"\.(?!tmp|temp|part|new|bak)\w+$")
 
@@ -86,27 +66,6 @@ def read(names: Names) -> tuple[tuple[Saved, ...], tuple[str, ...]]:
         elif dotted(call.func) in _MODELS:
             unnamed.append(f"{file}, line {call.lineno}")
     return tuple(found.values()), tuple(unnamed)
-
-
-def event_folders(names: Names) -> Iterator[Saved]:
-    """Where TensorBoard's writers write; without a word of their own below runs/."""
-    for file, call, scope in names.calls:
-        if last(call.func) == "SummaryWriter":
-            named = (item.value for item in call.keywords if item.arg in ("log_dir", "logdir"))
-            place = next(iter((*call.args[:1], *named)), None)
-            if place is None:
-                yield Saved("runs/*/", call.lineno, "", file=file)
-            elif saved := _saved(place, scope, names, file, is_folder=True):
-                yield saved
-
-
-def may_write(calls: Iterable[ast.Call]) -> bool:
-    """Whether anything that is called may leave a file, of whatever kind."""
-    return any(
-        bool(_WRITES.match(last(call.func)))
-        or (last(call.func) == "open" and _opens_to_write(call))
-        for call in calls
-    )
 
 
 def _saved_by(call: ast.Call, scope: Scope, names: Names, file: str) -> Saved | None:
@@ -151,14 +110,9 @@ def _opens_to_write(call: ast.Call) -> bool:
 
 
 def _saved(
-    place: ast.expr,
-    scope: Scope,
-    names: Names,
-    file: str,
-    *,
-    is_folder: bool,
-    is_torchs: bool = False,
-) -> Saved | None:
+    place: ast.expr, scope: Scope, names: Names, file: str, *,
+    is_folder: bool, is_torchs: bool = False,
+) -> Saved | None:  # fmt: skip
     found = names.place(place, scope)
     name = found.path
     is_fit = bool(name) if is_folder else name.lower().endswith(_RESULTS)

@@ -22,7 +22,7 @@ _PARSERS = frozenset(
     | {"add_dict_to_argparser", "from_cli", "merge_from_args"}
 )
 _TRAINS = frozenset({"backward", "zero_grad", "fit", "partial_fit", "learn"})
-_GROUPS = frozenset({"init_process_group", "DistributedDataParallel", "init_distributed"})
+GROUPS = frozenset({"init_process_group", "DistributedDataParallel", "init_distributed"})
 # What is put back so that a training goes on, and not only its weights.
 _GOES_ON = frozenset({"epoch", "epochs", "step", "steps", "global_step", "iteration", "iter_num",
                       "optimizer", "optim", "opt", "optimizer_state_dict", "iter"})  # fmt: skip
@@ -45,44 +45,30 @@ _LOOKS = (
 
 
 @dataclass(frozen=True)
-class Hydra:
-    """`folder` holds its configs, relative to the script's folder; None where it is not said."""
-
-    folder: str | None
-    config: str | None
-
-
-@dataclass(frozen=True)
 class Script:
     """`path` is relative to the project. `calls` are the last names of all that the script calls,
-    `texts` all that stand in it, `attributes` the names behind a dot, `keywords` those of
-    arguments. Of all that it reaches, `reads` are texts that may be a path from where it is
-    started, `reaches` and `reaches_imports` the calls and imports, `variables` those of the
-    environment that are read; `maybe` are calls of imported files that it is not seen to reach.
+    `words` all texts, names behind a dot and names of arguments in it. Of all that it reaches,
+    `reads` are texts that may be a path from where it is started, `reaches` and `reaches_imports`
+    the calls and imports; `maybe` are calls of imported files that it is not seen to reach.
     `unnamed`: where a model is saved under a name that was not seen. `goes_on`: more than weights
-    is loaded somewhere.
+    is loaded somewhere. `reads_words`: by sys.argv[1], sys.argv[2] ...
     """
 
     path: str
     imports: frozenset[str] = frozenset()
     calls: frozenset[str] = frozenset()
-    texts: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
     reads: frozenset[str] = frozenset()
-    attributes: frozenset[str] = frozenset()
-    keywords: frozenset[str] = frozenset()
     flags: tuple[Flag, ...] = ()
     settings: tuple[Flag, ...] = ()
     saves: tuple[Saved, ...] = ()
     unnamed: tuple[str, ...] = ()
-    events: tuple[Saved, ...] = ()
-    hydra: Hydra | None = None
-    reads_words: bool = False  # by sys.argv[1], sys.argv[2] ...
+    is_hydra: bool = False
+    reads_words: bool = False
     reaches: frozenset[str] = frozenset()
     reaches_imports: frozenset[str] = frozenset()
     maybe: frozenset[str] = frozenset()
-    variables: tuple[str, ...] = ()
     goes_on: bool = False
-    may_write: bool = True
     is_cut: bool = False
 
     def flag(self, *keys: str) -> Flag | None:
@@ -103,7 +89,7 @@ class Script:
     def hides_flags(self) -> bool:
         """Whether something that it calls makes flags which nobody sees."""
         is_parser = bool(_PARSERS & (self.calls | self.imports))
-        return is_parser and not (self.flags or self.settings or self.hydra)
+        return is_parser and not (self.flags or self.settings or self.is_hydra)
 
     @property
     def trains(self) -> bool:
@@ -111,13 +97,9 @@ class Script:
 
     @property
     def forms_group(self) -> bool:
-        return self.is_group_of(self.reaches) or any(
+        return bool(GROUPS & self.reaches) or any(
             name.startswith("torch.distributed") for name in self.imports
         )
-
-    @staticmethod
-    def is_group_of(calls: frozenset[str]) -> bool:
-        return bool(_GROUPS & calls)
 
 
 def read(root: Path, path: Path) -> Script | None:
@@ -139,8 +121,8 @@ def _judged(root: Path, path: Path, tree: ast.Module) -> Script:
     relative = path.relative_to(root).as_posix()
     code = reached.of(root, path, tree)
     settings = flags.settings(tree, relative)
-    said = [(part.path, node) for part in code.parts for node in ast.walk(part.tree)]
-    found = flags.read(said) or (() if settings else flags.words(tree, relative))
+    said = [(part.path, node) for part in code.parts for node in source.walk(part.tree)]
+    found = flags.read(said)
     names = paths.read(code.parts, {f.key for f in found}, {f.key for f in settings})
     nodes = [node for _, node in said]
     own = [node for path, node in said if path == relative]
@@ -149,23 +131,18 @@ def _judged(root: Path, path: Path, tree: ast.Module) -> Script:
         path=relative,
         imports=frozenset(_imports(own)),
         calls=frozenset(_calls(own)),
-        texts=frozenset(t for n in own if (t := _text(n)) and len(t) < _LONGEST),
+        words=frozenset(word for node in own if (word := _word(node)) and len(word) < _LONGEST),
         reads=frozenset(_paths(nodes)),
-        attributes=frozenset(n.attr for n in own if isinstance(n, ast.Attribute)),
-        keywords=frozenset(n.arg for n in own if isinstance(n, ast.keyword) and n.arg),
         flags=found,
         settings=settings,
         saves=saved,
         unnamed=unnamed,
-        events=tuple(saves.event_folders(names)),
-        hydra=_hydra(own),
-        reads_words=_reads_words(own),
+        is_hydra=any(map(_is_hydra, own)),
+        reads_words=any(map(_is_argv, own)),
         reaches=frozenset(_calls(nodes)),
         reaches_imports=frozenset(_imports(nodes)),
-        maybe=frozenset(_calls(n for part in code.others for n in ast.walk(part.tree))),
-        variables=tuple(dict.fromkeys(_variables(nodes))),
+        maybe=frozenset(_calls(n for part in code.others for n in source.walk(part.tree))),
         goes_on=any(map(_puts_back, nodes)),
-        may_write=saves.may_write(call for _, call, _ in names.calls),
         is_cut=code.is_cut,
     )
 
@@ -202,17 +179,6 @@ def _paths(nodes: Sequence[ast.AST]) -> Iterator[str]:
             yield text
 
 
-def _variables(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    for node in nodes:
-        name: ast.expr | None = None
-        if isinstance(node, ast.Subscript) and source.dotted(node.value) == "os.environ":
-            name = node.slice
-        elif isinstance(node, ast.Call) and source.dotted(node.func) in paths.ENVIRONMENT:
-            name = next(iter(node.args), None)
-        if text := _text(name):
-            yield text
-
-
 def _puts_back(node: ast.AST) -> bool:
     """`start = state["epoch"]`, `optimizer.load_state_dict(...)`, `accelerator.load_state(...)`."""
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
@@ -227,19 +193,21 @@ def _puts_back(node: ast.AST) -> bool:
     return source.last(node.func) in _GOES_ON_CALLS or is_trainers
 
 
-def _reads_words(nodes: Iterable[ast.AST]) -> bool:
-    subscripts = (node for node in nodes if isinstance(node, ast.Subscript))
-    return any(source.dotted(node.value) in ("sys.argv", "argv") for node in subscripts)
+def _is_argv(node: ast.AST) -> bool:
+    return isinstance(node, ast.Subscript) and source.dotted(node.value) in ("sys.argv", "argv")
 
 
-def _hydra(nodes: Iterable[ast.AST]) -> Hydra | None:
-    for node in nodes:
-        if isinstance(node, ast.Call) and source.dotted(node.func) in ("hydra.main", "main"):
-            keys = {item.arg: item.value for item in node.keywords if item.arg}
-            if "config_path" in keys or "config_name" in keys:
-                return Hydra(_text(keys.get("config_path")), _text(keys.get("config_name")))
-    return None
+def _is_hydra(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call) or source.dotted(node.func) not in ("hydra.main", "main"):
+        return False
+    return any(item.arg in ("config_path", "config_name") for item in node.keywords)
 
 
-def _text(node: ast.AST | None) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+def _word(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.arg if isinstance(node, ast.keyword) else _text(node)
+
+
+def _text(node: ast.AST) -> str | None:
+    return str(node.value) if source.is_text(node) else None

@@ -1,6 +1,6 @@
 """Trackers that a script imports, and how a cell lives without their server. Data: one row each.
 
-Read from wandb 0.2x, swanlab 0.10, mlflow 3.18, trackio 0.43 and comet_ml 3.58.
+Read from wandb 0.31, swanlab 0.10, mlflow 3.17, trackio 0.43 and comet_ml 3.58.
 """
 
 from __future__ import annotations
@@ -12,25 +12,40 @@ from boxcar.shared.record import dataclass
 
 @dataclass(frozen=True)
 class Tracker:
-    """Its offline mode, with what it then leaves; or the `secret` without which it does not run."""
+    """Its offline mode, with what it then leaves; the `secret` of its server; and `more` variables
+    by which a job may say how it is used. `asks`: with none of them it ends the training.
+    """
 
     name: str
     env: tuple[tuple[str, str], ...] = ()
     collect: tuple[str, ...] = ()
     secret: str = ""
+    more: tuple[str, ...] = ()
+    asks: bool = False
+
+    @property
+    def modes(self) -> frozenset[str]:
+        return frozenset([*dict(self.env), *self.more])
+
+    @property
+    def lines(self) -> str:
+        """What a person may write in job.yaml."""
+        modes = [f'env: {{{name}: "{value}"}}' for name, value in self.env]
+        return " or ".join([*modes, *[f"secrets: [{self.secret}]"] * bool(self.secret)])
 
 
 _ROWS = (
-    Tracker("wandb", (("WANDB_MODE", "offline"),), ("wandb/",)),
-    Tracker("swanlab", (("SWANLAB_MODE", "offline"),), ("swanlog/",)),
+    Tracker("wandb", (("WANDB_MODE", "offline"),), ("wandb/",), "WANDB_API_KEY",
+            more=("WANDB_DISABLED",), asks=True),
+    Tracker("swanlab", (("SWANLAB_MODE", "offline"),), ("swanlog/",), "SWANLAB_API_KEY", asks=True),
     # Its default is a database in the folder where the script was started, which cells would share.
     Tracker(
         "mlflow", (("MLFLOW_TRACKING_URI", "sqlite:///{out}/mlflow.db"),), ("mlflow.db", "mlruns/")
     ),
     Tracker("trackio", (("TRACKIO_DIR", "{out}/trackio"),), ("trackio/",)),
-    # COMET_START_ONLINE is heeded by comet_ml.start alone, and not by Experiment.
-    Tracker("comet_ml", secret="COMET_API_KEY"),
-)
+    # comet_ml.start alone heeds that variable, and not Experiment: so it is not proposed.
+    Tracker("comet_ml", secret="COMET_API_KEY", more=("COMET_START_ONLINE",), asks=True),
+)  # fmt: skip
 
 
 def of(imports: Collection[str]) -> Iterator[Tracker]:

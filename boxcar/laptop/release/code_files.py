@@ -91,8 +91,10 @@ def take(code_dir: Path) -> Snapshot:
     folder = Path(os.path.realpath(code_dir))
     if not folder.is_dir():
         raise InputError(f"{code_dir}: the code folder is not there")
-    in_git = git.files(folder) if git.looks_after(folder) else None
-    rules, listed = _rules_and_names(folder, in_git)
+    is_in_git, has_own = git.looks_after(folder), (folder / BOXCARIGNORE).exists()
+    rules = _rules(folder, is_in_git=is_in_git)
+    in_git = git.files(folder, rules.leave_out) if is_in_git else None
+    listed = list(_walk(rules) if in_git is None or has_own else in_git)
     names = _names(rules, listed)
     files = _code_files(rules, names)
     _refuse_too_much(rules, [(file.path, file.source.stat().st_size) for file in files])
@@ -132,12 +134,11 @@ def left_out_by(code_dir: Path, path: str) -> str:
     return f"{file.name}:{number} ({line.strip()})"
 
 
-def _rules_and_names(folder: Path, in_git: dict[str, bool] | None) -> tuple[_Rules, list[str]]:
+def _rules(folder: Path, *, is_in_git: bool) -> _Rules:
     own = folder / BOXCARIGNORE
-    if in_git is not None and not own.exists():
-        return _Rules(folder, _patterns([])), list(in_git)
-    rules = _Rules(folder, _read_patterns(own if own.exists() else folder / ".gitignore"))
-    return rules, list(_walk(rules))
+    if is_in_git and not own.exists():
+        return _Rules(folder, _patterns([]))  # git has applied its own
+    return _Rules(folder, _read_patterns(own if own.exists() else folder / ".gitignore"))
 
 
 def _names(rules: _Rules, listed: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from boxcar.shared.errors import InputError
@@ -35,10 +35,11 @@ def looks_after(folder: Path) -> bool:
     return _run(folder, "check-ignore", "--quiet", ".").returncode != 0
 
 
-def files(folder: Path) -> dict[str, bool]:
+def files(folder: Path, is_left_out: Callable[[str], bool]) -> dict[str, bool]:
     """Every file below `folder` that is there and not ignored -> whether git tracks it.
 
-    Nested repositories and submodules are entered. Raises InputError.
+    Nested repositories and submodules are entered, but for those that are left out, by `name/`.
+    Raises InputError.
     """
     others = _names(folder, "ls-files", "-z", "--others", "--exclude-standard")
     tracked = set(_names(folder, "ls-files", "-z", "--cached"))
@@ -46,7 +47,8 @@ def files(folder: Path) -> dict[str, bool]:
     for name in (*others, *sorted(tracked)):
         path = folder / name
         if path.is_dir() and not path.is_symlink():
-            found |= _nested(path, name.rstrip("/"), is_tracked=name in tracked)
+            if not is_left_out(inner := f"{name.rstrip('/')}/"):
+                found |= _nested(path, inner, is_left_out, is_tracked=name in tracked)
         elif os.path.lexists(path):
             found[name] = name in tracked
     return found
@@ -82,12 +84,16 @@ def ignored_by(folder: Path, name: str) -> str:
     return f"{source}:{line} ({pattern})" if pattern else ""
 
 
-def _nested(path: Path, name: str, *, is_tracked: bool) -> dict[str, bool]:
+def _nested(
+    path: Path, inner: str, is_left_out: Callable[[str], bool], *, is_tracked: bool
+) -> dict[str, bool]:
     if not (path / ".git").exists():
         raise InputError(
-            f"{path}: the git submodule is not checked out; type: git submodule update --init"
+            f"{path}: the git submodule is not checked out; type: git submodule update --init, or "
+            f"name it in a .boxcarignore, which then replaces .gitignore"
         )
-    return {f"{name}/{sub}": is_tracked and its for sub, its in files(path).items()}
+    found = files(path, lambda name: is_left_out(inner + name))
+    return {inner + name: is_tracked and its for name, its in found.items()}
 
 
 def _names(folder: Path, *words: str) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from boxcar.laptop.common import show
@@ -29,7 +28,7 @@ from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.script import Script
 from boxcar.laptop.profiles import training_here
 from boxcar.laptop.project.project import open_project
-from boxcar.laptop.release import code_files, left_out
+from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import BOXCARIGNORE
 from boxcar.laptop.release.not_shipped import not_shipped
 from boxcar.laptop.ssh import aliases
@@ -63,17 +62,18 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
     found = folder.read(root)
     made = drafted(found, named, can_ask=can_ask, with_help=with_help)
     if can_ask:
-        made = _with_values(_with_launcher(made))
-    known = aliases.known(Path.home() / ".ssh" / "config")
+        made = _with_launcher(made)
+    text = job_text.job(made, aliases.known(Path.home() / ".ssh" / "config"))
     if not can_ask and not yes:
-        show.verbatim(job_text.job(made, known).rstrip())
+        show.verbatim(text.rstrip())
         show.say(Message(Sentence("init.to_write"), Command("init", ("--yes",))))
         return 0
     _tell(made)
-    if can_ask and not _wants_them_written():
+    files = ", ".join((JOB, job_text.QUEUE, BOXCARIGNORE))
+    if can_ask and show.ask(Sentence("init.write", files=files)).lower() not in ("", "y", "yes"):
         show.say(Sentence("init.nothing_written"))
         return 1
-    return _write(root, made, known)
+    return _write(root, made, text)
 
 
 def drafted(found: Folder, named: str, *, can_ask: bool, with_help: bool) -> Draft:
@@ -85,7 +85,7 @@ def drafted(found: Folder, named: str, *, can_ask: bool, with_help: bool) -> Dra
     configs = found.trainer_configs if not (named or found.scripts) else []
     if configs and (trainer := trainers.of_config(found.root / configs[0])):
         return draft.of_trainer(found, trainer, name)
-    chosen = _chosen(found, named, can_ask=can_ask)
+    chosen = _chosen(found, named)
     if with_help or (can_ask and chosen.hides_flags and _wants_help(chosen)):
         chosen = _with_help(found.root, chosen)
     return draft.of(found, chosen, name, readme.first_of(found.typed, chosen.path))
@@ -99,13 +99,6 @@ def _with_launcher(made: Draft) -> Draft:
     if typed and typed not in _LAUNCHERS:
         raise InputError(f"expected one of {', '.join(_LAUNCHERS)}, found {typed!r}")
     return draft.with_launcher(made, typed) if typed else made
-
-
-def _with_values(made: Draft) -> Draft:
-    for flag in made.unknown:
-        if value := show.ask(Sentence("init.has_to_be_given", flag=flag.word, at=flag.where)):
-            made = draft.with_value(made, flag, value)
-    return made
 
 
 def _wants_help(chosen: Script) -> bool:
@@ -130,11 +123,9 @@ def _with_help(root: Path, chosen: Script) -> Script:
     return chosen.with_flags(flags)
 
 
-def _chosen(found: Folder, named: str, *, can_ask: bool) -> Script:
+def _chosen(found: Folder, named: str) -> Script:
     if named:
         return _named(found.root, named)
-    if can_ask and len(found.scripts) > 1:
-        return _asked(found)
     for at, path in enumerate(found.scripts):
         try:
             chosen = _named(found.root, path)
@@ -142,29 +133,15 @@ def _chosen(found: Folder, named: str, *, can_ask: bool) -> Script:
             for message in error.messages:
                 show.say(message)
             continue
-        if found.scripts[at + 1 :]:
-            _tell_others(path, found.scripts[at + 1 :])
+        if others := found.scripts[at + 1 :]:
+            shown = ", ".join(others[:_MOST_NAMED])
+            sentence = Sentence("init.others", n=len(others), first=path, others=shown)
+            show.say(Message(sentence, Command("init", ("--script", "PATH"))))
         return chosen
     raise InputError(
         f"{found.root}: no script here looks like one that trains; name it",
         Command("init", ("--script", "PATH")),
     )
-
-
-def _asked(found: Folder) -> Script:
-    shown = found.scripts[:_MOST_NAMED]
-    for number, path in enumerate(shown, start=1):
-        show.say(f"{number:3} {path}")
-    typed = show.ask(Sentence("init.which", n=len(shown), first=shown[0])) or "1"
-    if not typed.isdecimal() or not 1 <= int(typed) <= len(shown):
-        raise InputError(f"expected a number from 1 to {len(shown)}, found {typed!r}")
-    return _named(found.root, shown[int(typed) - 1])
-
-
-def _tell_others(taken: str, others: Sequence[str]) -> None:
-    shown = ", ".join(others[:_MOST_NAMED])
-    sentence = Sentence("init.others", n=len(others), first=taken, others=shown)
-    show.say(Message(sentence, Command("init", ("--script", "PATH"))))
 
 
 def _named(root: Path, named: str) -> Script:
@@ -191,25 +168,17 @@ def _tell(made: Draft) -> None:
     show.table("job.yaml", ("key", "value", "why"), rows)
     for line in (f"{job_text.QUEUE}:", *made.lines, ""):
         show.verbatim(line)
-    for name in made.unfit:
-        show.say(Sentence("init.unfit", name=repr(name)))
     for sentence in made.todo:
         show.say(Sentence("init.to_do", what=sentence))
 
 
-def _wants_them_written() -> bool:
-    files = ", ".join((JOB, job_text.QUEUE, BOXCARIGNORE))
-    return show.ask(Sentence("init.write", files=files)).lower() in ("", "y", "yes")
-
-
-def _write(root: Path, made: Draft, known: Sequence[str]) -> int:
+def _write(root: Path, made: Draft, text: str) -> int:
     _create(root / BOXCARIGNORE, _ignore_text(root))
     _create(root / job_text.QUEUE, job_text.queue(made))
-    problems = _refused(root, job_text.job(made, known))
-    without = [(key, text) for text in problems if (key := _key_of(text))]
-    _create(root / JOB, job_text.job(made, known, without))
-    for text in problems:
-        show.say(Sentence("init.refused", what=text))
+    problems = _refused(root, text)
+    _create(root / JOB, text)
+    for problem in problems:
+        show.say(Sentence("init.refused", what=problem))
     todo = [*made.todo, *problems]
     if todo:
         show.say(Message(Sentence("init.correct", n=len(todo)), Command("plan")))
@@ -240,29 +209,9 @@ def _refused(root: Path, text: str) -> list[str]:
         tried.unlink(missing_ok=True)
 
 
-def _key_of(problem: str) -> str:
-    found = re.search(rf"(?:^|[: '])({'|'.join(job_text.KEYS)})\b", problem)
-    return found[1] if found else ""
-
-
 def _ignore_text(root: Path) -> str:
     try:
         lines = code_files.text_of(root / ".gitignore").splitlines()
     except InputError:
         lines = []  # as `plan` will say
-    usual = [name for name in ignore_text.USUAL if (root / name).is_dir()]
-    return ignore_text.text(lines, _data_sizes(root) if lines else {}, usual=usual)
-
-
-def _data_sizes(root: Path) -> dict[int, int]:
-    """How many bytes of data each line of .gitignore keeps from being shipped, counted from 1."""
-    try:
-        shipped = frozenset(code_files.take(root).names)
-    except InputError:
-        return {}  # as `plan` will say
-    sizes: dict[int, int] = {}
-    for item in left_out.found(root, shipped):
-        number = re.match(r"\.gitignore:(\d+) ", item.rule)
-        if number and ignore_text.is_data(item.name):
-            sizes[int(number[1])] = sizes.get(int(number[1]), 0) + item.size_bytes
-    return sizes
+    return ignore_text.text(root, lines)

@@ -12,7 +12,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.fitness import room_here, second_home
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.project import candidates, cell_smoke, launch_record
-from boxcar.laptop.project.checks import todos
+from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import resolve_secrets, resolve_webhooks
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.notify.chats import resolve_channels
@@ -79,6 +79,7 @@ def plan(project: Project, *, as_json: bool) -> int:
     ]
     notes = [
         *todos.notes(project.job_path),
+        *tracker_logins.notes(project.root / project.job.code, project.plan),
         *project.take_notes(),
         *second_home.needs(project.plan),
     ]

@@ -17,6 +17,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project import cell_smoke, profile_choice
+from boxcar.laptop.project.checks import tracker_logins
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import find_site, python_here
 from boxcar.laptop.tryout import alike, left_artifacts, one_try, outcome, passes
@@ -76,6 +77,7 @@ def _wanted(project: Project, names: Sequence[str] | None, *, is_all: bool) -> l
 
 def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
     keys = passes.keys(stage.project, stage.files)
+    asking = _asking(stage.project)
     ended: dict[str, Outcome] = {}
     outcomes = []
     _say_fewer_ranks(cells)
@@ -84,7 +86,9 @@ def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
         for cell in cells:
             part.doing = cell.name
             key = keys[cell.name]
-            if key in ended:
+            if why := asking.get(cell.name):
+                item = Outcome(cell.name, outcome.FAILED, why)
+            elif key in ended:
                 item = replace(ended[key], cell=cell.name, like=ended[key].cell)
             else:
                 known = one_try.remembered(stage, cell, key)
@@ -92,6 +96,13 @@ def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
             outcomes.append(item)
             part.add()
     return outcomes
+
+
+def _asking(project: Project) -> dict[str, str]:
+    """Why a cell would fail on its box though it passes here, where trackers are off; by name."""
+    found = tracker_logins.lacking(project.root / project.job.code, project.plan)
+    sure = {name: [one for one in each if one.tracker.asks] for name, each in found.items()}
+    return {name: each[0].sentence for name, each in sure.items() if each}
 
 
 def _judged(stage: Stage, outcomes: list[Outcome]) -> tuple[list[Outcome], Sequence[str]]:

@@ -6,20 +6,12 @@ from boxcar.shared.catalogue.sentence import Said
 
 SENTENCES = {
     # --- what it asks
-    "which": Said(
-        "Which one trains? [1-{n}, Enter for {first}] ",
-        "哪一个是训练脚本？[1-{n}，回车选 {first}] ",
-    ),
     "others": Said(
         "{first} is taken; {n} {n:other script looks|others look} like it ({others})."
         " To take another",
         "选用 {first}；另有 {n} 个脚本也像训练脚本（{others}）。要换一个",
     ),
     "write": Said("Write {files}? [Y/n] ", "写入 {files}？[Y/n] "),
-    "has_to_be_given": Said(
-        "{flag} has to be given ({at}); Enter to say it later: ",
-        "必须给出 {flag}（{at}）；回车则以后再填：",
-    ),
     "hidden_flags": Said(
         "{script} takes flags that do not stand in it", "{script} 接受的参数没有全部写在它自己里面"
     ),
@@ -54,10 +46,6 @@ SENTENCES = {
     "not_judged": Said(
         "{file} could not be judged: {kind}: {why}", "{file} 无法判断：{kind}：{why}"
     ),
-    "unfit": Said(
-        "the config {name} stands in no queue: a line cannot hold its name. Rename it",
-        "配置 {name} 没有写进队列：一行写不下这个名字。请改名",
-    ),
     "refused": Said("plan refuses: {what}", "plan 不接受：{what}"),
     "correct": Said("{n} {n:thing|things} to correct first; then", "先改正 {n} 处；然后"),
     "look": Said("Look at it", "查看一下"),
@@ -90,16 +78,8 @@ SENTENCES = {
         "导入了 {name}：如果使用它，请写 secrets: [{secret}]",
     ),
     "env_of": Said(
-        "a tracker without its server, the folder to write to, or where its modules lie",
-        "跟踪工具离线运行、写入目录，或模块所在位置",
-    ),
-    "events": Said(
-        "all that it is seen to write is for TensorBoard", "看得出来的输出只有 TensorBoard 的日志"
-    ),
-    "writes_nothing": Said(
-        "nothing that it runs of this project writes a file, so a cell's log is its result; more"
-        " under metrics",
-        "它运行的项目代码都不写文件，所以 cell 的日志就是结果；要显示其中的数字，见 metrics",
+        "a tracker without its server, or where its modules lie",
+        "跟踪工具离线运行，或模块所在位置",
     ),
     "default_epochs": Said("where a queue line gives none", "queue 的行里没有写时用它"),
     "newest": Said("the newest of what it saves", "它所保存的最新一个"),
@@ -137,10 +117,6 @@ SENTENCES = {
         "does {name} lie right in the cell's folder? How the path begins was not seen ({at});"
         " smoke shows it",
         "{name} 直接在 cell 的目录里吗？没有看到路径的开头（{at}）；smoke 会显示",
-    ),
-    "saves_below": Said(
-        "it saves below {name}: set it to a folder below {{out}}, unless it reads from there too",
-        "它保存在 {name} 之下：请设为 {{out}} 之下的文件夹，除非它也从那里读取",
     ),
     "goes_on": Said(
         "does {flag} go on at the epoch ({at})? Nothing but weights is seen to be loaded; if it"

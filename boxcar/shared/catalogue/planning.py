@@ -97,6 +97,11 @@ SENTENCES = {
         "the run goes on; all is on the durable tier", "run 继续进行；一切都在持久盘上"
     ),
     "todo": Said("{at}: an open TODO: {text}", "{at}：还有一个 TODO：{text}"),
+    "tracker": Said(
+        "{script} imports {name}, and job.yaml has neither its secret nor a mode of it: write "
+        "{lines}",
+        "{script} 导入了 {name}，而 job.yaml 里既没有它的密钥，也没有设定它的模式：请写 {lines}",
+    ),
     "costly_todo": Said(
         "{at}: an open TODO of {key}: {text}. A wrong one is seen only after a whole training, and "
         "this platform bills: say what is right there, take the comment out, then",

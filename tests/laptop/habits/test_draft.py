@@ -5,7 +5,7 @@ from pathlib import Path
 import strange_sources
 import yaml
 
-from boxcar.laptop.habits import draft, job_text
+from boxcar.laptop.habits import job_text
 from boxcar.laptop.habits.draft import Draft
 from boxcar.laptop.habits.frameworks import Kept
 
@@ -22,7 +22,7 @@ def test_a_script_that_writes_beside_itself_starts_in_out(tmp_path: Path) -> Non
     assert found.artifacts == (Kept("mnist_cnn.pt"),)
     assert found.smoke == "--dry-run --epochs 1"
     assert found.lines == ("- train 14 --seed 1", "- train 14 --seed 2")
-    assert (found.resume, found.unknown) == (None, ())
+    assert (found.resume, found.todo) == (None, [])
 
 
 def test_a_script_that_is_told_where_to_write_starts_in_its_code(tmp_path: Path) -> None:
@@ -43,17 +43,7 @@ def test_what_a_script_demands_and_nobody_knows_is_for_a_person_to_say(tmp_path:
         "--config has to be given (train.py, line 5): add it to command"
     ]
     found = made(tmp_path, strange_sources.POSITIONS)
-    assert list(found.todo_of("command")) == [
-        "lr has to be given (train.py, line 3): add it to command"
-    ]
-
-
-def test_what_a_person_says_of_a_flag_is_one_word_as_it_is(tmp_path: Path) -> None:
-    found = made(tmp_path, strange_sources.STEPS)
-    [flag] = found.unknown
-    said = draft.with_value(found, flag, "a b{1}.yaml")
-    assert said.words[-2:] == ("--config", "'a b{{1}}.yaml'")
-    assert list(said.todo) == []
+    assert found.open["command"] == ("train.py reads its words by position: add them to command",)
 
 
 def test_bare_settings_are_one_word_each(tmp_path: Path) -> None:
@@ -96,25 +86,9 @@ def test_where_nothing_says_what_is_saved_it_is_any_file(tmp_path: Path) -> None
     ]
 
 
-TRAINS = "from mine.loop import run\nrun()\nloss.backward()\n"
-
-
-def test_a_project_that_writes_no_file_leaves_its_log_alone(tmp_path: Path) -> None:
-    found = made(tmp_path, TRAINS, mine__loop_py="import mine.log\ndef run(): print(1)\n")
-    assert found.artifacts == ()
-    assert "log is its result" in found.why["artifacts"]
-    assert "\nartifacts: []\n" in job_text.job(found, [])
-
-
-def test_what_an_imported_file_may_write_is_an_artifact(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "log.py").write_text("open('log.txt', 'a')\n")
-    found = made(tmp_path, TRAINS, mine__loop_py="from . import log\ndef run(): print(1)\n")
-    assert found.artifacts == (Kept("*"),)
-
-
 def test_what_an_imported_file_saves_lies_where_the_script_is_told_to_write(tmp_path: Path) -> None:
-    source = f"{TRAINS}parser.add_argument('--out-dir')\nparser.add_argument('--resume')\n"
+    source = "from mine.loop import run\nrun()\nloss.backward()\n"
+    source += "parser.add_argument('--out-dir')\nparser.add_argument('--resume')\n"
     loop = "def run():\n    torch.save(1, self.out / f'epoch_{n}.pt')\n"
     found = made(tmp_path, source, mine__loop_py=loop)
     assert found.artifacts == (Kept("epoch_*.pt", "newest"),)
@@ -122,19 +96,16 @@ def test_what_an_imported_file_saves_lies_where_the_script_is_told_to_write(tmp_
 
 
 def test_words_by_position_stand_in_the_scripts_order(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    source = (
-        "import sys\nepochs = int(sys.argv[3])\nout = sys.argv[2]\ndata = sys.argv[1]\n"
-        "lr = sys.argv[4] if len(sys.argv) > 4 else 0.1\ntrain()\nwhile True: pass\n"
-    )
-    found = made(tmp_path, f"{source}torch.save(1, os.path.join(out, 'model.pt'))\n")
+    parser = "p.add_argument('out')\np.add_argument('--x')\np.add_argument('epochs')\ntrain()\n"
+    found = made(tmp_path / "a", parser + "while True: pass\n")
+    assert (found.words, found.open.get("command")) == (("train.py", "{out}", "{epochs}"), None)
+    parser = f"p.add_argument('data')\n{parser}"
+    found = made(tmp_path / "b", f"{parser}while True: pass\n")
+    assert found.words == ("train.py",), "up to one that a person has to say"
+    assert found.open["command"] == ("data has to be given (train.py, line 1): add it to command",)
+    (tmp_path / "c" / "data").mkdir(parents=True)
+    found = made(tmp_path / "c", f"{parser}while True: pass\n")
     assert found.words == ("train.py", "{code}/data", "{out}", "{epochs}")
-    assert found.artifacts == (Kept("model.pt"),) and not list(found.todo_of("artifacts"))
-    parser = "p.add_argument('data')\np.add_argument('--x')\np.add_argument('out')\ntrain()\n"
-    assert made(tmp_path / "other", parser + "while True: pass\n").words == ("train.py",)
-    (tmp_path / "third" / "data").mkdir(parents=True)
-    found = made(tmp_path / "third", parser + "while True: pass\n")
-    assert found.words == ("train.py", "{code}/data", "{out}")
 
 
 def test_folders_that_are_counted_up_are_found_by_a_pattern(tmp_path: Path) -> None:
@@ -168,7 +139,6 @@ def test_ultralytics_saves_objects_one_folder_deeper_under_a_project(tmp_path: P
     source = "from ultralytics import YOLO\nYOLO('m.yaml').train(data='d'{})\n"
     plain = made(tmp_path / "a", source.format(""))
     assert plain.artifacts == (Kept("runs/*/*/weights/best.pt", "newest", "trusted"),)
-    assert "# smoke: --epochs 1 --imgsz 64 --fraction 0.05" in job_text.job(plain, [])
     flags = "p.add_argument('--epochs')\np.add_argument('--imgsz')\n"
     assert made(tmp_path / "c", f"{source.format('')}{flags}").smoke == "--epochs 1 --imgsz 64"
     below = made(tmp_path / "b", source.format(", project='runs'"))
@@ -196,14 +166,6 @@ def test_a_script_in_a_folder_that_imports_from_the_project_finds_it(tmp_path: P
         assert strange_sources.draft(found, "tools/train.py").env == env
 
 
-def test_where_only_tensorboard_is_written_its_folder_is_the_artifact(tmp_path: Path) -> None:
-    for word in ("f'runs/{name}'", "log_dir='runs/' + name", ""):
-        found = made(tmp_path, f"loss.backward()\nw = SummaryWriter({word})\nwhile True: pass\n")
-        assert found.artifacts == (Kept("runs/*/", "newest"),)
-    found = made(tmp_path, "loss.backward()\nw = SummaryWriter(args.logs)\nwhile True: pass\n")
-    assert found.artifacts == (Kept("*"),)
-
-
 def test_a_script_that_is_on_the_gpu_unless_it_is_told_is_tried_on_the_cpu(tmp_path: Path) -> None:
     for at, words in (
         ("'--cuda', action='store_false'", "--cuda"),
@@ -223,9 +185,9 @@ def test_folders_that_a_script_reads_where_it_starts_are_links(tmp_path: Path) -
     found = made(tmp_path, f"{source}loss.backward()\nwhile True: pass\n")
     assert found.links == ("data", "models")
     assert "links: [data, models]" in job_text.job(found, [])
-    assert "names in.pt, which lies here" in "\n".join(found.todo_of("links"))
+    assert "names in.pt, which lies here" in "\n".join(found.open["links"])
     told = made(tmp_path, f"{source}p.add_argument('--out')\nfor n in x: loss.backward()\n")
-    assert not told.links and not list(told.todo_of("links"))
+    assert not told.links and not told.open.get("links")
     own = "torch.save(1, './data/in.pt')\nd = './data'\nfor n in x: loss.backward()\n"
     assert not made(tmp_path, own).links
 

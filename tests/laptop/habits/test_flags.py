@@ -77,23 +77,3 @@ def test_settings_are_the_globals_above_the_line_that_replaces_them() -> None:
     assert [flag.word for flag in found] == ["--out_dir", "--init_from", "--max_iters", "--backend"]
     assert all(flag.is_setting for flag in found)
     assert flags.settings(ast.parse("lr = 0.1\n"), "t.py") == ()
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("out, lr = sys.argv[1], float(sys.argv[2])", [("out", True), ("lr", True)]),
-        (
-            "lr = float(argv[2]) if len(argv) > 2 else 0.1\nout = argv[1]",
-            [("out", True), ("lr", False)],
-        ),
-        ("steps = int(sys.argv[3])\nout = sys.argv[1]", [("out", True)]),
-        ("out = sys.argv[-1]\nname = sys.argv[0]\nx = words[1]", []),
-    ],
-)  # fmt: skip
-def test_words_by_position_have_the_names_that_they_are_given(
-    source: str, expected: list[tuple[str, bool]]
-) -> None:
-    found = flags.words(ast.parse(source), "t.py")
-    assert [(flag.word, flag.is_required) for flag in found] == expected
-    assert all(flag.is_positional for flag in found)

@@ -54,12 +54,6 @@ def test_no_name_becomes_something_else_in_yaml(tmp_path: Path, name: str) -> No
     assert document["artifacts"] == [name, {"path": name, "take": "newest"}]
 
 
-def test_a_key_that_plan_refused_stands_behind_a_hash_with_the_reason(tmp_path: Path) -> None:
-    text = job_text.job(made(tmp_path, strange_sources.BESIDE), [], [("epochs", "too many")])
-    assert "# boxcar plan refused it: too many\n# epochs: 14" in text
-    assert "epochs" not in yaml.safe_load(text)
-
-
 def test_every_key_has_its_reason(tmp_path: Path) -> None:
     lines = job_text.job(made(tmp_path, strange_sources.STEPS), []).splitlines()
     at = [n for n, line in enumerate(lines) if line.partition(":")[0] in job_text.KEYS]

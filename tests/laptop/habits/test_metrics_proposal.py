@@ -109,15 +109,6 @@ def test_transformers_trainer_is_known_by_what_it_prints() -> None:
     assert taken(source, older) == {"eval_loss": 0.5}
 
 
-def test_keras_csvlogger_is_its_file_with_the_column_of_the_validation() -> None:
-    source = "import keras\nm.fit(x, validation_split=0.1, callbacks=[CSVLogger('a log.csv')])\n"
-    [one] = proposed(source)
-    assert yaml.safe_load(one.yaml) == {
-        "val_loss": {"csv": "a log.csv", "column": "val_loss", "best": "min"}
-    }
-    assert proposed(source.replace("'a log.csv'", "path")) == (), "nobody knows where it lies"
-
-
 def test_a_name_that_another_text_ends_with_is_left_out() -> None:
     source = 'print(f"loss {a:.3f}")\nprint(f"val loss {b:.3f}")\nprint(f"best val loss {c:.3f}")\n'
     [one] = proposed(source)

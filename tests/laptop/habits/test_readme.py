@@ -86,7 +86,7 @@ def test_its_words_are_the_commands_and_what_is_the_readers_is_a_todo(tmp_path: 
     words = ("train.py", "--config", "{cfg}", "--data", "/path/to/x", "--w", "{{a}}")
     assert made.words == (*words, "--out", "{out}")
     assert made.lines == ("configs/a.yaml train",)
-    assert list(made.todo_of("command")) == ["/path/to/x stands for something of yours: write it"]
+    assert made.open["command"] == ("/path/to/x stands for something of yours: write it",)
 
 
 def test_words_by_position_are_those_of_the_scripts_order(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_words_by_position_are_those_of_the_scripts_order(tmp_path: Path) -> Non
     (tmp_path / "train.py").write_text(f"{parser}{PROGRAM}")
     made = strange_sources.draft(strange_sources.project(tmp_path))
     assert made.words == ("train.py", "{cfg}", "{out}", "-x", "1", "extra")
-    assert (made.lines, list(made.todo_of("command"))) == (("configs/b.py train",), [])
+    assert (made.lines, made.open.get("command")) == (("configs/b.py train",), None)
 
 
 def test_words_with_nothing_of_a_path_in_them_end_nothing(tmp_path: Path) -> None:

@@ -43,6 +43,6 @@ def test_what_is_no_script_is_none(tmp_path: Path, data: bytes) -> None:
     assert script.read(tmp_path, path) is None
 
 
-def test_where_hydra_finds_its_configs_is_read(tmp_path: Path) -> None:
-    found = strange_sources.read(tmp_path, strange_sources.HYDRA).hydra
-    assert found and (found.folder, found.config) == ("../configs", "train.yaml")
+def test_hydra_is_known_by_where_its_configs_are(tmp_path: Path) -> None:
+    assert strange_sources.read(tmp_path, strange_sources.HYDRA).is_hydra
+    assert not strange_sources.read(tmp_path, strange_sources.BESIDE).is_hydra

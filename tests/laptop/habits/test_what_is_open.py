@@ -34,7 +34,7 @@ def test_a_flag_that_loads_weights_alone_is_no_resume(
 ) -> None:
     found = made(tmp_path, f"p.add_argument('{flag}', default=None)\n{loads}\n{SAVES}")
     assert (bool(found.resume), bool(found.resume_args)) == (is_resumed, is_resumed)
-    assert bool(list(found.todo_of("resume"))) == is_open
+    assert bool(found.open.get("resume")) == is_open
     if is_open:
         assert f"# TODO: does {flag} go on at the epoch" in job_text.job(found, [])
 
@@ -56,14 +56,14 @@ def test_ranks_that_an_imported_file_forms(
     tmp_path: Path, source: str, launcher: str, is_open: bool
 ) -> None:
     found = made(tmp_path, source + SAVES, common_py=COMMON)
-    assert (found.launcher, bool(list(found.todo_of("launcher")))) == (launcher, is_open)
+    assert (found.launcher, bool(found.open.get("launcher"))) == (launcher, is_open)
 
 
 def test_a_script_that_hands_on_to_what_nobody_can_read_is_asked_for_its_ranks(
     tmp_path: Path,
 ) -> None:
     found = made(tmp_path, "from pkg import train\nif __name__ == '__main__':\n    train()\n")
-    assert found.launcher == "python" and list(found.todo_of("launcher"))
+    assert found.launcher == "python" and found.open.get("launcher")
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,9 @@ def test_flags_that_an_imported_function_adds_are_the_scripts(tmp_path: Path) ->
     )
     found = made(tmp_path, f"import lib\nlib.add_all(parser)\n{SAVES}", lib_py=lib)
     assert "--output_dir" in found.words
-    assert [flag.where for flag in found.unknown] == ["lib.py, line 3"]
+    assert found.open["command"] == (
+        "--max_train_epochs has to be given (lib.py, line 3): add it to command",
+    )
 
 
 @pytest.mark.parametrize(

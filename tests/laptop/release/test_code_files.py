@@ -69,6 +69,23 @@ def test_boxcarignore_alone_decides_where_there_is_one(code: Path) -> None:
     ]
 
 
+def test_what_boxcarignore_names_is_not_looked_into_even_a_submodule_that_is_not_there(
+    code: Path, tmp_path: Path
+) -> None:
+    agents = tmp_path / "agents"
+    _put(agents, "big.zip")
+    _commit(agents)
+    _put(code, "train.py")
+    _commit(code)
+    _git(code, "-c", "protocol.file.allow=always", "submodule", "-q", "add", str(agents), "rl/a")
+    _git(code, "commit", "-qm", "agents")
+    _git(code, "submodule", "--quiet", "deinit", "--force", "rl/a")
+    assert "is not checked out" in _problems(code)[0]
+    (code / ".boxcarignore").write_text("rl/\n")
+    assert _shipped(code) == [".boxcarignore", ".gitmodules", "train.py"]
+    assert code_files.take(code).code.commit == _git(code, "rev-parse", "HEAD").strip()
+
+
 def test_in_git_its_own_rules_decide(code: Path) -> None:
     _put(code, "train.py", "sub/a.py", "sub/log.txt", "gone.py")
     (code / "sub" / ".gitignore").write_text("*.txt\n")

@@ -56,7 +56,11 @@ def test_a_git_hook_s_environment_does_not_point_elsewhere(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
-    assert git.files(repository) == {".gitignore": True, "train.py": True}
+    assert git.files(repository, _nothing) == {".gitignore": True, "train.py": True}
+
+
+def _nothing(name: str) -> bool:
+    return False
 
 
 def test_files_are_those_that_are_there_and_not_ignored(repository: Path) -> None:
@@ -64,13 +68,13 @@ def test_files_are_those_that_are_there_and_not_ignored(repository: Path) -> Non
     (repository / "ignored" / "big.bin").write_text("x")
     (repository / "new\nline.py").write_text("x")
     (repository / "train.py").unlink()
-    assert git.files(repository) == {".gitignore": True, "new\nline.py": False}
+    assert git.files(repository, _nothing) == {".gitignore": True, "new\nline.py": False}
 
 
 def test_files_are_named_from_the_folder_that_was_asked_for(repository: Path) -> None:
     (repository / "sub").mkdir()
     (repository / "sub" / "a.py").write_text("x")
-    assert git.files(repository / "sub") == {"a.py": False}
+    assert git.files(repository / "sub", _nothing) == {"a.py": False}
 
 
 def test_the_files_of_a_submodule_count(repository: Path, tmp_path: Path) -> None:
@@ -78,24 +82,32 @@ def test_the_files_of_a_submodule_count(repository: Path, tmp_path: Path) -> Non
     outer.mkdir()
     _git(outer, "init", "-q")
     _git(outer, "submodule", "--quiet", "add", str(repository), "sub")
-    assert git.files(outer) == {
+    assert git.files(outer, _nothing) == {
         ".gitmodules": True,
         "sub/.gitignore": True,
         "sub/train.py": True,
     }
 
 
-def test_a_submodule_that_is_not_checked_out_is_an_error_with_the_command(
-    repository: Path, tmp_path: Path
-) -> None:
+@pytest.fixture
+def clone(repository: Path, tmp_path: Path) -> Path:
+    """A repository with a submodule `sub` that is not checked out."""
     outer, clone = tmp_path / "outer", tmp_path / "clone"
     outer.mkdir()
     _git(outer, "init", "-q")
     _git(outer, "submodule", "--quiet", "add", str(repository), "sub")
     _git(outer, "commit", "-qm", "with a submodule")
     _git(tmp_path, "clone", "-q", str(outer), str(clone))
-    with pytest.raises(InputError, match="git submodule update --init"):
-        git.files(clone)
+    return clone
+
+
+def test_a_submodule_that_is_not_checked_out_is_an_error_with_both_ways_out(clone: Path) -> None:
+    with pytest.raises(InputError, match=r"git submodule update --init.*\.boxcarignore"):
+        git.files(clone, _nothing)
+
+
+def test_a_submodule_that_is_left_out_is_not_looked_into(clone: Path) -> None:
+    assert git.files(clone, "sub/".__eq__) == {".gitmodules": True}
 
 
 def test_before_the_first_commit_there_is_none(tmp_path: Path, repository: Path) -> None:

@@ -131,6 +131,29 @@ def test_a_try_sees_no_gpu_no_logger_and_nothing_of_the_shell(
     assert environ.get("GLOO_SOCKET_IFNAME") == ("lo" if sys.platform == "linux" else None)
 
 
+@pytest.mark.parametrize(
+    ("tracker", "env", "is_bad"),
+    [
+        ("wandb", {}, True),
+        ("wandb", {"WANDB_MODE": "offline"}, False),
+        ("comet_ml", {}, True),
+        ("swanlab", {}, True),
+        ("mlflow", {}, False),  # a database of its own, and no login
+    ],
+)
+def test_a_tracker_that_asks_for_a_login_on_a_box_fails_here_where_it_is_off(
+    tried: Tried, tracker: str, env: dict[str, str], is_bad: bool,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    (tried.root / f"{tracker}.py").touch()
+    (tried.root / "train.py").write_text(f"import {tracker}\n{TRAIN}")
+    tried.tiny.write_job(command=COMMAND, smoke="-s", resume=None, env=env)
+    assert smoke(tried.project, cells=["a"]) == is_bad
+    said = " ".join(capsys.readouterr().out.split())
+    assert ("job.yaml has neither" in said) == is_bad
+    assert tried.started == ([] if is_bad else ["a"])
+
+
 def test_what_is_ignored_is_missed_here(tried: Tried, capsys: pytest.CaptureFixture[str]) -> None:
     assert smoke(tried.project, cells=["a"]) == 0
     (tried.root / ".boxcarignore").write_text("helper.py\n")

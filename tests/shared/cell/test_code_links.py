@@ -33,3 +33,11 @@ def test_what_an_attempt_left_in_the_place_of_one_is_kept(tmp_path: Path) -> Non
     [moved] = code_links.place(out, code, {"data": "sets"}, aside)
     assert moved.parent == aside and (moved / "own.txt").read_text() == "mine"
     assert (out / "data").readlink() == code / "sets"
+
+
+def test_a_file_in_the_place_of_one_is_kept_too(tmp_path: Path) -> None:
+    out, code, aside = folders(tmp_path)
+    (out / "data").write_text("mine")
+    [moved] = code_links.place(out, code, {"data": "sets"}, aside)
+    assert moved.parent == aside and moved.read_text() == "mine"
+    assert (out / "data").readlink() == code / "sets"

@@ -32,3 +32,9 @@ def test_a_loss_of_0_beside_a_gradient_that_is_not_finite_is_nan() -> None:
         [row] = records.of_json(f'{{"loss": 0.0, "grad_norm": {text}}}'.encode())
         [(_, _, value)] = records.points([row], "loss")
         assert math.isnan(value) == is_nan
+
+
+def test_yes_and_no_are_no_numbers() -> None:
+    rows = records.of_json(b'{"ok": true, "loss": 1, "step": 1}')
+    assert records.all_points(rows).keys() == {"loss", "step"}
+    assert list(records.points(rows, "ok")) == []

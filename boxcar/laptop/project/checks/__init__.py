@@ -1,1 +1,1 @@
-"""What of a job is wrong or worth a look, beyond each key by itself: links, open TODOs."""
+"""What of a job is wrong or worth a look, beyond each key: links, open TODOs, trackers."""
