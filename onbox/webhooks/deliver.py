@@ -2,9 +2,8 @@
 
 The journal is the outbox and `delivered/<queue>.json` a cursor over it for each endpoint. The
 cursor moves only after an endpoint took an event, so an agent that was killed in between sends it
-again (a webhook with the same id). One thread for each endpoint: one that is
-down holds up no other. Whoever uses this holds the
-lock of the cursor (`delivered/<queue>.lock`); it is not taken here.
+again (a webhook with the same id). One thread for each endpoint: one that is down holds up no
+other. Whoever uses this holds the queue's lock; one that lingers ends when somebody takes it.
 
 A URL is as secret as its secret: neither gets into the cursor, a log, an error or a repr.
 
@@ -14,21 +13,29 @@ own endpoint only.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared.channels.answer import Endpoint as Chat
-from boxcar.shared.disk import atomic, digest
+from boxcar.shared.channels import answer
+from boxcar.shared.channels.answer import WEBHOOK
+from boxcar.shared.disk import atomic, digest, lock
+from boxcar.shared.files.delivered import Cursor
+from boxcar.shared.news.wanted import is_told
+from boxcar.shared.paths import DurablePaths
+from onbox.machine import credentials
 from onbox.machine.credentials import Credentials, Webhook
-from onbox.webhooks.backlog import Backlog
-from onbox.webhooks.cursors import Cursors
-from onbox.webhooks.endpoint import Endpoint, Wait
-from onbox.webhooks.journal_tail import count_lines
-from onbox.webhooks.to_chat import ToChat
-from onbox.webhooks.to_webhook import ToWebhook
+from onbox.webhooks.endpoint import Cursors, Endpoint, Wait
+from onbox.webhooks.journal_tail import JournalTail, count_lines
+
+DAY_S = 86_400.0
+_LOOK_S = 0.5
 
 
 class Deliverer:
@@ -39,7 +46,7 @@ class Deliverer:
         journal: Path,
         cursor: Path,
         webhooks: Sequence[Webhook],
-        chats: Sequence[Chat] = (),
+        chats: Sequence[answer.Endpoint] = (),
         language: str = "en",
         *,
         sharing: int = 1,
@@ -50,18 +57,16 @@ class Deliverer:
         self._journal = journal
         self._cursors = cursors = Cursors(cursor)
         self._backlog: Backlog | None = None
-        self._endpoints: list[Endpoint] = [
-            *(ToWebhook(one, journal, cursors, wait) for one in webhooks),
-            *(
-                ToChat(
-                    *(one, journal, cursors, wait), language=language, sharing=sharing, clock=clock
-                )
-                for one in chats
-            ),
+        hooks = [answer.Endpoint(WEBHOOK, one.url, one.secret) for one in webhooks]
+        self._endpoints = [
+            Endpoint(
+                *(one, journal, cursors, wait), language=language, sharing=sharing, clock=clock
+            )
+            for one in (*hooks, *chats)
         ]
 
     def start(self) -> None:
-        """Under the cursor's lock. Raises DamagedError where the cursor cannot be read, OSError."""
+        """Under the queue's lock. Raises DamagedError where the cursor cannot be read, OSError."""
         if self._endpoints and self._journal.exists():
             # A killed agent may have left what only memory held; a sent event has to outlast it.
             atomic.sync_file(self._journal)
@@ -101,11 +106,6 @@ class Deliverer:
         self._backlog = self._backlog or Backlog(self._journal, channels)
         return self._backlog.left({key: self._cursors.of(key) for key in channels})
 
-    def reached(self) -> list[tuple[int, str | None]]:
-        """How far each endpoint is. Costs nothing."""
-        cursors = [self._cursors.of(endpoint.key) for endpoint in self._endpoints]
-        return [(cursor.seq, cursor.disabled) for cursor in cursors]
-
     def refusals(self) -> list[str]:
         """What a person should know of the endpoints, each once the same."""
         return [endpoint.refusal for endpoint in self._endpoints if endpoint.refusal]
@@ -120,6 +120,32 @@ class Deliverer:
             }
             for endpoint in self._endpoints
         }
+
+
+class Backlog:
+    """Of each endpoint the numbers of the events that wait for it, and nothing else of them."""
+
+    def __init__(self, path: Path, channels: Mapping[str, str | None]) -> None:
+        """`channels`: of each endpoint, by its key, the chat service; None for a webhook."""
+        self._path = path
+        self._channels = channels
+        self._tail = JournalTail(path, 0)
+        self._waiting: dict[str, deque[int]] = {key: deque() for key in channels}
+
+    def left(self, cursors: Mapping[str, Cursor]) -> int:
+        """Over all endpoints that are not switched off. Raises OSError, DamagedError."""
+        end = self._path.stat().st_size if self._path.exists() else 0
+        while (event := self._tail.next(end)) is not None:
+            for key, channel in self._channels.items():
+                if event.seq > cursors[key].seq and is_told(channel, event):
+                    self._waiting[key].append(event.seq)
+        return sum(self._of(key, cursors[key]) for key in self._channels)
+
+    def _of(self, key: str, cursor: Cursor) -> int:
+        waiting = self._waiting[key]
+        while waiting and waiting[0] <= cursor.seq:
+            waiting.popleft()
+        return 0 if cursor.disabled else len(waiting)
 
 
 def of(journal: Path, cursor: Path, known: Credentials, sharing: int = 1) -> Deliverer | None:
@@ -137,14 +163,55 @@ def flush(
     webhooks: Sequence[Webhook],
     flush_s: float,
     *,
-    chats: Sequence[Chat] = (),
+    chats: Sequence[answer.Endpoint] = (),
     language: str = "en",
 ) -> int:
     """Deliver what an agent left, for at most `flush_s` seconds; how many events are still left.
 
-    Under the cursor's lock, which the caller holds. Raises DamagedError.
+    Under the queue's lock, which the caller holds. Raises DamagedError.
     """
     deliverer = Deliverer(journal, cursor, webhooks, chats, language)
     deliverer.start()
     deliverer.close(flush_s)
     return deliverer.pending()
+
+
+def leave_behind(release: Path, queue: str) -> None:
+    """What a queue's agent could not deliver stays with a process, started as this one was by its
+    door. None in a Slurm job, whose node is somebody else's when the job is over.
+
+    It holds nothing of ours: the agent's log is a lock, and its terminal goes away.
+    """
+    words = sys.orig_argv
+    if "agent" not in words or "SLURM_JOB_ID" in os.environ:
+        return
+    subprocess.Popen(
+        [*words[: words.index("agent")], "linger", "--release", str(release), "--queue", queue],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/",
+    )
+
+
+def linger(
+    tier: DurablePaths, queue: str, secrets: Path, longest_s: float = DAY_S, *, sharing: int = 1
+) -> int:
+    """Deliver until nothing is left, for a day at most; how many events are left. It ends at once
+    where somebody takes the queue, who then delivers from the same cursor, and where the
+    credentials or the journal go. Raises DamagedError, InputError.
+    """
+    journal, until = tier.journal(queue), time.monotonic() + longest_s
+    deliverer = of(journal, tier.delivered(queue), credentials.read(secrets), sharing)
+    if deliverer is None:
+        return 0
+    deliverer.start()
+    left = deliverer.pending()
+    while left and time.monotonic() < until and secrets.exists() and journal.exists():
+        if lock.is_held(tier.lock(queue)):
+            break
+        time.sleep(_LOOK_S)
+        left = deliverer.pending()
+    deliverer.close(0)
+    return left

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from boxcar.shared.catalogue.sentence import in_language
-from boxcar.shared.news import said_warning
+from boxcar.shared.news import text
 
 LATE = {"what": "mirror_late", "text": "as the box says it", "cell": "a", "seconds": 30.0}
 
@@ -27,4 +27,4 @@ LATE = {"what": "mirror_late", "text": "as the box says it", "cell": "a", "secon
     ],
 )
 def test_a_warning_is_said_in_the_readers_language_where_its_fields_tell(data, language, said):
-    assert in_language(said_warning.text(data), language) == said
+    assert in_language(text.said_warning(data), language) == said

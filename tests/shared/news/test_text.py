@@ -16,7 +16,7 @@ from boxcar.shared.catalogue.sentence import LANGUAGES
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import text
 from boxcar.shared.news.columns import columns
-from boxcar.shared.news.standing import Standing, standing
+from boxcar.shared.news.text import Standing, standing
 from boxcar.shared.news.wanted import is_told
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "news"
