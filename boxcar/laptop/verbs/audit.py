@@ -13,12 +13,13 @@ from datetime import timedelta
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import THINGS
-from boxcar.laptop.fitness import other_runs, rules, second_home, space, tier_check
+from boxcar.laptop.fitness import other_runs, rules, space, tier_check
 from boxcar.laptop.fitness.rules import ALL, Row, Told, Verdict, Wanted
 from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.project import from_environment, profile_choice
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.results import second_home
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show, units
-from boxcar.laptop.fitness import room_here, second_home
+from boxcar.laptop.fitness import room_here
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.project import candidates, cell_smoke, launch_record
 from boxcar.laptop.project.checks import todos
@@ -78,7 +78,6 @@ def plan(project: Project, *, as_json: bool) -> int:
     notes = [
         *todos.notes(project.job_path),
         *project.take_notes(),
-        *second_home.needs(project.plan),
     ]
     unheard: list[str | Message] = [
         *(one.warning for one in told if one.off),
