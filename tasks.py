@@ -472,14 +472,14 @@ def notify(
 
 
 @verb(iterable=("through",))
-def listen(c: Context, port: str = "8765", through: Any = None, json: bool = False) -> int:
+def listen(c: Context, port: str = "8765", through: Any = None) -> int:
     from boxcar.laptop.verbs.listen import listen
 
     number = _number(port, "--port", int)
     if number > 65535:
         raise InputError(Sentence("mistakes.no_port", found=number))
     secret = os.environ.get("BOXCAR_WEBHOOK_SECRET", "")
-    return listen(number, secret, as_json=json, through=through or ())
+    return listen(number, secret, through=through or ())
 
 
 @verb()

@@ -43,7 +43,7 @@ VERBS = {
     "move": "profile p job cell queue gone because json",
     "repair": "profile p job put-back json",
     "notify": "profile p job test from only json",
-    "listen": "port through json",
+    "listen": "port through",
     "explain": "profile p job cell lang json",
     "triage": "log rc add job json",
     "check-profiles": "json",

@@ -17,7 +17,6 @@ from boxcar.laptop.common import documents
 from boxcar.laptop.common.documents import OLD_NAMES
 from boxcar.laptop.profiles.page import document
 from boxcar.laptop.profiles.profile import load_profile
-from boxcar.laptop.webhooks.receiver import Notification
 
 WITH_JSON = sorted(verb for verb, flags in VERBS.items() if "json" in flags.split())
 RECORDS = [
@@ -55,11 +54,6 @@ def test_the_schema_of_a_record_is_as_the_record(verb: str, name: str) -> None:
 def test_the_page_of_a_platform_is_as_its_schema_says(name: str, language: str) -> None:
     page = document(load_profile(name, FOLDER), language)
     hold(documents.of_verb("explain", page))
-
-
-def test_an_event_that_listen_prints_is_as_its_schema_says() -> None:
-    event = Notification("evt_1", "cell.verified", "2026-11-22T00:00:00Z", {"cell": "a"})
-    hold(documents.of_verb("listen", event.document()))
 
 
 ROW = {"cell": "a", "from": "queue_1", "to": "queue_2"}

@@ -31,7 +31,6 @@ BAD = {
     "export": (["--to", "foo"], "found 'foo'"),
     "grid": (["configs/none.yaml", "lr=1"], "configs/none.yaml"),
     "launch": (["--start-index", "-1"], "--start-index"),
-    "listen": (["--port", "99999"], "99999"),
     "logs": (["--cell", "nope"], "no cell 'nope'"),
     "move": (["--cell", "a", "--queue", "nope"], "no queue 'nope'"),
     "notify": (["--test", "--only", "nope"], "nope"),
