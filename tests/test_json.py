@@ -14,7 +14,7 @@ from record_schema import named, of_record
 from test_frozen import VERBS
 
 from boxcar.laptop.common import documents
-from boxcar.laptop.common.documents import OLD_NAMES
+from boxcar.laptop.common.documents import NAMES
 from boxcar.laptop.profiles.page import document
 from boxcar.laptop.profiles.profile import load_profile
 
@@ -45,7 +45,7 @@ def test_a_schema_asks_for_the_format_first_and_lists_all_keys(verb: str) -> Non
 def test_the_schema_of_a_record_is_as_the_record(verb: str, name: str) -> None:
     part = dict((schema(verb) or {})["$defs"][name])
     record, _, rows = part.pop("$comment").partition(", in the rows of ")
-    made = of_record(named(record), OLD_NAMES.get(verb, {}).get(rows, {}))
+    made = of_record(named(record), NAMES.get(verb, {}).get(rows, {}))
     assert part == {key: made[key] for key in made if key != "$comment"}, json.dumps(made)
 
 

@@ -44,7 +44,6 @@ BAD = {
     "smoke": (["--cell", "nope"], "no cell 'nope'"),
     "split": (["--speed", "box-z=2"], "no box 'box-z'"),
     "status": (["--profile", "autodll"], "no profile 'autodll'"),
-    "tb": (["--profile", "autodll"], "no profile 'autodll'"),
     "triage": (["none.log"], "none.log"),
     "verify": (["--allow-pickle", "nope"], "nope"),
     "watch": (["--every", "5x"], "'5x'"),

@@ -152,7 +152,7 @@ def test_json_is_one_document_and_nothing_else_is_on_stdout(life: Life) -> None:
 
 def test_plan_shows_the_cells_and_writes_nothing(life: Life) -> None:
     planned = life.said["plan"].document
-    assert [cell["name"] for cell in planned["cells"]] == CELLS
+    assert [cell["cell"] for cell in planned["cells"]] == CELLS
     assert [cell["epochs"] for cell in planned["cells"]] == [12, 2, 2]
     assert life.was_planned_only
 
@@ -183,8 +183,8 @@ def test_logs_and_explain_speak_of_the_cell(life: Life) -> None:
 
 def test_pulling_again_changes_nothing(life: Life) -> None:
     first, again = (life.said[step].document["cells"] for step in ("pull", "pull again"))
-    assert [(cell["name"], cell["word"]) for cell in first] == [(name, "pulled") for name in CELLS]
-    assert [(cell["name"], cell["word"]) for cell in again] == [(name, "here") for name in CELLS]
+    assert [(cell["cell"], cell["state"]) for cell in first] == [(name, "pulled") for name in CELLS]
+    assert [(cell["cell"], cell["state"]) for cell in again] == [(name, "here") for name in CELLS]
     assert {
         path: life.before_down[f"results/tiny/cells/{path}"] for path in life.pulled
     } == life.pulled
