@@ -18,15 +18,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from boxcar.shared.channels import answer
 from boxcar.shared.channels.answer import WEBHOOK
 from boxcar.shared.disk import atomic, digest, lock
-from boxcar.shared.files.delivered import Cursor
 from boxcar.shared.news.wanted import is_told
 from boxcar.shared.paths import DurablePaths
 from onbox.machine import credentials
@@ -56,7 +54,6 @@ class Deliverer:
         """`sharing`: how many queues of the run send to the same robots, each its part."""
         self._journal = journal
         self._cursors = cursors = Cursors(cursor)
-        self._backlog: Backlog | None = None
         hooks = [answer.Endpoint(WEBHOOK, one.url, one.secret) for one in webhooks]
         self._endpoints = [
             Endpoint(
@@ -99,12 +96,16 @@ class Deliverer:
             endpoint.stop()
 
     def pending(self) -> int:
-        """Events still to be taken, over all endpoints. Reads what the journal got since the last
-        time. Raises OSError, DamagedError.
+        """Events still to be taken, over all endpoints. Reads the whole journal. Raises OSError,
+        DamagedError.
         """
-        channels = {endpoint.key: endpoint.channel for endpoint in self._endpoints}
-        self._backlog = self._backlog or Backlog(self._journal, channels)
-        return self._backlog.left({key: self._cursors.of(key) for key in channels})
+        end = self._journal.stat().st_size if self._journal.exists() else 0
+        ends = [(one.channel, self._cursors.of(one.key)) for one in self._endpoints]
+        ends = [(channel, cursor) for channel, cursor in ends if not cursor.disabled]
+        tail, left = JournalTail(self._journal, 0), 0
+        while (event := tail.next(end)) is not None:
+            left += sum(event.seq > at.seq and is_told(channel, event) for channel, at in ends)
+        return left
 
     def refusals(self) -> list[str]:
         """What a person should know of the endpoints, each once the same."""
@@ -120,32 +121,6 @@ class Deliverer:
             }
             for endpoint in self._endpoints
         }
-
-
-class Backlog:
-    """Of each endpoint the numbers of the events that wait for it, and nothing else of them."""
-
-    def __init__(self, path: Path, channels: Mapping[str, str | None]) -> None:
-        """`channels`: of each endpoint, by its key, the chat service; None for a webhook."""
-        self._path = path
-        self._channels = channels
-        self._tail = JournalTail(path, 0)
-        self._waiting: dict[str, deque[int]] = {key: deque() for key in channels}
-
-    def left(self, cursors: Mapping[str, Cursor]) -> int:
-        """Over all endpoints that are not switched off. Raises OSError, DamagedError."""
-        end = self._path.stat().st_size if self._path.exists() else 0
-        while (event := self._tail.next(end)) is not None:
-            for key, channel in self._channels.items():
-                if event.seq > cursors[key].seq and is_told(channel, event):
-                    self._waiting[key].append(event.seq)
-        return sum(self._of(key, cursors[key]) for key in self._channels)
-
-    def _of(self, key: str, cursor: Cursor) -> int:
-        waiting = self._waiting[key]
-        while waiting and waiting[0] <= cursor.seq:
-            waiting.popleft()
-        return 0 if cursor.disabled else len(waiting)
 
 
 def of(journal: Path, cursor: Path, known: Credentials, sharing: int = 1) -> Deliverer | None:
@@ -207,11 +182,12 @@ def linger(
     if deliverer is None:
         return 0
     deliverer.start()
-    left = deliverer.pending()
+    before, left = deliverer.status(), deliverer.pending()
     while left and time.monotonic() < until and secrets.exists() and journal.exists():
         if lock.is_held(tier.lock(queue)):
             break
         time.sleep(_LOOK_S)
-        left = deliverer.pending()
+        if (now := deliverer.status()) != before:
+            before, left = now, deliverer.pending()
     deliverer.close(0)
     return left
