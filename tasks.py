@@ -296,10 +296,10 @@ def board(
 
 
 @verb()
-def tb(c: Context, profile: str = "", job: str = "", json: bool = False) -> int:
+def tb(c: Context, profile: str = "", job: str = "") -> int:
     from boxcar.laptop.verbs.tb import tb
 
-    return tb(_launched(c, profile, job), as_json=json)
+    return tb(_launched(c, profile, job))
 
 
 @verb()
@@ -351,15 +351,12 @@ def report(
     baseline: str = "",
     run: Any = None,
     incomplete: bool = False,
-    check: str = "",
     json: bool = False,
 ) -> int:
     from boxcar.laptop.report.run_report import Asked
-    from boxcar.laptop.verbs.report import asked_of, check_file, report
+    from boxcar.laptop.verbs.report import asked_of, report
 
     project = _launched(c, profile, job)
-    if check:
-        return check_file(project, Path(check))
     given = Asked((), tuple(metric or ()), baseline, is_incomplete_shown=incomplete)
     return report(project, asked_of(project, run or (), given), to=to, as_json=json)
 
@@ -472,14 +469,14 @@ def notify(
 
 
 @verb(iterable=("through",))
-def listen(c: Context, port: str = "8765", through: Any = None, json: bool = False) -> int:
+def listen(c: Context, port: str = "8765", through: Any = None) -> int:
     from boxcar.laptop.verbs.listen import listen
 
     number = _number(port, "--port", int)
     if number > 65535:
         raise InputError(Sentence("mistakes.no_port", found=number))
     secret = os.environ.get("BOXCAR_WEBHOOK_SECRET", "")
-    return listen(number, secret, as_json=json, through=through or ())
+    return listen(number, secret, through=through or ())
 
 
 @verb()

@@ -42,7 +42,7 @@ def _agent(words: argparse.Namespace) -> int:
     from onbox.agent.queue import scheduler
     from onbox.cell import stage
     from onbox.machine import credentials
-    from onbox.webhooks import deliver, linger
+    from onbox.webhooks import deliver
 
     release = stage.check_release(words.release)
     where = place.of_queue(plan.read(words.release / PLAN), words.release, release, words.queue)
@@ -58,7 +58,7 @@ def _agent(words: argparse.Namespace) -> int:
     begin = scheduler.Begin(words.start_index, words.start_cell)
     ended = agent.run(where, release, begin, deliverer)
     if deliverer and deliverer.pending():
-        linger.start(words.release, where.queue)
+        deliver.leave_behind(words.release, where.queue)
     return ended
 
 
@@ -80,13 +80,13 @@ def _deliver(words: argparse.Namespace) -> int:
 def _linger(words: argparse.Namespace) -> int:
     from boxcar.shared.files import release
     from onbox import place
-    from onbox.webhooks import linger
+    from onbox.webhooks import deliver
 
     path = _credentials_path()
     made = release.read_plan(words.release)
     if not path:
         return 0
-    left = linger.linger(place.tier(made), words.queue, path, sharing=len(made.queues))
+    left = deliver.linger(place.tier(made), words.queue, path, sharing=len(made.queues))
     return 1 if left else 0
 
 

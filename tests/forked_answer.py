@@ -91,9 +91,6 @@ def load_all(agent: str) -> None:
     door = importlib.import_module("onbox.answers.door")
     for name in ("onbox.__main__", *door.MODULES.values()):
         importlib.import_module(name)
-    known = importlib.import_module("boxcar.shared.channels.known")
-    for name in known.NAMES:
-        known.channel(name)  # imported late, when the file is gone
 
 
 def become(words: Sequence[str]) -> NoReturn:

@@ -23,20 +23,19 @@ def named(comment: str) -> type:
     return found
 
 
-def of_record(record: type, old_names: Mapping[str, str]) -> dict[str, Any]:
-    """`old_names` are those of documents.OLD_NAMES that its rows have beside the new ones."""
+def of_record(record: type, names: Mapping[str, str]) -> dict[str, Any]:
+    """`names` are those of documents.NAMES that its rows have."""
     hints = typing.get_type_hints(record, include_extras=True)
     fields = [field for field in dataclasses.fields(record) if field.name != codec.EXTRA]
-    both = {old_names.get(f.name, f.name): of_hint(hints[f.name]) for f in fields}
-    both |= {old: of_hint(hints[old]) for old in old_names}
-    if "because" in old_names.values():
-        both["because"] = {"type": ["string", "null"]}
-    later = {old_names.get(f.name, f.name) for f in fields if f.metadata.get("later")}
+    shapes = {names.get(f.name, f.name): of_hint(hints[f.name]) for f in fields}
+    if "because" in names.values():
+        shapes["because"] = {"type": ["string", "null"]}
+    later = {names.get(f.name, f.name) for f in fields if f.metadata.get("later")}
     schema = {
         "$comment": f"{record.__module__}.{record.__qualname__}",
         "type": "object",
-        "properties": both,
-        "required": [name for name in both if name not in later],
+        "properties": shapes,
+        "required": [name for name in shapes if name not in later],
     }
     # What a newer agent says more is kept in `extra`, and shown.
     return schema if codec.EXTRA in hints else schema | {"additionalProperties": False}

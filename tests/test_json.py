@@ -14,10 +14,9 @@ from record_schema import named, of_record
 from test_frozen import VERBS
 
 from boxcar.laptop.common import documents
-from boxcar.laptop.common.documents import OLD_NAMES
+from boxcar.laptop.common.documents import NAMES
 from boxcar.laptop.profiles.page import document
 from boxcar.laptop.profiles.profile import load_profile
-from boxcar.laptop.webhooks.receiver import Notification
 
 WITH_JSON = sorted(verb for verb, flags in VERBS.items() if "json" in flags.split())
 RECORDS = [
@@ -46,7 +45,7 @@ def test_a_schema_asks_for_the_format_first_and_lists_all_keys(verb: str) -> Non
 def test_the_schema_of_a_record_is_as_the_record(verb: str, name: str) -> None:
     part = dict((schema(verb) or {})["$defs"][name])
     record, _, rows = part.pop("$comment").partition(", in the rows of ")
-    made = of_record(named(record), OLD_NAMES.get(verb, {}).get(rows, {}))
+    made = of_record(named(record), NAMES.get(verb, {}).get(rows, {}))
     assert part == {key: made[key] for key in made if key != "$comment"}, json.dumps(made)
 
 
@@ -55,11 +54,6 @@ def test_the_schema_of_a_record_is_as_the_record(verb: str, name: str) -> None:
 def test_the_page_of_a_platform_is_as_its_schema_says(name: str, language: str) -> None:
     page = document(load_profile(name, FOLDER), language)
     hold(documents.of_verb("explain", page))
-
-
-def test_an_event_that_listen_prints_is_as_its_schema_says() -> None:
-    event = Notification("evt_1", "cell.verified", "2026-11-22T00:00:00Z", {"cell": "a"})
-    hold(documents.of_verb("listen", event.document()))
 
 
 ROW = {"cell": "a", "from": "queue_1", "to": "queue_2"}

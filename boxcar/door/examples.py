@@ -31,7 +31,7 @@ EXAMPLES = {
     "runs": ("runs",),
     "audit": ("audit -p autodl", "audit --box box-a"),
     "notify": ("notify --test", "notify --test --from box-a --only feishu"),
-    "listen": ("listen", "listen --port 9000 --json"),
+    "listen": ("listen", "listen --port 9000"),
     "pull": ("pull", "pull --cell seg_baseline"),
     "verify": ("verify", "verify --allow-pickle seg_baseline/model.pkl"),
     "report": ("report", "report --to latex --metric psnr --baseline seg_baseline"),

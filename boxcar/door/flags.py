@@ -19,7 +19,6 @@ VALUES = {
     "board.to": "FILE",
     "because": "TEXT",
     "cfg": "PATH",
-    "check": "FILE",
     "configs": "FOLDER",
     "epochs": "N",
     "every": "TIME",

@@ -81,11 +81,7 @@ class DurablePaths:
     def delivered(self, queue: str) -> Path:
         return self.root / "delivered" / f"{queue}.json"
 
-    def delivered_lock(self, queue: str) -> Path:
-        """Held by whoever writes that cursor. Not among the locks: what is there is a queue's."""
-        return self.root / "delivered" / f"{queue}.lock"
-
-    @property
+    @cached_property
     def claims(self) -> Path:
         return self.root / "claims"
 

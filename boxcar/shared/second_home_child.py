@@ -92,29 +92,25 @@ def ask(
     ):
         asked.write(json.dumps(request).encode())
         asked.seek(0)
-        process = _started(child, asked, said, words)
+        try:
+            process = subprocess.Popen(
+                child.argv,
+                cwd="/",  # where no json.py of a person's lies in the way
+                env={**_FEWER_SUMS, **child.environment},
+                stdin=asked,
+                stdout=said,
+                stderr=words,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise TemporaryError(f"{child.python}: cannot be started: {error.strerror}") from error
         try:
             _wait(process, said, is_over, silent_s)
         finally:
-            _end(process)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         return _answer(child, process.returncode, said, words)
-
-
-def _started(
-    child: Child, asked: IO[bytes], said: IO[bytes], words: IO[bytes]
-) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(
-            child.argv,
-            cwd="/",  # where no json.py of a person's lies in the way
-            env={**_FEWER_SUMS, **child.environment},
-            stdin=asked,
-            stdout=said,
-            stderr=words,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise TemporaryError(f"{child.python}: cannot be started: {error.strerror}") from error
 
 
 def _wait(
@@ -135,12 +131,6 @@ def _wait(
         time.sleep(_LOOK_EVERY_S)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
 def _answer(child: Child, code: int, said: IO[bytes], words: IO[bytes]) -> dict[str, Any]:
     said.seek(0)
     with contextlib.suppress(ValueError, IndexError, AttributeError):
@@ -149,10 +139,7 @@ def _answer(child: Child, code: int, said: IO[bytes], words: IO[bytes]) -> dict[
             return dict(answer["done"])
         if answer.get("problem"):
             raise TemporaryError(child.without_secrets(str(answer["problem"])))
-    last = child.without_secrets(_last_words(words))
-    raise TemporaryError(f"{child.python}: the copy ended with code {code}: {last}")
-
-
-def _last_words(words: IO[bytes]) -> str:
     words.seek(max(0, words.seek(0, os.SEEK_END) - _WORDS_BYTES))
-    return words.read().decode("utf-8", "replace").strip() or "no output on stderr"
+    last = words.read().decode("utf-8", "replace").strip() or "no output on stderr"
+    last = child.without_secrets(last)
+    raise TemporaryError(f"{child.python}: the copy ended with code {code}: {last}")

@@ -32,21 +32,6 @@ class ProblemError(Exception):
     """What keeps the copy from being right, in a sentence."""
 
 
-class Pulse:
-    """Says that bytes move, and ends this program once nobody waits for it any more."""
-
-    def __init__(self) -> None:
-        self._parent = os.getppid()
-        self._said_at = time.monotonic()
-
-    def beat(self) -> None:
-        if os.getppid() != self._parent:
-            sys.exit(1)
-        if time.monotonic() - self._said_at > SAY_EVERY_S:
-            self._said_at = time.monotonic()
-            print("{}", flush=True)
-
-
 class Home:
     """A folder at a URL. A store may have neither a rename nor an fsync, so what was written is
     read back before it is believed.
@@ -56,7 +41,7 @@ class Home:
         self.url = url
         self._fs, self._root = _open(url)
         self._is_local = "file" in _protocols(self._fs)
-        self._pulse = Pulse()
+        self._parent, self._said_at = os.getppid(), time.monotonic()
 
     def put(self, source: Path, name: str, sha256: str, size_bytes: int) -> None:
         """One file, unless it is there already, byte by byte."""
@@ -81,7 +66,10 @@ class Home:
             return False
         return True
 
-    def drop_others(self, kept: list[str]) -> None:
+    def drop_all_but(self, kept: list[str]) -> None:
+        if not kept:
+            self._fs.rm(self._root, recursive=True)
+            return
         for path in (path.rstrip("/") for path in self._fs.ls(self._root, detail=False)):
             # A store may list the folder itself, as an empty object.
             if path != self._root and path.rpartition("/")[2] not in kept:
@@ -90,10 +78,6 @@ class Home:
     def drop(self, name: str) -> None:
         # Not `rm`, which takes what it finds in a name for a pattern.
         self._fs.rm_file(self._at(name))
-
-    def drop_all(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            self._fs.rm(self._root, recursive=True)
 
     def has(self, name: str) -> bool:
         self._fs.invalidate_cache()
@@ -135,7 +119,11 @@ class Home:
             found.update(chunk)
             if write:
                 write.write(chunk)
-            self._pulse.beat()
+            if os.getppid() != self._parent:
+                sys.exit(1)  # nobody waits for it any more
+            if time.monotonic() - self._said_at > SAY_EVERY_S:
+                self._said_at = time.monotonic()
+                print("{}", flush=True)
         return found.hexdigest()
 
 
@@ -150,7 +138,7 @@ def put(home: Home, request: dict[str, Any]) -> dict[str, Any]:
     home.put(_inside(request, last), last["path"], last["sha256"], last["size_bytes"])
     if request.get("is_alone"):
         kept = [*(file["path"] for file in (*files, last)), *request.get("kept", ())]
-        home.drop_others(kept)
+        home.drop_all_but(kept)
     return {}
 
 
@@ -175,11 +163,8 @@ def get(home: Home, request: dict[str, Any]) -> dict[str, Any]:
 
 def drop(home: Home, request: dict[str, Any]) -> dict[str, Any]:
     """Remove all that is there but for the names that are `kept`."""
-    if kept := request.get("kept"):
-        with contextlib.suppress(FileNotFoundError):
-            home.drop_others(kept)
-    else:
-        home.drop_all()
+    with contextlib.suppress(FileNotFoundError):
+        home.drop_all_but(request.get("kept", []))
     return {}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.report import gather, picture, write_page
+from boxcar.laptop.report import gather, write_page
 from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look
@@ -32,6 +33,10 @@ SETTINGS = ("seg_baseline", "seg_no_skip", "seg_no_aug")
 SEEDS = (1, 2, 3)
 EPOCHS = 12
 WIDTH = 1200  # pixels
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+# What each part of a page needs at this width, in pixels: a browser draws no more than its window
+# holds.
+HEIGHTS = {"<h2": 128, "<tr": 37, "<li>": 26, "<figure": 190}
 
 
 def main() -> int:
@@ -79,10 +84,24 @@ def _wait_for_the_end(project: Project) -> None:
 def _draw(project: Project) -> None:
     page = write_page.write(project, gather.report_of(project, asked_of(project, (), Asked(()))))
     for scheme in ("light", "dark"):
-        drawn = picture.of_page(page, width=WIDTH, is_dark=scheme == "dark")
         target = HERE / f"report-{scheme}.png"
-        shutil.copy(drawn, target)
+        _draw_page(page, target, is_dark=scheme == "dark")
         print(f"{target}: {target.stat().st_size:,} bytes")
+
+
+def _draw_page(page: Path, target: Path, *, is_dark: bool) -> None:
+    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if browser is None:
+        raise SystemExit(f"expected one of {', '.join(BROWSERS)} on this machine")
+    text = page.read_text(encoding="utf-8")
+    height = 190 + sum(each * text.count(part) for part, each in HEIGHTS.items())
+    words = [browser, "--headless", "--disable-gpu", "--hide-scrollbars"]
+    # Root has no user namespace to sandbox in; the page is our own, and runs nothing.
+    words += ["--no-sandbox"] if os.geteuid() == 0 else []
+    words += ["--blink-settings=preferredColorScheme=0"] if is_dark else []
+    with tempfile.TemporaryDirectory() as profile:
+        words += [f"--user-data-dir={profile}", f"--window-size={WIDTH},{height}"]
+        subprocess.run([*words, f"--screenshot={target}", page.as_uri()], check=True)
 
 
 if __name__ == "__main__":

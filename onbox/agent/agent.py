@@ -73,8 +73,7 @@ def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | Non
     tier = place.durable
     folders = (tier.queues, tier.control_folder, tier.accepted_folder)
     with held(tier, place.queue) as ours, QueueWatch(folders) as watch:
-        delivers = deliverer if ours.may_deliver else None
-        one = Agent(place, release, begin, watch, delivers, held=ours)
+        one = Agent(place, release, begin, watch, deliverer, held=ours)
         try:
             return one.run()
         finally:

@@ -1,4 +1,4 @@
-"""What makes a queue this agent's: its lock, under Slurm its job, and the cursor of its news."""
+"""What makes a queue this agent's: its lock, and under Slurm its job."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
 from onbox.slurm import ownership
-from onbox.webhooks import linger
 
 
 @dataclass(frozen=True)
 class Held:
-    """`may_deliver`: whether no other process of this queue still delivers its news."""
-
     lock: int
     owned: ownership.Owned | None = None
-    may_deliver: bool = True
 
     def is_ours(self) -> bool:
         return lock.keep(self.lock) and (self.owned is None or self.owned.is_ours())
@@ -41,11 +37,7 @@ def held(tier: DurablePaths, queue: str) -> Iterator[Held]:
             ends.callback(owned.end)
         for path in (tier.heartbeat(queue), tier.delivered(queue)):
             atomic.remove_unfinished_of(path)  # an agent that was killed while it wrote
-        # One that lingers sees that the queue is held, and ends.
-        cursor = lock.hold(tier.delivered_lock(queue), linger.YIELDS_WITHIN_S)
-        if cursor is not None:
-            ends.callback(os.close, cursor)
-        yield Held(fd, owned, cursor is not None)
+        yield Held(fd, owned)
 
 
 def take_lock(path: Path, *, is_alone: bool = False) -> int | None:

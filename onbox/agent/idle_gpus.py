@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from boxcar.shared.news.idle_gpu import IDLE_FOR_S, IDLE_PERCENT
+from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
 
 # Whoever looks less often than that was suspended: nobody knows what the GPUs did meanwhile.
 LONGEST_GAP_S = 120.0

@@ -17,8 +17,7 @@ from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal import Journal, JournalEnd, read
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.news import needs
-from boxcar.shared.news.wanted import NEEDS
+from boxcar.shared.news.wanted import NEEDS, needed_command
 from boxcar.shared.state import CellRecord, State
 from onbox.agent.packed_events import PackedEvents, Packing
 from onbox.judging import classify
@@ -162,7 +161,7 @@ class Reporter:
         """Write an event; when this returns it is durable."""
         with self._lock:
             # What is None is left out.
-            told = {**self._without_secrets(data), NEEDS: needs.command(type, data)}
+            told = {**self._without_secrets(data), NEEDS: needed_command(type, data)}
             self._remembered.take(self._journal.append(type, **told))
             if self._deliverer:
                 # Under the lock: what is not yet on the disk must not be sent.

@@ -25,7 +25,7 @@ from boxcar.shared.files import attempt, attempt_spec, cell_claim, resume_pointe
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.release import RUN_ONE, Release
-from boxcar.shared.news import said_warning
+from boxcar.shared.news import text
 from onbox.agent.attempt_end import AttemptEnd
 from onbox.agent.mirroring import Mirroring
 from onbox.agent.orders import Orders
@@ -211,9 +211,9 @@ class Runner:
         if live.flush(self._tick, TICK_S, until):
             return True
         about = {"cell": cell.name, "seconds": grace_s, "mirrored_at": self._mirrored_at(cell)}
-        text = str(said_warning.of_late_mirror(about))
+        told = str(text.late_mirror(about))
         with contextlib.suppress(OSError):
-            self._reporter.say("box.warning", what=said_warning.LATE_MIRROR, text=text, **about)
+            self._reporter.say("box.warning", what=text.LATE_MIRROR, text=told, **about)
         return False
 
     def _mirrored_at(self, cell: CellLine) -> str | None:

@@ -148,16 +148,14 @@ class SecondHome:
     def _did_one(self) -> bool:
         due = None
         try:
-            due = next(filter(self._is_ready, self._due()), None)
+            now_s = time.monotonic()
+            due = next((d for d in self._due() if now_s >= self._not_before.get(d, 0.0)), None)
             if due:
                 self._do(due)
         except (BoxcarError, OSError) as error:
             self._put_off(due, error)
             return False
         return due is not None
-
-    def _is_ready(self, due: Due) -> bool:
-        return time.monotonic() >= self._not_before.get(due, 0.0)
 
     def _put_off(self, due: Due | None, error: Exception) -> None:
         """`due` is None where the tier could not be read."""

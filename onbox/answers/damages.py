@@ -22,19 +22,16 @@ from boxcar.shared.files import (
     journal,
     journal_repair,
     manifest,
-    one_bit,
     receipt,
     release,
 )
-from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
 
-COPY, BIT, JOURNAL = "a copy", "itself, with one bit turned back", "the journal"
-NOTHING = "nothing"
+COPY, JOURNAL, NOTHING = "a copy", "the journal", "nothing"
 
 Copies = dict[str, tuple[bytes, ...]]
 _READERS: dict[str, Callable[[Path], Any]] = {
@@ -149,8 +146,6 @@ def _journals(tier: Tier, path: Path) -> Iterator[Damaged]:
 def _journal(
     tier: Tier, damaged: Damaged, data: bytes, ends: Sequence[journal.JournalEnd]
 ) -> Damaged:
-    if found := journal_repair.by_one_bit(data, ends):
-        return _with(damaged, BIT, found)
     for copy in tier.copies.get(damaged.path, ()):
         if found := journal_repair.from_copy(data, copy, ends):
             return _with(damaged, COPY, found)
@@ -162,7 +157,7 @@ def _claims(tier: Tier, path: Path) -> Iterator[Damaged]:
     owner = tier.owner(cell)
     if problem := _problem_of_claim(path, cell, owner):
         damaged = Damaged(tier.name(path), problem, owner[0] if owner else None)
-        yield _claim(damaged, path, cell, owner)
+        yield _claim(damaged, cell, owner)
 
 
 def _problem_of_claim(path: Path, cell: str, owner: tuple[str, Event] | None) -> str | None:
@@ -184,19 +179,12 @@ def _was_moved_since(claim: Claim, claimed: Event) -> bool:
     return claim.moved_from is not None and claim.at > claimed.at
 
 
-def _claim(damaged: Damaged, path: Path, cell: str, owner: tuple[str, Event] | None) -> Damaged:
-    def is_right(data: bytes) -> bool:
-        found = _decoded(Claim, data)
-        return found is not None and found.cell == cell and b'"check"' in data
-
-    data = path.read_bytes() if path.exists() else b""
-    if found := one_bit.turned_back(data, is_right):
-        return _with(damaged, BIT, found)
-    if owner:
-        queue, event = owner
-        claim = Claim(cell, queue, event.data["box"], event.at)
-        return _with(damaged, JOURNAL, codec.to_document(claim))
-    return damaged
+def _claim(damaged: Damaged, cell: str, owner: tuple[str, Event] | None) -> Damaged:
+    if owner is None:
+        return damaged
+    queue, event = owner
+    claim = Claim(cell, queue, event.data["box"], event.at)
+    return _with(damaged, JOURNAL, codec.to_document(claim))
 
 
 def _manifests(tier: Tier, path: Path) -> Iterator[Damaged]:
@@ -212,7 +200,7 @@ def _manifests(tier: Tier, path: Path) -> Iterator[Damaged]:
     if digest.of_bytes(data) != sha256:
         what = "is not the one that the journal names" if data else "is missing"
         damaged = Damaged(tier.name(path), f"{path}: {what}", tier.queue_of(cell))
-        yield _by_digest(tier, damaged, path, data, sha256)
+        yield _by_digest(tier, damaged, path, sha256)
 
 
 def _unreadable_manifest(tier: Tier, path: Path, cell: str) -> Iterator[Damaged]:
@@ -236,15 +224,9 @@ def _is_newer(tier: Tier, cell: str, said: Event) -> bool:
     return found.cell == cell and found.attempt > said.data["attempt"] and found.attempt in ended
 
 
-def _by_digest(tier: Tier, damaged: Damaged, path: Path, data: bytes, sha256: str) -> Damaged:
-    def is_right(candidate: bytes) -> bool:
-        return digest.of_bytes(candidate) == sha256
-
-    if found := tier.from_copy(path, is_right):
-        return _with(damaged, COPY, found)
-    if found := one_bit.turned_back(data, is_right):
-        return _with(damaged, BIT, found)
-    return damaged
+def _by_digest(tier: Tier, damaged: Damaged, path: Path, sha256: str) -> Damaged:
+    found = tier.from_copy(path, lambda copy: digest.of_bytes(copy) == sha256)
+    return _with(damaged, COPY, found) if found else damaged
 
 
 def _receipts(tier: Tier, path: Path) -> Iterator[Damaged]:
@@ -265,17 +247,11 @@ def _is_receipt(tier: Tier, cell: str, data: bytes) -> bool:
 
 
 def _accepted(tier: Tier, path: Path) -> Iterator[Damaged]:
-    """What the laptop has proven: one flipped bit is turned back, and `verify` writes it anew."""
-
-    def is_right(data: bytes) -> bool:
-        return _decoded(Accepted, data) is not None and b'"check"' in data
-
+    """What the laptop has proven: `verify` writes it anew."""
     try:
         accepted.read(path)
     except DamagedError as error:
-        about = Damaged(tier.name(path), str(error))
-        found = one_bit.turned_back(path.read_bytes(), is_right)
-        yield _with(about, BIT, found) if found else about
+        yield Damaged(tier.name(path), str(error))
 
 
 def _releases(tier: Tier, folder: Path) -> Iterator[Damaged]:
@@ -291,8 +267,7 @@ def _releases(tier: Tier, folder: Path) -> Iterator[Damaged]:
         file = next(file for file in listed.files if file.path == difference.path)
         at = folder / file.path
         about = Damaged(tier.name(at), f"{at}: {difference.problem}")
-        data = at.read_bytes() if at.is_file() and not at.is_symlink() else b""
-        yield _by_digest(tier, about, at, data, file.sha256)
+        yield _by_digest(tier, about, at, file.sha256)
 
 
 def _list_of_files(tier: Tier, damaged: Damaged, path: Path) -> Damaged:
@@ -300,11 +275,8 @@ def _list_of_files(tier: Tier, damaged: Damaged, path: Path) -> Damaged:
         found = _decoded(Release, data)
         return found is not None and found.digest == path.parent.name
 
-    if found := tier.from_copy(path, is_right):
-        return _with(damaged, COPY, found)
-    if found := one_bit.turned_back(path.read_bytes(), is_right):
-        return _with(damaged, BIT, found)
-    return damaged
+    found = tier.from_copy(path, is_right)
+    return _with(damaged, COPY, found) if found else damaged
 
 
 def _written_anew(tier: Tier, path: Path) -> Iterator[Damaged]:

@@ -32,7 +32,6 @@ MODULES: dict[type[Question[Any]], str] = {
     run_asks.ReadLog: "onbox.answers.log_slice",
     news_asks.Deliver: "onbox.answers.news.deliver_late",
     news_asks.PostNews: "onbox.answers.news.post_news",
-    news_asks.TryHosts: "onbox.answers.news.try_hosts",
     box_asks.SeeOthers: "onbox.answers.beside.others",
     box_asks.End: "onbox.answers.end",
     box_asks.Audit: "onbox.answers.audit",

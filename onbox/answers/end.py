@@ -8,20 +8,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.errors import InputError
-from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.box_asks import AtWork
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import credentials_in
 from onbox.answers.beside import at_work, others
-from onbox.webhooks import linger
 
 # Whoever only looks whether a lock is held has it for an instant.
 PATIENCE_S = 0.5
@@ -47,7 +45,6 @@ def answer(question: box_asks.End, run: RunOnBox) -> box_asks.Ended:
         if alive:
             return box_asks.Ended(tuple(dict.fromkeys(alive)))
         _refuse_other_file(secrets)
-        _end_deliverers(tier, question.queues, held)
         for queue in scratch.started():
             scratch.start(queue).unlink(missing_ok=True)
         _remove(secrets)
@@ -64,15 +61,6 @@ def _others(run: RunOnBox, beside: Collection[str]) -> tuple[AtWork, ...]:
             *(AtWork(cell=cell, run=other.run) for cell in other.cells),
         )
     )
-
-
-def _end_deliverers(tier: DurablePaths, queues: Iterable[str], held: contextlib.ExitStack) -> None:
-    """One that lingers sees that its queue is held, and ends. News never keeps a run from it."""
-    for queue in queues:
-        path = tier.delivered_lock(queue)
-        fd = lock.hold(path, linger.YIELDS_WITHIN_S) if path.parent.is_dir() else None
-        if fd is not None:
-            held.callback(os.close, fd)
 
 
 def _try_take(path: Path, held: contextlib.ExitStack) -> bool:

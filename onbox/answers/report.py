@@ -69,7 +69,6 @@ def answer(question: run_asks.Report, run: RunOnBox) -> run_asks.Reported:
         gone=tuple(gone(wanted, have, own)) if is_there else (),
         is_more=found.is_more and is_there,
         gauges=gauges.read(scratch.data_dir, tier.root),
-        lingering=_lingering(tier) or None if is_there else None,
         unread=found.unread or None if is_there else None,
     )
 
@@ -195,17 +194,6 @@ def _agents(tier: DurablePaths, queues: Iterable[str]) -> dict[str, bool]:
     others = (name.removesuffix(".lock") for name in _listed(tier, "locks"))
     named = {*queues, *(name for name in others if names.PLACE.fullmatch(name))}
     return {name: lock.is_held(tier.lock(name)) for name in sorted(named)}
-
-
-def _lingering(tier: DurablePaths) -> tuple[str, ...]:
-    """The queues of whose cursor somebody here holds the lock."""
-    locks = (name.removesuffix(".lock") for name in _listed(tier, "delivered"))
-    named = (name for name in locks if names.PLACE.fullmatch(name))
-    return tuple(n for n in named if _has_lock(tier, n) and lock.is_held(tier.delivered_lock(n)))
-
-
-def _has_lock(tier: DurablePaths, queue: str) -> bool:
-    return tier.delivered_lock(queue).is_file()
 
 
 def _either(before: dict[str, bool], after: dict[str, bool]) -> dict[str, bool]:

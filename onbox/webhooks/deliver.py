@@ -2,9 +2,8 @@
 
 The journal is the outbox and `delivered/<queue>.json` a cursor over it for each endpoint. The
 cursor moves only after an endpoint took an event, so an agent that was killed in between sends it
-again (a webhook with the same id). One thread for each endpoint: one that is
-down holds up no other. Whoever uses this holds the
-lock of the cursor (`delivered/<queue>.lock`); it is not taken here.
+again (a webhook with the same id). One thread for each endpoint: one that is down holds up no
+other. Whoever uses this holds the queue's lock; one that lingers ends when somebody takes it.
 
 A URL is as secret as its secret: neither gets into the cursor, a log, an error or a repr.
 
@@ -14,21 +13,27 @@ own endpoint only.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared.channels.answer import Endpoint as Chat
-from boxcar.shared.disk import atomic, digest
+from boxcar.shared.channels import answer
+from boxcar.shared.channels.answer import WEBHOOK
+from boxcar.shared.disk import atomic, digest, lock
+from boxcar.shared.news.wanted import is_told
+from boxcar.shared.paths import DurablePaths
+from onbox.machine import credentials
 from onbox.machine.credentials import Credentials, Webhook
-from onbox.webhooks.backlog import Backlog
-from onbox.webhooks.cursors import Cursors
-from onbox.webhooks.endpoint import Endpoint, Wait
-from onbox.webhooks.journal_tail import count_lines
-from onbox.webhooks.to_chat import ToChat
-from onbox.webhooks.to_webhook import ToWebhook
+from onbox.webhooks.endpoint import Cursors, Endpoint, Wait
+from onbox.webhooks.journal_tail import JournalTail, count_lines
+
+DAY_S = 86_400.0
+_LOOK_S = 0.5
 
 
 class Deliverer:
@@ -39,7 +44,7 @@ class Deliverer:
         journal: Path,
         cursor: Path,
         webhooks: Sequence[Webhook],
-        chats: Sequence[Chat] = (),
+        chats: Sequence[answer.Endpoint] = (),
         language: str = "en",
         *,
         sharing: int = 1,
@@ -49,19 +54,16 @@ class Deliverer:
         """`sharing`: how many queues of the run send to the same robots, each its part."""
         self._journal = journal
         self._cursors = cursors = Cursors(cursor)
-        self._backlog: Backlog | None = None
-        self._endpoints: list[Endpoint] = [
-            *(ToWebhook(one, journal, cursors, wait) for one in webhooks),
-            *(
-                ToChat(
-                    *(one, journal, cursors, wait), language=language, sharing=sharing, clock=clock
-                )
-                for one in chats
-            ),
+        hooks = [answer.Endpoint(WEBHOOK, one.url, one.secret) for one in webhooks]
+        self._endpoints = [
+            Endpoint(
+                *(one, journal, cursors, wait), language=language, sharing=sharing, clock=clock
+            )
+            for one in (*hooks, *chats)
         ]
 
     def start(self) -> None:
-        """Under the cursor's lock. Raises DamagedError where the cursor cannot be read, OSError."""
+        """Under the queue's lock. Raises DamagedError where the cursor cannot be read, OSError."""
         if self._endpoints and self._journal.exists():
             # A killed agent may have left what only memory held; a sent event has to outlast it.
             atomic.sync_file(self._journal)
@@ -94,17 +96,16 @@ class Deliverer:
             endpoint.stop()
 
     def pending(self) -> int:
-        """Events still to be taken, over all endpoints. Reads what the journal got since the last
-        time. Raises OSError, DamagedError.
+        """Events still to be taken, over all endpoints. Reads the whole journal. Raises OSError,
+        DamagedError.
         """
-        channels = {endpoint.key: endpoint.channel for endpoint in self._endpoints}
-        self._backlog = self._backlog or Backlog(self._journal, channels)
-        return self._backlog.left({key: self._cursors.of(key) for key in channels})
-
-    def reached(self) -> list[tuple[int, str | None]]:
-        """How far each endpoint is. Costs nothing."""
-        cursors = [self._cursors.of(endpoint.key) for endpoint in self._endpoints]
-        return [(cursor.seq, cursor.disabled) for cursor in cursors]
+        end = self._journal.stat().st_size if self._journal.exists() else 0
+        ends = [(one.channel, self._cursors.of(one.key)) for one in self._endpoints]
+        ends = [(channel, cursor) for channel, cursor in ends if not cursor.disabled]
+        tail, left = JournalTail(self._journal, 0), 0
+        while (event := tail.next(end)) is not None:
+            left += sum(event.seq > at.seq and is_told(channel, event) for channel, at in ends)
+        return left
 
     def refusals(self) -> list[str]:
         """What a person should know of the endpoints, each once the same."""
@@ -137,14 +138,56 @@ def flush(
     webhooks: Sequence[Webhook],
     flush_s: float,
     *,
-    chats: Sequence[Chat] = (),
+    chats: Sequence[answer.Endpoint] = (),
     language: str = "en",
 ) -> int:
     """Deliver what an agent left, for at most `flush_s` seconds; how many events are still left.
 
-    Under the cursor's lock, which the caller holds. Raises DamagedError.
+    Under the queue's lock, which the caller holds. Raises DamagedError.
     """
     deliverer = Deliverer(journal, cursor, webhooks, chats, language)
     deliverer.start()
     deliverer.close(flush_s)
     return deliverer.pending()
+
+
+def leave_behind(release: Path, queue: str) -> None:
+    """What a queue's agent could not deliver stays with a process, started as this one was by its
+    door. None in a Slurm job, whose node is somebody else's when the job is over.
+
+    It holds nothing of ours: the agent's log is a lock, and its terminal goes away.
+    """
+    words = sys.orig_argv
+    if "agent" not in words or "SLURM_JOB_ID" in os.environ:
+        return
+    subprocess.Popen(
+        [*words[: words.index("agent")], "linger", "--release", str(release), "--queue", queue],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/",
+    )
+
+
+def linger(
+    tier: DurablePaths, queue: str, secrets: Path, longest_s: float = DAY_S, *, sharing: int = 1
+) -> int:
+    """Deliver until nothing is left, for a day at most; how many events are left. It ends at once
+    where somebody takes the queue, who then delivers from the same cursor, and where the
+    credentials or the journal go. Raises DamagedError, InputError.
+    """
+    journal, until = tier.journal(queue), time.monotonic() + longest_s
+    deliverer = of(journal, tier.delivered(queue), credentials.read(secrets), sharing)
+    if deliverer is None:
+        return 0
+    deliverer.start()
+    before, left = deliverer.status(), deliverer.pending()
+    while left and time.monotonic() < until and secrets.exists() and journal.exists():
+        if lock.is_held(tier.lock(queue)):
+            break
+        time.sleep(_LOOK_S)
+        if (now := deliverer.status()) != before:
+            before, left = now, deliverer.pending()
+    deliverer.close(0)
+    return left

@@ -1,24 +1,36 @@
-"""One event to one endpoint, once: what is sent, what the answer means, how long to wait after it.
+"""One message to one endpoint, once: TLS verified, redirects not followed, bounded in time.
 
-Standard Webhooks: signed anew for each try, with the event's id on every one. A URL is as secret as
-its secret: neither gets into a log, an error or a repr.
+A webhook's event is signed anew for each try (Standard Webhooks), with its id on every one. A URL
+is as secret as its secret: neither gets into a log, an error or a repr.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
-from enum import Enum, auto
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-from boxcar.shared.channels.answer import Request
-from boxcar.shared.files import journal
+from boxcar.shared.channels import answer, known
+from boxcar.shared.channels.answer import (
+    ANSWER_BYTES,
+    WEBHOOK,
+    Answer,
+    Endpoint,
+    Later,
+    Refused,
+    Request,
+    Taken,
+    without_secrets,
+    words,
+)
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire.webhook_event import BODY_BYTES
-from onbox.machine.credentials import Webhook
 
 if TYPE_CHECKING:
     from requests import Response
@@ -27,28 +39,142 @@ if TYPE_CHECKING:
 CONNECT_S = 5.0
 READ_S = 15.0
 LONGEST_BACKOFF_S = 300.0
-LONGEST_RETRY_AFTER_S = 3600.0
-
-
-class Step(Enum):
-    """What follows from one try."""
-
-    DELIVERED = auto()
-    DISABLE = auto()
-    RETRY = auto()
+# Signed services refuse what is more than an hour off, and the others do not care.
+_CLOCK_OFF_S = 300.0
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What one try brought: a status, or the problem that kept it from getting one."""
+class Posted:
+    """What came of one message. No secret is in it.
 
-    status: int | None
-    problem: str | None = None
-    retry_after: str | None = None
+    `said` is the service's own answer, or why there was none. `ahead_s`: how far the clock here is
+    ahead of the service's, where its answer says the time.
+    """
+
+    answer: Answer
+    said: str
+    status: int | None = None
+    ahead_s: float | None = None
+
+    @property
+    def clock_note(self) -> str:
+        """Empty where the clock is right, or where nobody knows."""
+        if self.ahead_s is None or abs(self.ahead_s) < _CLOCK_OFF_S:
+            return ""
+        side = "ahead of" if self.ahead_s > 0 else "behind"
+        return f" (the clock here is {abs(self.ahead_s) / 60:.0f} min {side} the service's)"
 
 
-def is_public(event: Event) -> bool:
-    return event.type in journal.PUBLIC_TYPES
+def post_once(
+    endpoint: Endpoint, news: str | Event, clock: Callable[[], float] = time.time
+) -> Posted:
+    """A chat gets a text, a webhook an event. Behind a refusal stands how far the clock is off."""
+    now_s = clock()
+    try:
+        status, headers, body = _send(_request(endpoint, news, now_s))
+    except Exception as error:
+        # Whatever it is, it is tried again; the message may hold the URL, so only its type is told.
+        return Posted(Later(kind(error)), kind(error))
+    found, said = _taken(endpoint, status, headers, body), words(status, body)
+    said = without_secrets(said if isinstance(found, Taken) else found.why, endpoint)
+    posted = Posted(found, said, status, _ahead_s(headers, now_s))
+    if isinstance(found, Refused):
+        return replace(posted, answer=Refused(said + posted.clock_note))
+    return posted if isinstance(found, Taken) else replace(posted, answer=replace(found, why=said))
+
+
+def _request(endpoint: Endpoint, news: str | Event, now_s: float) -> Request:
+    if isinstance(news, str):
+        return known.CHANNELS[endpoint.channel].request(endpoint, news, now_s)
+    content = body(news)
+    return Request("POST", endpoint.url, _headers(endpoint, news, content), content)
+
+
+def _taken(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
+    if endpoint.channel != WEBHOOK:
+        return known.CHANNELS[endpoint.channel].taken(status, headers, body)
+    if found := answer.not_now(status, headers, body):
+        return found
+    # A captive portal says 200 with its own page to everything; with TLS it cannot.
+    media = answer.header(headers, "content-type").lower()
+    if (
+        ("html" in media or not media)
+        and not endpoint.url.startswith("https:")
+        and answer.is_web_page(body)
+    ):
+        return Later(f"answered {status} with a web page: a captive portal?")
+    return Taken()
+
+
+def _send(request: Request) -> tuple[int, dict[str, str], bytes]:
+    import logging
+
+    import requests
+
+    # Its warnings show the whole URL, and without a handler they go to the agent's log.
+    logging.getLogger("urllib3").setLevel(logging.CRITICAL)
+    with requests.request(
+        request.method,
+        request.url,
+        data=request.body,
+        headers=request.headers,
+        timeout=(CONNECT_S, READ_S),
+        allow_redirects=False,
+        stream=True,
+    ) as response:
+        return response.status_code, dict(response.headers), _read(response)
+
+
+def _read(response: Response) -> bytes:
+    """The body, no longer than a service's answer is. Raises TimeoutError for one that drips."""
+    until, body = time.monotonic() + READ_S, b""
+    for chunk in response.iter_content(4096):
+        body += chunk
+        if len(body) >= ANSWER_BYTES:
+            break
+        if time.monotonic() > until:
+            raise TimeoutError
+    return body
+
+
+def _ahead_s(headers: Mapping[str, str], now_s: float) -> float | None:
+    try:
+        return now_s - parsedate_to_datetime(answer.header(headers, "date")).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def kind(error: BaseException) -> str:
+    """The type of an error and that of its first cause, such as `SSLError (SSLCertVerif…)`."""
+    cause = error
+    while (deeper := cause.__cause__ or cause.__context__) is not None:
+        cause = deeper
+    outer, inner = type(error).__name__, type(cause).__name__
+    return outer if cause is error else f"{outer} ({inner})"
+
+
+# --- how long to wait after a failure
+
+
+def first_patience() -> Retry:
+    """The back-off of one event, before its first failure. The calculator only; nothing retries."""
+    from urllib3.util import Retry
+
+    # Counted as one failure already: urllib3 would try again at once after the first.
+    return Retry(
+        total=None, backoff_factor=0.5, backoff_jitter=1.0, backoff_max=LONGEST_BACKOFF_S
+    ).increment()
+
+
+def next_patience(patience: Retry, asked_s: float) -> tuple[Retry, float]:
+    """The back-off after one more failure, and the seconds to wait now: `asked_s` at least."""
+    # At the longest wait counting stops: 2**1024 is no float, and that is 3.5 days of failures.
+    if patience.get_backoff_time() < LONGEST_BACKOFF_S:
+        patience = patience.increment()
+    return patience, max(patience.get_backoff_time(), asked_s)
+
+
+# --- a webhook's event
 
 
 def body(event: Event) -> bytes:
@@ -64,67 +190,12 @@ def body(event: Event) -> bytes:
     return _spell(event, _fit(about, 200) | {"cut": cut})
 
 
-def after(answer: Answer) -> Step:
-    """Any 2xx took the event, 410 wants no more, and everything else may be better next time."""
-    if answer.problem is None:
-        return Step.DELIVERED
-    return Step.DISABLE if answer.status == 410 else Step.RETRY
-
-
-def first_patience() -> Retry:
-    """The back-off of one event, before its first failure. The calculator only; nothing retries."""
-    from urllib3.util import Retry
-
-    # Counted as one failure already: urllib3 would try again at once after the first.
-    return Retry(
-        total=None, backoff_factor=0.5, backoff_jitter=1.0, backoff_max=LONGEST_BACKOFF_S
-    ).increment()
-
-
-def next_patience(patience: Retry, retry_after: str | None) -> tuple[Retry, float]:
-    """The back-off after one more failure, and the seconds to wait now."""
-    # At the longest wait counting stops: 2**1024 is no float, and that is 3.5 days of failures.
-    if patience.get_backoff_time() < LONGEST_BACKOFF_S:
-        patience = patience.increment()
-    return patience, max(patience.get_backoff_time(), _asked_s(patience, retry_after))
-
-
-def post(webhook: Webhook, event: Event) -> Answer:
-    """One try: signed for now, TLS verified, redirects not followed, the box's proxies used."""
-    import logging
-
-    import requests
-
-    # Its warnings show the whole URL, and without a handler they go to the agent's log.
-    logging.getLogger("urllib3").setLevel(logging.CRITICAL)
-    asked = request(webhook, event)
-    try:
-        with requests.post(
-            asked.url,
-            data=asked.body,
-            headers=asked.headers,
-            timeout=(CONNECT_S, READ_S),
-            allow_redirects=False,
-            stream=True,
-        ) as response:
-            return _read_answer(response)
-    except Exception as error:
-        # Whatever it is, it is tried again; the message may hold the URL, so only its type is told.
-        return Answer(None, kind(error))
-
-
-def request(webhook: Webhook, event: Event) -> Request:
-    """The event as it is posted, signed for now."""
-    content = body(event)
-    return Request("POST", webhook.url, _headers(webhook, event, content), content)
-
-
-def _headers(webhook: Webhook, event: Event, content: bytes) -> dict[str, str]:
+def _headers(endpoint: Endpoint, event: Event, content: bytes) -> dict[str, str]:
     from standardwebhooks import Webhook as Signer
 
     # Aware and in UTC: the library takes the digits as UTC whatever the zone.
     now = datetime.now(timezone.utc)
-    signature = Signer(webhook.secret).sign(event.id, now, content.decode())
+    signature = Signer(endpoint.secret).sign(event.id, now, content.decode())
     return {
         "content-type": "application/json",
         "user-agent": "boxcar",
@@ -132,43 +203,6 @@ def _headers(webhook: Webhook, event: Event, content: bytes) -> dict[str, str]:
         "webhook-timestamp": str(int(now.timestamp())),
         "webhook-signature": signature,
     }
-
-
-def _read_answer(response: Response) -> Answer:
-    status = response.status_code
-    if not 200 <= status < 300:
-        return Answer(status, f"answered {status}", response.headers.get("retry-after"))
-    if _is_web_page(response):
-        return Answer(status, f"answered {status} with a web page: a captive portal?")
-    return Answer(status)
-
-
-def _is_web_page(response: Response) -> bool:
-    """A captive portal says 200 with its own page to everything; with TLS it cannot."""
-    is_html = "html" in response.headers.get("content-type", "").lower()
-    if response.url.startswith("https:") or not is_html:
-        return False
-    return bool(next(response.iter_content(64), b"").lstrip().startswith(b"<"))
-
-
-def _asked_s(patience: Retry, retry_after: str | None) -> float:
-    """The seconds that a Retry-After asks for, as a number or a date; 0 where it says nothing."""
-    from urllib3.exceptions import InvalidHeader
-
-    try:
-        seconds = patience.parse_retry_after(retry_after) if retry_after else 0.0
-    except (InvalidHeader, ValueError, OverflowError):
-        return 0.0
-    return min(seconds, LONGEST_RETRY_AFTER_S)
-
-
-def kind(error: BaseException) -> str:
-    """The type of an error and that of its first cause, such as `SSLError (SSLCertVerif…)`."""
-    cause = error
-    while (deeper := cause.__cause__ or cause.__context__) is not None:
-        cause = deeper
-    outer, inner = type(error).__name__, type(cause).__name__
-    return outer if cause is error else f"{outer} ({inner})"
 
 
 def _spell(event: Event, data: Any) -> bytes:

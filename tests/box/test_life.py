@@ -245,7 +245,7 @@ def test_cron_has_a_word_only_where_something_changed(life: Life) -> None:
 
 
 def test_all_is_pulled_and_proven(life: Life) -> None:
-    assert [cell["word"] for cell in life.said["pull"].document["cells"]] == ["pulled"] * 4
+    assert [cell["state"] for cell in life.said["pull"].document["cells"]] == ["pulled"] * 4
     assert_pulled(life.project, CELLS)
     assert life.said["verify"].document["is_full"]
 

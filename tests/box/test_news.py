@@ -96,30 +96,22 @@ def two_boxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosts
         pytest.skip(f"no boxes of one's own here: {reason}")
 
 
-def test_a_try_from_a_box_and_the_audit_show_what_is_reached_from_there(
-    one_box: Hosts, tmp_path: Path
-) -> None:
+def test_a_try_from_a_box_shows_what_is_reached_from_there(one_box: Hosts, tmp_path: Path) -> None:
     run = rent(one_box, tmp_path / "project", {"q1": ["configs/a.json one"]}, notify=NOTIFY)
     receiver = Receiver(one_box, tmp_path)
     receiver.on()
     try:
         tried = run.boxcar("notify", "--test", "--from", "box-a", env=ENV).ended(0)
-        audited = run.boxcar("audit", "--json", env=ENV).ended(0)
     finally:
         receiver.off()
     assert "taken" in tried.out and '{"code": 0, "msg": "success"}' in tried.out
     assert "sent from box box-a" in receiver.texts()
     [event] = receiver.got("/hook")
     assert event["body"]["type"] == "notify.test"
-    rows = [row for row in audited.document["rows"] if row["what"] == "news"]
-    assert [row["verdict"] for row in rows] == ["ok"]
-    assert len(receiver.got("/")) == 2, "an audit sends no message"
 
-    away = run.boxcar("audit", env=ENV).ended(0)
-    assert f"feishu ({address(1)}:{PORT})" in " ".join(away.out.split())
     refused = run.boxcar("notify", "--test", "--from", "box-a", env=ENV).ended(1)
-    assert "box box-a did not reach it" in refused.err
-    for said in (tried, audited, away, refused):
+    assert "ConnectionError" in refused.out
+    for said in (tried, refused):
         assert TOKEN not in said.out + said.err
     assert files_with(run.box("box-a"), TOKEN) + files_with(run.tier, TOKEN) == []
 
@@ -142,7 +134,7 @@ def test_the_last_news_arrives_after_the_receiver_was_down_at_the_end(
         run.let_go("c")
         run.wait_for_agents()
         assert "queue.done" not in str(receiver.got("/hook"))
-        run.wait_for("status names who delivers", lambda: "small process" in _status(run))
+        run.wait_for("status names what is left", lambda: "told to nobody yet" in _status(run))
         receiver.on()
         run.wait_for("the last news", lambda: len(_done(receiver)) == 2)
         until(lambda: "q1 is done" in receiver.texts() and "q2 is done" in receiver.texts())

@@ -45,7 +45,7 @@ def test_the_checkouts_own_job_runs_as_it_stands(tmp_path: Path) -> None:
 
     # Of all these, one epoch of one cell of each queue: one rank here, two there.
     short = {"queue_1": "seg_baseline", "queue_2": "det_two_ranks"}
-    tasks = {cell["name"]: cell["task"] for cell in planned["cells"]}
+    tasks = {cell["cell"]: cell["task"] for cell in planned["cells"]}
     for queue, cell in short.items():
         line = f"configs/{cell}.yaml {tasks[cell]} 1\n"
         (root / "queues" / f"{queue}.txt").write_text(line)

@@ -102,7 +102,7 @@ def test_a_file_that_is_missing_or_too_long_is_named_too(finished: Finished) -> 
     assert missing["a"] == "model.json is missing"
     assert missing["b"].startswith("model.json is ") and "expected" in missing["b"]
     pulled = run.boxcar("pull", "--json").ended(0).document
-    assert [cell["word"] for cell in pulled["cells"]] == ["pulled", "pulled"]
+    assert [cell["state"] for cell in pulled["cells"]] == ["pulled", "pulled"]
     # What gave way is kept, for whoever wants to know what happened to it.
     assert all(Path(cell["replaced"]).is_dir() for cell in pulled["cells"])
     run.boxcar("verify").ended(0)

@@ -152,7 +152,7 @@ def test_json_is_one_document_and_nothing_else_is_on_stdout(life: Life) -> None:
 
 def test_plan_shows_the_cells_and_writes_nothing(life: Life) -> None:
     planned = life.said["plan"].document
-    assert [cell["name"] for cell in planned["cells"]] == CELLS
+    assert [cell["cell"] for cell in planned["cells"]] == CELLS
     assert [cell["epochs"] for cell in planned["cells"]] == [12, 2, 2]
     assert life.was_planned_only
 
@@ -183,8 +183,8 @@ def test_logs_and_explain_speak_of_the_cell(life: Life) -> None:
 
 def test_pulling_again_changes_nothing(life: Life) -> None:
     first, again = (life.said[step].document["cells"] for step in ("pull", "pull again"))
-    assert [(cell["name"], cell["word"]) for cell in first] == [(name, "pulled") for name in CELLS]
-    assert [(cell["name"], cell["word"]) for cell in again] == [(name, "here") for name in CELLS]
+    assert [(cell["cell"], cell["state"]) for cell in first] == [(name, "pulled") for name in CELLS]
+    assert [(cell["cell"], cell["state"]) for cell in again] == [(name, "here") for name in CELLS]
     assert {
         path: life.before_down[f"results/tiny/cells/{path}"] for path in life.pulled
     } == life.pulled
@@ -365,7 +365,7 @@ def test_listen_gets_every_public_event_once_and_in_order(project: MakeProject) 
         {"q1": ["configs/a.json one", "configs/b.json two"]}, notify=[{"webhook": webhook}]
     )
     secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-    listening = run.start("listen", "--port", "0", "--json", env={"BOXCAR_WEBHOOK_SECRET": secret})
+    listening = run.start("listen", "--port", "0", env={"BOXCAR_WEBHOOK_SECRET": secret})
     assert listening.stderr and listening.stdout
     url = listening.stderr.readline().split()[2]
     run.boxcar("launch", env={"BOXCAR_WEBHOOK_URL": url, "BOXCAR_WEBHOOK_SECRET": secret}).ended(0)
@@ -375,11 +375,10 @@ def test_listen_gets_every_public_event_once_and_in_order(project: MakeProject) 
     assert listening.returncode == 130
     assert "came again: 0" in err
 
-    told = [json.loads(line) for line in out.splitlines()]
+    told = [line.split()[1:3] for line in out.splitlines()]
     private = ("cell.claimed", "cell.succeeded", "cell.preempted")
     said = [event for event in run.events("q1") if event["type"] not in private]
-    assert [event["type"] for event in told] == [event["type"] for event in said]
-    assert [event["data"] for event in told] == [event["data"] for event in said]
+    assert told == [[event["type"], "q1"] for event in said]
     assert not _files_with(run.root, secret, but_not="credentials-tiny.json")
 
 

@@ -56,7 +56,7 @@ def live(run: Rented) -> None:
         run.let_go(cell)
     run.boxcar("watch", "--every", "1s").ended(0)
     pulled = run.boxcar("pull", "--json").ended(0).document
-    assert [cell["word"] for cell in pulled["cells"]] == ["pulled"] * 3
+    assert [cell["state"] for cell in pulled["cells"]] == ["pulled"] * 3
     assert run.boxcar("verify", "--json").ended(0).document["is_full"]
     assert_published_once(run, CELLS)
     assert_nothing_torn(run)

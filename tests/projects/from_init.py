@@ -30,7 +30,7 @@ def live(source: Path, root: Path, *more: Path, silent: str = "") -> list[str]:
     project = TinyProject(root, root.name.replace("_", "-"))
     project.boxcar("init", "--yes").ended(0)
     plan = project.boxcar("plan", "--json").ended(0).document
-    cells = [cell["name"] for cell in plan["cells"]]
+    cells = [cell["cell"] for cell in plan["cells"]]
     can_be_short = "smoke" in yaml.safe_load((root / "job.yaml").read_text())
     project.boxcar("smoke").ended(0 if can_be_short else 2)
     project.boxcar("launch").ended(0)

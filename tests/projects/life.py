@@ -25,7 +25,7 @@ def live(habit: str, folder: Path) -> dict[str, float]:
     """Each cell's learning rate, as its own result has it. `folder` is the test's own."""
     project = _copied(habit, folder / habit)
     plan = project.boxcar("plan", "--json").ended(0).document
-    cells = [cell["name"] for cell in plan["cells"]]
+    cells = [cell["cell"] for cell in plan["cells"]]
     project.boxcar("smoke").ended(0)
     _kill_in_the_middle_of(project, cells[1], folder)
     project.boxcar("launch").ended(0)

@@ -137,7 +137,7 @@ def test_a_smoke_of_such_a_cell_has_two_processes_here(slurm: Cluster, tmp_path:
     project = on_slurm(tmp_path, slurm, queues, **job)
     (project.root / "train.py").write_text(MEETS)
     [outcome] = project.boxcar("smoke", "--json").ended(0).document["cells"]
-    assert outcome["word"] == "passed", outcome
+    assert outcome["state"] == "passed", outcome
 
 
 def test_a_hang_is_seen_on_both_nodes_and_named_by_rank_node_and_line(

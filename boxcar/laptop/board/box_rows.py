@@ -15,7 +15,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.shared import timestamp
-from boxcar.shared.news.idle_gpu import IDLE_PERCENT
+from boxcar.shared.news.wanted import IDLE_PERCENT
 from boxcar.shared.record import dataclass
 
 # A person is not needed for these.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
-from boxcar.shared.news.idle_gpu import IDLE_FOR_S, IDLE_PERCENT
+from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
 from boxcar.shared.record import dataclass
 
 SPAN_S = 30 * 60.0

@@ -23,7 +23,7 @@ from boxcar.laptop.triage import advice
 from boxcar.shared import state
 from boxcar.shared.catalogue.sentence import in_language
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.news import said_warning
+from boxcar.shared.news.text import said_warning
 from boxcar.shared.record import dataclass
 
 # Conditions of a queue, the worst first. Those of the second group may end by themselves.
@@ -85,7 +85,7 @@ def needs(view: RunView, history: History, quiet: Quiet, language: str) -> tuple
 
 
 def _warned(queue: str, event: Event, language: str) -> Need:
-    return Need(queue, in_language(said_warning.text(event.data), language))
+    return Need(queue, in_language(said_warning(event.data), language))
 
 
 def alike(found: Sequence[Need], language: str) -> tuple[Need, ...]:

@@ -63,9 +63,6 @@ class Boxes(Protocol):
     def is_agent_alive(self, queue: str) -> bool | None:
         """Whether somebody holds the queue's lock; None where nobody can tell."""
 
-    def is_delivering(self, queue: str) -> bool:
-        """Whether somebody was seen to send the queue's news: its agent, or one that lingers."""
-
     def scheduled(self, queue: str) -> Scheduled | None:
         """That a scheduler is to start the queue's agent, where there is one and it has not yet."""
 

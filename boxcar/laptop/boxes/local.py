@@ -88,10 +88,6 @@ class LocalBoxes:
     def is_agent_alive(self, queue: str) -> bool | None:
         return None if self.is_tier_out_of_sight else lock.is_held(self.tier.lock(queue))
 
-    def is_delivering(self, queue: str) -> bool:
-        path = self.tier.delivered_lock(queue)
-        return path.is_file() and lock.is_held(path)
-
     def scheduled(self, queue: str) -> Scheduled | None:
         return None
 

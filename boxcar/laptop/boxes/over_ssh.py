@@ -153,9 +153,6 @@ class SshBoxes:
             return False  # its lock went with the tier, or the run was never launched
         return told.get(box)
 
-    def is_delivering(self, queue: str) -> bool:
-        return any(queue in (reply.lingering or ()) for reply in self._replies.values())
-
     def scheduled(self, queue: str) -> Scheduled | None:
         return None
 

@@ -14,9 +14,9 @@ from boxcar.shared.files.codec import encode, finite
 from boxcar.shared.message import Command, Message
 
 VERSION = 1
-# For one release: what older documents called otherwise than other verbs do has both names. A list
-# of the document, in its rows the old name, and the one that all verbs have for it.
-OLD_NAMES: dict[str, dict[str, dict[str, str]]] = {
+# What records call otherwise than documents do: a list of the document, in its rows the name of the
+# record, and the one that all verbs have for it.
+NAMES: dict[str, dict[str, dict[str, str]]] = {
     "audit": {"rows": {"reason": "because"}},
     "plan": {"cells": {"name": "cell"}, "candidates": {"reason": "because"}},
     "pull": {
@@ -31,8 +31,8 @@ OLD_NAMES: dict[str, dict[str, dict[str, str]]] = {
 def of_verb(verb: str, value: Any) -> dict[str, Any]:
     """What a verb found, as its document; dataclasses are objects, messages and commands text."""
     found = finite(encode(value, _spelled))
-    for rows, names in OLD_NAMES.get(verb, {}).items():
-        found[rows] = [_with_both(row, names) for row in found[rows]]
+    for rows, names in NAMES.get(verb, {}).items():
+        found[rows] = [_named(row, names) for row in found[rows]]
     return _headed(verb, found)
 
 
@@ -62,11 +62,11 @@ def _headed(name: str, found: dict[str, Any]) -> dict[str, Any]:
     return head | found | head  # a field of that name does not take its place
 
 
-def _with_both(row: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _named(row: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     renamed = {names.get(key, key): value for key, value in row.items()}
     if renamed.get("because") == "":
         renamed["because"] = None
-    return renamed | {old: row[old] for old in names}
+    return renamed
 
 
 def _spelled(value: object) -> str | None:

@@ -72,11 +72,6 @@ class Home:
         return self.folder / "split.json"
 
     @property
-    def listen(self) -> Path:
-        """Where `listen` was reached last, and through which boxes."""
-        return self.folder / "listen.json"
-
-    @property
     def listen_secret(self) -> Path:
         """The secret of `listen`, alone, for a shell to read."""
         return self.folder / "listen.secret"

@@ -1,6 +1,6 @@
 """A report as Markdown, LaTeX, CSV or JSON. Pure, and the same for the same receipt.
 
-Each names the digest of its receipt and what was asked for, so that `check` can make it again.
+Each names the digest of its receipt and what was asked for, so that it can be made again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from boxcar.laptop.report.table import Row, Table
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.codec import encode
 
-BEGIN, END = "boxcar report", "end of boxcar report"
+BEGIN = "boxcar report"
 _TEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -66,7 +66,7 @@ def markdown(report: Report) -> str:
         lines += [_md_row(columns(table)), _md_row(["---"] * len(columns(table)))]
         lines += [_md_row(fields(table, row)) for row in table.rows]
         lines += ["", *(f"- {_md(note)}" for note in table.notes), ""]
-    return "\n".join([*lines, f"<!-- {END} -->", ""])
+    return "\n".join([*lines, ""])
 
 
 def latex(report: Report) -> str:
@@ -80,7 +80,7 @@ def latex(report: Report) -> str:
         lines += [_tex_row(map(_minus, _of_paper(table, fields(table, row)))) for row in kept]
         lines += ["\\bottomrule", "\\end{tabular}"]
         lines += [f"% {note}" for row in kept for note in row.notes]
-    return "\n".join([*lines, f"% {END}", ""])
+    return "\n".join([*lines, ""])
 
 
 def left_out(report: Report) -> list[str]:
@@ -125,10 +125,6 @@ def _is_number(text: str) -> bool:
         return bool(math.isfinite(float(text)))
     except ValueError:
         return False
-
-
-def as_json(report: Report) -> str:
-    return json.dumps(document(report))
 
 
 def document(report: Report) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Where no durable tier outlives a box, what its agent mirrors dies with it. So `watch` fetches the
 newest whole one of each cell, and `launch` lends it to the box that runs the cell next
-(lend_checkpoint.py). The box goes on mirroring meanwhile: a checkpoint that was replaced before its
+(lend.py). The box goes on mirroring meanwhile: a checkpoint that was replaced before its
 copy began is left for the next look. Results and other verbs go first, so the link is never filled.
 
 Not covered: a box without rsync, whose copy takes all of the link and starts over when it is cut.

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.results import second_home_record
 from boxcar.laptop.results.judge import CellFacts, Pulled
+from boxcar.laptop.results.results_folder import from_second_home
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
@@ -148,7 +148,7 @@ def _with_tier(facts: CellFacts, run: OpenRun) -> CellFacts:
         data = tier.manifest(cell).read_bytes()
     except FileNotFoundError:
         # What came from the second home is held against what that had.
-        return replace(facts, tier_sha256=second_home_record.manifest_sha256(run.results, cell))
+        return replace(facts, tier_sha256=from_second_home(run.results).get(cell))
     return replace(facts, tier_sha256=digest.of_bytes(data), tier_damage=damage(run, cell, data))
 
 

@@ -11,16 +11,19 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from boxcar.laptop.common import writable
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import DamagedError, TemporaryError
-from boxcar.shared.files import receipt
+from boxcar.shared.files import codec, receipt
 from boxcar.shared.paths import ResultPaths
+from boxcar.shared.record import dataclass
 
 WAIT_S = 20.0
+SECOND = "second.json"
 
 
 @contextlib.contextmanager
@@ -65,6 +68,31 @@ def is_torn_down(results: ResultPaths) -> bool:
 def is_over(run: OpenRun) -> bool:
     """Whether it was torn down; where the tier is there again, it was launched anew since."""
     return not run.tier.root.exists() and is_torn_down(run.results)
+
+
+@dataclass(frozen=True)
+class SecondHomeRecord:
+    """Results that came from the second home: of each cell its manifest's digest. No tier has that
+    manifest, so what is here is compared with what is written down here.
+    """
+
+    FORMAT: ClassVar[str] = "second"
+    VERSION: ClassVar[int] = 1
+
+    cells: dict[str, str]
+
+
+def from_second_home(results: ResultPaths) -> dict[str, str]:
+    """By cell. Raises DamagedError, OSError."""
+    path = results.root / SECOND
+    if not path.exists():
+        return {}
+    return codec.from_document(SecondHomeRecord, path.read_bytes(), str(path)).cells
+
+
+def keep_from_second_home(results: ResultPaths, cell: str, sha256: str) -> None:
+    record = SecondHomeRecord(from_second_home(results) | {cell: sha256})
+    atomic.write_whole(results.root / SECOND, codec.to_document(record))
 
 
 def bytes_below(folder: Path) -> int:

@@ -22,7 +22,7 @@ from boxcar.laptop.run.journals.followed import Followed
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.survey import survey
 from boxcar.laptop.run.view import QueueView, RunView, active_cell
-from boxcar.shared import state, timestamp
+from boxcar.shared import state
 from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import control, delivered, heartbeat
 from boxcar.shared.files.heartbeat import Heartbeat
@@ -30,8 +30,6 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import replace
 from boxcar.shared.state import State
 
-# What is left to deliver the rest has started by then.
-LINGERS_WITHIN_S = 10.0
 T = TypeVar("T")
 
 
@@ -87,9 +85,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
     box = _box(run, name, state_)
     running = _running(state_)
     events = reading.events if reading else ()
-    is_lingering: bool | None = None
-    if is_alive is False:
-        is_lingering = _ask(problems, lambda: _is_lingering(run, name, box, events, now), None)
+    is_over = is_alive is False and box not in run.boxes.silent() and not run.boxes.is_gone(box)
     steps = _steps(events, running)
     at = running[0] if running and is_planned(run, box) else None
     queue = QueueView(
@@ -110,7 +106,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
         else None,
         steps_at=tuple(event.at for event in steps),
         moved_at=_moved_at(run.boxes.progress_at(box, at) if at else None, running, steps, beat),
-        undelivered=_ask(problems, lambda: _undelivered(run, name, events, is_lingering), ()),
+        undelivered=_ask(problems, lambda: _undelivered(run, name, events, is_over), ()),
         scheduled=run.boxes.scheduled(name),
         problems=tuple(dict.fromkeys(problems)),
     )
@@ -118,24 +114,10 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
 
 
 def _undelivered(
-    run: OpenRun, queue: str, events: Sequence[Event], is_lingering: bool | None
+    run: OpenRun, queue: str, events: Sequence[Event], is_over: bool
 ) -> tuple[str, ...]:
     sent = delivered.read(run.tier.delivered(queue))
-    return undelivered.sentences(queue, events, sent, is_lingering=is_lingering)
-
-
-def _is_lingering(
-    run: OpenRun, queue: str, box: str, events: Sequence[Event], now: str
-) -> bool | None:
-    """Whether something delivers what the agent has left; None while it may just be starting, and
-    where the box is not there to be seen.
-    """
-    if run.boxes.is_delivering(queue):
-        return True
-    if not events or box in run.boxes.silent() or run.boxes.is_gone(box):
-        return None
-    ended_s = timestamp.seconds_between(events[-1].at, now, run.boxes.clock_ahead_s(box))
-    return False if ended_s > LINGERS_WITHIN_S else None
+    return undelivered.sentences(queue, events, sent, is_over=is_over)
 
 
 def _is_alive(run: OpenRun, queue: str) -> bool | None:

@@ -18,7 +18,7 @@ from boxcar.shared.catalogue.board import condition_sentence, state_sentence
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.news import said_warning
+from boxcar.shared.news.text import said_warning
 
 WARNINGS_SHOWN = 5
 # What an agent says of a line that got a `#`; journals keep the text.
@@ -47,7 +47,7 @@ def standings(view: RunView) -> dict[tuple[object, ...], str]:
         if attempts != 0:
             found[cell.name, cell.word, attempts] = _of_cell(cell, attempts)
     for queue_name, event in warnings(view):
-        text = Sentence("looks.warning", text=said_warning.text(event.data))
+        text = Sentence("looks.warning", text=said_warning(event.data))
         found[event.id,] = _under(queue_name, text)
     return found
 

@@ -24,19 +24,18 @@ def waiting(events: Sequence[Event], sent: Delivered) -> int:
 
 
 def sentences(
-    queue: str, events: Sequence[Event], sent: Delivered, *, is_lingering: bool | None
+    queue: str, events: Sequence[Event], sent: Delivered, *, is_over: bool
 ) -> tuple[str, ...]:
-    """What a person should know of it. `is_lingering`: the agent has ended, and something still
-    delivers, or nothing does; None where somebody else is at it, or nobody can tell.
+    """What a person should know of it. `is_over`: the queue's agent has ended, so nothing on its
+    box delivers any more.
     """
     is_refused = any(cursor.refused for cursor in sent.endpoints.values())
     told = events if is_refused else ()
     warned = [str(event.data.get("text")) for event in told if event.type == "box.warning"]
     found = [s for cursor in sent.endpoints.values() for s in _of_cursor(queue, cursor, warned)]
     found += [s for cursor in sent.endpoints.values() for s in _away(queue, cursor, events)]
-    if is_lingering is not None and sent.endpoints and (left := waiting(events, sent)):
-        how = "lingers" if is_lingering else "untold"
-        found.append(Sentence(f"notify.{how}", queue=queue, n=left, command=Command("watch")))
+    if is_over and sent.endpoints and (left := waiting(events, sent)):
+        found.append(Sentence("notify.untold", queue=queue, n=left, command=Command("watch")))
     return tuple(found)
 
 

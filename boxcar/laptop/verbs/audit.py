@@ -13,13 +13,13 @@ from datetime import timedelta
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import THINGS
-from boxcar.laptop.fitness import news_hosts, other_runs, rules, second_home, space, tier_check
+from boxcar.laptop.fitness import other_runs, rules, space, tier_check
 from boxcar.laptop.fitness.rules import ALL, Row, Told, Verdict, Wanted
 from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.project import from_environment, profile_choice
-from boxcar.laptop.project.notify.targets import targets
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.results import second_home
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
@@ -89,7 +89,7 @@ def of_run(
         measured=Measured(*smoked) if smoked else None,
         verified={cell.name for cell in view.cells if cell.word == state.Verified.word},
     )
-    more = (*_second_home(site, report), *_news_hosts(site, report), *_beside(site, report))
+    more = (*_second_home(site, report), *_beside(site, report))
     return replace(report, rows=(*report.rows, *more))
 
 
@@ -103,15 +103,6 @@ def _second_home(site: Site, report: Report) -> list[Row]:
         return [Row(ALL, second_home.WHAT, "refuse", site.plan.second, message_of(error).text)]
     hook = site.project.profile.hook
     return second_home.check(site.boxes.ask, site.plan, boxes, hook, secrets)
-
-
-def _news_hosts(site: Site, report: Report) -> list[Row]:
-    try:
-        found = targets(site.project.job, os.environ)
-    except InputError as error:
-        return [Row(ALL, news_hosts.WHAT, "refuse", "notify", message_of(error).text)]
-    hook = site.project.profile.hook
-    return news_hosts.check(site.boxes.ask, found, _answered(report), hook)
 
 
 def _beside(site: Site, report: Report) -> list[Row]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show, units
-from boxcar.laptop.news import last_words
+from boxcar.laptop.news import from_here
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
@@ -121,12 +121,12 @@ def _was_never_launched(site: Site) -> bool:
 def _tell_last_news(site: Site, begun: Teardown | None) -> None:
     """Before the secrets go by which boxes send it. News never keeps a run from its end."""
     view = look(site, timestamp.utc_now())
-    queues = last_words.due(site, view, begun.boxes if begun else ())
+    queues = from_here.due(site, view, begun.boxes if begun else ())
     if not queues:
         return
     try:
         with show.waiting(Sentence("notify.last_minute", n=len(queues))):
-            left = last_words.deliver(site, queues, os.environ)
+            left = from_here.deliver(site, queues, os.environ)
     except (BoxcarError, OSError) as error:
         show.say(str(error))
         return

@@ -25,7 +25,8 @@ from boxcar.laptop.project import (
     profile_choice,
 )
 from boxcar.laptop.project.checks import todos
-from boxcar.laptop.project.notify.chats import resolve_channels
+from boxcar.laptop.project.notify.endpoints import BOX
+from boxcar.laptop.project.notify.targets import credentials, targets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.run import launch_turn, moves
@@ -69,8 +70,7 @@ def launch(
         push.refuse_a_finished_run(project)
         push.refuse_a_tier_out_of_sight(site)
         profile_choice.remember(project.results, project.profile.name, profile_choice.LAUNCHED)
-        webhooks, warnings = from_environment.resolve_webhooks(project.job, environ)
-        chats, unsent = resolve_channels(project.job, environ)
+        told = targets(project.job, environ, BOX)
         secrets = from_environment.resolve_secrets(project.job, environ)
         _refuse_full_disks(site, queues)
         _refuse_no_python(site)
@@ -85,7 +85,7 @@ def launch(
             built = build(project, show.say)
         for text in first_look(project.profile, project.root):
             show.say(text)
-        given = {"env": secrets, "webhooks": webhooks, "channels": chats}
+        given = {"env": secrets, **credentials(told)}
         given |= {"language": project.job.language or language_of("", environ)}
         order = Order(built, start_index, is_smoked, unknown, given)
         with launch_turn.taken(site.results, show.say):
@@ -98,8 +98,9 @@ def launch(
             queues_started = [one.queue for one in started]
             show.json_document("launch", row | {"started": queues_started, "problems": problems})
         # Beside the last line: what stands before all others is read by nobody.
-        unheard: list[str | Message] = [*warnings, *unsent, *listen.unheard(project, webhooks)]
-        for warning in unheard:
+        unheard = listen.unheard(project, credentials(told)["webhooks"])
+        warnings: list[str | Message] = [one.warning for one in told if one.off]
+        for warning in (*warnings, *unheard):
             show.say(warning)
         return 1 if problems else 0
 

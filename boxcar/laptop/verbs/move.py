@@ -13,7 +13,7 @@ from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import rewrite
 from boxcar.laptop.queues.sync import complete
-from boxcar.laptop.results import lend_checkpoint
+from boxcar.laptop.results.lend import lend_checkpoint
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.moves import Move
@@ -66,7 +66,7 @@ def move(
             _take(site, one)
         if site.plan.durable_scope == EACH_BOX:
             with show.progress(Sentence("how_far.push")) as bar:
-                for text in lend_checkpoint.lend_one(site, queue, cell, bar):
+                for text in lend_checkpoint(site, queue, cell, bar):
                     show.say(text)
         if source != queue:
             _move_line(project, cell, source, queue)

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from boxcar.laptop.common import show, units
+from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import pick
-from boxcar.laptop.news import by_apprise, by_email, posting
+from boxcar.laptop.news import posting
 from boxcar.laptop.project.notify.endpoints import BOX, LAPTOP
 from boxcar.laptop.project.notify.targets import Target, targets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.channels import reasons
 from boxcar.shared.channels.answer import WEBHOOK, Endpoint
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Command, Message
-from boxcar.shared.news import trial
+from boxcar.shared.news.text import trial
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import news_asks
 
 OFF = "off"
 _TRIED = ("endpoint", "message", "answer")
 _SHOWN = ("endpoint", "sent by", "variables", "taken when")
-_PROOFS = {WEBHOOK: "proof_2xx", by_email.CHANNEL: "proof_250", by_apprise.CHANNEL: "sent"}
+_PROOFS = {WEBHOOK: "proof_2xx", posting.EMAIL: "proof_250", posting.APPRISE: "sent"}
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,8 @@ class Row:
     """One endpoint. `verdict` is taken, sent (not proven), refused, later or off; null where
     nothing was sent.
 
-    `answer` is the service's own, without a secret. `reason` says what to do about it. `by` is box
-    or laptop: who sends news there.
+    `answer` is the service's own, without a secret. `reason` says why nothing is sent there. `by`
+    is box or laptop: who sends news there.
     """
 
     endpoint: str
@@ -104,7 +102,7 @@ def _tried(
 ) -> list[Row]:
     sent = [one for one in found if one.endpoint]
     language = project.job.language or language_of("", environ)
-    text = trial.text(project.plan.run, place, timestamp.utc_now(), language)
+    text = trial(project.plan.run, place, timestamp.utc_now(), language)
     endpoints = [one.endpoint for one in sent if one.endpoint]
     with show.waiting(Sentence("notify.sending", n=len(sent), place=place)):
         if box:
@@ -112,7 +110,7 @@ def _tried(
         else:
             posted = posting.post(project, endpoints, text, environ)
     pairs = zip(sent, posted, strict=True)
-    told = {one.label: _row(one, each, place, is_box=bool(box)) for one, each in pairs}
+    told = {one.label: _row(one, each) for one, each in pairs}
     return [told.get(one.label) or _off(one) for one in found]
 
 
@@ -125,49 +123,9 @@ def _from_box(
         return site.boxes.ask(box, question, timeout_s=posting.POST_TIMEOUT_S).posted
 
 
-def _row(one: Target, posted: news_asks.Posted, place: Sentence, *, is_box: bool) -> Row:
-    reason = None
-    if posted.verdict not in posting.THROUGH:
-        reason = _reason(one, posted, place, is_box=is_box)
-    return Row(
-        one.label,
-        one.variables,
-        posted.verdict,
-        posted.said,
-        posted.status,
-        posted.ahead_s,
-        reason,
-        one.place,
-    )
-
-
-def _reason(one: Target, posted: news_asks.Posted, place: Sentence, *, is_box: bool) -> str | None:
-    told = reasons.Told(posted.said, posted.status, posted.ahead_s)
-    found = reasons.reason(one.channel, told)
-    if found is None or (found == reasons.AWAY and posted.verdict != news_asks.LATER):
-        return None
-    fields: dict[str, Any] = {"endpoint": one.label, "place": place}
-    if found == reasons.CLOCK:
-        fields |= _clock(one.channel, posted.ahead_s or 0.0)
-    elif found == reasons.AWAY:
-        kind = WEBHOOK if one.channel == WEBHOOK else "box" if is_box else "laptop"
-        about = {"place": place} if kind == WEBHOOK else {}
-        fields["instead"] = Sentence(f"notify.instead_{kind}", **about)
-    elif found in (reasons.SECRET, reasons.GONE, reasons.CHAT):
-        fields["variable"] = _variable(one, found)
-    return Sentence(f"notify.reason_{found}", **fields)
-
-
-def _variable(one: Target, reason: str) -> str:
-    """Which of them is to be looked at: the last one signs, or names the chat."""
-    is_first = reason == reasons.GONE or (one.channel, reason) == ("telegram", reasons.SECRET)
-    return one.variables[0 if is_first else -1] if one.variables else "job.yaml"
-
-
-def _clock(channel: str, ahead_s: float) -> dict[str, Any]:
-    side = Sentence("notify.ahead" if ahead_s > 0 else "notify.behind")
-    allowed = units.duration(reasons.SIGNED_WITHIN_S[channel])
-    return {"off": units.duration(abs(ahead_s)), "side": side, "allowed": allowed}
+def _row(one: Target, posted: news_asks.Posted) -> Row:
+    said, status, ahead_s = posted.said, posted.status, posted.ahead_s
+    return Row(one.label, one.variables, posted.verdict, said, status, ahead_s, by=one.place)
 
 
 def _present(project: Project, rows: Sequence[Row], place: Sentence, *, is_test: bool) -> None:

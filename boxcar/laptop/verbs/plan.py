@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show, units
-from boxcar.laptop.fitness import room_here, second_home
+from boxcar.laptop.fitness import room_here
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.project import candidates, cell_smoke, launch_record
 from boxcar.laptop.project.checks import todos, tracker_logins
-from boxcar.laptop.project.from_environment import resolve_secrets, resolve_webhooks
+from boxcar.laptop.project.from_environment import resolve_secrets
 from boxcar.laptop.project.job import Job
-from boxcar.laptop.project.notify.chats import resolve_channels
-from boxcar.laptop.project.notify.endpoints import LAPTOP
+from boxcar.laptop.project.notify.targets import credentials, targets
 from boxcar.laptop.queues.expected import Expected, expected
 from boxcar.laptop.release import code_files, left_out
 from boxcar.laptop.release.code_files import Snapshot
@@ -59,14 +58,13 @@ def plan(project: Project, *, as_json: bool) -> int:
     Returns 1 where a config would not travel, a disk of this machine is full, or lines that were
     pushed have been edited.
     """
-    endpoints, warnings = resolve_webhooks(project.job, os.environ)
-    chats, unsent = resolve_channels(project.job, os.environ)
-    here, unsent_here = resolve_channels(project.job, os.environ, LAPTOP)
+    told = targets(project.job, os.environ)
+    is_sending = any(one.endpoint for one in told)
     shipped = code_files.take(project.root / project.job.code)
     staying = not_shipped(project.plan, shipped)
     stays = left_out.found(project.root / project.job.code, frozenset(shipped.names))
     size = expected(project.plan.cells, project.plan.queues, split.measured(project))
-    document = _document(project, shipped, stays, size, is_sending=bool(endpoints or chats or here))
+    document = _document(project, shipped, stays, size, is_sending=is_sending)
     if as_json:
         show.json_document("plan", document)
     else:
@@ -81,13 +79,10 @@ def plan(project: Project, *, as_json: bool) -> int:
         *todos.notes(project.job_path),
         *tracker_logins.notes(project.root / project.job.code, project.plan),
         *project.take_notes(),
-        *second_home.needs(project.plan),
     ]
     unheard: list[str | Message] = [
-        *warnings,
-        *unsent,
-        *unsent_here,
-        *listen.unheard(project, endpoints),
+        *(one.warning for one in told if one.off),
+        *listen.unheard(project, credentials(told)["webhooks"]),
     ]
     for sentence in [*unheard, *_missing_secrets(project.job), *notes, *refused]:
         show.say(sentence)

@@ -8,30 +8,31 @@ teardown they lie nowhere else.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import (
     bring_failed_logs,
-    bring_from_second_home,
     results_folder,
+    second_home,
 )
 from boxcar.laptop.results.bring_failed_logs import BroughtLog
+from boxcar.laptop.results.second_home import Lying
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.roster import Roster, RosterCell
-from boxcar.laptop.run.view import RunView
+from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
-from boxcar.laptop.verbs.pull_cells import pull_cells
+from boxcar.laptop.verbs.pull_cells import lacks, pull_cells
 from boxcar.laptop.verbs.pull_journals import pull_journals
 from boxcar.laptop.verbs.pull_outcome import FAILED, HERE, NOT_PUBLISHED, PULLED, Outcome
-from boxcar.laptop.verbs.pull_second_home import pull_second_home
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import BoxcarError, InputError, message_of
 from boxcar.shared.message import Command, Message, some
 from boxcar.shared.state import Succeeded, Synced
 
@@ -58,7 +59,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
             with show.progress(Sentence("how_far.pull")) as bar:
                 outcomes = pull_cells(site, view, wanted, held, bar)
                 journals = pull_journals(site)
-            copies = pull_second_home(site, view, outcomes)
+            copies = _pull_second_home(site, view, outcomes)
             outcomes = [copies.get(one.name, one) for one in outcomes]
             missing = {one.name for one in outcomes if one.word not in (HERE, PULLED)}
             logs = _pull_failed_logs(site, view, missing)
@@ -74,7 +75,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
 
 
 def _check_tier(site: Site) -> None:
-    if site.tier.root.is_dir() or bring_from_second_home.is_needed(site):
+    if site.tier.root.is_dir() or second_home.is_needed(site):
         return
     if results_folder.is_torn_down(site.results):
         raise InputError(Sentence("mistakes.pulled_and_gone", folder=site.results.root))
@@ -104,6 +105,46 @@ def _still_checked(view: RunView) -> list[str]:
 def _pull_failed_logs(site: Site, view: RunView, cells: Collection[str]) -> list[BroughtLog]:
     failed = [cell for cell in view.cells if cell.name in view.failed and cell.name in cells]
     return bring_failed_logs.pull(site, failed)
+
+
+def _pull_second_home(site: Site, view: RunView, outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
+    """By cell, what became of those that could not be had and may be there; mostly none."""
+    lacking = [one for one in outcomes if one.word in (NOT_PUBLISHED, FAILED)]
+    if not lacking or not second_home.is_needed(site):
+        return {}
+    cells = {cell.name: cell for cell in view.cells}
+    with show.waiting(Sentence("how_far.second_home", url=site.plan.second)):
+        try:
+            found = second_home.look(site, [one.name for one in lacking])
+        except (BoxcarError, OSError) as error:
+            why = f"the second home was not looked into: {show.typed(message_of(error))}"
+            return {one.name: replace(one, word=FAILED, why=why) for one in lacking}
+        return {
+            one.name: _from_second(site, cells[one.name], found[one.name], one)
+            for one in lacking
+            if one.name in found
+        }
+
+
+def _from_second(site: Site, cell: CellView, lying: Lying, before: Outcome) -> Outcome:
+    """What became of a cell of which the second home has something."""
+    second = site.plan.second
+    if lying.problem:
+        return Outcome(cell.name, FAILED, f"{second}: {lying.problem}")
+    try:
+        if wanted := lying.published:
+            aside = second_home.bring_result(site, cell, wanted)
+            replaced = str(aside) if aside else None
+            why, left = Sentence("bring.from_second", url=second), lacks(site, wanted)
+            made = wanted.manifest
+            return Outcome(cell.name, PULLED, why, made.size_bytes, replaced, left, made.doubt)
+        pointer = lying.pointer
+        if pointer and second_home.bring_live_checkpoint(site, cell, pointer):
+            about = {"cell": cell.name, "at": pointer.at, "url": second}
+            show.say(Message(Sentence("bring.checkpoint_came", **about), Command("launch")))
+    except (BoxcarError, OSError) as error:
+        return Outcome(cell.name, FAILED, show.typed(message_of(error)))
+    return before
 
 
 def _said_of(log: BroughtLog) -> str:

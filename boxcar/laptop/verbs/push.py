@@ -19,7 +19,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.queues import sync
 from boxcar.laptop.queues.sync import Ahead, Append, CommentedThere, CommentOut
 from boxcar.laptop.release.build import build
-from boxcar.laptop.results import lend_results
+from boxcar.laptop.results.lend import lend_files
 from boxcar.laptop.run import mixed_code
 from boxcar.laptop.run.look import look
 from boxcar.laptop.run.mixed_code import NewLines, ToPush
@@ -258,7 +258,7 @@ def send_queue(site: Site, name: str, bar: Progress) -> str:
         there, change = None, sync.anew(local, there)
     elif site.plan.durable_scope == EACH_BOX:
         # Before the lines: a line that comes after a result which was lent needs its files.
-        for text in lend_results.lend_files(site, name, bar):
+        for text in lend_files(site, name, bar):
             show.say(text)
     if isinstance(change, CommentedThere):
         _say_commented_there(name, local, change)

@@ -1,7 +1,7 @@
 """`invoke repair`: which of the run's files on the durable tier are damaged, and what they were.
 
-What is proven is put back with `--put-back`: from a copy on the laptop, from the journal, or by the
-one bit that is wrong. The damaged file stays beside it. Without that flag nothing is changed.
+What is proven is put back with `--put-back`: from a copy on the laptop or from the
+journal. The damaged file stays beside it. Without that flag nothing is changed.
 """
 
 from __future__ import annotations

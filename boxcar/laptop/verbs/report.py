@@ -1,4 +1,4 @@
-"""`invoke report`: the ablation as a table, a page, LaTeX, CSV or JSON; whether one still holds.
+"""`invoke report`: the ablation as a table, a page, LaTeX, CSV or JSON.
 
 Made of the receipt and of what lies beside it, so it asks no box and works after the teardown.
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import no_choice
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import as_text, check, gather, picture, write_page
+from boxcar.laptop.report import as_text, gather, write_page
 from boxcar.laptop.report.run_report import Asked, Report
 from boxcar.laptop.report.table import Table
 from boxcar.shared.catalogue.sentence import Sentence
@@ -21,7 +20,7 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
 
 TEXTS = {"md": as_text.markdown, "latex": as_text.latex, "csv": as_text.as_csv}
-KINDS = ("html", *TEXTS, "json", "png")
+KINDS = ("html", *TEXTS, "json")
 
 
 def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = False) -> int:
@@ -36,39 +35,10 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
     elif to in TEXTS:
         sys.stdout.write(TEXTS[to](made))
     elif to:
-        path = write_page.write(project, made)
-        show.line(str(picture.of_page(path) if to == "png" else path))
+        show.line(str(write_page.write(project, made)))
     else:
         _show(project, made)
     return _say_left_out(made) if to == "latex" else 0
-
-
-def check_file(project: Project, path: Path) -> int:
-    """Whether an export says what its receipt gives now; returns 1 where it does not."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as a text: {error}") from None
-    given = check.read(text, path.name)
-    # A table of cells has no line for what was asked, and is grouped as the job says.
-    is_bare = given.kind == "csv"
-    asked = asked_of(project, given.asked.runs, given.asked) if is_bare else given.asked
-    made = gather.report_of(project, asked)
-    problems = check.differences(given, _again(project, made, given.kind))
-    if given.receipt != made.digest:
-        then, now = digest.short(given.receipt), digest.short(made.digest)
-        problems = [Sentence("report.other_receipt", then=then, now=now), *problems]
-    for problem in problems:
-        show.say(f"{path}: {show.typed(problem)}")
-    if not problems:
-        show.line(Sentence("report.agrees", file=path, digest=digest.short(made.digest)))
-    return 1 if problems else 0
-
-
-def _again(project: Project, made: Report, kind: str) -> str:
-    if kind == "json":
-        return as_text.as_json(made)
-    return write_page.text(project, made) if kind == "html" else TEXTS[kind](made)
 
 
 def _show(project: Project, made: Report) -> None:

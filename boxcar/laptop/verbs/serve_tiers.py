@@ -12,7 +12,7 @@ from typing import Any
 from boxcar.laptop.common import known_runs, show, side_by_side
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.project import from_environment, launch_record
-from boxcar.laptop.results import lend_checkpoint, lend_results
+from boxcar.laptop.results.lend import lend_checkpoints, lend_results
 from boxcar.laptop.run import begin, moves
 from boxcar.laptop.run.first_minute import Started
 from boxcar.laptop.run.look import look
@@ -133,7 +133,7 @@ def _send_and_prepare(
         return None
     if site.plan.durable_scope == EACH_BOX:
         # Results first: nothing continues a cell that is done.
-        for lend in (lend_results.lend, lend_checkpoint.lend):
+        for lend in (lend_results, lend_checkpoints):
             for text in lend(site, queue.name, bar):
                 show.say(text)
     moves.refuse_untold(site, queue.name)

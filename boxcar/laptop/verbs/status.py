@@ -33,7 +33,7 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, control, receipt
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.news import said_warning
+from boxcar.shared.news.text import said_warning
 from boxcar.shared.triage.told_cause import course_of
 
 METRICS_SHOWN = 3
@@ -269,7 +269,7 @@ def _left(left_s: float | None) -> str | None:
 
 def _warning_table(view: RunView) -> TableView:
     rows = tuple(
-        (event.at, queue, event.data.get("what"), event.cell, said_warning.text(event.data))
+        (event.at, queue, event.data.get("what"), event.cell, said_warning(event.data))
         for queue, event in warnings(view)
     )
     return TableView("warnings", ("at", "queue", "what", "cell", "text"), rows)

@@ -37,7 +37,7 @@ class Shows:
     problem: str | None = None
 
 
-def tb(project: Project, *, as_json: bool = False) -> int:
+def tb(project: Project) -> int:
     """Until Ctrl-C, which is 130; 1 where nothing can be shown, or all that was shown has ended."""
     with ExitStack() as opened:
         site = opened.enter_context(open_site(project, show.say))
@@ -45,10 +45,7 @@ def tb(project: Project, *, as_json: bool = False) -> int:
         with show.waiting(Sentence("tb.asking")):
             found = _all(site, links, opened)
         rows = [row for row, _ in found]
-        if as_json:
-            show.json_document("tb", {"run": site.plan.run, "shown": rows})
-        else:
-            _tell(site, rows)
+        _tell(site, rows)
         running = {row.where: shown for row, shown in found if shown}
         try:
             return _wait(site, links, running) if running else 1

@@ -1,4 +1,8 @@
-"""A receiver of webhooks on this machine: checks every signature, hands each event on once."""
+"""A receiver of webhooks on this machine: checks every signature, hands each event on once.
+
+Nothing is shown, and nothing remembered, before its signature holds. Not covered: TLS, and more
+than one secret. Behind a tunnel or a reverse proxy it serves boxes elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,9 @@ import re
 import secrets
 import sys
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -20,6 +24,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from boxcar.laptop.common import units
 from boxcar.laptop.common.plain import plain
 from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import webhook_secret
@@ -27,7 +32,6 @@ from boxcar.shared.wire.webhook_event import BODY_BYTES
 
 # A client that says nothing for so long is cut off.
 SILENT_S = 15.0
-REMEMBERED_IDS = 10_000
 _METRICS_ON_A_LINE = 3
 # Read and thrown away, so that a client with too much to say hears the answer and not a reset.
 _DISCARDED_BYTES = 1_000_000
@@ -57,9 +61,6 @@ class Notification:
         words = [_one_line(word) for word in (self.type, *names, *_facts(self.data))]
         return "  ".join([at, words[0].ljust(13), *words[1:]])
 
-    def document(self) -> dict[str, Any]:
-        return {"id": self.id, "type": self.type, "timestamp": self.at, "data": self.data}
-
 
 class Nonsense(Exception):
     """A request that is no event of Boxcar, whatever its signature."""
@@ -77,7 +78,13 @@ def serve(
     `on_event` is called once for each event, never twice at the same time; what it raises is
     answered with 500, and the sender tries again. `say` hears of requests that were refused.
     """
-    receiver = _bound(port, verifier(secret), on_event, say)
+    webhook = verifier(secret)
+    try:
+        receiver = Receiver(port, webhook, on_event, say)
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"cannot listen on 127.0.0.1:{port}: {error}. Choose another port with --port"
+        ) from error
     receiver.thread.start()
     try:
         yield receiver
@@ -88,6 +95,18 @@ def serve(
 
 def make_secret() -> str:
     return webhook_secret.PREFIX + base64.b64encode(secrets.token_bytes(24)).decode()
+
+
+def kept_secret(path: Path) -> str:
+    """The one that agents were told before, or a new one that is kept from now on, in a file of its
+    own that only its owner can read. Raises OSError.
+    """
+    if path.exists() and (kept := path.read_text().strip()):
+        return kept
+    made = make_secret()
+    atomic.make_folder(path.parent)
+    atomic.write_whole(path, f"{made}\n".encode(), mode=0o600)
+    return made
 
 
 def verifier(secret: str) -> Webhook:
@@ -133,16 +152,12 @@ class Receiver(ThreadingHTTPServer):
         self.duplicates = 0
         self.thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
         self._on_event = on_event
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen: set[str] = set()
         self._lock = threading.Lock()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}/"
-
-    def wait(self) -> None:
-        """Until the server was shut down."""
-        self.thread.join()
 
     def take(self, event: Notification) -> None:
         """Hand an event on, unless it was seen. It counts as seen only when that went well."""
@@ -152,9 +167,7 @@ class Receiver(ThreadingHTTPServer):
                 return
             self._on_event(event)
             self.received += 1
-            self._seen[event.id] = None
-            if len(self._seen) > REMEMBERED_IDS:
-                self._seen.popitem(last=False)
+            self._seen.add(event.id)
 
     def refused(self, reason: str) -> None:
         """Never with anything that came with the request: it is not verified."""
@@ -211,20 +224,6 @@ class _Handler(BaseHTTPRequestHandler):
         if len(body) < length:
             raise Nonsense("it broke off")
         return body
-
-
-def _bound(
-    port: int,
-    webhook: Webhook,
-    on_event: Callable[[Notification], None],
-    say: Callable[[str], None],
-) -> Receiver:
-    try:
-        return Receiver(port, webhook, on_event, say)
-    except (OSError, OverflowError) as error:
-        raise InputError(
-            f"cannot listen on 127.0.0.1:{port}: {error}. Choose another port with --port"
-        ) from error
 
 
 def _notification(id: str, record: object) -> Notification:

@@ -37,7 +37,6 @@ SENTENCES = {
     "claims": Said("claims", "独占领取"),
     "other runs": Said("other runs", "其他 run"),
     "second home": Said("second home", "第二存储"),
-    "news": Said("news", "通知"),
     "request": Said("request", "申请"),
     "time": Said("time", "时限"),
     "partition": Said("partition", "分区"),
@@ -87,7 +86,6 @@ SENTENCES = {
     ),
     "mounted_alone": Said("no other box has it mounted", "没有其他机器挂载它"),
     "one_won": Said("one of {n} won", "{n} 台中恰有一台领到"),
-    "not_tried": Said("could not be tried", "无法测试"),
     "unseen": Said("does not see {boxes}", "看不到 {boxes} 写的内容"),
     "reads_otherwise": Said(
         "reads {boxes} otherwise than written", "读到的 {boxes} 与写入的不一致"
@@ -96,26 +94,7 @@ SENTENCES = {
     "won_by": Said("won by {winners}, read as {owners}", "领到的是 {winners}，读到的是 {owners}"),
     "nobody": Said("nobody", "无"),
     "nothing": Said("nothing", "空"),
-    "away_no_name": Said("no such host for this box", "这台机器查不到该主机名"),
-    "away_closed": Said("nothing listens there", "对方端口没有服务"),
-    "away_no_answer": Said("no answer in time", "超时没有应答"),
-    "away_cut": Said("the connection was cut", "连接被切断"),
-    "away_wrong_tls": Said("its TLS cannot be verified", "TLS 证书无法验证"),
-    "away_by_proxy": Said("not through the box's proxy", "经机器的代理无法到达"),
-    "away_no_way": Said("no way there", "无法到达"),
-    "host_away": Said("{endpoint} ({host}): {why}", "{endpoint}（{host}）：{why}"),
     # --- what it means
-    "news_from_here": Said(
-        "its news would stay on the box; write from: laptop beside it, and watch or status sends "
-        "it from here, or name another channel, or give the box a proxy in the profile's hook",
-        "通知会滞留在机器上；请在它旁边写 from: laptop，由本机的 watch 或 status 发送，"
-        "或换一个通道，或在 profile 的 hook 里给机器设代理",
-    ),
-    "news_receiver": Said(
-        "its events would stay on the box; start the receiver (listen --through {box}), or give "
-        "an address that leads there from the box",
-        "事件会滞留在机器上；请启动接收器（listen --through {box}），或填写从机器能访问的地址",
-    ),
     "own_times": Said(
         "the times in its journal are its own; set its clock, or read them with that in mind",
         "它日志里的时间是它自己的；请校准时钟，或看时间时留意这一点",

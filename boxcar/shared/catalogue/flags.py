@@ -126,8 +126,8 @@ SENTENCES = {
         "load this file even though it may run code", "加载该文件，尽管它可能执行代码"
     ),
     "report.to": Said(
-        "html or png (a file beside the results), md, latex, csv or json (on stdout)",
-        "html 或 png（结果旁的文件），md、latex、csv 或 json（输出到 stdout）",
+        "html (a file beside the results), md, latex, csv or json (on stdout)",
+        "html（结果旁的文件），md、latex、csv 或 json（输出到 stdout）",
     ),
     "report.metric": Said(
         "show this number (default: those of the job's report or metrics)",
@@ -144,10 +144,6 @@ SENTENCES = {
     ),
     "report.incomplete": Said(
         "LaTeX gets incomplete groups too, in brackets", "LaTeX 也包含不完整的分组，加括号"
-    ),
-    "report.check": Said(
-        "a file that report wrote: whether it still agrees with the receipt",
-        "report 写出的文件：是否仍与 receipt 一致",
     ),
     "export.to": Said(
         "tensorboard, wandb, mlflow or swanlab", "tensorboard、wandb、mlflow 或 swanlab"

@@ -18,16 +18,8 @@ SENTENCES = {
     ),
     "again": Said("{box}: the connection is there again", "{box}：连接已恢复"),
     "loopback": Said(
-        "the webhooks' address {address} is each box itself, not this machine, so that {boxes} "
-        "would reach nobody. Listen through them, and type where you launch what that "
-        "prints",
-        "webhook 地址 {address} 指向的是机器自身而不是本机，{boxes} 发出的消息没有人能收到。"
-        "请经由这些机器监听，并在执行 launch 的终端里输入它打印的内容",
-    ),
-    "private": Said(
-        "the webhooks' address {address} is one of a private network, which a rented box mostly "
-        "cannot reach. If {boxes} cannot, listen through them",
-        "webhook 地址 {address} 属于内网，租来的机器多半访问不到。如果 {boxes} 访问不到，"
-        "请经由这些机器监听",
+        "the webhooks' address {address} is each box itself, not this machine: they are heard as "
+        "long as somebody listens through them",
+        "webhook 地址 {address} 指向的是机器自身而不是本机：只有经由这些机器监听时才能收到",
     ),
 }

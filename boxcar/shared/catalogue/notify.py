@@ -60,15 +60,10 @@ SENTENCES = {
         "look tries again",
         "{queue}：{n} 个事件未能从本机送达 {channel}（{why}）；下次查看时再试",
     ),
-    "lingers": Said(
-        "{queue}: its agent has ended, and a small process on its box still delivers {n} "
-        "{n:event|events}, for a day at most",
-        "{queue}：代理已结束，机器上的一个小进程仍在投递 {n} 个事件，最多一天",
-    ),
     "untold": Said(
-        "{queue}: {n} {n:event was|events were} told to nobody, and nothing on its box delivers "
-        "{n:it|them} any more; {command} has the box send {n:it|them}",
-        "{queue}：有 {n} 个事件没有通知到任何人，机器上也已没有进程在投递；{command} 会让机器补发",
+        "{queue}: {n} {n:event was|events were} told to nobody yet; {command} has its box send "
+        "{n:it|them}",
+        "{queue}：有 {n} 个事件还没有通知到任何人；{command} 会让机器补发",
     ),
     # --- before a teardown
     "last_minute": Said(
@@ -78,61 +73,6 @@ SENTENCES = {
     "nobody_took": Said(
         "{queue}: {n} {n:event|events} of its news were taken by nobody; they stay in its journal",
         "{queue}：有 {n} 个事件的通知无人收到；它们仍在日志中",
-    ),
-    # --- why, and what to do
-    "reason_secret": Said(
-        "{endpoint}: it does not accept the signature or token. Compare {variable} with what the "
-        "service shows now, and export it anew",
-        "{endpoint}：签名或令牌不被接受。请将 {variable} 与服务页面现在显示的对照，重新 export",
-    ),
-    "reason_clock": Said(
-        "{endpoint}: the clock of {place} is {off} {side} the service's, and a signature may be "
-        "{allowed} off at most. Set that clock; the secret may be right",
-        "{endpoint}：{place}的时钟比服务的{side} {off}，签名最多允许相差 {allowed}。"
-        "请校准时钟；密钥可能没有错",
-    ),
-    "ahead": Said("ahead of", "快"),
-    "behind": Said("behind", "慢"),
-    "reason_gone": Said(
-        "{endpoint}: there is no such robot, or no longer. Make one anew and export its address as "
-        "{variable}",
-        "{endpoint}：没有这个机器人，或已被删除。请新建一个，并把地址 export 为 {variable}",
-    ),
-    "reason_keyword": Said(
-        "{endpoint}: the robot only takes messages with one of its keywords. Add Boxcar to them: "
-        "it is in every message",
-        "{endpoint}：机器人只接收含关键词的消息。请把 Boxcar 加为关键词，每条消息都含有它",
-    ),
-    "reason_address": Said(
-        "{endpoint}: the robot only takes messages from listed addresses. Add that of {place}, or "
-        "sign instead of listing",
-        "{endpoint}：机器人只接收白名单 IP 的消息。请加入{place}的 IP，或改用签名",
-    ),
-    "reason_often": Said(
-        "{endpoint}: too often for now. Others may use this robot as well; wait a minute",
-        "{endpoint}：发送过于频繁。可能还有别人在用这个机器人；请等一分钟",
-    ),
-    "reason_chat": Said(
-        "{endpoint}: it cannot write to that chat. Add the bot to it, and compare {variable}",
-        "{endpoint}：无法写入该聊天。请把机器人加进去，并核对 {variable}",
-    ),
-    "reason_away": Said(
-        "{endpoint}: {place} did not reach it. {instead}",
-        "{endpoint}：{place}连不上它。{instead}",
-    ),
-    "instead_box": Said(
-        "Write from: laptop beside it, and watch or status sends it from here, or give the box a "
-        "proxy in the profile's hook",
-        "请在它旁边写 from: laptop，由本机的 watch 或 status 发送，"
-        "或在 profile 的 hook 里给机器设代理",
-    ),
-    "instead_webhook": Said(
-        "Does the receiver run, and does its address lead there from {place}?",
-        "接收器在运行吗？从{place}能访问它的地址吗？",
-    ),
-    "instead_laptop": Said(
-        "Is there a network, and does it need a proxy (https_proxy)?",
-        "网络通吗？是否需要代理（https_proxy）？",
     ),
     "is_off": Said(
         "{endpoint}: {variable} is not set, so nothing is sent there; type: export {variable}=…",

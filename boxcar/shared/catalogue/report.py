@@ -70,15 +70,10 @@ SENTENCES = {
         "they stand} there in brackets",
         "{n} 个不完整的组未列出：{names}。加 --incomplete 则以括号列出",
     ),
-    "other_receipt": Said(
-        "was made from the receipt {then}, and the results now have {now}",
-        "由凭据 {then} 生成，而现在的结果凭据是 {now}",
-    ),
     "page": Said("page {file}. The table", "网页 {file}。查看表格"),
     "no_page": Said(
         "the report's page was not written: {why}. Try again", "未能写出报告网页：{why}。重试"
     ),
-    "agrees": Said("{file} agrees with the receipt {digest}", "{file} 与凭据 {digest} 一致"),
     "written": Said("written: {file}", "已写入：{file}"),
     # export to a tracker
     "export_nothing": Said(

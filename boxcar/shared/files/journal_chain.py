@@ -151,11 +151,6 @@ def has_check(line: bytes) -> bool:
     return line.startswith(b'{"v":%d,' % VERSION)
 
 
-def is_next(line: bytes, before: str) -> bool:
-    """Whether a line has its check, where `before` is the check of all that is before it."""
-    return _SEAL.fits(line, before)
-
-
 def is_readable(line: bytes) -> bool:
     """Whether a line is of a version that is read here, by its first bytes."""
     return line.startswith(tuple(b'{"v":%d,' % version for version in range(1, VERSION + 1)))

@@ -1,4 +1,4 @@
-"""What a damaged journal was, proven by its own checks: from a copy of it, or by one bit.
+"""What a damaged journal was, proven by its own checks: from a copy of it.
 
 Proven is what reads without damage, begins as the good part of the damaged file does, has where the
 journal is known to have ended, and loses no line.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from boxcar.shared.errors import DamagedError, NewerError
-from boxcar.shared.files import journal, one_bit
+from boxcar.shared.files import journal
 from boxcar.shared.files.journal import JournalEnd, Reading
-from boxcar.shared.files.journal_chain import LINE_FEED, NO_EVENT, Chain, is_next
+from boxcar.shared.files.journal_chain import LINE_FEED, NO_EVENT, Chain
 from boxcar.shared.record import dataclass
 
 
@@ -72,38 +72,12 @@ def from_copy(data: bytes, copy: bytes, ends: Iterable[JournalEnd]) -> bytes | N
     return None
 
 
-def by_one_bit(data: bytes, ends: Iterable[JournalEnd]) -> bytes | None:
-    """The journal with one bit of its first bad line turned back, or of a line feed around it."""
-    good = good_part(data)
-    start, known = good.size_bytes, [*ends]
-    for end in _ends_of_lines(data, start):
-        for region in one_bit.with_one_bit_flipped(data[start:end]):
-            first = region.split(LINE_FEED, 1)[0]
-            if not is_next(first, good.end.check):
-                continue
-            candidate = data[:start] + region + data[end:]
-            if _is_proven(data, candidate, known, is_of_other_lines=True):
-                return candidate
-    return None
-
-
-def _ends_of_lines(data: bytes, start: int) -> Iterator[int]:
-    """After the bad line, and after the next one: a flipped bit may have cut one line in two."""
-    first = data.find(LINE_FEED, start) + 1 or len(data)
-    yield first
-    if second := data.find(LINE_FEED, first) + 1:
-        yield second
-
-
-def _is_proven(
-    data: bytes, candidate: bytes, ends: list[JournalEnd], *, is_of_other_lines: bool = False
-) -> bool:
+def _is_proven(data: bytes, candidate: bytes, ends: list[JournalEnd]) -> bool:
     reading, good = _read(candidate), good_part(data)
     known = [*ends, good.end] if good.is_proven else ends
     if reading is None or not all(reading.has(end) for end in known):
         return False
-    # One flipped bit may have made a line feed, or taken one.
-    return len(reading.events) >= data.count(LINE_FEED) - is_of_other_lines
+    return len(reading.events) >= data.count(LINE_FEED)
 
 
 def _read(data: bytes) -> Reading | None:

@@ -1,4 +1,4 @@
-"""The message that a chat gets: what, where, how many are left, when done, the next command.
+"""The message that a chat gets: what, where, how many are left, when done, the next command. Pure.
 
 One screen of a phone, whatever happened: of many events the first few stand there, and the number
 of the others.
@@ -6,18 +6,21 @@ of the others.
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from boxcar.shared import state
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import duration
+from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.message import Command
 from boxcar.shared.news.columns import within, without_middle
-from boxcar.shared.news.standing import Standing
 from boxcar.shared.news.wanted import NEEDS, is_told
+from boxcar.shared.record import dataclass
 from boxcar.shared.triage.told_cause import course_of
 
 _LISTED = 6
@@ -37,6 +40,61 @@ _COUNTED = {
     "box.warning": "warned",
 }
 _PROGRAM = "boxcar"
+# The `what` of a warning.
+LATE_MIRROR = "mirror_late"
+_OVER = (state.Verified, state.Failed)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """`left_s` is None where no cell was verified yet, so nobody knows how long one takes."""
+
+    cells: int
+    left: int
+    left_s: float | None = None
+
+
+class Tally:
+    """Follows a journal event by event: of each it keeps what is known of its cell."""
+
+    def __init__(self) -> None:
+        self._replay = state.Replay()
+        self._cells: int | None = None
+        self._is_known = True
+
+    def take(self, event: Event | None) -> None:
+        """None is an event that cannot be read: then nobody knows what is left."""
+        if event is None:
+            self._is_known = False
+            return
+        if event.type == "queue.started":
+            cells = event.data.get("cells")
+            self._cells = cells if isinstance(cells, int) else None
+        try:
+            self._replay.take(event)
+        except DamagedError:
+            self._is_known = False
+
+    def standing(self) -> Standing | None:
+        """None where the events do not say how many cells there are."""
+        if self._cells is None or not self._is_known:
+            return None
+        records = self._replay.state().cells.values()
+        # Lines may be added while it runs: a cell that was begun counts, though the start knew
+        # less.
+        cells = max(self._cells, len(records))
+        left = cells - sum(isinstance(record.state, _OVER) for record in records)
+        took_s = [r.seconds for r in records if isinstance(r.state, state.Verified) and r.seconds]
+        left_s = left * statistics.mean(took_s) if took_s else None
+        return Standing(cells, left, left_s)
+
+
+def standing(events: Iterable[Event]) -> Standing | None:
+    """After these events of one queue."""
+    tally = Tally()
+    for event in events:
+        tally.take(event)
+    return tally.standing()
 
 
 def brief(channel: str, event: Event) -> Event | None:
@@ -195,3 +253,32 @@ def _command(told: Sequence[Event]) -> Command:
     if event.type == "queue.done":
         return Command("pull")
     return Command("status")
+
+
+def said_warning(data: Mapping[str, Any]) -> Sentence | str:
+    """A `box.warning` in the reader's language, where the event says by fields what it is. Most are
+    the box's own words, in English.
+    """
+    if data.get("what") == LATE_MIRROR:
+        return late_mirror(data)
+    return str(data.get("text"))
+
+
+def late_mirror(data: Mapping[str, Any]) -> Sentence:
+    """`seconds` is what the box had; `mirrored_at` when the copy was made that is there."""
+    name = "news.mirror_late" if data.get("mirrored_at") else "news.mirror_none"
+    at = str(data.get("mirrored_at"))[:19].replace("T", " ")
+    seconds = f"{float(data.get('seconds') or 0):g}"
+    return Sentence(name, cell=str(data.get("cell")), seconds=seconds, at=at)
+
+
+def trial(run: str, place: Sentence, at: str, language: str) -> str:
+    """The message of `notify --test`. Its first line has the word that filters of robots look for.
+    `place` is who sends it, `at` when, as in files.
+    """
+    lines = (
+        Sentence("notify.test_title", run=run),
+        Sentence("notify.test_from", place=place, at=at[:16].replace("T", " ")),
+        Sentence("notify.test_then"),
+    )
+    return "\n".join(line.said(language) for line in lines)

@@ -34,7 +34,6 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
         run_asks.TakeResults,
         box_asks.TrySecondHome,
         news_asks.PostNews,
-        news_asks.TryHosts,
         cluster_asks.SlurmLook,
         cluster_asks.SlurmSubmit,
         cluster_asks.SlurmCancel,

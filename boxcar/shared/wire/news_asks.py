@@ -1,4 +1,4 @@
-"""What is asked of a box about news: to deliver what is due, to post one message, to try hosts."""
+"""What is asked of a box about news: to deliver what is due, to post one message."""
 
 from __future__ import annotations
 
@@ -93,47 +93,3 @@ class PostNews(Question[NewsPosted], name="post_news"):
     def check(self, answer: NewsPosted) -> None:
         if len(answer.posted) != len(self.endpoints):
             raise ValueError(f"posted: expected {len(self.endpoints)} of them")
-
-
-# Why a host was not reached: nobody knows its name, nothing listens, no answer in time, a cut
-# connection, TLS of somebody else, a proxy that lets nothing through, or no way there.
-NO_NAME, CLOSED, NO_ANSWER, CUT = "no_name", "closed", "no_answer", "cut"
-WRONG_TLS, BY_PROXY, NO_WAY = "wrong_tls", "by_proxy", "no_way"
-AWAY = (NO_NAME, CLOSED, NO_ANSWER, CUT, WRONG_TLS, BY_PROXY, NO_WAY)
-
-
-@dataclass(frozen=True)
-class Host:
-    """Where messages go, without the path of the address, which is secret."""
-
-    name: str
-    port: Count
-    is_tls: bool
-
-
-@dataclass(frozen=True)
-class HostTried:
-    """`problem` is null where a connection, and TLS in it, came to stand."""
-
-    problem: Annotated[str, one_of(*AWAY)] | None = field(default=None, metadata=SILENT)
-
-
-@dataclass(frozen=True)
-class HostsTried:
-    """In the order of the hosts."""
-
-    tried: tuple[HostTried, ...]
-
-
-@dataclass(frozen=True)
-class TryHosts(Question[HostsTried], name="try_hosts"):
-    """Connect to each as a message would, and send nothing. `hook` is the profile's shell text,
-    whose proxies are used.
-    """
-
-    hosts: tuple[Host, ...]
-    hook: str
-
-    def check(self, answer: HostsTried) -> None:
-        if len(answer.tried) != len(self.hosts):
-            raise ValueError(f"tried: expected {len(self.hosts)} of them")

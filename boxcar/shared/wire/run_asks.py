@@ -54,9 +54,8 @@ class Reported:
     other that has a lock on the tier, since its agent may run here from an earlier plan; null where
     the tier is not there. `attempts` are the cells whose log is held here, `progress_at` when each
     of these last wrote its progress. `gone` are names of `have` that are no more. `is_more`: ask
-    again, this was too much for one answer. `lingering`: the queues of which somebody delivers
-    news, whether an agent runs or not. `unread`: control files that the box could not read, and
-    why.
+    again, this was too much for one answer. `unread`: control files that
+    the box could not read, and why.
     """
 
     at: Time
@@ -69,7 +68,6 @@ class Reported:
     gone: tuple[str, ...]
     is_more: bool
     gauges: dict[str, int]
-    lingering: tuple[str, ...] | None = field(default=None, metadata=SILENT)
     unread: dict[str, str] | None = field(default=None, metadata=SILENT)
 
 

@@ -6,16 +6,14 @@ import os
 from pathlib import Path
 
 from boxcar.shared import paths
-from boxcar.shared.disk import lock
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import release
-from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import news_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox import place
 from onbox.machine import credentials
 from onbox.slurm import ownership
-from onbox.webhooks import deliver, linger
+from onbox.webhooks import deliver
 
 DELIVER_S = 60.0
 
@@ -38,22 +36,13 @@ def deliver_late(folder: Path, queue: str, credentials_path: Path | None) -> int
     if held is None:
         raise TemporaryError(f"{queue}: its agent is running and delivers by itself")
     try:
-        return _flush(tier, queue, credentials_path)
-    finally:
-        os.close(held)
-
-
-def _flush(tier: DurablePaths, queue: str, credentials_path: Path | None) -> int:
-    known = credentials.read(credentials_path) if credentials_path else credentials.Credentials()
-    # One that lingers sees that the queue is held, and ends.
-    cursor = lock.hold(tier.delivered_lock(queue), linger.YIELDS_WITHIN_S)
-    if cursor is None:
-        raise TemporaryError(f"{queue}: its late deliverer does not end; try again later")
-    try:
+        known = (
+            credentials.read(credentials_path) if credentials_path else credentials.Credentials()
+        )
         return deliver.flush(
             *(tier.journal(queue), tier.delivered(queue), known.webhooks, DELIVER_S),
             chats=known.channels,
             language=known.language,
         )
     finally:
-        os.close(cursor)
+        os.close(held)

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from boxcar.shared import timestamp
 from boxcar.shared.channels import known
-from boxcar.shared.channels.answer import (
-    WEBHOOK,
-    Answer,
-    Endpoint,
-    Later,
-    Refused,
-    Request,
-    Taken,
-    is_web_page,
-    not_now,
-)
+from boxcar.shared.channels.answer import WEBHOOK, Endpoint, Later, Refused, Taken
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.wire import news_asks, webhook_secret
 from boxcar.shared.wire.question import RunOnBox
 from onbox.machine import interpreter
-from onbox.machine.credentials import Webhook
-from onbox.webhooks import chat_post, post
+from onbox.webhooks import post
 
 # In no journal: a receiver may know by it that somebody only tries.
 TEST_TYPE = "notify.test"
@@ -42,7 +30,10 @@ def answer(question: news_asks.PostNews, run: RunOnBox) -> news_asks.NewsPosted:
         os.environ.update(interpreter.proxies(question.hook))
     event = _event(question, run)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        posted = pool.map(lambda one: _post(one, question.text, event), endpoints)
+        posted = pool.map(
+            lambda one: post.post_once(one, event if one.channel == WEBHOOK else question.text),
+            endpoints,
+        )
         return news_asks.NewsPosted(tuple(map(_told, posted)))
 
 
@@ -53,12 +44,6 @@ def _refuse_unknown(endpoint: Endpoint) -> None:
         raise InputError(f"{endpoint.channel!r} is no channel of this agent")
 
 
-def _post(endpoint: Endpoint, text: str, event: Event) -> chat_post.Posted:
-    if endpoint.channel != WEBHOOK:
-        return chat_post.post_once(endpoint, text)
-    return chat_post.send_once(endpoint, lambda: _signed(endpoint, event), taken)
-
-
 def _event(question: news_asks.PostNews, run: RunOnBox) -> Event:
     if one := question.event:
         return Event(1, one.id, one.at, one.type, one.data)
@@ -66,26 +51,11 @@ def _event(question: news_asks.PostNews, run: RunOnBox) -> Event:
     return Event(1, f"evt_{uuid.uuid4().hex}", timestamp.utc_now(), TEST_TYPE, data)
 
 
-def _signed(endpoint: Endpoint, event: Event) -> Request:
-    return post.request(Webhook(endpoint.url, endpoint.secret), event)
-
-
-def taken(status: int, headers: Mapping[str, str], body: bytes) -> Answer:
-    """Any 2xx took the event, as it does for the deliverer."""
-    if found := not_now(status, headers, body):
-        return found
-    if is_web_page(body):
-        return Later(f"answered {status} with a web page: a captive portal?")
-    return Taken()
-
-
-def _told(posted: chat_post.Posted) -> news_asks.Posted:
+def _told(posted: post.Posted) -> news_asks.Posted:
     verdict = {Taken: news_asks.TAKEN, Later: news_asks.LATER, Refused: news_asks.REFUSED}[
         type(posted.answer)
     ]
-    return news_asks.Posted(verdict, posted.said, posted.status, _seconds(posted.ahead_s))
-
-
-def _seconds(ahead_s: float | None) -> int | None:
-    """A Date has no fractions of them."""
-    return None if ahead_s is None else round(ahead_s)
+    said = posted.answer.why if isinstance(posted.answer, Refused) else posted.said
+    # A Date has no fractions of seconds.
+    ahead_s = None if posted.ahead_s is None else round(posted.ahead_s)
+    return news_asks.Posted(verdict, said, posted.status, ahead_s)

@@ -14,12 +14,13 @@ from robot import NO, TOKEN, YES, Robot
 from smtp_server import MailServer
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.news import from_here, sender
+from boxcar.laptop.news import from_here
 from boxcar.laptop.project.job import read_job
 from boxcar.laptop.run.look import look
 from boxcar.shared.disk import lock
 from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import Journal
+from boxcar.shared.news import wanted
 
 JOB = "name: tiny\ncommand: t.py\nartifacts: [m]\nqueues: {q1.txt: box-a}\nlanguage: en\nnotify:\n"
 
@@ -98,7 +99,7 @@ def test_what_happened_since_the_launch_is_one_mail_at_the_next_look(
 def test_a_mail_that_was_not_taken_is_sent_again_and_a_no_is_said(
     run: FinishedRun, mail: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender, "_RATE", ((1, 0.0),))
+    monkeypatch.setattr(from_here, "_RATE", ((1, 0.0),))
     site = of_job(run, of_mail(mail))
     begun(site)
     fail(run, "a")
@@ -112,8 +113,8 @@ def test_a_mail_that_was_not_taken_is_sent_again_and_a_no_is_said(
 def test_what_is_refused_for_ever_is_set_aside_and_does_not_hold_up_the_next(
     run: FinishedRun, mail: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender, "_RATE", ((1, 0.0),))
-    monkeypatch.setattr(sender, "REFUSALS", 3)
+    monkeypatch.setattr(from_here, "_RATE", ((1, 0.0),))
+    monkeypatch.setattr(wanted, "REFUSALS", 3)
     site = of_job(run, of_mail(mail))
     begun(site)
     fail(run, "bad")
@@ -134,7 +135,7 @@ def test_what_is_refused_for_ever_is_set_aside_and_does_not_hold_up_the_next(
 def test_what_could_not_be_sent_is_said_at_each_look_until_it_is(
     run: FinishedRun, mail: MailServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender, "_RATE", ((1, 0.0),))
+    monkeypatch.setattr(from_here, "_RATE", ((1, 0.0),))
     site = of_job(run, of_mail(mail))
     begun(site)
     fail(run, "a")

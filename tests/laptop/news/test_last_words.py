@@ -13,7 +13,7 @@ from finished_run import FinishedRun, make_run
 from robot import YES, Robot
 
 from boxcar.laptop.boxes.local import LocalBoxes
-from boxcar.laptop.news import last_words
+from boxcar.laptop.news import from_here
 from boxcar.laptop.project.job import read_job
 from boxcar.laptop.run.look import look
 from boxcar.shared.channels.answer import key_of
@@ -70,9 +70,9 @@ def run(tmp_path: Path, robot: Robot) -> FinishedRun:
 
 def ended(run: FinishedRun, robot: Robot, **environ: str) -> dict[str, int]:
     site = run.site
-    queues = last_words.due(site, look(site, "2026-11-22T22:41:07.123Z"), ())
+    queues = from_here.due(site, look(site, "2026-11-22T22:41:07.123Z"), ())
     given = {"FEISHU_URL": robot.chat().url, "PATH": os.environ["PATH"]} | environ
-    return last_words.deliver(site, queues, given)
+    return from_here.deliver(site, queues, given)
 
 
 def test_what_the_box_could_not_send_this_machine_sends(
@@ -97,9 +97,9 @@ def test_a_queue_of_a_box_that_has_ended_and_one_whose_news_arrived_are_left_alo
     run: FinishedRun, robot: Robot
 ) -> None:
     view = look(run.site, "2026-11-22T22:41:07.123Z")
-    assert last_words.due(run.site, view, ("box-a",)) == []
+    assert from_here.due(run.site, view, ("box-a",)) == []
     done = Delivered({key_of(robot.chat()): Cursor(3, channel="feishu")})
     run.site.tier.delivered("q1").write_bytes(codec.to_document(done))
-    assert last_words.due(run.site, view, ()) == []
+    assert from_here.due(run.site, view, ()) == []
     run.site.tier.delivered("q1").unlink()
-    assert last_words.due(run.site, view, ()) == []
+    assert from_here.due(run.site, view, ()) == []

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from boxcar.laptop.common import yaml_models
-from boxcar.laptop.project.from_environment import resolve_secrets, resolve_webhooks
+from boxcar.laptop.project.from_environment import resolve_secrets
 from boxcar.laptop.project.job import Job, read_job
+from boxcar.laptop.project.notify.targets import credentials, targets
 from boxcar.shared.errors import InputError
 
 LEAST = """\
@@ -219,23 +220,21 @@ def test_a_literal_webhook_secret_is_refused_and_not_repeated() -> None:
 
 def test_webhooks_take_url_and_secret_from_the_environment() -> None:
     environ = {"BOXCAR_WEBHOOK_URL": URL, "BOXCAR_WEBHOOK_SECRET": SECRET}
-    assert resolve_webhooks(parse(LEAST + NOTIFY), environ) == (
-        [{"url": URL, "secret": SECRET}],
-        [],
-    )
-    assert resolve_webhooks(parse(LEAST), environ) == ([], [])
+    found = targets(parse(LEAST + NOTIFY), environ)
+    assert credentials(found) == {"webhooks": [{"url": URL, "secret": SECRET}], "channels": []}
+    assert targets(parse(LEAST), environ) == []
 
 
 def test_webhooks_are_off_with_a_warning_where_the_url_is_not_set() -> None:
     warning = "BOXCAR_WEBHOOK_URL is not set: no webhooks will be sent"
-    assert resolve_webhooks(parse(LEAST + NOTIFY), {}) == ([], [warning])
+    assert [one.warning for one in targets(parse(LEAST + NOTIFY), {})] == [warning]
 
 
 @pytest.mark.parametrize("secret", ["", "hunter2", "whsec_", "whsec_no base64", "whsec"])
 def test_a_bad_webhook_is_told_by_its_names_and_never_by_its_values(secret: str) -> None:
     environ = {"BOXCAR_WEBHOOK_URL": "gopher://token@host", "BOXCAR_WEBHOOK_SECRET": secret}
     with pytest.raises(InputError) as caught:
-        resolve_webhooks(parse(LEAST + NOTIFY), environ)
+        targets(parse(LEAST + NOTIFY), environ)
     of_url, of_secret = caught.value.problems
     assert of_url == "BOXCAR_WEBHOOK_URL holds no http(s) URL with a host"
     assert of_secret.startswith("BOXCAR_WEBHOOK_SECRET ")

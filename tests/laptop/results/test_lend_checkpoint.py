@@ -8,8 +8,8 @@ from mirrored import bring_all, make_mirrored_run, mirror
 from run_on_disk import RunOnDisk, agent_started, cell_started
 
 from boxcar.laptop.common.progress import Progress
-from boxcar.laptop.results import lend_checkpoint
-from boxcar.laptop.results.lend_checkpoint import lend
+from boxcar.laptop.results import lend
+from boxcar.laptop.results.lend import lend_checkpoints
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import resume_pointer
 from onbox.cell.live_checkpoint import Mirror
@@ -34,13 +34,13 @@ def test_a_new_box_continues_where_the_lost_one_was(run: RunOnDisk) -> None:
     bring_all(run)
     lose_the_box(run)
     bar = Progress("push")
-    [said] = lend(run.site, "queue_1", bar)
+    [said] = lend_checkpoints(run.site, "queue_1", bar)
     assert bar.done == bar.total > 0
     assert said.startswith("a: continues on box-a from its checkpoint of 2026-11-21T03:27:43")
     folder = run.site.tier.resume("a")
     assert resume_pointer.read(folder) == pointer
     assert (folder / pointer.file.path).read_bytes() == b"step 1000"
-    assert list(lend(run.site, "queue_1", BAR)) == []  # it is there by now
+    assert list(lend_checkpoints(run.site, "queue_1", BAR)) == []  # it is there by now
 
 
 def test_a_box_that_tried_the_cell_knows_better(run: RunOnDisk) -> None:
@@ -48,7 +48,7 @@ def test_a_box_that_tried_the_cell_knows_better(run: RunOnDisk) -> None:
     bring_all(run)
     lose_the_box(run)
     run.say("queue_1", agent_started(), cell_started("a"))
-    assert list(lend(run.site, "queue_1", BAR)) == []
+    assert list(lend_checkpoints(run.site, "queue_1", BAR)) == []
     assert not run.site.tier.resume("a").exists()
 
 
@@ -56,7 +56,7 @@ def test_only_the_queue_of_the_cell_is_lent_it(run: RunOnDisk) -> None:
     mirror(run, b"step 1000")
     bring_all(run)
     lose_the_box(run)
-    assert list(lend(run.site, "queue_2", BAR)) == []
+    assert list(lend_checkpoints(run.site, "queue_2", BAR)) == []
 
 
 def test_a_checkpoint_that_is_damaged_here_is_said_and_not_sent(run: RunOnDisk) -> None:
@@ -64,7 +64,7 @@ def test_a_checkpoint_that_is_damaged_here_is_said_and_not_sent(run: RunOnDisk) 
     bring_all(run)
     lose_the_box(run)
     (run.project.results.resume("a") / pointer.file.path).write_bytes(b"step 10X0")
-    [said] = lend(run.site, "queue_1", BAR)
+    [said] = lend_checkpoints(run.site, "queue_1", BAR)
     assert said.startswith("a: begins anew")
     assert resume_pointer.read(run.site.tier.resume("a")) is None
 
@@ -76,9 +76,9 @@ def test_what_does_not_arrive_whole_ends_the_launch_of_this_queue(
     mirror(run, b"step 1000")
     bring_all(run)
     lose_the_box(run)
-    monkeypatch.setattr(lend_checkpoint.folders, "send_folder", lambda *ends, on_bytes: None)
+    monkeypatch.setattr(lend.folders, "send_folder", lambda *ends, on_bytes: None)
     with pytest.raises(TemporaryError, match="did not come to box-a whole"):
-        list(lend(run.site, "queue_1", BAR))
+        list(lend_checkpoints(run.site, "queue_1", BAR))
 
 
 @pytest.mark.parametrize("resume", ["step_*.pt", "checkpoint-*/"])
@@ -95,7 +95,7 @@ def test_a_match_of_a_pattern_comes_to_a_new_box_under_its_own_name(
     Mirror("a", 1, lost, resume, tier).flush(lambda size_bytes: None)
     bring_all(run)
     lose_the_box(run)
-    [said] = lend(run.site, "queue_1", BAR)
+    [said] = lend_checkpoints(run.site, "queue_1", BAR)
     assert "continues on box-a" in said
     new.mkdir()
     assert restore(tier, new, resume)

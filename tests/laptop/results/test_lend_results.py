@@ -12,7 +12,7 @@ from run_on_disk import cell_started, held
 
 from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.common.progress import Progress
-from boxcar.laptop.results import lend_results
+from boxcar.laptop.results import lend
 from boxcar.laptop.run.look import look
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.pull import pull
@@ -91,7 +91,7 @@ def test_what_lies_here_proven_is_lent_as_a_small_record_without_its_files(
     run: FinishedRun,
 ) -> None:
     assert words(run) == {"a": "queued", "b": "queued"}
-    said = list(lend_results.lend(run.site, "q1", BAR))
+    said = list(lend.lend_results(run.site, "q1", BAR))
     assert "not trained again on box-a" in said[-1] and said[-1].count("a, b") == 1
     tier = run.site.tier
     for cell in "ab":
@@ -102,15 +102,15 @@ def test_what_lies_here_proven_is_lent_as_a_small_record_without_its_files(
         assert claim and (claim.queue, claim.box) == ("q1", "box-a")
     made = accepted.of_result(tier, "a")
     assert made and made.is_lent
-    assert list(lend_results.lend(run.site, "q1", BAR)) == [], "the box has it by now"
-    assert list(lend_results.lend(run.site, "q2", BAR)) == []
+    assert list(lend.lend_results(run.site, "q1", BAR)) == [], "the box has it by now"
+    assert list(lend.lend_results(run.site, "q2", BAR)) == []
 
 
 @needs_rsync
 def test_every_verb_says_of_it_that_it_is_verified(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    list(lend_results.lend(run.site, "q1", BAR))
+    list(lend.lend_results(run.site, "q1", BAR))
     assert words(run) == {"a": "verified", "b": "verified"}
     cells = look(run.site, timestamp.utc_now()).cells
     assert all(cell.sentence.startswith("verified, lent: ") for cell in cells)
@@ -125,7 +125,7 @@ def test_every_verb_says_of_it_that_it_is_verified(
 def test_a_copy_that_is_damaged_later_is_told_with_the_way_out(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    list(lend_results.lend(run.site, "q1", BAR))
+    list(lend.lend_results(run.site, "q1", BAR))
     run.flip_byte(run.here("a", "weights.dat"), at=7)
     assert verify(run.project) == 1
     assert pull(run.project) == 1
@@ -136,7 +136,7 @@ def test_a_copy_that_is_damaged_later_is_told_with_the_way_out(
 def test_a_result_that_another_cell_comes_after_gets_its_files(run: FinishedRun) -> None:
     shutil.rmtree(run.project.results.cell("b"))  # not pulled: it is trained again
     comes_after(run, "b", "a")
-    list(lend_results.lend(run.site, "q1", BAR))
+    list(lend.lend_results(run.site, "q1", BAR))
     assert published.has_files(run.site.tier, "a")
     assert run.site.tier.cell("a").joinpath("weights.dat").read_bytes() == WEIGHTS
     assert not run.site.tier.lent("a").exists()
@@ -145,22 +145,22 @@ def test_a_result_that_another_cell_comes_after_gets_its_files(run: FinishedRun)
 
 def test_a_cell_that_is_done_itself_needs_no_files_of_the_one_before(run: FinishedRun) -> None:
     comes_after(run, "b", "a")
-    list(lend_results.lend(run.site, "q1", BAR))
-    assert list(lend_results.lend_files(run.site, "q1", BAR)) == []
+    list(lend.lend_results(run.site, "q1", BAR))
+    assert list(lend.lend_files(run.site, "q1", BAR)) == []
     assert not published.has_files(run.site.tier, "a")
 
 
 def test_a_line_that_is_appended_later_gets_the_files_before_it_comes(run: FinishedRun) -> None:
-    list(lend_results.lend(run.site, "q1", BAR))
-    assert list(lend_results.lend_files(run.site, "q1", BAR)) == []
+    list(lend.lend_results(run.site, "q1", BAR))
+    assert list(lend.lend_files(run.site, "q1", BAR)) == []
     later = replace(run.project.plan.cells[0], name="later", own=Own(after=("a",)))
     plan = replace(run.project.plan, cells=(*run.project.plan.cells, later))
     run.project = replace(run.project, plan=plan)
     with held(run.site.tier.lock("q1")):  # its agent is at work
-        [said] = lend_results.lend_files(run.site, "q1", BAR)
+        [said] = lend.lend_files(run.site, "q1", BAR)
     assert said == "a: its files were sent to box-a, because others come after it"
     assert published.has_files(run.site.tier, "a")
-    assert list(lend_results.lend_files(run.site, "q1", BAR)) == []
+    assert list(lend.lend_files(run.site, "q1", BAR)) == []
 
 
 def test_files_that_do_not_come_whole_count_for_nothing(
@@ -173,9 +173,9 @@ def test_files_that_do_not_come_whole_count_for_nothing(
         shutil.copytree(source, target)
         run.flip_byte(target / "weights.dat", at=3)
 
-    monkeypatch.setattr(lend_results.folders, "send_folder", send)
+    monkeypatch.setattr(lend.folders, "send_folder", send)
     with pytest.raises(TemporaryError, match="a: its result did not come to box-a whole"):
-        list(lend_results.lend(run.site, "q1", BAR))
+        list(lend.lend_results(run.site, "q1", BAR))
     assert on_tier(run, "a") == [] and not run.site.tier.manifest("a").exists()
 
 
@@ -184,7 +184,7 @@ def test_what_is_damaged_or_bad_here_is_trained_again_and_said(run: FinishedRun)
     made = receipt.read_cell(run.here("b", "receipt.json"))
     bad = replace(made, findings=(replace(made.findings[0], problems=("is empty of sense",)),))
     run.here("b", "receipt.json").write_bytes(codec.to_document(bad))
-    said = [text for text in lend_results.lend(run.site, "q1", BAR) if "trained again" in text]
+    said = [text for text in lend.lend_results(run.site, "q1", BAR) if "trained again" in text]
     assert said[0].startswith("a: is trained again: what lies here of it weights.dat has SHA-256")
     assert "b: is trained again" in said[1]
     assert words(run) == {"a": "queued", "b": "queued"}
@@ -193,22 +193,22 @@ def test_what_is_damaged_or_bad_here_is_trained_again_and_said(run: FinishedRun)
 def test_what_nobody_has_looked_into_is_refused_until_verify_has(run: FinishedRun) -> None:
     run.here("a", "receipt.json").unlink()
     with pytest.raises(InputError, match=r"a: its result lies here, and .* was not loaded"):
-        list(lend_results.lend(run.site, "q1", BAR))
+        list(lend.lend_results(run.site, "q1", BAR))
     assert on_tier(run, "b") == []
     verify(run.project)
-    list(lend_results.lend(run.site, "q1", BAR))
+    list(lend.lend_results(run.site, "q1", BAR))
     assert words(run) == {"a": "verified", "b": "verified"}
 
 
 def test_what_the_box_has_tried_itself_is_newer(run: FinishedRun) -> None:
     run.say("q1", cell_started("a"))
-    list(lend_results.lend(run.site, "q1", BAR))
+    list(lend.lend_results(run.site, "q1", BAR))
     assert on_tier(run, "a") == [] and on_tier(run, "b") != []
 
 
 def test_an_agent_at_work_is_lent_nothing_beside_it(run: FinishedRun) -> None:
     with held(run.site.tier.lock("q1")), pytest.raises(TemporaryError, match="is at work"):
-        list(lend_results.lend(run.site, "q1", BAR))
+        list(lend.lend_results(run.site, "q1", BAR))
     assert on_tier(run, "a") == []
 
 
@@ -216,13 +216,13 @@ def test_a_cell_whose_line_is_gone_by_now_stays_in_the_roster(run: FinishedRun) 
     cells = run.project.plan.cells[:1]
     run.project = replace(run.project, plan=replace(run.project.plan, cells=cells))
     run.write_queue("q1", "configs/a.yaml recon 3\n")
-    list(lend_results.lend(run.site, "q1", BAR))
+    list(lend.lend_results(run.site, "q1", BAR))
     assert words(run) == {"a": "verified", "b": "verified"}
 
 
 def test_many_results_go_in_parts(run: FinishedRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lend_results, "MOST_BYTES", 10)
-    list(lend_results.lend(run.site, "q1", BAR))
+    monkeypatch.setattr(lend, "MOST_BYTES", 10)
+    list(lend.lend_results(run.site, "q1", BAR))
     assert words(run) == {"a": "verified", "b": "verified"}
 
 
@@ -238,11 +238,11 @@ def test_a_launch_that_is_killed_at_any_step_is_gone_on_with(run: FinishedRun) -
         shutil.rmtree(lent)
         shutil.copytree(before, lent)
         die_at += 4
-        steps = steps_until_end(lambda: list(lend_results.lend(run.site, "q1", BAR)), lent, die_at)
+        steps = steps_until_end(lambda: list(lend.lend_results(run.site, "q1", BAR)), lent, die_at)
         is_done = steps is not None
         # Half of it is no result: the manifest is there only with all that it stands for.
         assert not run.site.tier.manifest("a").exists() or published.has_files(run.site.tier, "a")
         assert not is_done or die_at > 8, "it was never killed"
-        list(lend_results.lend(run.site, "q1", BAR))
+        list(lend.lend_results(run.site, "q1", BAR))
         assert words(run)["a"] == "verified"
         assert published.has_files(run.site.tier, "a")

@@ -16,11 +16,9 @@ def event(seq: int, type: str, **data: Any) -> Event:
 DONE = event(1, "queue.done", verified=1, failed=0)
 
 
-def of(
-    *cursors: Cursor, events: tuple[Event, ...] = (DONE,), lingers: bool | None = None
-) -> list[str]:
+def of(*cursors: Cursor, events: tuple[Event, ...] = (DONE,), is_over: bool = False) -> list[str]:
     sent = Delivered({str(number): cursor for number, cursor in enumerate(cursors)})
-    return list(map(str, sentences("q1", events, sent, is_lingering=lingers)))
+    return list(map(str, sentences("q1", events, sent, is_over=is_over)))
 
 
 def test_a_refusal_after_the_agents_last_word_is_told_in_the_services_words() -> None:
@@ -40,21 +38,12 @@ def test_what_was_set_aside_is_told_with_the_services_last_words_also_afterwards
     ]
 
 
-def test_one_that_lingers_is_named_while_something_is_left() -> None:
-    [told] = of(Cursor(0, channel="feishu"), lingers=True)
-    assert "a small process on its box still delivers 1 event," in told
-    assert of(Cursor(1, channel="feishu"), lingers=True) == []
+def test_what_an_agent_left_is_told_with_what_sends_it() -> None:
+    [told] = of(Cursor(0, channel="feishu"), is_over=True)
+    assert told == "q1: 1 event was told to nobody yet; invoke watch has its box send it"
     assert of(Cursor(0, channel="feishu")) == []
-
-
-def test_what_nobody_delivers_any_more_is_told_with_what_does() -> None:
-    [told] = of(Cursor(0, channel="feishu"), lingers=False)
-    assert told == (
-        "q1: 1 event was told to nobody, and nothing on its box delivers it any more; invoke watch "
-        "has the box send it"
-    )
-    assert of(Cursor(1, channel="feishu"), lingers=False) == []
-    assert of(lingers=False) == [], "nobody had asked for any"
+    assert of(Cursor(1, channel="feishu"), is_over=True) == []
+    assert of(is_over=True) == [], "nobody had asked for any"
 
 
 def test_what_this_machine_could_not_send_is_counted_with_the_reason() -> None:

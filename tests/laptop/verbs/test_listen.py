@@ -112,15 +112,6 @@ def test_an_event_that_comes_again_is_answered_204_and_not_handed_on(heard: Hear
     assert (heard.receiver.received, heard.receiver.duplicates) == (1, 2)
 
 
-def test_what_is_remembered_is_bounded(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receiving, "REMEMBERED_IDS", 2)
-    body = body_of()
-    for id in ("evt_1", "evt_2", "evt_3", "evt_3", "evt_1"):
-        heard.post(body, signed(body, id))
-
-    assert [event.id for event in heard.events] == ["evt_1", "evt_2", "evt_3", "evt_1"]
-
-
 def test_an_event_that_could_not_be_shown_is_asked_for_again() -> None:
     events: list[Notification] = []
     said: list[str] = []
@@ -376,11 +367,8 @@ def test_a_long_field_is_shortened() -> None:
     assert len(line) < 200
 
 
-@pytest.mark.parametrize("as_json", [True, False])
-def test_listen_prints_each_event_until_it_is_interrupted(as_json: bool, tmp_path: Path) -> None:
-    script = (
-        f"from boxcar.laptop.verbs.listen import listen; raise SystemExit(listen(0, '', {as_json}))"
-    )
+def test_listen_prints_each_event_until_it_is_interrupted(tmp_path: Path) -> None:
+    script = "from boxcar.laptop.verbs.listen import listen; raise SystemExit(listen(0, ''))"
     verb = subprocess.Popen(
         [sys.executable, "-c", script],
         stdout=subprocess.PIPE,
@@ -415,7 +403,4 @@ def test_listen_prints_each_event_until_it_is_interrupted(as_json: bool, tmp_pat
     assert secret.startswith("whsec_") and secret not in head + notes
     kept = tmp_path / ".boxcar" / "listen.secret"
     assert kept.read_text().strip() == secret and kept.stat().st_mode & 0o777 == 0o600
-    if as_json:
-        assert json.loads(line) == {"format": "boxcar.listen/1", "id": "evt_1"} | json.loads(body)
-    else:
-        assert "cell.verified  queue_1  recon_baseline" in line
+    assert "cell.verified  queue_1  recon_baseline" in line

@@ -284,7 +284,7 @@ def test_plan_as_json_is_one_document(
     out, err = capsys.readouterr()
     document = json.loads(out)
     assert document["webhooks"] == "off"
-    assert [cell["name"] for cell in document["cells"]] == ["base", "big", "small"]
+    assert [cell["cell"] for cell in document["cells"]] == ["base", "big", "small"]
     assert document["artifacts"][1] == {"path": "metrics.json", "keys": ["psnr"]}
     assert {room["place"] for room in document["room"]} == {
         *("durable tier", "scratch of box-a", "scratch of box-b")

@@ -272,7 +272,7 @@ def test_json_is_one_document_on_stdout(
     run.site.tier.manifest("b").unlink()
     pull(run.project, as_json=True)
     said = json.loads(capsys.readouterr().out)
-    assert {cell["name"]: cell["word"] for cell in said["cells"]} == {
+    assert {cell["cell"]: cell["state"] for cell in said["cells"]} == {
         "a": "pulled",
         "b": "not published",
     }

@@ -59,7 +59,7 @@ def test_the_whole_report_is_one_document(
     train.write_text(train.read_text() + "\nopen('shared', 'w')\n")
     assert rehearse(rehearsed.project, cells=["a"], kills=2, as_json=True) == 0
     (cell,) = json.loads(capsys.readouterr().out)["cells"]
-    assert (cell["cell"], cell["word"], cell["is_good"]) == ("a", "bit-equal", True)
+    assert (cell["cell"], cell["state"], cell["is_good"]) == ("a", "bit-equal", True)
     # A training that is quicker than who looks at it has ended before its second kill.
     assert 1 <= len(cell["report"]["kills"]) <= 2
     (outside,) = [item for item in cell["report"]["outside"] if not item["harmless"]]

@@ -185,12 +185,12 @@ def test_a_failing_cell_is_told_with_its_end_and_the_others_still_run(
     assert tried.started == ["a", "b", "c"]
     shown = capsys.readouterr()
     cells = {cell["cell"]: cell for cell in json.loads(shown.out)["cells"]}
-    assert {name: cell["word"] for name, cell in cells.items()} == {
+    assert {name: cell["state"] for name, cell in cells.items()} == {
         "a": "passed",
         "b": "failed",
         "c": "passed",
     }
-    assert cells["b"]["why"] == "exit code 3"
+    assert cells["b"]["because"] == "exit code 3"
     assert "--- b: exit code 3. The end of " in shown.err
     assert "KeyError: 'no such key'" in shown.err
     assert missing(tried.project) == ["b"]

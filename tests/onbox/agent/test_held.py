@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from boxcar.shared.disk import lock
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.paths import DurablePaths
 from onbox.agent.held import held
-from onbox.webhooks import linger
 
 
 @pytest.fixture
@@ -25,7 +23,7 @@ def test_a_queue_is_one_agents_until_that_has_ended(
 ) -> None:
     monkeypatch.setattr(lock.hold, "__defaults__", (0.0,))
     with held(tier, "q1") as ours:
-        assert ours.is_ours() and ours.may_deliver
+        assert ours.is_ours()
         with (
             pytest.raises(TemporaryError, match="q1: its agent is already running"),
             held(tier, "q1"),
@@ -35,17 +33,6 @@ def test_a_queue_is_one_agents_until_that_has_ended(
             assert another.is_ours()
     with held(tier, "q1") as ours:
         assert ours.is_ours()
-
-
-def test_whose_news_somebody_else_delivers_runs_and_delivers_none(
-    tier: DurablePaths, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(linger, "YIELDS_WITHIN_S", 0.0)
-    cursor = lock.hold(tier.delivered_lock("q1"))
-    assert cursor is not None
-    with held(tier, "q1") as ours:
-        assert ours.is_ours() and not ours.may_deliver
-    os.close(cursor)
 
 
 def test_what_a_killed_agent_had_half_written_goes(tier: DurablePaths) -> None:

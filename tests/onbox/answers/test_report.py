@@ -12,8 +12,6 @@ import pytest
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from boxcar.shared.wire import run_asks
-from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import door, report
 
 DIGEST = "0a" * 32
@@ -337,15 +335,3 @@ def test_a_box_without_anything_of_the_run_answers(laptop: Laptop) -> None:
 
 def test_what_the_box_has_left_is_told(tier: DurablePaths, laptop: Laptop) -> None:
     assert laptop.ask()["gauges"]["durable_free_bytes"] > 0
-
-
-def test_the_queues_whose_news_somebody_delivers_are_named(tmp_path: Path) -> None:
-    run = RunOnBox("tiny", str(tmp_path / "tier"), str(tmp_path / "data"))
-    for folder in run.tier.folders():
-        folder.mkdir(parents=True)
-    run.tier.delivered_lock("q2").touch()
-    assert report.answer(run_asks.Report(("q1",), False, {}), run).lingering is None
-    held = lock.try_hold(run.tier.delivered_lock("q1"))
-    assert held is not None
-    assert report.answer(run_asks.Report(("q1",), False, {}), run).lingering == ("q1",)
-    os.close(held)

@@ -23,7 +23,7 @@ from boxcar.shared.channels.answer import WEBHOOK, Endpoint, key_of
 from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import Journal
 from onbox.machine.credentials import Webhook
-from onbox.webhooks import chat_post, post
+from onbox.webhooks import post
 from onbox.webhooks.deliver import Deliverer
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -134,7 +134,6 @@ def test_only_what_was_taken_is_delivered_and_all_of_it_arrives_in_order(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if answers == "hangs":
-        monkeypatch.setattr(chat_post, "READ_S", 0.3)
         monkeypatch.setattr(post, "READ_S", 0.3)
     one = table(channel)
     one.robot.script = steps(channel)[answers]
@@ -219,6 +218,6 @@ def test_a_flood_is_one_message_and_the_services_rate_is_kept(
         until(lambda seq=last.seq: one.cursor().seq == seq)
         tries_s.append(one.clock.now_s)
     deliverer.close(0)
-    for most, window_s in known.channel(channel).RATE:
+    for most, window_s in known.CHANNELS[channel].rate:
         apart = [b - a for a, b in zip(tries_s, tries_s[most:], strict=False)]
         assert all(apart_s >= window_s for apart_s in apart)

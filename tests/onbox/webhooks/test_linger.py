@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 from waiting import LIMIT_S, until
 
+from boxcar.shared.channels.answer import Later, Taken
 from boxcar.shared.disk import lock
 from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.paths import DurablePaths
-from onbox.webhooks import linger
+from onbox.webhooks import deliver, post
+from onbox.webhooks.post import Posted
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -52,11 +54,14 @@ class Running:
     def __init__(self, tier: DurablePaths, secrets: Path, longest_s: float = LIMIT_S) -> None:
         self.left: list[int] = []
         self.thread = threading.Thread(
-            target=lambda: self.left.append(linger.linger(tier, "q1", secrets, longest_s)),
+            target=lambda: self.left.append(deliver.linger(tier, "q1", secrets, longest_s)),
             daemon=True,
         )
         self.thread.start()
-        until(lambda: lock.is_held(tier.delivered_lock("q1")) or not self.thread.is_alive())
+        until(lambda: self.is_at_work() or not self.thread.is_alive())
+
+    def is_at_work(self) -> bool:
+        return any(one.name == "webhook" for one in threading.enumerate())
 
     def ended(self) -> int:
         self.thread.join(LIMIT_S)
@@ -67,12 +72,11 @@ class Running:
 def test_it_ends_when_the_receiver_is_back_and_has_taken_all(
     tier: DurablePaths, secrets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from onbox.webhooks import to_webhook
-    from onbox.webhooks.post import Answer
-
     is_back = threading.Event()
     monkeypatch.setattr(
-        to_webhook, "post", lambda *_: Answer(204) if is_back.is_set() else Answer(None, "away")
+        post,
+        "post_once",
+        lambda *_: Posted(Taken() if is_back.is_set() else Later("away"), "", None),
     )
     one = Running(tier, secrets)
     assert one.thread.is_alive()
@@ -87,10 +91,7 @@ def test_it_yields_to_whoever_takes_the_queue(tier: DurablePaths, secrets: Path)
     one = Running(tier, secrets)
     held = lock.hold(tier.lock("q1"), LIMIT_S)
     assert held is not None
-    cursor = lock.hold(tier.delivered_lock("q1"), LIMIT_S)
-    assert cursor is not None
     assert one.ended() == 1
-    os.close(cursor)
     os.close(held)
 
 
@@ -103,21 +104,13 @@ def test_it_dies_with_the_credentials_and_with_the_run(
     one.ended()
 
 
-def test_a_second_one_leaves_it_to_the_first(tier: DurablePaths, secrets: Path) -> None:
-    one = Running(tier, secrets)
-    assert linger.linger(tier, "q1", secrets) == 0
-    assert one.thread.is_alive()
-    secrets.unlink()
-    one.ended()
-
-
 def test_it_ends_by_itself_after_its_time(tier: DurablePaths, secrets: Path) -> None:
     assert Running(tier, secrets, longest_s=0.0).ended() == 1
 
 
 def test_without_endpoints_nobody_lingers(tier: DurablePaths, secrets: Path) -> None:
     secrets.write_text('{"env": {}, "webhooks": []}')
-    assert linger.linger(tier, "q1", secrets) == 0
+    assert deliver.linger(tier, "q1", secrets) == 0
 
 
 def test_a_program_that_was_not_started_by_its_door_leaves_none_behind(
@@ -125,13 +118,13 @@ def test_a_program_that_was_not_started_by_its_door_leaves_none_behind(
 ) -> None:
     started: list[list[str]] = []
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
-    monkeypatch.setattr(linger.subprocess, "Popen", lambda words, **_: started.append(words))
-    linger.start(tmp_path, "q1")
+    monkeypatch.setattr(deliver.subprocess, "Popen", lambda words, **_: started.append(words))
+    deliver.leave_behind(tmp_path, "q1")
     assert started == []
     monkeypatch.setattr(
-        linger.sys, "orig_argv", ["python", "-I", "x.pyz", "agent", "--queue", "q1"]
+        deliver.sys, "orig_argv", ["python", "-I", "x.pyz", "agent", "--queue", "q1"]
     )
-    linger.start(tmp_path, "q1")
+    deliver.leave_behind(tmp_path, "q1")
     words = ["linger", "--release", str(tmp_path), "--queue", "q1"]
     assert started == [["python", "-I", "x.pyz", *words]]
 
@@ -140,11 +133,11 @@ def test_no_node_of_a_cluster_keeps_one_when_its_job_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[list[str]] = []
-    monkeypatch.setattr(linger.subprocess, "Popen", lambda words, **_: started.append(words))
-    monkeypatch.setattr(linger.sys, "orig_argv", ["python", "x.pyz", "agent", "--queue", "q1"])
+    monkeypatch.setattr(deliver.subprocess, "Popen", lambda words, **_: started.append(words))
+    monkeypatch.setattr(deliver.sys, "orig_argv", ["python", "x.pyz", "agent", "--queue", "q1"])
     monkeypatch.setenv("SLURM_JOB_ID", "4711")
-    linger.start(tmp_path, "q1")
+    deliver.leave_behind(tmp_path, "q1")
     assert started == []
     monkeypatch.delenv("SLURM_JOB_ID")
-    linger.start(tmp_path, "q1")
+    deliver.leave_behind(tmp_path, "q1")
     assert len(started) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +14,12 @@ from robot import HANG, NO, RESET, TOKEN, YES, Robot
 from waiting import LIMIT_S, until
 
 from boxcar.shared.channels import known
-from boxcar.shared.channels.answer import Endpoint, Later, Refused, Taken, key_of
+from boxcar.shared.channels.answer import Answer, Endpoint, Later, Refused, Taken, key_of
 from boxcar.shared.disk import lock
 from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.news.wanted import REFUSALS
-from onbox.webhooks import chat_post
+from onbox.webhooks import post
 from onbox.webhooks.deliver import Deliverer, flush
 
 
@@ -62,6 +63,10 @@ class Clock:
         self.waits_s.append(wait_s)
         self.now_s += wait_s
         return signal.is_set()
+
+
+def chat_answer(chat: Endpoint, news: str, clock: Any = time.time) -> Answer:
+    return post.post_once(chat, news, clock).answer
 
 
 def fail(journal: Journal, cell: str, why: str = "CUDA out of memory") -> Any:
@@ -109,17 +114,17 @@ def test_nothing_is_taken_that_the_service_did_not_take(
 ) -> None:
     robot.script = [step]
     robot.last = (200, {}, YES[channel])
-    assert isinstance(chat_post.post(robot.chat(channel), "text"), (Later, Refused))
-    assert chat_post.post(robot.chat(channel), "text") == Taken()
+    assert isinstance(chat_answer(robot.chat(channel), "text"), (Later, Refused))
+    assert chat_answer(robot.chat(channel), "text") == Taken()
     assert len(robot.bodies) == 2  # no redirect was followed
 
 
 def test_a_robot_that_hangs_or_drips_is_given_up(
     robot: Robot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat_post, "READ_S", 0.1)
+    monkeypatch.setattr(post, "READ_S", 0.1)
     robot.script = [HANG]
-    found = chat_post.post(robot.chat(), "text")
+    found = chat_answer(robot.chat(), "text")
     assert isinstance(found, Later)
     assert "Timeout" in found.why
 
@@ -127,16 +132,14 @@ def test_a_robot_that_hangs_or_drips_is_given_up(
 def test_a_closed_port_and_a_wrong_tls_took_nothing(robot: Robot) -> None:
     port = robot.server_address[1]
     for url in ("http://127.0.0.1:1/" + TOKEN, f"https://127.0.0.1:{port}/{TOKEN}"):
-        found = chat_post.post(Endpoint("feishu", url), "text")
+        found = chat_answer(Endpoint("feishu", url), "text")
         assert isinstance(found, Later)
         assert TOKEN not in found.why
 
 
 def test_a_clock_that_is_off_is_said_beside_the_refusal(robot: Robot) -> None:
     robot.script = [(200, {}, b'{"code": 19021, "msg": "sign match fail"}')]
-    import time
-
-    found = chat_post.post(robot.chat(), "text", lambda: time.time() + 3660)
+    found = chat_answer(robot.chat(), "text", lambda: time.time() + 3660)
     assert isinstance(found, Refused)
     assert "(the clock here is 61 min ahead of the service's)" in found.why
 
@@ -275,7 +278,7 @@ def test_the_rate_of_the_service_is_kept(
     channel: str, robot: Robot, journal: Journal, tmp_path: Path
 ) -> None:
     robot.last = (200, {}, YES[channel])
-    rate = known.channel(channel).RATE
+    rate = known.CHANNELS[channel].rate
     tries_s: list[float] = []
     deliverer, clock = sender(journal, robot, tmp_path, channel)
     for number in range(12):

@@ -11,8 +11,14 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 
-from boxcar.shared.channels import dingtalk, feishu, known
-from boxcar.shared.channels.answer import Endpoint, Later, Refused, Taken, without_secrets
+from boxcar.shared.channels import known
+from boxcar.shared.channels.answer import (
+    Endpoint,
+    Later,
+    Refused,
+    Taken,
+    without_secrets,
+)
 
 URL = "https://host/robot/0123456789abcdef"
 NAME = '<at user_id="all">@all <!channel> <@U1> @everyone *a*_b_`c`'
@@ -25,7 +31,7 @@ DINGTALK_SIGN = "tGWkA5eQOQNCNPDgphtxIoNLO+/gD8Lcb705KQoRzeY="
 
 
 def request_of(name: str, text: str = "title\nbody", secret: str = "token-12345678") -> Any:
-    return known.channel(name).request(Endpoint(name, URL, secret, "4711"), text, 1_599_360_473.5)
+    return known.CHANNELS[name].request(Endpoint(name, URL, secret, "4711"), text, 1_599_360_473.5)
 
 
 def body_of(name: str, text: str = "title\nbody") -> dict[str, Any]:
@@ -61,15 +67,17 @@ def test_feishu_and_lark_sign_in_the_body(name: str) -> None:
     assert found["msg_type"] == "text"
     assert found["content"] == {"text": "title\nbody"}
     assert found["timestamp"] == "1599360473"
-    assert found["sign"] == feishu.sign("1599360473", "token-12345678")
+    assert found["sign"] == known.sign_feishu("1599360473", "token-12345678")
 
 
 def test_dingtalk_signs_in_the_query_and_keeps_the_token() -> None:
     endpoint = Endpoint("dingtalk", "https://oapi.dingtalk.com/robot/send?access_token=t", "SEC1")
-    query = parse_qs(urlsplit(dingtalk.request(endpoint, "a", 1_599_360_473.5).url).query)
+    query = parse_qs(
+        urlsplit(known.CHANNELS["dingtalk"].request(endpoint, "a", 1_599_360_473.5).url).query
+    )
     assert query["access_token"] == ["t"]
     assert query["timestamp"] == ["1599360473500"]
-    assert query["sign"] == [dingtalk.sign("1599360473500", "SEC1")]
+    assert query["sign"] == [known.sign_dingtalk("1599360473500", "SEC1")]
 
 
 def test_signatures_are_the_vendors() -> None:
@@ -81,11 +89,11 @@ def test_signatures_are_the_vendors() -> None:
     interface, signs the time without the secret: it shows that HMAC, base64 and the escapes of a
     URL are as everywhere.
     """
-    assert feishu.sign("1599360473", "demo") == FEISHU_SIGN
-    assert dingtalk.sign("1577262236757", "this is secret") == DINGTALK_SAMPLE
+    assert known.sign_feishu("1599360473", "demo") == FEISHU_SIGN
+    assert known.sign_dingtalk("1577262236757", "this is secret") == DINGTALK_SAMPLE
     published = hmac.new(b"testappSecret", b"1546084445901", hashlib.sha256).digest()
     assert quote_plus(base64.b64encode(published)) == DINGTALK_PUBLISHED
-    assert dingtalk.sign("1599360473000", "SECdemo") == DINGTALK_SIGN
+    assert known.sign_dingtalk("1599360473000", "SECdemo") == DINGTALK_SIGN
 
 
 def test_without_a_secret_nothing_is_signed() -> None:
@@ -173,7 +181,7 @@ def spelled(body: Any) -> bytes:
 
 @pytest.mark.parametrize("name", known.NAMES)
 def test_its_own_yes_is_taken_and_its_own_no_is_not(name: str) -> None:
-    taken = known.channel(name).taken
+    taken = known.CHANNELS[name].taken
     assert taken(200, {}, spelled(YES[name])) == Taken()
     found = taken(200, {}, spelled(NO[name]))
     assert isinstance(found, Refused)
@@ -182,20 +190,20 @@ def test_its_own_yes_is_taken_and_its_own_no_is_not(name: str) -> None:
 
 @pytest.mark.parametrize("name", BUSY)
 def test_what_is_limited_in_the_body_is_tried_later(name: str) -> None:
-    assert isinstance(known.channel(name).taken(200, {}, spelled(BUSY[name])), Later)
+    assert isinstance(known.CHANNELS[name].taken(200, {}, spelled(BUSY[name])), Later)
 
 
 def test_telegram_and_discord_say_how_long_to_wait() -> None:
-    answer = known.channel("telegram").taken(429, {}, spelled(BUSY["telegram"]))
+    answer = known.CHANNELS["telegram"].taken(429, {}, spelled(BUSY["telegram"]))
     assert answer.retry_after_s == 7.0  # type: ignore[union-attr]
-    answer = known.channel("discord").taken(429, {}, b'{"retry_after": 0.5}')
+    answer = known.CHANNELS["discord"].taken(429, {}, b'{"retry_after": 0.5}')
     assert answer.retry_after_s == 0.5  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("name", known.NAMES)
 @pytest.mark.parametrize("status", [301, 302, 307, 408, 429, 500, 502, 503])
 def test_a_status_that_is_no_answer_is_tried_later(name: str, status: int) -> None:
-    found = known.channel(name).taken(status, {"Retry-After": "3"}, spelled(YES[name]))
+    found = known.CHANNELS[name].taken(status, {"Retry-After": "3"}, spelled(YES[name]))
     assert isinstance(found, Later)
     assert found.retry_after_s == 3.0
 
@@ -203,14 +211,14 @@ def test_a_status_that_is_no_answer_is_tried_later(name: str, status: int) -> No
 @pytest.mark.parametrize("name", known.NAMES)
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
 def test_a_status_that_says_no_is_a_refusal(name: str, status: int) -> None:
-    found = known.channel(name).taken(status, {}, b"no such robot")
+    found = known.CHANNELS[name].taken(status, {}, b"no such robot")
     assert found == Refused(f"answered {status}: no such robot")
 
 
 @pytest.mark.parametrize("name", known.NAMES)
 @pytest.mark.parametrize("page", [b"<html>Sign in</html>", b"  <!doctype html>"])
 def test_a_captive_portal_took_nothing(name: str, page: bytes) -> None:
-    assert isinstance(known.channel(name).taken(200, {}, page), Later)
+    assert isinstance(known.CHANNELS[name].taken(200, {}, page), Later)
 
 
 SAYS_SO = [name for name in known.NAMES if name not in ("ntfy", "slack", "discord")]
@@ -219,14 +227,14 @@ SAYS_SO = [name for name in known.NAMES if name not in ("ntfy", "slack", "discor
 @pytest.mark.parametrize("name", SAYS_SO)
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"null", b"ok", b"{" * 5000, b"\xff"])
 def test_200_without_the_services_own_word_took_nothing(name: str, body: bytes) -> None:
-    assert isinstance(known.channel(name).taken(200, {}, body), Later)
+    assert isinstance(known.CHANNELS[name].taken(200, {}, body), Later)
 
 
 @pytest.mark.parametrize("name", SAYS_SO)
 @pytest.mark.parametrize("code", [False, "0", None, 0.0, "200", 1, "true", [], "success"])
 def test_what_only_looks_like_yes_is_none(name: str, code: object) -> None:
     key = next(iter(YES[name]))
-    assert not isinstance(known.channel(name).taken(200, {}, spelled({key: code})), Taken)
+    assert not isinstance(known.CHANNELS[name].taken(200, {}, spelled({key: code})), Taken)
 
 
 def test_no_secret_is_in_a_repr_or_in_what_a_service_repeats() -> None:

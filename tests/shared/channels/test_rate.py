@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.shared.channels import rate
+from boxcar.shared.channels import answer
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from boxcar.shared.channels import rate
     ],
 )
 def test_how_long_to_wait_for_a_rate(limits: Any, tries_s: list[float], wait_s: float) -> None:
-    assert max(0.0, rate.wait_s(limits, tries_s, 100.0)) == wait_s
+    assert max(0.0, answer.wait_for_rate_s(limits, tries_s, 100.0)) == wait_s
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_how_long_to_wait_for_a_rate(limits: Any, tries_s: list[float], wait_s: 
 def test_queues_that_share_a_robot_take_their_part_of_its_rate(
     limits: Any, queues: int, part: Any
 ) -> None:
-    assert rate.share(limits, queues) == part
+    assert answer.share_of_rate(limits, queues) == part
     for (most, window_s), (most_all, window_all_s) in zip(part, limits, strict=True):
         is_parted = window_all_s < 86_400.0
         assert not is_parted or max(1, queues) * most / window_s <= most_all / window_all_s

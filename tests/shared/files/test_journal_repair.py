@@ -2,13 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from flips import flipped
 from journal_lines import chained, events, v1_lines
 
-from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import journal
-from boxcar.shared.files.journal_repair import by_one_bit, from_copy, problem
+from boxcar.shared.files.journal_repair import from_copy, problem
 
 V2 = Path(__file__).parents[2] / "data" / "v2"
 DATA = (V2 / "journal.jsonl").read_bytes()
@@ -16,41 +13,8 @@ END = journal.parse(DATA, "here").end
 LINES = DATA.splitlines(keepends=True)
 
 
-def is_damaged(data: bytes) -> bool:
-    try:
-        journal.parse(data, "here")
-    except DamagedError:
-        return True
-    return False
-
-
-def test_each_flipped_bit_of_a_journal_is_turned_back_without_any_copy() -> None:
-    bad = [data for data in flipped(DATA, 150, seed=7) if is_damaged(data)]
-    assert len(bad) > 140
-    for data in bad:
-        assert by_one_bit(data, [END]) == DATA
-        assert problem(data, [END], "here")
-
-
-@pytest.mark.parametrize("line", range(len(LINES) - 1))
-def test_a_flipped_line_feed_is_turned_back(line: int) -> None:
-    at = len(b"".join(LINES[: line + 1])) - 1
-    for bit in range(8):
-        bad = DATA[:at] + bytes([DATA[at] ^ 1 << bit]) + DATA[at + 1 :]
-        assert by_one_bit(bad, [END]) == DATA
-
-
-def test_a_bit_that_makes_a_line_feed_is_turned_back() -> None:
-    line = chained([*events(1)])
-    for place, byte in enumerate(line[:-1]):
-        if (byte ^ 0x0A).bit_count() == 1:
-            bad = line[:place] + b"\n" + line[place + 1 :]
-            assert by_one_bit(bad, []) == line
-
-
 def test_a_copy_puts_back_what_it_has_and_newer_lines_are_kept() -> None:
     bad = b"".join([*LINES[:3], b"rubbish\n", b"more rubbish\n", *LINES[5:]])
-    assert by_one_bit(bad, [END]) is None
     assert from_copy(bad, DATA, [END]) == DATA
     assert from_copy(bad, b"".join(LINES[:7]), [END]) == DATA
     assert from_copy(bad, b"".join(LINES[:5]), [END]) == DATA

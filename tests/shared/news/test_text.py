@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from boxcar.shared.catalogue.sentence import LANGUAGES
+from boxcar.shared.catalogue.sentence import LANGUAGES, Sentence, in_language
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import text
 from boxcar.shared.news.columns import columns
-from boxcar.shared.news.standing import Standing, standing
+from boxcar.shared.news.text import Standing, standing
 from boxcar.shared.news.wanted import is_told
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "news"
@@ -171,3 +171,38 @@ def test_the_class_of_a_failure_is_said_in_the_readers_language() -> None:
     failed = event("cell.failed", cell="a", failure="M2", reason="x", **{"class": "OUT_OF_MEMORY"})
     assert "a failed (out of memory, M2)" in text.text([failed], [], None, "en")
     assert "a 失败（内存不足，M2）" in text.text([failed], [], None, "zh")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_test_message_says_who_sent_it_and_has_the_word_of_keyword_filters(language: str) -> None:
+    place = Sentence("notify.box", box="box-a")
+    said = text.trial("digits", place, "2026-11-22T22:41:07.123Z", language)
+    first, second, _ = said.splitlines()
+    assert first.startswith("Boxcar digits")
+    assert "box-a" in second
+    assert "UTC" in second and "2026-11-22 22:41" in second
+
+
+LATE = {"what": "mirror_late", "text": "as the box says it", "cell": "a", "seconds": 30.0}
+
+
+@pytest.mark.parametrize(
+    ("data", "language", "said"),
+    [
+        ({"what": "disk_full", "text": "its own words"}, "zh", "its own words"),
+        (
+            LATE | {"mirrored_at": "2026-11-23T04:05:06.789Z"},
+            "en",
+            "the newest checkpoint of a did not reach the durable tier within the 30 s that the "
+            "box had: the one there is from 2026-11-23 04:05:06 UTC",
+        ),
+        (
+            LATE,
+            "zh",
+            "机器只剩 30 秒，a 的 checkpoint 一份也没传到持久存储："
+            "如果机器没了，这个 cell 要从头开始",
+        ),
+    ],
+)
+def test_a_warning_is_said_in_the_readers_language_where_its_fields_tell(data, language, said):
+    assert in_language(text.said_warning(data), language) == said

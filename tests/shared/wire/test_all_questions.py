@@ -131,12 +131,6 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         news_asks.NewsPosted((news_asks.Posted("taken", "answered 200", 200, -3600),)),
     ),
     (
-        news_asks.TryHosts(
-            (news_asks.Host("h", 443, True), news_asks.Host("::1", 80, False)), "true"
-        ),
-        news_asks.HostsTried((news_asks.HostTried(), news_asks.HostTried("no_name"))),
-    ),
-    (
         run_asks.Repair({"journal/q1.jsonl": (b"{}\n",)}, True),
         run_asks.Repaired(
             (run_asks.Damage("claims/a.json", "is missing", "the journal", "x", True),)
@@ -479,7 +473,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example() -> 
         if one.__module__ in {home.__name__ for home in ASKS}
     }
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(QUESTIONS) == len(questions) == 30
+    assert len(QUESTIONS) == len(questions) == 29
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

@@ -1,4 +1,5 @@
-"""Results and live checkpoints from the second home, where box and tier are out of reach.
+"""The second home as the laptop sees it: whether each box reaches it, and results and live
+checkpoints from there, where box and tier are out of reach.
 
 They go where a pull and `watch` put them, so whatever is done with results or with a checkpoint
 that is lent to another box goes on from there. A result counts by digests only: each file is as its
@@ -15,10 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boxcar.laptop.common import assets
+from boxcar.laptop.common import assets, side_by_side
+from boxcar.laptop.fitness.rules import Row
+from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.profiles import training_here
 from boxcar.laptop.project import launch_record
-from boxcar.laptop.results import bring_cell, bring_checkpoint, compare, second_home_record
+from boxcar.laptop.results import bring_cell, bring_checkpoint, compare, results_folder
 from boxcar.laptop.results.bring_cell import Published
 from boxcar.laptop.results.bring_checkpoint import Due
 from boxcar.laptop.run.open_run import OpenRun
@@ -27,10 +30,16 @@ from boxcar.shared import paths, second_home_child
 from boxcar.shared.disk import checked_copy, digest
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import manifest, resume_pointer
+from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.resume_pointer import Resume
+from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.second_home_child import Child
 from boxcar.shared.state import Synced, Verified
+from boxcar.shared.wire import box_asks
+
+WHAT = "second home"
+TRY_TIMEOUT_S = 150.0
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,33 @@ class Lying:
     published: Published | None = None
     pointer: Resume | None = None
     problem: str | None = None
+
+
+def check(
+    ask: Ask, plan: Plan, boxes: Sequence[str], hook: str, secrets: Mapping[str, str]
+) -> list[Row]:
+    """A row for each box; none where no second home is named. `ask` is as `Boxes.ask`."""
+    url = plan.second
+    if url is None:
+        return []
+    tier = DurablePaths(Path(plan.durable_dir), plan.run)
+    question = box_asks.TrySecondHome(
+        second_home_child.url_of(url, tier, tier.root),
+        plan.training_python,
+        hook,
+        assets.training_program("second_home"),
+        second_home_child.variables(plan),
+        dict(secrets),
+    )
+
+    def of_box(box: str) -> Row:
+        try:
+            problem = ask(box, question, timeout_s=TRY_TIMEOUT_S).problem
+        except (BoxcarError, OSError) as error:
+            problem = str(error)
+        return Row(box, WHAT, "refuse" if problem else "ok", url, problem or "")
+
+    return side_by_side.each(boxes, of_box)
 
 
 def is_needed(run: OpenRun) -> bool:
@@ -77,7 +113,7 @@ def bring_result(run: OpenRun, cell: CellView, wanted: Published) -> Path | None
     if wrong := bring_cell.wrong(partial, wanted):
         raise DamagedError(f"{run.plan.second}: {cell.name}: {'; '.join(wrong)}")
     aside = bring_cell.keep(run, partial, wanted)
-    second_home_record.keep(run.results, cell.name, digest.of_bytes(wanted.data))
+    results_folder.keep_from_second_home(run.results, cell.name, digest.of_bytes(wanted.data))
     return aside
 
 

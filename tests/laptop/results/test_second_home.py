@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from finished_run import FILES, FinishedRun, make_run
+from plans import make_plan
 
+from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.project import launch_record
-from boxcar.laptop.results import bring_from_second_home, second_home_record
+from boxcar.laptop.results import results_folder, second_home
 from boxcar.laptop.results.bring_checkpoint import here
-from boxcar.laptop.results.bring_from_second_home import (
+from boxcar.laptop.results.second_home import (
     bring_live_checkpoint,
     bring_result,
     is_needed,
@@ -24,9 +26,10 @@ from boxcar.shared.errors import DamagedError, TemporaryError
 from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
-from boxcar.shared.paths import DurablePaths
+from boxcar.shared.paths import DurablePaths, ResultPaths
 from boxcar.shared.second_home_child import Child
 from boxcar.shared.state import CellRecord, Verified
+from boxcar.shared.wire import box_asks
 from boxcar.training import second_home as program
 
 
@@ -37,7 +40,7 @@ def _without_a_child(monkeypatch: pytest.MonkeyPatch) -> None:
     def ask(child: Child, request: dict[str, Any]) -> dict[str, Any]:
         return program.DOES[request["do"]](program.Home(request["url"]), request)
 
-    monkeypatch.setattr(bring_from_second_home.second_home_child, "ask", ask)
+    monkeypatch.setattr(second_home.second_home_child, "ask", ask)
 
 
 @pytest.fixture
@@ -82,8 +85,7 @@ def test_a_result_comes_to_where_a_pull_puts_it_and_is_written_down(run: Finishe
     bring(run)
     assert {name: run.here("a", name).read_bytes() for name in FILES} == FILES
     sha256 = manifest.sha256(run.project.results.manifest("a"))
-    assert second_home_record.manifest_sha256(run.project.results, "a") == sha256
-    assert second_home_record.manifest_sha256(run.project.results, "b") is None
+    assert results_folder.from_second_home(run.project.results) == {"a": sha256}
     assert not (run.project.results.partial / "a").exists()
 
 
@@ -164,7 +166,7 @@ def test_a_second_home_that_cannot_be_read_is_told(
     def broken(*words: object) -> None:
         raise TemporaryError("s3://b: PermissionError: Forbidden")
 
-    monkeypatch.setattr(bring_from_second_home.second_home_child, "ask", broken)
+    monkeypatch.setattr(second_home.second_home_child, "ask", broken)
     with pytest.raises(TemporaryError, match="Forbidden"):
         look(run.site, ["a"])
 
@@ -208,3 +210,38 @@ def mirrored(run: FinishedRun) -> Callable[[str, bytes], Resume]:
         return pointer
 
     return mirror
+
+
+def test_without_a_second_home_nobody_is_asked() -> None:
+    def ask(*words: Any, **more: Any) -> Any:
+        pytest.fail("it was asked")
+
+    assert second_home.check(ask, make_plan(), ["box-a"], "", {}) == []
+
+
+def test_each_box_tries_it_below_the_run_s_name_and_has_a_row() -> None:
+    asked: list[box_asks.TrySecondHome] = []
+
+    def ask(box: str, question: Any, **more: Any) -> Any:
+        asked.append(question)
+        if box == "box-b":
+            raise TemporaryError("box-b: the link is down")
+        return box_asks.SecondHomeTried()
+
+    plan = make_plan(second="s3://b/p", env={"HTTPS_PROXY": "x"})
+    rows = second_home.check(ask, plan, ["box-a", "box-b"], "hook", {"AWS_ACCESS_KEY_ID": "k"})
+    assert rows[0] == Row("box-a", "second home", "ok", "s3://b/p")
+    assert (rows[1].verdict, str(rows[1].reason)[:23]) == ("refuse", "box-b: the link is down")
+    assert {(one.url, one.hook) for one in asked} == {("s3://b/p/boxcar/digits", "hook")}
+    assert asked[0].env == {"HTTPS_PROXY": "x"}
+    assert asked[0].secrets == {"AWS_ACCESS_KEY_ID": "k"}
+    assert "def main()" in asked[0].program
+
+
+def test_a_damaged_record_is_no_word_for_anything(tmp_path: Path) -> None:
+    results = ResultPaths(tmp_path, "tiny")
+    results.root.mkdir()
+    assert results_folder.from_second_home(results) == {}
+    (results.root / results_folder.SECOND).write_text("{")
+    with pytest.raises(DamagedError, match=results_folder.SECOND):
+        results_folder.from_second_home(results)

@@ -4,7 +4,8 @@ import pytest
 
 from boxcar.shared import ended_by
 from boxcar.shared.files.journal import PUBLIC_TYPES
-from boxcar.shared.news import needs
+from boxcar.shared.news import wanted
+from boxcar.shared.news.wanted import needed_command
 from boxcar.shared.triage.course import Course
 
 
@@ -29,13 +30,13 @@ from boxcar.shared.triage.course import Course
 def test_an_event_needs_a_person_where_the_run_does_not_get_on_by_itself(
     type: str, data: dict[str, object], command: str | None
 ) -> None:
-    assert needs.command(type, data) == command
+    assert needed_command(type, data) == command
 
 
 def test_each_command_is_a_verb_that_there_is() -> None:
     from test_frozen import VERBS
 
-    for words in needs._OF_WARNING.values():
+    for words in wanted._OF_WARNING.values():
         assert words.split()[0] in VERBS
 
 
