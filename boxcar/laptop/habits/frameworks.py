@@ -1,7 +1,7 @@
 """What is known of a script by the library that runs its loop. Data: one row each.
 
 Where a script's own flags say more, they count. Versions that these rows were read from: hydra-core
-1.3, lightning 2.5, transformers 4.5x, accelerate 1.x, timm 1.0, mmengine 0.10, ultralytics 8.4.
+1.3, lightning 2.6, transformers 5.24, accelerate 1.x, timm 1.0, mmengine 0.10, ultralytics 8.4.
 """
 
 from __future__ import annotations
@@ -54,6 +54,11 @@ class Framework:
 
 _LOOPS = frozenset({"backward", "fit", "zero_grad", "learn"})
 _LIGHTNING_LOGS = "lightning_logs/version_*/checkpoints/*.ckpt"
+# Lightning 2.6 and mmengine 0.10 save objects of classes: with it alone their own resume loads them
+# under torch 2.6 and later.
+_OWN_CLASSES = (("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),)
+# In it lies training_args.bin, an object of transformers' own.
+_HF = Kept("checkpoint-*/", NEWEST, TRUSTED)
 _SHORT_TRAINER = ("max_epochs=1", "limit_train_batches=2", "limit_val_batches=2")
 
 
@@ -89,6 +94,7 @@ def _hydra(script: Script) -> Framework:
         resume="checkpoints/*.ckpt" if has_path else None,
         resume_args="ckpt_path={resume}" if has_path else "",
         smoke=("trainer.max_epochs=1", *(f"+trainer.{word}" for word in _SHORT_TRAINER[1:])),
+        env=_OWN_CLASSES,
     )
 
 
@@ -106,6 +112,7 @@ def _lightning_cli(script: Script) -> Framework:
         resume=_LIGHTNING_LOGS,
         resume_args="--ckpt_path={resume}",
         smoke=tuple(f"--trainer.{word}" for word in _SHORT_TRAINER),
+        env=_OWN_CLASSES,
     )
 
 
@@ -118,16 +125,14 @@ def _hf_trainer(script: Script) -> Framework:
     saves_model = "save_model" in script.calls
     if "HfArgumentParser" not in script.calls:
         place = "" if script.flag(*known_flags.OUT) else "*/"
-        return Framework(
-            "transformers' Trainer", artifacts=(Kept(f"{place}checkpoint-*/", NEWEST),)
-        )
+        return Framework("transformers' Trainer", artifacts=(replace(_HF, path=place + _HF.path),))
     return Framework(
         "transformers' Trainer",
         ("--output_dir", "{out}"),
         is_told_where=True,
         launcher="torchrun",
-        artifacts=(Kept("model.safetensors"),) if saves_model else (Kept("checkpoint-*/", NEWEST),),
-        resume="checkpoint-*/",
+        artifacts=(Kept("model.safetensors"),) if saves_model else (_HF,),
+        resume=_HF.path,
         resume_args="--resume_from_checkpoint {resume}",
         smoke=("--max_steps", "2", "--save_steps", "2"),
     )
@@ -144,17 +149,20 @@ def _timm(script: Script) -> Framework:
 
 
 def _mmengine(script: Script) -> Framework:
-    """Its checkpoints hold a history of mmengine's own class, which torch does not load by itself
-    since 2.6: without that variable it cannot resume.
+    """Told to resume and not from where, it reads a file beside its checkpoints that names the last
+    one, and begins anew without a word where that is missing, as on a new box. `--resume` takes a
+    path in scripts that hand it on, as mmdetection's.
     """
+    takes_path = "load_from" in script.attributes
+    has_options = script.flag("cfg_options") is not None
     return Framework(
         "mmengine",
         artifacts=(Kept("epoch_*.pth", NEWEST, TRUSTED),),
         resume="epoch_*.pth",
-        resume_args="--resume",
-        env=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
-        smoke=("--cfg-options", "train_cfg.max_epochs=1")
-        * (script.flag("cfg_options") is not None),
+        resume_args="--resume"
+        + (" {resume}" if takes_path else " --cfg-options load_from={resume}" * has_options),
+        env=_OWN_CLASSES,
+        smoke=("--cfg-options", "train_cfg.max_epochs=1") * has_options,
     )
 
 
