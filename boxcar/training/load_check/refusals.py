@@ -30,6 +30,16 @@ def of_old_torch(names: Sequence[str], how: How) -> str:
     )
 
 
+class NotItsKindError(ValueError):
+    """What a file is not, of which only the name says that it is one: it may be another's."""
+
+    def sentence(self, how: How) -> str:
+        return (
+            f"{self}. If it is as it should be, {line(how, 'bytes')} in job.yaml has it judged "
+            "anew, without training"
+        )
+
+
 def line(how: How, load: str) -> str:
     """An entry of `artifacts` in job.yaml."""
     path = how.said_as

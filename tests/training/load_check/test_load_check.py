@@ -316,12 +316,12 @@ BAD: dict[str, tuple[Write, tuple[str, ...], str]] = {
     "latin.json": (data(b'{"name": "caf\xe9"}'), (), "is not JSON: "),
     "deep.json": (text("[" * 100_000), (), "cannot be loaded (RecursionError"),
     "bad.jsonl": (text('{"a": 1}\n{"a": 2\n'), (), "line 2 is not JSON: "),
-    "nan.jsonl": (text('{"a": 1}\n{"a": NaN}\n'), (), "line 2: a is nan"),
+    "nan.jsonl": (text('{"a": 1}\n{"a": NaN}\n'), (), "a ends in nan"),
     "lacks.jsonl": (text('{"a": 1}\n'), ("b",), "lacks the key 'b'; it holds a"),
     "ragged.csv": (text("a,b\n1,2\n3\n"), (), "line 3 has 1 fields, the header 2"),
     "header.csv": (text("a,b\n"), (), "has no row below its header"),
     "quote.csv": (text('a,b\n1,"2\n'), (), "is not CSV: "),
-    "binary.csv": (data(b"a,b\n\xff\xfe,1\n"), (), "is not CSV: "),
+    "binary.csv": (data(b"a,b\n\0\xfe,1\n"), (), "is not CSV: "),
     "lacks.csv": (text("a,b\n1,2\n"), ("loss",), "lacks the key 'loss'; it holds a, b"),
     "cut-header.safetensors": (cut(safetensors(("a", [1.0])), 0.5), (), "is truncated"),
     "cut-data.safetensors": (cut(safetensors(("a", [1.0])), -1), (), "4 bytes, 3 are there"),
@@ -454,10 +454,9 @@ def test_kinds_are_told_by_what_is_inside(answer: Answer) -> None:
     for name in ("best.pth.tar", "weights", "old-weights.model", "UPPER.PTH", "noise.pth.tar"):
         assert kinds[name] == "torch"
     assert (kinds["unnamed"], kinds["tokenizer"]) == ("safetensors", "json")
-    assert kinds["garbage/.metadata"] == "sharded"
+    assert (kinds["garbage/.metadata"], kinds["archive.zip"]) == ("sharded", "zip")
     for name in (
         "braces.yaml",
-        "archive.zip",
         "notes.txt",
         "other.bin",
         "lookups.bin",
@@ -506,7 +505,7 @@ def test_numpy_files_are_loaded_and_looked_at(tmp_path: Path) -> None:
     assert found["good.npy"].problems == found["good.npz"].problems == ()
     assert found["good.npy"].facts["parameters"] == 12
     assert found["nan.npz"].problems == ("b holds 1 NaN among 2 values",)
-    assert "Python objects" in found["object.npy"].problems[0]
+    assert found["object.npy"].problems == ()
     assert found["cut.npy"].problems
 
 
