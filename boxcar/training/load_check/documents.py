@@ -30,15 +30,21 @@ def look_at_json(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], 
     try:
         value = json.loads(data)
     except ValueError as error:
-        with contextlib.suppress(ValueError):
-            json.loads(data.lstrip().partition(b"\n")[0])
-            return look_at_jsonl(path, keys, how)
-        raise NotItsKindError(f"is not JSON: {error}") from error
+        if not _begins_with_document(data):
+            raise NotItsKindError(f"is not JSON: {error}") from error
+        return look_at_jsonl(path, keys, how)
     columns: dict[str, _Column] = {}
     problems = _take("", value, columns)
     wrong, gaps = _judged(columns)
     problems += [*wrong, *tree.missing(value, keys), *_no_metrics(path, value)]
     return [*problems, *_missing_shards(path, value)], gaps
+
+
+def _begins_with_document(data: bytes) -> bool:
+    with contextlib.suppress(ValueError):
+        json.loads(data.lstrip().partition(b"\n")[0])
+        return True
+    return False
 
 
 def _missing_shards(path: Path, value: Any) -> list[str]:

@@ -258,6 +258,14 @@ GOOD: dict[str, tuple[Write, tuple[str, ...]]] = {
     "hidden/.metadata": (text("of another program"), ()),
     "gaps.csv": (text("epoch,loss,val,name\n1,nan,,a\n2,0.4,0.3,nan\n3,0.2,,NaN\n"), ("loss",)),
     "texts.csv": (text("name,note\nAna,x\nnan,nan\n"), ()),
+    # As a first gradient under fp16; what is text is no number.
+    "gaps.json": (
+        text('{"log_history": [{"g": NaN, "as": "nan"}, {"g": 0.5, "as": "nan"}]}'),
+        ("log_history",),
+    ),
+    "gaps.jsonl": (text('{"g": Infinity}\n{"loss": 0.5}\n{"g": 1.0}\n'), ("g",)),
+    "lines.json": (text('{"step": 1}\n{"step": 2}\n'), ("step",)),
+    "page.ckpt": (text("<html>503</html>"), ()),
     "empty.json": (text("{}"), ()),
     "empty.jsonl": (text("\n"), ()),
 }
@@ -311,6 +319,13 @@ BAD: dict[str, tuple[Write, tuple[str, ...], str]] = {
     "cut.pkl": (cut(pickled(list(range(999))), 0.5), (), "is truncated ("),
     "cut.json": (text('{"psnr": 31.'), (), "is not JSON: "),
     "nan.json": (text('{"val": {"psnr": NaN}}'), (), "val.psnr is nan, which is not standard JSON"),
+    "ends.json": (
+        text('{"log": [{"a": 1.0}, {"a": NaN}]}'),
+        (),
+        "log[].a ends in nan",
+    ),
+    "only.jsonl": (text('{"a": NaN}\n{"a": NaN}\n'), (), "a holds nothing but nan"),
+    "cut-lines.json": (text('{"a": 1}\n{"a":'), (), "line 2 is not JSON: "),
     "infinity.json": (text("[1, -Infinity]"), (), "1 is -inf, which is not standard JSON"),
     "lacks.json": (text('{"psnr": 1}'), ("dice",), "lacks the key 'dice'; it holds psnr"),
     "latin.json": (data(b'{"name": "caf\xe9"}'), (), "is not JSON: "),
@@ -391,6 +406,12 @@ def test_what_is_wrong_with_a_file_is_said(answer: Answer, name: str) -> None:
     assert BAD[name][2] in (problems[0] if problems else "no problem")
 
 
+@pytest.mark.parametrize("name", ["page.pth", "cut.json", "ragged.csv", "no.safetensors"])
+def test_a_file_that_only_its_name_claims_is_told_with_a_way_out(answer: Answer, name: str) -> None:
+    (problem,) = answer.findings[name].problems
+    assert f"{{path: {name}, load: bytes}} in job.yaml has it judged anew" in problem
+
+
 def test_what_needs_more_memory_than_there_is_is_not_called_bad(answer: Answer) -> None:
     """Nothing is known of it; what claims more than it is large is damaged."""
     assert answer.findings["allowed-bomb.pkl"].kind == UNCHECKED
@@ -445,6 +466,8 @@ def test_facts_say_what_the_others_hold(answer: Answer) -> None:
     assert facts["model.safetensors"]["parameters"] == 3
     assert facts["mask.pth"]["masks"] == ["mask"]
     assert facts["gaps.csv"]["gaps"] == 3
+    assert facts["gaps.json"]["gaps"] == facts["gaps.jsonl"]["gaps"] == 1
+    assert facts["page.ckpt"]["why_bytes"].startswith("is neither of torch.save nor")
     assert "gaps" not in facts["texts.csv"]
     assert facts["allowed.pkl"]["step"] == 5
 
