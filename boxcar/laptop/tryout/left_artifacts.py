@@ -21,7 +21,7 @@ from boxcar.shared.message import some
 from boxcar.shared.to_load import said_as, to_load
 
 _NOTHING = Manifest("", "", "", "", "", 0, "", "", 0, "", "", ())
-_OF_MODELS = BY_TORCH | {"hdf5", "lightgbm", "mindspore", "onnx", "ubjson", "zip"}
+_OF_MODELS = BY_TORCH | {"lightgbm", "mindspore", "onnx", "ubjson"}
 
 
 def problem(stage: Stage, cell: Cell) -> str:

@@ -168,6 +168,8 @@ def _why_not_loaded(path: Path, error: Exception, how: How) -> str:
         return refusals.would_run(refused, how)
     if not how.may_run_code and _REFUSAL.search(str(error)):
         return refusals.of_old_torch(torch_files.names_in(path), how)
+    if "Unsupported operand" in str(error):
+        return refusals.of_protocol(said, how)
     if isinstance(error, (EOFError, IndexError)) or "unexpected EOF" in str(error):
         return f"is truncated {said}"
     return f"cannot be loaded {said}"

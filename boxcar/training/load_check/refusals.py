@@ -30,6 +30,14 @@ def of_old_torch(names: Sequence[str], how: How) -> str:
     )
 
 
+def of_protocol(said: str, how: How) -> str:
+    """Of `torch.save(..., pickle_protocol=4)`, which torch.load reads with code alone."""
+    return (
+        f"was saved with a pickle protocol that torch reads only with its code {said}: save with "
+        f"protocol 2, or write into job.yaml {line(how, 'trusted')} or {line(how, 'bytes')}"
+    )
+
+
 class NotItsKindError(ValueError):
     """What a file is not, of which only the name says that it is one: it may be another's."""
 

@@ -300,7 +300,11 @@ BAD: dict[str, tuple[Write, tuple[str, ...], str]] = {
         "{path: own-class.pth, load: trusted}",
     ),
     "partial.pth": (saved({"f": partial(os.system, "x")}), (), "posix.system. Save"),
-    "protocol-4.pth": (saved({"a": 1}, pickle_protocol=4), (), "(torch: Unsupported operand 149)"),
+    "protocol-4.pth": (
+        saved({"a": 1}, pickle_protocol=4),
+        (),
+        "(torch: Unsupported operand 149): save with protocol 2, or write",
+    ),
     "script.pt": (scripted, (), "would execute code when it is loaded: a TorchScript program"),
     "tar.pth": (tarred, (), "is a tar archive"),
     "nan.pth": (saved(BAD_STATE), (), "optimizer.state.0.exp_avg holds 1 NaN among 2 values"),
