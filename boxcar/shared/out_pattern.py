@@ -2,6 +2,9 @@
 
 In each part of the path `*` stands for any characters and `?` for one; nothing else is special. A
 pattern that ends with `/` is of folders, any other of files. Without `*` and `?` it is plain.
+
+What a killed save leaves is no match: its name begins with a dot, or has a part that says it, as
+orbax' `300.orbax-checkpoint-tmp`. A pattern that spells such a part itself means it.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import re
 
 _WILD = re.compile(r"[*?]")
+_UNFINISHED = re.compile(r"(^|[.\-_])(tmp|unfinished)([.\-_]|$)|\.part$", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]+")
 
 
@@ -34,8 +38,10 @@ def part_matches(part: str, name: str) -> bool:
     """The same of one part of each."""
     if not is_pattern(part):
         return part == name
-    # As a shell has it; and what is unfinished begins with a dot.
-    if (name.startswith(".") and not part.startswith(".")) or not name.isprintable():
+    says_dot = part.startswith(".")
+    is_hidden = name.startswith(".") and not says_dot  # as a shell has it
+    is_unfinished = _UNFINISHED.search(name) and not (says_dot or _UNFINISHED.search(part))
+    if is_hidden or is_unfinished or not name.isprintable():
         return False
     wild = {"*": ".*", "?": "."}
     return bool(re.fullmatch("".join(wild.get(char, re.escape(char)) for char in part), name))

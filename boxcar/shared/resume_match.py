@@ -14,17 +14,16 @@ import os
 import stat
 import sys
 import time
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from boxcar.shared import out_pattern
 from boxcar.shared.disk import regular_file
 from boxcar.shared.disk.regular_file import StrangeFileError
+from boxcar.shared.file_kinds import ZIP
 from boxcar.shared.seen_checkpoint import Seen, SeenFile
+from boxcar.shared.zip_end import has_zip_end
 
-# torch.save writes a zip; its end record comes last.
-_ZIP_HEAD = b"PK\x03\x04"
 _GONE = (FileNotFoundError, NotADirectoryError)
 
 
@@ -158,6 +157,6 @@ def _file(name: str, found: os.stat_result) -> SeenFile:
 def _opens(path: Path) -> bool:
     try:
         with regular_file.open_at(path) as file:
-            return file.read(len(_ZIP_HEAD)) != _ZIP_HEAD or zipfile.is_zipfile(file)
+            return file.read(len(ZIP)) != ZIP or has_zip_end(file)
     except OSError:
         return False

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from boxcar.shared.file_kinds import SHARD_SUFFIX, SHARDED_INDEX
 from boxcar.shared.record import dataclass
-from boxcar.shared.to_load import SHARD_SUFFIX, SHARDED_INDEX
 
 # Without an index nothing says that a folder is complete, but that nobody writes into it any more.
 UNCHANGED_S = 60.0

@@ -16,6 +16,10 @@ from boxcar.shared import out_pattern
         ("*[1].pt", "step[1].pt"),
         ("检查点_*.pt", "检查点_7.pt"),
         (".un*", ".unfinished"),
+        ("*.tmp", "step_1.tmp"),
+        ("tmp_*/", "tmp_1"),
+        ("*/", "attempt-3"),
+        ("*.pt", "party-1.part2.pt"),
     ],
 )
 def test_a_name_is_matched_part_by_part(resume: str, name: str):
@@ -32,6 +36,15 @@ def test_a_name_is_matched_part_by_part(resume: str, name: str):
         ("*[1].pt", "step1.pt"),
         ("*", ".unfinished"),
         ("*.p.", "step.pt"),
+        # Of a killed save: orbax 0.12 and 0.5, transformers 4.38, and as people write them.
+        ("*/", "300.orbax-checkpoint-tmp"),
+        ("*/", "300.orbax-checkpoint-tmp-1700000000"),
+        ("*checkpoint-*/", "tmp-checkpoint-500"),
+        ("step_*", "step_1.pt.tmp"),
+        ("step_*", "step_1.pt.part"),
+        ("step_*", "step_1.unfinished"),
+        ("step_*.pt", "step_1_tmp.pt"),
+        ("runs/*/last.pt", "runs/tmp/last.pt"),
         ("latest.pth", "latest_pth"),
     ],
 )

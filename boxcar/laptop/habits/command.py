@@ -79,9 +79,14 @@ def of_source(script: Script, given: Mapping[Flag, str]) -> Begun:
 
 
 def of_page(
-    root: Path, script: Script, typed: Typed, given: Mapping[Flag, str], told: Collection[str], *,
+    root: Path,
+    script: Script,
+    typed: Typed,
+    given: Mapping[Flag, str],
+    told: Collection[str],
+    *,
     is_in_out: bool,
-) -> Begun:  # fmt: skip
+) -> Begun:
     """The command in the page's words, with what they leave out behind them. `told` are flags that
     a framework has already.
     """

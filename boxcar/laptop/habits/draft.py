@@ -40,9 +40,14 @@ _MARKS = ("last", "latest", "checkpoint", "ckpt", "step", "epoch", "iter")
 _DEFAULT_EPOCHS = 10
 # Why a key stands there at all.
 _WHY = {
-    "links": "reads_links", "epochs": "default_epochs", "collect": "tracker", "resume": "newest",
-    "resume_args": "only_with_checkpoint", "smoke": "short", "env": "env_of",
-}  # fmt: skip
+    "links": "reads_links",
+    "epochs": "default_epochs",
+    "collect": "tracker",
+    "resume": "newest",
+    "resume_args": "only_with_checkpoint",
+    "smoke": "short",
+    "env": "env_of",
+}
 
 
 @dataclass(frozen=True)
@@ -106,20 +111,31 @@ def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) ->
         "artifacts": found.open,
         "resume": open_resume,
         # Many import a tracker that they use only where it is there.
-        "secrets": tuple(Sentence("init.tracker_secret", name=row.name, secret=row.secret)
-                         for row in beside if row.secret and not row.env),
-    }  # fmt: skip
+        "secrets": tuple(
+            Sentence("init.tracker_secret", name=row.name, secret=row.secret)
+            for row in beside
+            if row.secret and not row.env
+        ),
+    }
     return Draft(
-        name=name, script=script, launcher=launcher, workdir=workdir, links=links, epochs=default,
+        name=name,
+        script=script,
+        launcher=launcher,
+        workdir=workdir,
+        links=links,
+        epochs=default,
         words=(*words.first, *known.words, *words.more, *command.save_words(script)),
-        artifacts=found.artifacts, resume=resume, resume_args=resume_args,
-        collect=tuple(each for row in beside for each in row.collect), metrics=metrics,
+        artifacts=found.artifacts,
+        resume=resume,
+        resume_args=resume_args,
+        collect=tuple(each for row in beside for each in row.collect),
+        metrics=metrics,
         smoke=" ".join(known.smoke or command.short_words(script, epochs)),
         env=_env(folder, script, known, typed, workdir),
         lines=queue_lines.of(script, default, configs),
         why={**why, "artifacts": found.why, "launcher": why_ranks},
         open={key: said for key, said in open_.items() if said},
-    )  # fmt: skip
+    )
 
 
 def _workdir(known: Framework, found: kept.Found, place: Flag | None) -> str:
@@ -168,14 +184,22 @@ def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None 
     open_ = [word for word in trainer.open if word in words and not typed]
     todo = tuple(Sentence("init.word_is_yours", word=word) for word in open_)
     return Draft(
-        name=name, script=Script(" ".join(words[:2]) if typed else same[0]),
-        words=(*words, *trainer.place), launcher="none", lines=lines, smoke=trainer.smoke,
-        artifacts=trainer.artifacts, resume=trainer.resume or None, resume_args=trainer.resume_args,
-        why={"command": Sentence("init.trainer", name=trainer.name),
-             "launcher": Sentence("init.own_ranks", framework=trainer.name),
-             "artifacts": f"what {trainer.name} writes by itself"},
+        name=name,
+        script=Script(" ".join(words[:2]) if typed else same[0]),
+        words=(*words, *trainer.place),
+        launcher="none",
+        lines=lines,
+        smoke=trainer.smoke,
+        artifacts=trainer.artifacts,
+        resume=trainer.resume or None,
+        resume_args=trainer.resume_args,
+        why={
+            "command": Sentence("init.trainer", name=trainer.name),
+            "launcher": Sentence("init.own_ranks", framework=trainer.name),
+            "artifacts": f"what {trainer.name} writes by itself",
+        },
         open={"command": todo} if todo else {},
-    )  # fmt: skip
+    )
 
 
 def _without_place(words: Sequence[str], trainer: Trainer) -> list[str]:

@@ -75,9 +75,11 @@ def settings(tree: ast.Module, path: str) -> tuple[Flag, ...]:
     return tuple(
         Flag((f"--{node.targets[0].id}",), node.lineno, value, is_setting=True, path=path)
         for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-        and node.lineno < replaced_at and (value := literal(node.value)) is not UNKNOWN
-    )  # fmt: skip
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.lineno < replaced_at
+        and (value := literal(node.value)) is not UNKNOWN
+    )
 
 
 def _added(call: ast.Call, path: str) -> Flag | None:
@@ -134,5 +136,6 @@ def _field_default(value: ast.expr | None) -> Any:
 def _is_exec_of_a_file(node: ast.AST) -> TypeGuard[ast.Call]:
     if not isinstance(node, ast.Call) or dotted(node.func) != "exec":
         return False
-    return any(isinstance(inner, ast.Call) and dotted(inner.func) == "open"
-               for inner in ast.walk(node))  # fmt: skip
+    return any(
+        isinstance(inner, ast.Call) and dotted(inner.func) == "open" for inner in ast.walk(node)
+    )

@@ -92,9 +92,11 @@ def _python_files(root: Path) -> Iterator[Path]:
         folders[:] = sorted(
             name
             for name in folders
-            if depth < _DEPTH and not name.startswith(".") and name not in _SKIPPED
+            if depth < _DEPTH
+            and not name.startswith(".")
+            and name not in _SKIPPED
             and not (Path(at, name) / "pyvenv.cfg").exists()
-        )  # fmt: skip
+        )
         for name in sorted(files):
             left -= 1
             if left < 0:

@@ -1,7 +1,7 @@
 """What is known of a script by the library that runs its loop. Data: one row each.
 
 Where a script's own flags say more, they count. Versions that these rows were read from: hydra-core
-1.3, lightning 2.5, transformers 4.5x, accelerate 1.x, mmengine 0.10, ultralytics 8.4.
+1.3, lightning 2.6, transformers 5.24, accelerate 1.x, mmengine 0.10, ultralytics 8.4.
 """
 
 from __future__ import annotations
@@ -53,6 +53,11 @@ class Framework:
 
 _LOOPS = frozenset({"backward", "fit", "zero_grad", "learn"})
 _LIGHTNING_LOGS = "lightning_logs/version_*/checkpoints/*.ckpt"
+# Lightning 2.6 and mmengine 0.10 save objects of classes: with it alone their own resume loads them
+# under torch 2.6 and later.
+_OWN_CLASSES = (("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),)
+# In it lies training_args.bin, an object of transformers' own.
+_HF = Kept("checkpoint-*/", NEWEST, TRUSTED)
 _SHORT_TRAINER = ("max_epochs=1", "limit_train_batches=2", "limit_val_batches=2")
 
 
@@ -81,20 +86,30 @@ def _hydra(script: Script) -> Framework:
         return named
     has_path = "ckpt_path" in script.words
     return Framework(
-        "Hydra and Lightning", named.words, is_told_where, "python",
+        "Hydra and Lightning",
+        named.words,
+        is_told_where,
+        "python",
         artifacts=(Kept("checkpoints/*.ckpt", NEWEST),),
         resume="checkpoints/*.ckpt" if has_path else None,
         resume_args="ckpt_path={resume}" if has_path else "",
         smoke=("trainer.max_epochs=1", *(f"+trainer.{word}" for word in _SHORT_TRAINER[1:])),
-    )  # fmt: skip
+        env=_OWN_CLASSES,
+    )
 
 
 def _lightning_cli(script: Script) -> Framework:
     return Framework(
-        "LightningCLI", ("fit", "--trainer.default_root_dir={out}"), True, "python",
-        (Kept(_LIGHTNING_LOGS, NEWEST),), _LIGHTNING_LOGS, "--ckpt_path={resume}",
-        tuple(f"--trainer.{word}" for word in _SHORT_TRAINER),
-    )  # fmt: skip
+        "LightningCLI",
+        ("fit", "--trainer.default_root_dir={out}"),
+        is_told_where=True,
+        launcher="python",
+        artifacts=(Kept(_LIGHTNING_LOGS, NEWEST),),
+        resume=_LIGHTNING_LOGS,
+        resume_args="--ckpt_path={resume}",
+        smoke=tuple(f"--trainer.{word}" for word in _SHORT_TRAINER),
+        env=_OWN_CLASSES,
+    )
 
 
 def _lightning(script: Script) -> Framework:
@@ -103,30 +118,38 @@ def _lightning(script: Script) -> Framework:
 
 
 def _hf_trainer(script: Script) -> Framework:
-    checkpoint = Kept("checkpoint-*/", NEWEST)
     if "HfArgumentParser" not in script.calls:
-        own = checkpoint if script.flag(*known_flags.OUT) else Kept("*/checkpoint-*/", NEWEST)
-        return Framework("transformers' Trainer", artifacts=(own,))
+        place = "" if script.flag(*known_flags.OUT) else "*/"
+        return Framework("transformers' Trainer", artifacts=(replace(_HF, path=place + _HF.path),))
     saves_model = "save_model" in script.calls
     return Framework(
-        "transformers' Trainer", ("--output_dir", "{out}"), True, "torchrun",
-        (Kept("model.safetensors") if saves_model else checkpoint,),
-        "checkpoint-*/", "--resume_from_checkpoint {resume}",
-        ("--max_steps", "2", "--save_steps", "2"),
-    )  # fmt: skip
+        "transformers' Trainer",
+        ("--output_dir", "{out}"),
+        is_told_where=True,
+        launcher="torchrun",
+        artifacts=(Kept("model.safetensors"),) if saves_model else (_HF,),
+        resume=_HF.path,
+        resume_args="--resume_from_checkpoint {resume}",
+        smoke=("--max_steps", "2", "--save_steps", "2"),
+    )
 
 
 def _mmengine(script: Script) -> Framework:
-    """Its checkpoints hold a history of mmengine's own class, which torch does not load by itself
-    since 2.6: without that variable it cannot resume.
+    """Told to resume and not from where, it reads a file beside its checkpoints that names the last
+    one, and begins anew without a word where that is missing, as on a new box. `--resume` takes a
+    path in scripts that hand it on, as mmdetection's.
     """
-    short = ("--cfg-options", "train_cfg.max_epochs=1")
+    takes_path = "load_from" in script.words
+    has_options = script.flag("cfg_options") is not None
     return Framework(
-        "mmengine", artifacts=(Kept("epoch_*.pth", NEWEST, TRUSTED),),
-        resume="epoch_*.pth", resume_args="--resume",
-        smoke=short if script.flag("cfg_options") else (),
-        env=(("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1"),),
-    )  # fmt: skip
+        "mmengine",
+        artifacts=(Kept("epoch_*.pth", NEWEST, TRUSTED),),
+        resume="epoch_*.pth",
+        resume_args="--resume"
+        + (" {resume}" if takes_path else " --cfg-options load_from={resume}" * has_options),
+        env=_OWN_CLASSES,
+        smoke=("--cfg-options", "train_cfg.max_epochs=1") * has_options,
+    )
 
 
 def _has_run_folders(script: Script) -> bool:
@@ -144,10 +167,13 @@ def _run_folders(script: Script) -> Framework:
     kept = [f"{name.default if name else ''}*/{file}" for file in named]
     last = next((path for path in kept if "last" in path), None) if script.flag("resume") else None
     return Framework(
-        "", ("--project", "{out}"), True,
+        "",
+        ("--project", "{out}"),
+        True,
         artifacts=tuple(Kept(path, NEWEST) for path in kept),
-        resume=last, resume_args="--resume {resume}" if last else "",
-    )  # fmt: skip
+        resume=last,
+        resume_args="--resume {resume}" if last else "",
+    )
 
 
 def _ultralytics(script: Script) -> Framework:

@@ -45,8 +45,10 @@ def of(script: Script, known: Framework, place: Flag | None) -> Found:
     if saved:
         at = ", ".join(dict.fromkeys(f"{each.file}:{each.line}" for each in saved))
         unsure = [each for each in saved if not _is_sure(each, place)]
-        said = [Sentence("init.saved_where", name=each.name, at=f"{each.file}, line {each.line}")
-                for each in unsure]  # fmt: skip
+        said = [
+            Sentence("init.saved_where", name=each.name, at=f"{each.file}, line {each.line}")
+            for each in unsure
+        ]
         open_ = (*said, *_unseen(script, saved))
         return Found(saved, tuple(map(_kept, saved)), Sentence("init.saves", at=at), open_)
     named = Sentence("init.saved_as", at=script.unnamed[0]) if script.unnamed else ""

@@ -150,8 +150,12 @@ def _of_trainer(tree: ast.Module) -> Iterator[Proposal]:
 def _texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
     given = (node for node in ast.walk(tree) if isinstance(node, ast.Assign))
     is_made = (ast.JoinedStr, ast.BinOp, ast.Call)
-    named = {name.id: node.value for node in given for name in node.targets
-             if isinstance(name, ast.Name) and isinstance(node.value, is_made)}  # fmt: skip
+    named = {
+        name.id: node.value
+        for node in given
+        for name in node.targets
+        if isinstance(name, ast.Name) and isinstance(node.value, is_made)
+    }
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         if last(call.func) == "set_postfix":
             keys = [keyword.arg for keyword in call.keywords]
@@ -164,8 +168,11 @@ def _texts(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def _of_call(call: ast.Call, named: Mapping[str, ast.expr]) -> str:
     """A logger fills its first word with the others; print sets a blank between."""
-    args = [named.get(each.id, each) if isinstance(each, ast.Name) else each
-            for each in call.args if not isinstance(each, ast.Starred)]  # fmt: skip
+    args = [
+        named.get(each.id, each) if isinstance(each, ast.Name) else each
+        for each in call.args
+        if not isinstance(each, ast.Starred)
+    ]
     if any(keyword.arg == "sep" for keyword in call.keywords):
         return ""
     if args[1:] and is_text(args[0]) and PERCENT.search(str(args[0].value)):

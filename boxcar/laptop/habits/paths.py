@@ -131,8 +131,14 @@ class Names:
         if isinstance(node, ast.Attribute):
             found = self.attributes.get(node.attr, [])[::-1]
             # A plain value of a config is what another file replaces.
-            return next(((given, where) for given, where, is_self in found if id(given) not in seen
-                         and (is_self or not isinstance(given, ast.Constant))), None)  # fmt: skip
+            return next(
+                (
+                    (given, where)
+                    for given, where, is_self in found
+                    if id(given) not in seen and (is_self or not isinstance(given, ast.Constant))
+                ),
+                None,
+            )
         place: Scope | None = scope
         while place:
             values = [item for item in place.given.get(node.id, []) if id(item[1]) not in seen]

@@ -10,24 +10,87 @@ from boxcar.laptop.habits.source import data_of, dotted, last, parsed
 
 # What a source says that trains, and how sure that makes one.
 _SIGNS = {
-    b".backward(": 3, b"zero_grad(": 3, b".fit(": 2, b"Trainer(": 2, b"LightningCLI(": 4,
-    b"save(": 1, b"train(": 1, b".step(": 1, b"DataLoader(": 1, b"YOLO(": 3, b"Runner": 2,
-    b"instantiate(": 1, b".learn(": 2, b"lgb.train": 2, b"xgb.train": 2,
-}  # fmt: skip
-_TAKES_WORDS = (b"add_argument(", b"argv[", b"click", b"typer", b"fire", b"absl", b"hydra",
-                b"HfArgumentParser", b"parse_args(", b"tyro", b"configurator")  # fmt: skip
+    b".backward(": 3,
+    b"zero_grad(": 3,
+    b".fit(": 2,
+    b"Trainer(": 2,
+    b"LightningCLI(": 4,
+    b"save(": 1,
+    b"train(": 1,
+    b".step(": 1,
+    b"DataLoader(": 1,
+    b"YOLO(": 3,
+    b"Runner": 2,
+    b"instantiate(": 1,
+    b".learn(": 2,
+    b"lgb.train": 2,
+    b"xgb.train": 2,
+}
+_TAKES_WORDS = (
+    b"add_argument(",
+    b"argv[",
+    b"click",
+    b"typer",
+    b"fire",
+    b"absl",
+    b"hydra",
+    b"HfArgumentParser",
+    b"parse_args(",
+    b"tyro",
+    b"configurator",
+)
 _NAMES = {"train": 4, "main": 3, "finetune": 2, "pretrain": 2, "run": 1, "fit": 2}
 OTHER_NAMES = (
-    "test", "eval", "sample", "generate", "predict", "infer", "demo", "plot", "bench", "setup",
-    "export", "convert", "download", "prepare", "detect", "visualiz", "inspect", "preprocess",
-    "hubconf", "submitit", "tok_", "server", "enjoy", "gradio", "merge", "report",
-)  # fmt: skip
+    "test",
+    "eval",
+    "sample",
+    "generate",
+    "predict",
+    "infer",
+    "demo",
+    "plot",
+    "bench",
+    "setup",
+    "export",
+    "convert",
+    "download",
+    "prepare",
+    "detect",
+    "visualiz",
+    "inspect",
+    "preprocess",
+    "hubconf",
+    "submitit",
+    "tok_",
+    "server",
+    "enjoy",
+    "gradio",
+    "merge",
+    "report",
+)
 # What only sets up, at the top of a module that is imported.
 _SETS_UP = (
-    "append", "insert", "extend", "use", "filterwarnings", "simplefilter", "basicConfig",
-    "update", "setLevel", "addHandler", "setdefault", "load_dotenv", "setrecursionlimit", "seed",
-    "manual_seed", "seed_everything", "setup_root", "switch_backend", "freeze_support", "clear",
-)  # fmt: skip
+    "append",
+    "insert",
+    "extend",
+    "use",
+    "filterwarnings",
+    "simplefilter",
+    "basicConfig",
+    "update",
+    "setLevel",
+    "addHandler",
+    "setdefault",
+    "load_dotenv",
+    "setrecursionlimit",
+    "seed",
+    "manual_seed",
+    "seed_everything",
+    "setup_root",
+    "switch_backend",
+    "freeze_support",
+    "clear",
+)
 _BEGINS_TO = ("set_", "register", "add_", "check_", "require", "enable", "disable", "setup_logg")
 
 

@@ -24,11 +24,26 @@ _LIKELY = re.compile(r"python|run|launch|train|speed|yolo|trl|sh\b|^cd |=")
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 _SET = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)=(\S.*)?")
 # What stands before a command, with how many words of its own.
-_BEFORE = {"sudo": 0, "nohup": 0, "time": 0, "env": 0, "exec": 0, "srun": 0, "uv": 1, "poetry": 1,
-           "pdm": 1, "pixi": 1, "mpiexec": 2, "mpirun": 2}  # fmt: skip
+_BEFORE = {
+    "sudo": 0,
+    "nohup": 0,
+    "time": 0,
+    "env": 0,
+    "exec": 0,
+    "srun": 0,
+    "uv": 1,
+    "poetry": 1,
+    "pdm": 1,
+    "pixi": 1,
+    "mpiexec": 2,
+    "mpirun": 2,
+}
 _LAUNCHERS = {"torchrun": "torchrun", "deepspeed": "deepspeed"}
-_MODULES = {"torch.distributed.launch": "torchrun", "torch.distributed.run": "torchrun",
-            "accelerate.commands.launch": "accelerate"}  # fmt: skip
+_MODULES = {
+    "torch.distributed.launch": "torchrun",
+    "torch.distributed.run": "torchrun",
+    "accelerate.commands.launch": "accelerate",
+}
 _TRAINS = re.compile(r"train|finetun|fine_tun|\bfit\b")
 _NOT_TRAINING = re.compile(
     r"--?(?:eval|evaluate|eval[_-]only|test|test[_-]only|inference|demo|help|h|throughput)$"
@@ -87,8 +102,10 @@ def commands(root: Path) -> list[Typed]:
 def _pages(root: Path) -> Iterator[Path]:
     names = sorted(path for path in root.iterdir() if path.is_file())
     pages = [path for path in names if path.suffix.lower() in (".md", ".rst", ".txt")]
-    yield from sorted((p for p in pages if p.stem.lower().startswith("readme")),
-                      key=lambda p: (p.stem.lower() != "readme", p.name))  # fmt: skip
+    yield from sorted(
+        (p for p in pages if p.stem.lower().startswith("readme")),
+        key=lambda p: (p.stem.lower() != "readme", p.name),
+    )
     yield from (p for p in pages if re.search(r"(?i)start|train|tune|usage|guide", p.stem))
     docs = [p for p in (root / "docs").glob("*.md") if re.search(r"train|start|tune", p.stem)]
     yield from sorted(docs, key=lambda p: (len(p.name), p.name))

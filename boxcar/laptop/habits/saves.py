@@ -12,19 +12,41 @@ from boxcar.shared.record import dataclass
 
 # A function that writes -> which of its arguments is the place: from the front, or by its name.
 _SAVES: dict[str, tuple[int | None, str]] = {
-    "torch.save": (1, "f"), "save_file": (1, "filename"), "joblib.dump": (1, "filename"),
-    "dump": (1, "file"), "copyfile": (1, "dst"), "os.replace": (1, "dst"), "os.rename": (1, "dst"),
-    "shutil.move": (1, "dst"), "np.save": (0, "file"), "np.savez": (0, "file"),
-    "np.savez_compressed": (0, "file"), "numpy.save": (0, "file"), "numpy.savez": (0, "file"),
-    "to_csv": (0, "path_or_buf"), "save_pretrained": (0, "save_directory"),
-    "save_checkpoint": (0, "filepath"), "save_state": (0, "output_dir"),
-    "save_weights": (0, "filepath"), "write_text": (None, ""), "write_bytes": (None, ""),
-}  # fmt: skip
+    "torch.save": (1, "f"),
+    "save_file": (1, "filename"),
+    "joblib.dump": (1, "filename"),
+    "dump": (1, "file"),
+    "copyfile": (1, "dst"),
+    "os.replace": (1, "dst"),
+    "os.rename": (1, "dst"),
+    "shutil.move": (1, "dst"),
+    "np.save": (0, "file"),
+    "np.savez": (0, "file"),
+    "np.savez_compressed": (0, "file"),
+    "numpy.save": (0, "file"),
+    "numpy.savez": (0, "file"),
+    "to_csv": (0, "path_or_buf"),
+    "save_pretrained": (0, "save_directory"),
+    "save_checkpoint": (0, "filepath"),
+    "save_state": (0, "output_dir"),
+    "save_weights": (0, "filepath"),
+    "write_text": (None, ""),
+    "write_bytes": (None, ""),
+}
 _MODELS = ("torch.save", "save_file")
 _FOLDERS = ("save_pretrained", "save_state")
 _CHECKPOINTS = (
-    ".pt", ".pth", ".ckpt", ".tar", ".safetensors", ".pkl", ".pickle", ".joblib", ".bin", ".npz",
-)  # fmt: skip
+    ".pt",
+    ".pth",
+    ".ckpt",
+    ".tar",
+    ".safetensors",
+    ".pkl",
+    ".pickle",
+    ".joblib",
+    ".bin",
+    ".npz",
+)
 _RESULTS = (*_CHECKPOINTS, ".json", ".jsonl", ".csv", ".npy", ".onnx")
 _MODES = re.compile(r"[wax]b?\+?t?")
 # What is given another name once it is whole is no result.
@@ -110,9 +132,14 @@ def _opens_to_write(call: ast.Call) -> bool:
 
 
 def _saved(
-    place: ast.expr, scope: Scope, names: Names, file: str, *,
-    is_folder: bool, is_torchs: bool = False,
-) -> Saved | None:  # fmt: skip
+    place: ast.expr,
+    scope: Scope,
+    names: Names,
+    file: str,
+    *,
+    is_folder: bool,
+    is_torchs: bool = False,
+) -> Saved | None:
     found = names.place(place, scope)
     name = found.path
     is_fit = bool(name) if is_folder else name.lower().endswith(_RESULTS)

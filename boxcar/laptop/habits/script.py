@@ -24,8 +24,22 @@ _PARSERS = frozenset(
 _TRAINS = frozenset({"backward", "zero_grad", "fit", "partial_fit", "learn"})
 GROUPS = frozenset({"init_process_group", "DistributedDataParallel", "init_distributed"})
 # What is put back so that a training goes on, and not only its weights.
-_GOES_ON = frozenset({"epoch", "epochs", "step", "steps", "global_step", "iteration", "iter_num",
-                      "optimizer", "optim", "opt", "optimizer_state_dict", "iter"})  # fmt: skip
+_GOES_ON = frozenset(
+    {
+        "epoch",
+        "epochs",
+        "step",
+        "steps",
+        "global_step",
+        "iteration",
+        "iter_num",
+        "optimizer",
+        "optim",
+        "opt",
+        "optimizer_state_dict",
+        "iter",
+    }
+)
 _GOES_ON_CALLS = frozenset(
     {"load_state", "load_checkpoint", "auto_resume_helper", "resume_or_load"}
 )

@@ -35,8 +35,14 @@ class Tracker:
 
 
 _ROWS = (
-    Tracker("wandb", (("WANDB_MODE", "offline"),), ("wandb/",), "WANDB_API_KEY",
-            more=("WANDB_DISABLED",), asks=True),
+    Tracker(
+        "wandb",
+        (("WANDB_MODE", "offline"),),
+        ("wandb/",),
+        "WANDB_API_KEY",
+        more=("WANDB_DISABLED",),
+        asks=True,
+    ),
     Tracker("swanlab", (("SWANLAB_MODE", "offline"),), ("swanlog/",), "SWANLAB_API_KEY", asks=True),
     # Its default is a database in the folder where the script was started, which cells would share.
     Tracker(
@@ -45,7 +51,7 @@ _ROWS = (
     Tracker("trackio", (("TRACKIO_DIR", "{out}/trackio"),), ("trackio/",)),
     # comet_ml.start alone heeds that variable, and not Experiment: so it is not proposed.
     Tracker("comet_ml", secret="COMET_API_KEY", more=("COMET_START_ONLINE",), asks=True),
-)  # fmt: skip
+)
 
 
 def of(imports: Collection[str]) -> Iterator[Tracker]:

@@ -14,10 +14,10 @@ from pathlib import Path
 from boxcar.laptop.common import install_line
 from boxcar.shared import load_child
 from boxcar.shared.disk import in_parallel
+from boxcar.shared.file_kinds import BY_TORCH, kind_of
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import HASHED, Finding
 from boxcar.shared.load_child import PLAIN, UNCHECKED, Child, Loaded, Manner
-from boxcar.shared.to_load import BY_TORCH, kind_of
 
 _CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # To load less than this takes no longer than another child's import of torch.

@@ -18,8 +18,11 @@ SCRIPTS_OWN = "PY"
 _EXIT = re.compile(r"EXIT-?\d+")
 _OWN = {own.id: own for own in AGENTS_OWN}
 _LADDER_OF = {"M2": "memory", "M2f": "memory", "CUDNN": "memory", "NAN": "divergence"} | {
-    "SCALER": "divergence", "ANOM": "divergence", "D19": "hang", "RDZV": "hang"
-}  # fmt: skip
+    "SCALER": "divergence",
+    "ANOM": "divergence",
+    "D19": "hang",
+    "RDZV": "hang",
+}
 _TYPES = {
     Course.RESUME_SAME: "watch",
     Course.WAIT_NETWORK: "watch",

@@ -263,7 +263,13 @@ def _published(found: manifest.Manifest) -> str:
 
 def _checked(found: receipt.CellReceipt) -> str:
     if found.is_good:
-        return Sentence("story.good", how=how_checked(found.findings), at=found.checked_at)
+        why = [
+            f"{f.path} {f.facts[receipt.WHY_BYTES]}"
+            for f in found.findings
+            if receipt.WHY_BYTES in f.facts
+        ]
+        good = Sentence("story.good", how=how_checked(found.findings), at=found.checked_at)
+        return chained("good_run.and", [good, *why]) if why else good
     bad = [f"{f.path}: {', '.join(f.problems)}" for f in found.findings if f.problems]
     return "; ".join(bad)
 

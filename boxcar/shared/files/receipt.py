@@ -21,6 +21,8 @@ BYTES = "bytes"
 # Facts of a file of `load: trusted`: what its pickle names; and, on the laptop, the box that has
 # loaded these very bytes, by that box's own receipt.
 GLOBALS, LOADED_ON = "globals", "loaded_on"
+# A fact of such a file: why, where there is more to say than that its kind is not known.
+WHY_BYTES = "why_bytes"
 # A fact of a file that the laptop could only hash, because it has no torch.
 HASHED = "hashed_here"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import itertools
 import json
 import math
 from collections.abc import Iterator, Sequence
@@ -78,15 +79,35 @@ def _by_columns(document: Record) -> list[Record]:
 
 
 def table(data: bytes) -> tuple[list[str], Iterator[list[str]]]:
-    """The names and the rows of a CSV; lines before the names that begin with # are comments, such
-    as that of Stable-Baselines3's monitor. The rows may raise csv.Error.
+    """The names and the rows of a CSV. The rows may raise csv.Error."""
+    names, rows = csv_of(io.StringIO(data.decode("utf-8-sig", "replace"), newline=""))
+    return names, (row for _, row in rows)
+
+
+def csv_of(
+    lines: Iterator[str], *, is_strict: bool = False
+) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+    """The names, and the rows with the number of each one's last line.
+
+    Lines before the names that begin with # are comments, such as that of Stable-Baselines3's
+    monitor; where only numbers follow, as behind NumPy's savetxt, the last of them has the names.
     """
-    lines = data.decode("utf-8-sig", "replace").splitlines(keepends=True)
-    while lines and lines[0].startswith("#"):
-        lines.pop(0)
-    delimiter = max(",;\t", key=lines[0].count) if lines else ","
-    rows = csv.reader(io.StringIO("".join(lines), newline=""), delimiter=delimiter)
-    return [name.strip() for name in next(rows, [])], rows
+    comments = []
+    for first in lines:
+        if not first.startswith("#"):
+            break
+        comments.append(first)
+    else:
+        first = ""
+    delimiter = max(",;\t", key=first.count)
+    rows = csv.reader(itertools.chain([first], lines), delimiter=delimiter, strict=is_strict)
+    numbered = ((len(comments) + rows.line_num, row) for row in rows)
+    before = next(numbered, (0, []))
+    if comments and before[1] and all(number_of_text(field) is not None for field in before[1]):
+        names = comments[-1].lstrip("#").split(delimiter)
+        if len(names) == len(before[1]):
+            return [name.strip() for name in names], itertools.chain([before], numbered)
+    return [name.strip() for name in before[1]], numbered
 
 
 def of_csv(data: bytes) -> list[Record]:

@@ -40,10 +40,10 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.file_kinds import kind_of
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import TRUSTED, Artifact
 from boxcar.shared.files.receipt import Finding
-from boxcar.shared.to_load import kind_of
 from boxcar.training.load_check import artifacts, sandbox
 from boxcar.training.load_check.how import How
 

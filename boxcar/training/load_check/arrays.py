@@ -9,40 +9,75 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
-from collections.abc import Sequence
+import zipfile
+from collections import ChainMap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from boxcar.training.load_check import checkpoints, tree
+from boxcar.shared.file_kinds import ZIP
+from boxcar.training.load_check import checkpoints, pickles, refusals, torch_files, tree
 from boxcar.training.load_check.how import How
+from boxcar.training.load_check.refusals import NotItsKindError
 
+_NUMPY, _OBJECTS = b"\x93NUMPY", re.compile(rb"'\|O\d?'")
+_LONGEST_NUMPY_HEADER = 1 << 20
 _LENGTH_BYTES = 8
 # The format's own limit, so that a damaged length does not ask for all memory.
 _LARGEST_HEADER_BYTES = 100_000_000
 
 
 def look_at_numpy(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
-    """Arrays of objects are pickles; NumPy refuses them itself."""
+    """An array of objects is a pickle behind a header, and is read as one."""
     names = checkpoints.listed((), how)
     if how.is_listed:
         return [], names
     import numpy
 
-    # An array of objects cannot be mapped.
+    objects: dict[str, Any] = {}
+    for name, file in () if how.may_run_code else _parts(path):
+        if _begins_with_objects(file):
+            objects[name], named = pickles.load_inert(file)
+            if named.refused:
+                return [refusals.would_run(named.refused, how)], {}
     if how.may_run_code:
         loaded = numpy.load(path, allow_pickle=True)
+    elif "" in objects:
+        loaded = objects[""]
     else:
-        loaded = numpy.load(path, mmap_mode="c", allow_pickle=False)
+        arrays = numpy.load(path, mmap_mode="c", allow_pickle=False)
+        loaded = ChainMap(objects, arrays) if objects else arrays
     problems, facts = checkpoints.judge(loaded, keys, is_lazy=True)
     return problems, facts | names
 
 
-def look_at_safetensors(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    try:
-        header = _read_header(path)
-    except ValueError as error:
-        return [str(error)], {}
+def _parts(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+    """The arrays of a .npz by name; a .npy is one without."""
+    if not torch_files.begins(path, ZIP):
+        with path.open("rb") as file:
+            yield "", file
+        return
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            with archive.open(name) as part:
+                yield name.removesuffix(".npy"), part
+
+
+def _begins_with_objects(file: IO[bytes]) -> bool:
+    """By the header, behind which `file` is left."""
+    magic = file.read(8)
+    if not magic.startswith(_NUMPY):
+        return False
+    length = int.from_bytes(file.read(2 if magic[6] == 1 else 4), "little")
+    return bool(_OBJECTS.search(file.read(min(length, _LONGEST_NUMPY_HEADER))))
+
+
+def look_at_safetensors(
+    path: Path, keys: Sequence[str], _: How
+) -> tuple[list[str], dict[str, Any]]:
+    header = _read_header(path)
     problems = tree.missing(header, keys) if header else ["holds nothing: no tensor"]
     try:
         found, facts = _look_at_values(path)
@@ -62,7 +97,7 @@ def _look_at_values(path: Path) -> tuple[list[str], dict[str, Any]]:
 
 
 def _read_header(path: Path) -> dict[str, Any]:
-    """The entries of a safetensors file by name. Raises ValueError with the problem."""
+    """The entries of a safetensors file by name. Raises NotItsKindError."""
     size_bytes = path.stat().st_size
     with path.open("rb") as file:
         header_bytes = _header_length(file.read(_LENGTH_BYTES), size_bytes)
@@ -74,7 +109,7 @@ def _read_header(path: Path) -> dict[str, Any]:
 def _header_length(head: bytes, size_bytes: int) -> int:
     length = struct.unpack("<Q", head)[0] if len(head) == _LENGTH_BYTES else _LENGTH_BYTES
     if length > min(size_bytes - _LENGTH_BYTES, _LARGEST_HEADER_BYTES):
-        raise ValueError(
+        raise NotItsKindError(
             f"is truncated, or no safetensors file: it has {size_bytes} bytes, and its header "
             f"alone claims {length}"
         )
@@ -87,7 +122,7 @@ def _parse_header(data: bytes) -> dict[str, Any]:
         header.pop("__metadata__", None)
         return {name: (entry["shape"], *entry["data_offsets"]) for name, entry in header.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"is damaged: its header cannot be read: {error!r}") from error
+        raise NotItsKindError(f"is damaged: its header cannot be read: {error!r}") from error
 
 
 def _check_spans(header: dict[str, Any], data_bytes: int) -> None:
@@ -95,11 +130,13 @@ def _check_spans(header: dict[str, Any], data_bytes: int) -> None:
     end = 0
     for begin, stop in sorted((begin, stop) for _, begin, stop in header.values()):
         if begin != end or stop < begin:
-            raise ValueError(f"is damaged: its tensors leave or share bytes at {min(begin, end)}")
+            raise NotItsKindError(
+                f"is damaged: its tensors leave or share bytes at {min(begin, end)}"
+            )
         end = stop
     if end != data_bytes:
         word = "truncated" if end > data_bytes else "damaged"
-        raise ValueError(f"is {word}: its tensors take {end} bytes, {data_bytes} are there")
+        raise NotItsKindError(f"is {word}: its tensors take {end} bytes, {data_bytes} are there")
 
 
 def _header_facts(header: dict[str, Any]) -> dict[str, Any]:

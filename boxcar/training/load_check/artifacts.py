@@ -1,6 +1,6 @@
 """One artifact, looked at: is it a file, does it load, does it hold what it must, is it finite.
 
-What is of no known kind (see shared/to_load.py) must at least not be empty.
+What is of no known kind (see shared/file_kinds.py) must at least not be empty.
 """
 
 from __future__ import annotations
@@ -10,19 +10,28 @@ import importlib
 import resource
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import paths
+from boxcar.shared import file_kinds, paths
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.file_kinds import SHARD, SHARDED, kind_of
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
-from boxcar.shared.files.receipt import BYTES, Finding
+from boxcar.shared.files.receipt import BYTES, WHY_BYTES, Finding
 from boxcar.shared.load_child import UNCHECKED
 from boxcar.shared.metrics.result_numbers import last_of_file
-from boxcar.shared.to_load import SHARD, SHARDED, kind_of
-from boxcar.training.load_check import arrays, checkpoints, documents, onnx, refusals, shards
+from boxcar.training.load_check import (
+    arrays,
+    checkpoints,
+    documents,
+    onnx,
+    refusals,
+    shards,
+    whole_files,
+)
 from boxcar.training.load_check.how import How
+from boxcar.training.load_check.refusals import NotItsKindError
 
 _LIBRARIES = {
     "numpy": ("numpy", "torch"),
@@ -48,6 +57,9 @@ def look(folder: Path, artifact: Artifact, how: How) -> Finding:
         problems, facts = _look_as(kind, path, artifact, how)
     except MemoryError:
         return Finding(artifact.path, UNCHECKED, (_too_large(path),))
+    if artifact.load != BYTES_ONLY:
+        why = file_kinds.why_bytes(folder, artifact.path) if kind == BYTES else ""
+        facts |= {WHY_BYTES: why} if why else {}
     return Finding(
         artifact.path, kind, tuple(problems), {"size_bytes": path.stat().st_size, **facts}
     )
@@ -89,11 +101,13 @@ def _not_a_file(folder: Path, relative: str) -> str | None:
 
 def _look_as(kind: str, path: Path, artifact: Artifact, how: How) -> Looked:
     try:
-        problems, facts = _dispatch(kind, path, artifact.keys, how)
+        problems, facts = _LOOKS[kind](path, artifact.keys, how)
         return problems, facts if artifact.load == BYTES_ONLY else facts | last_of_file(path)
     except ImportError as error:
         problem = refusals.own_code_problem(error, how) if how.is_trusted else None
         return [problem or f"cannot be loaded here: {error}. Install it for {sys.executable}"], {}
+    except NotItsKindError as error:
+        return [error.sentence(how)], {}
     # These bytes are damaged or made to harm, and fail inside other people's libraries.
     except Exception as error:
         if isinstance(error, MemoryError):
@@ -102,27 +116,28 @@ def _look_as(kind: str, path: Path, artifact: Artifact, how: How) -> Looked:
         return [problem or _reason(error)], {}
 
 
-def _dispatch(kind: str, path: Path, keys: tuple[str, ...], how: How) -> Looked:
-    if kind == BYTES:
-        return [f"cannot be asked for the key {key!r}: it is only bytes" for key in keys], {}
-    if kind == SHARD:
-        return shards.look_at_shard(path)
-    may_hold_code = {
-        "numpy": arrays.look_at_numpy,
-        "pickle": checkpoints.look_at_pickle,
-        SHARDED: shards.look_at_index,
-        "torch": checkpoints.look_at_torch,
-    }
-    if kind in may_hold_code:
-        return may_hold_code[kind](path, keys, how)
-    by_kind = {
-        "csv": documents.look_at_csv,
-        "json": documents.look_at_json,
-        "jsonl": documents.look_at_jsonl,
-        "onnx": onnx.look_at_onnx,
-        "safetensors": arrays.look_at_safetensors,
-    }
-    return by_kind[kind](path, keys)
+def _look_at_bytes(_: Path, keys: Sequence[str], __: How) -> Looked:
+    return [f"cannot be asked for the key {key!r}: it is only bytes" for key in keys], {}
+
+
+_LOOKS: dict[str, Callable[[Path, Sequence[str], How], Looked]] = {
+    BYTES: _look_at_bytes,
+    SHARD: shards.look_at_shard,
+    SHARDED: shards.look_at_index,
+    "csv": documents.look_at_csv,
+    "hdf5": whole_files.look_at_hdf5,
+    "json": documents.look_at_json,
+    "jsonl": documents.look_at_jsonl,
+    "lightgbm": whole_files.look_at_lightgbm,
+    "mindspore": whole_files.look_at_mindspore,
+    "numpy": arrays.look_at_numpy,
+    "onnx": onnx.look_at_onnx,
+    "pickle": checkpoints.look_at_pickle,
+    "safetensors": arrays.look_at_safetensors,
+    "torch": checkpoints.look_at_torch,
+    "ubjson": whole_files.look_at_ubjson,
+    "zip": whole_files.look_at_zip,
+}
 
 
 def _too_large(path: Path) -> str:

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared.file_kinds import ZIP
 from boxcar.shared.files.receipt import GLOBALS
 from boxcar.training.load_check import (
     compressed,
@@ -32,7 +33,7 @@ from boxcar.training.load_check import (
     tree,
 )
 from boxcar.training.load_check.how import How
-from boxcar.training.load_check.torch_files import PICKLE, ZIP, begins, entries
+from boxcar.training.load_check.torch_files import PICKLE, begins, entries
 
 _COUNTERS = ("step", "epoch")
 _NAMED = 40
@@ -132,7 +133,8 @@ def _unfit(path: Path, how: How) -> str | None:
     """Why torch should not even be asked to load this."""
     if not (begins(path, ZIP) or begins(path, PICKLE)):
         with path.open("rb") as file:
-            return f"is not a torch checkpoint: it begins with {file.read(8)!r}"
+            what = f"is not a torch checkpoint: it begins with {file.read(8)!r}"
+            raise refusals.NotItsKindError(what)
     # Before 2.6 torch goes on to load these two although only weights were asked for.
     if begins(path, PICKLE) and tarfile.is_tarfile(path):
         return "is a tar archive, which torch cannot load without executing code"
@@ -157,7 +159,7 @@ def _inflating(entry: zipfile.ZipInfo) -> str:
 
 def _why_not_loaded(path: Path, error: Exception, how: How) -> str:
     said = f"(torch: {_one_line(error)})"
-    if begins(path, ZIP) and not zipfile.is_zipfile(path):
+    if begins(path, ZIP) and not torch_files.has_end(path):
         return f"is truncated: the end of its archive is missing {said}"
     if how.is_trusted and (problem := refusals.own_code_problem(error, how)):
         return problem
@@ -166,6 +168,8 @@ def _why_not_loaded(path: Path, error: Exception, how: How) -> str:
         return refusals.would_run(refused, how)
     if not how.may_run_code and _REFUSAL.search(str(error)):
         return refusals.of_old_torch(torch_files.names_in(path), how)
+    if "Unsupported operand" in str(error):
+        return refusals.of_protocol(said, how)
     if isinstance(error, (EOFError, IndexError)) or "unexpected EOF" in str(error):
         return f"is truncated {said}"
     return f"cannot be loaded {said}"

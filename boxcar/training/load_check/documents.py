@@ -6,27 +6,60 @@ schemas, and whether a number makes sense.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared.metrics import records
 from boxcar.training.load_check import tree
+from boxcar.training.load_check.how import How
+from boxcar.training.load_check.refusals import NotItsKindError
 
 _NAMED = 10
 _LARGEST_GUESS_BYTES = 64 * 1024 * 1024
 
 
-def look_at_json(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """One standard JSON document."""
+def look_at_json(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
+    """One standard JSON document; or JSON Lines, as Ray, mmengine and pandas name them, too."""
+    data = path.read_bytes()
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(data)
     except ValueError as error:
-        return [f"is not JSON: {error}"], {}
-    return [*_nonfinite(value), *tree.missing(value, keys), *_no_metrics(path, value)], {}
+        if not _begins_with_document(data):
+            raise NotItsKindError(f"is not JSON: {error}") from error
+        return look_at_jsonl(path, keys, how)
+    columns: dict[str, _Column] = {}
+    problems = _take("", value, columns)
+    wrong, gaps = _judged(columns)
+    problems += [*wrong, *tree.missing(value, keys), *_no_metrics(path, value)]
+    return [*problems, *_missing_shards(path, value)], gaps
+
+
+def _begins_with_document(data: bytes) -> bool:
+    with contextlib.suppress(ValueError):
+        json.loads(data.lstrip().partition(b"\n")[0])
+        return True
+    return False
+
+
+def _missing_shards(path: Path, value: Any) -> list[str]:
+    """Of an index as transformers writes it: the files that it names and that are not beside it."""
+    of = value.get("weight_map") if isinstance(value, dict) else None
+    if not path.name.endswith(".index.json") or not isinstance(of, dict):
+        return []
+    names = dict.fromkeys(name for name in of.values() if isinstance(name, str))
+    return _first(
+        [
+            f"names {name!r}, which is not beside it"
+            for name in names
+            if not (path.parent / name).is_file()
+        ]
+    )
 
 
 def is_json(path: Path) -> bool:
@@ -44,10 +77,11 @@ def is_json(path: Path) -> bool:
     return True
 
 
-def look_at_jsonl(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+def look_at_jsonl(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dict[str, Any]]:
     """One JSON document a line. A key must be in some line: not all lines are alike."""
     problems: list[str] = []
     seen: dict[str, Any] = {}
+    columns: dict[str, _Column] = {}
     rows = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
@@ -59,17 +93,16 @@ def look_at_jsonl(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str,
                 problems.append(f"line {number} is not JSON: {error}")
                 continue
             rows += 1
-            problems.extend(f"line {number}: {problem}" for problem in _nonfinite(value))
+            _take("[]", value, columns)
             seen |= value if isinstance(value, dict) else {}
-    problems = [
-        *_first(problems),
-        *tree.missing(seen, keys),
-        *_no_metrics(path, rows or seen),
-    ]
-    return problems, {"rows": rows}
+    if problems:
+        raise NotItsKindError("; ".join(_first(problems)))
+    wrong, gaps = _judged(columns)
+    wrong += [*tree.missing(seen, keys), *_no_metrics(path, rows or seen)]
+    return wrong, {"rows": rows} | gaps
 
 
-def look_at_csv(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+def look_at_csv(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dict[str, Any]]:
     """A header and at least one row, all with the same number of fields. Keys are columns.
 
     A column of numbers that ends in NaN or Inf, or holds nothing else, is a problem; `gaps` counts
@@ -77,20 +110,23 @@ def look_at_csv(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, A
     """
     columns: dict[int, _Column] = {}
     try:
-        # utf-8-sig: spreadsheets begin a file with a byte order mark.
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, strict=True)
-            header = next(rows, [])
-            problems, count = _check_rows(rows, len(header), columns)
-    except (csv.Error, UnicodeDecodeError) as error:
-        return [f"is not CSV: {error}"], {}
+        # utf-8-sig: spreadsheets begin a file with a byte order mark. Texts may be of another
+        # encoding, such as GBK, in which no byte of a letter is a comma, a quote or a line's end.
+        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            header, rows = records.csv_of(_without_nul(file), is_strict=True)
+            count = _check_rows(rows, len(header), columns)
+    except csv.Error as error:
+        raise NotItsKindError(f"is not CSV: {error}") from error
+    problems, gaps = _judged({header[at]: column for at, column in columns.items()})
     problems += tree.missing(dict.fromkeys(header), keys)
-    numbers = {header[at]: column for at, column in columns.items() if column.is_of_numbers}
-    problems += _first(
-        [f"{name} {column.problem}" for name, column in numbers.items() if column.problem]
-    )
-    gaps = sum(column.gaps for column in numbers.values())
-    return problems, {"rows": count, "columns": len(header)} | ({"gaps": gaps} if gaps else {})
+    return problems, {"rows": count, "columns": len(header)} | gaps
+
+
+def _without_nul(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        if "\0" in line:
+            raise csv.Error("it holds a NUL")
+        yield line
 
 
 @dataclass
@@ -132,19 +168,24 @@ class _Column:
         return "" if math.isfinite(float(self.last)) else f"ends in {self.last}"
 
 
-def _check_rows(rows: Any, columns: int, by_column: dict[int, _Column]) -> tuple[list[str], int]:
+def _check_rows(
+    rows: Iterator[tuple[int, list[str]]], columns: int, by_column: dict[int, _Column]
+) -> int:
+    """How many there are."""
     problems, count = [], 0
-    for fields in rows:
+    for line, fields in rows:
         if not fields:
             continue
         count += 1
         if len(fields) != columns:
-            problems.append(f"line {rows.line_num} has {len(fields)} fields, the header {columns}")
+            problems.append(f"line {line} has {len(fields)} fields, the header {columns}")
         for at, field in enumerate(fields[:columns]):
             by_column.setdefault(at, _Column()).take(field)
     if not count:
         problems.append("has no row below its header")
-    return _first(problems), count
+    if problems:
+        raise NotItsKindError("; ".join(_first(problems)))
+    return count
 
 
 def _no_metrics(path: Path, value: Any) -> list[str]:
@@ -153,14 +194,44 @@ def _no_metrics(path: Path, value: Any) -> list[str]:
     return ["holds no metrics: it is empty"] if is_empty and "metrics" in path.stem.lower() else []
 
 
-def _nonfinite(value: Any) -> list[str]:
-    """Python reads NaN and Infinity where standard JSON has no such word."""
+def _judged(columns: Mapping[str, _Column]) -> tuple[list[str], dict[str, int]]:
+    """The problems of those that are of numbers, and the fact how many gaps they have."""
+    numbers = {name: column for name, column in columns.items() if column.is_of_numbers}
     wrong = [
-        f"{path or 'the document'} is {leaf}, which is not standard JSON"
-        for path, leaf in tree.leaves(value)
-        if isinstance(leaf, float) and not math.isfinite(leaf)
+        f"{name.removeprefix('[].')} {column.problem}"
+        for name, column in numbers.items()
+        if column.problem
     ]
+    gaps = sum(column.gaps for column in numbers.values())
+    return _first(wrong), {"gaps": gaps} if gaps else {}
+
+
+def _take(path: str, value: Any, columns: dict[str, _Column]) -> list[str]:
+    """The numbers of a document. Python reads NaN and Infinity where standard JSON has no such
+    word: a problem but in a list of objects and in JSON Lines, of which a key is judged as a column
+    of CSV is. A first gradient may well be Inf.
+    """
+    wrong = []
+    for place, leaf in _leaves(path, value):
+        if "[]" in place and type(leaf) in (int, float):
+            columns.setdefault(place, _Column()).take(str(leaf))
+        elif isinstance(leaf, float) and not math.isfinite(leaf):
+            wrong.append(f"{place or 'the document'} is {leaf}, which is not standard JSON")
     return _first(wrong)
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Each value that holds no others, with its path, in which [] stands for any row of a list."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _leaves(f"{path}.{name}" if path else name, each)
+    elif isinstance(value, list):
+        is_of_rows = bool(value) and all(isinstance(each, dict) for each in value)
+        for at, each in enumerate(value):
+            place = f"{path}[]" if is_of_rows else f"{path}.{at}" if path else str(at)
+            yield from _leaves(place, each)
+    else:
+        yield path, value
 
 
 def is_finite_number(value: Any) -> bool:

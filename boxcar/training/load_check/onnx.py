@@ -8,33 +8,29 @@ whether values are finite. Nor are attributes, subgraphs, and whether the operat
 from __future__ import annotations
 
 import math
-import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
-from boxcar.training.load_check import tree
+from boxcar.training.load_check import protobuf, tree
+from boxcar.training.load_check.how import How
+from boxcar.training.load_check.protobuf import WireError, fields, message, packed, text
+from boxcar.training.load_check.refusals import NotItsKindError
 
 # onnx.proto: the numbers of the fields that are looked at.
 _IR_VERSION, _GRAPH, _OPERATORS = 1, 7, 8
 _NODE, _INITIALIZER, _INPUT, _OUTPUT = 1, 5, 11, 12
 _NODE_OUTPUT, _NODE_OPERATOR, _VALUE_NAME = 2, 4, 1
 _DIMS, _TYPE, _NAME, _RAW, _ELSEWHERE, _LOCATION = 1, 2, 8, 9, 13, 14
-_VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
-_MOST_VARINT_BYTES = 10
 # TensorProto.DataType, in bytes for each element; text and types of half a byte have none.
 _ITEM_BYTES = {
     **{1: 4, 2: 1, 3: 1, 4: 2, 5: 2, 6: 4, 7: 8, 9: 1, 10: 2, 11: 8, 12: 4, 13: 8},
     **{14: 8, 15: 16, 16: 2, 17: 1, 18: 1, 19: 1, 20: 1},
-}  # fmt: skip
+}
 _NAMED = 10
-
-
-class WireError(ValueError):
-    """The bytes are not what protobuf writes."""
 
 
 @dataclass
@@ -46,23 +42,20 @@ class _Graph:
     problems: list[str] = field(default_factory=list)
 
 
-def look_at_onnx(path: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+def look_at_onnx(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dict[str, Any]]:
     """Keys are names of tensors, inputs and outputs."""
-    with path.open("rb") as file:
-        # Not closed: pieces of it may still be held by an error. It goes with the last of them.
-        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     try:
-        return _look(memoryview(data), path.parent, keys)
+        return _look(protobuf.mapped(path), path.parent, keys)
     except WireError as error:
-        return [f"is truncated or no ONNX model: {error}"], {}
+        raise NotItsKindError(f"is truncated or no ONNX model: {error}") from error
 
 
 def _look(view: memoryview, folder: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
     graph, numbers = _Graph(), set()
-    for number, value in _fields(view):
+    for number, value in fields(view):
         numbers.add(number)
         if number == _GRAPH:
-            _read_graph(_message(value, "a graph"), folder, graph)
+            _read_graph(message(value, "a graph"), folder, graph)
     if lacking := {_IR_VERSION, _GRAPH, _OPERATORS} - numbers:
         raise WireError(f"a model has the fields 1, 7 and 8, this one lacks {sorted(lacking)}")
     problems = [*graph.problems[:_NAMED], *tree.missing(dict.fromkeys(graph.names), keys)]
@@ -73,94 +66,48 @@ def _look(view: memoryview, folder: Path, keys: Sequence[str]) -> tuple[list[str
 
 
 def _read_graph(view: memoryview, folder: Path, graph: _Graph) -> None:
-    for number, value in _fields(view):
+    for number, value in fields(view):
         if number == _NODE:
-            node = dict(_fields(_message(value, "a node")))
+            node = dict(fields(message(value, "a node")))
             if _NODE_OPERATOR not in node:
                 raise WireError("a node without an operator")
             graph.nodes += 1
         elif number == _INITIALIZER:
-            _read_tensor(_message(value, "a tensor"), folder, graph)
+            _read_tensor(message(value, "a tensor"), folder, graph)
         elif number in (_INPUT, _OUTPUT):
-            about = dict(_fields(_message(value, "a value")))
-            graph.names.append(_text(about.get(_VALUE_NAME, b"")))
+            about = dict(fields(message(value, "a value")))
+            graph.names.append(text(about.get(_VALUE_NAME, b"")))
 
 
 def _read_tensor(view: memoryview, folder: Path, graph: _Graph) -> None:
     shape: list[int] = []
     found: dict[int, Any] = {}
     elsewhere: dict[str, str] = {}
-    for number, value in _fields(view):
+    for number, value in fields(view):
         if number == _DIMS:
-            shape += [value] if isinstance(value, int) else _packed(value)
+            shape += [value] if isinstance(value, int) else packed(value)
         elif number == _ELSEWHERE:
-            entry = dict(_fields(_message(value, "a place")))
-            elsewhere[_text(entry.get(1, b""))] = _text(entry.get(2, b""))
+            entry = dict(fields(message(value, "a place")))
+            elsewhere[text(entry.get(1, b""))] = text(entry.get(2, b""))
         found[number] = value
-    name = _text(found.get(_NAME, b""))
+    name = text(found.get(_NAME, b""))
     graph.tensors += 1
     graph.parameters += math.prod(shape)
     graph.names.append(name)
     raw = found.get(_RAW)
     wanted_bytes = math.prod(shape) * _ITEM_BYTES.get(found.get(_TYPE, 0), 0)
-    if raw is not None and wanted_bytes and len(_message(raw, "data")) != wanted_bytes:
+    if raw is not None and wanted_bytes and len(message(raw, "data")) != wanted_bytes:
         graph.problems.append(f"{name} has {len(raw)} bytes, its shape asks for {wanted_bytes}")
-    if found.get(_LOCATION) == 1 and not _is_beside(folder, elsewhere.get("location", "")):
-        where = elsewhere.get("location", "")
-        graph.problems.append(f"{name} lies in the file {where!r}, which is not beside it")
+    if found.get(_LOCATION) == 1 and (problem := _elsewhere_problem(folder, elsewhere)):
+        graph.problems.append(f"{name} lies in the file {elsewhere.get('location')!r}, {problem}")
 
 
-def _is_beside(folder: Path, name: str) -> bool:
+def _elsewhere_problem(folder: Path, place: Mapping[str, str]) -> str | None:
+    """Where it lies there, by its offset and length, is more than the file has."""
+    end = int(place.get("offset", 0)) + int(place.get("length", 0))
     try:
-        regular_file.open_left(folder, name).close()
+        with regular_file.open_left(folder, place.get("location", "")) as file:
+            size_bytes = file.seek(0, 2)
     except (OSError, ValueError, DamagedError):
-        return False
-    return True
-
-
-def _fields(view: memoryview) -> Iterator[tuple[int, Any]]:
-    """Each field of a message: its number, and an int or its bytes. Raises WireError."""
-    at = 0
-    while at < len(view):
-        key, at = _varint(view, at)
-        number, wire_type = key >> 3, key & 7
-        if wire_type == _VARINT:
-            value, at = _varint(view, at)
-            yield number, value
-            continue
-        length = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}.get(wire_type)
-        if wire_type == _LENGTH:
-            length, at = _varint(view, at)
-        if length is None or number == 0:
-            raise WireError(f"no field begins at byte {at}")
-        if at + length > len(view):
-            raise WireError(f"field {number} claims {length} bytes, {len(view) - at} are there")
-        yield number, view[at : at + length]
-        at += length
-
-
-def _varint(view: memoryview, at: int) -> tuple[int, int]:
-    value = 0
-    for step, byte in enumerate(view[at : at + _MOST_VARINT_BYTES]):
-        value |= (byte & 0x7F) << (7 * step)
-        if byte < 0x80:
-            return value, at + step + 1
-    raise WireError(f"a number that begins at byte {at} does not end")
-
-
-def _packed(view: memoryview) -> list[int]:
-    at, numbers = 0, []
-    while at < len(view):
-        number, at = _varint(view, at)
-        numbers.append(number)
-    return numbers
-
-
-def _message(value: Any, what: str) -> memoryview:
-    if isinstance(value, memoryview):
-        return value
-    raise WireError(f"{what} is a number")
-
-
-def _text(value: Any) -> str:
-    return bytes(value).decode("utf-8", "replace") if isinstance(value, (bytes, memoryview)) else ""
+        return "which is not beside it"
+    return f"up to byte {end}, and {size_bytes} are there" if end > size_bytes else None

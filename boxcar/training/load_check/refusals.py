@@ -30,6 +30,24 @@ def of_old_torch(names: Sequence[str], how: How) -> str:
     )
 
 
+def of_protocol(said: str, how: How) -> str:
+    """Of `torch.save(..., pickle_protocol=4)`, which torch.load reads with code alone."""
+    return (
+        f"was saved with a pickle protocol that torch reads only with its code {said}: save with "
+        f"protocol 2, or write into job.yaml {line(how, 'trusted')} or {line(how, 'bytes')}"
+    )
+
+
+class NotItsKindError(ValueError):
+    """What a file is not, of which only the name says that it is one: it may be another's."""
+
+    def sentence(self, how: How) -> str:
+        return (
+            f"{self}. If it is as it should be, {line(how, 'bytes')} in job.yaml has it judged "
+            "anew, without training"
+        )
+
+
 def line(how: How, load: str) -> str:
     """An entry of `artifacts` in job.yaml."""
     path = how.said_as

@@ -16,7 +16,7 @@ from typing import Any
 
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.to_load import SHARDED_INDEX
+from boxcar.shared.file_kinds import SHARDED_INDEX
 from boxcar.training.load_check import checkpoints, torch_files, tree
 from boxcar.training.load_check.how import How
 
@@ -46,7 +46,7 @@ def look_at_index(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
     return [*survey.problems, *problems[:_NAMED]], facts
 
 
-def look_at_shard(path: Path) -> tuple[list[str], dict[str, Any]]:
+def look_at_shard(path: Path, _: Sequence[str], __: How) -> tuple[list[str], dict[str, Any]]:
     """A shard says nothing without its index, whose look covers it."""
     if path.with_name(SHARDED_INDEX).is_file():
         return [], {}

@@ -7,7 +7,7 @@ harm, and no chain of them (a partial of a partial) leads anywhere. Why each may
 
     argparse.Namespace, SimpleNamespace,     containers: what is in them is looked at, and a
     Counter, OrderedDict, defaultdict,       factory is a name that nobody calls
-    deque, set, frozenset
+    deque, set, frozenset, tuple
     functools.partial                        its arguments are looked at. It is not called, and its
                                              function must be one of these names
     pathlib, datetime, decimal, uuid,        one value each, of numbers and text
@@ -237,6 +237,7 @@ _BASES: dict[str, type] = {
     "collections.deque": _List,
     "builtins.set": _List,
     "builtins.frozenset": _Tuple,
+    "builtins.tuple": _Tuple,
     "builtins.bytes": _Bytes,
     "builtins.bytearray": _Bytes,
     "_codecs.encode": _Bytes,

@@ -25,11 +25,18 @@ from boxcar.training.load_check.survey import Counts, Look, Survey, judged
 # Values at a time: as many as stay in a processor's cache.
 _CHUNK = 1 << 18
 _DTYPES = {
-    "b1": torch.bool, "u1": torch.uint8,
-    "i1": torch.int8, "i2": torch.int16, "i4": torch.int32, "i8": torch.int64,
-    "f2": torch.float16, "f4": torch.float32, "f8": torch.float64,
-    "c8": torch.complex64, "c16": torch.complex128,
-}  # fmt: skip
+    "b1": torch.bool,
+    "u1": torch.uint8,
+    "i1": torch.int8,
+    "i2": torch.int16,
+    "i4": torch.int32,
+    "i8": torch.int64,
+    "f2": torch.float16,
+    "f4": torch.float32,
+    "f8": torch.float64,
+    "c8": torch.complex64,
+    "c16": torch.complex128,
+}
 
 
 def survey(leaves: Iterable[tuple[str, Any]]) -> Survey:

@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from boxcar.shared.file_kinds import ZIP
+from boxcar.shared.zip_end import has_zip_end
 from boxcar.training import torch_private
 from boxcar.training.load_check import pickles, stand_ins
 from boxcar.training.load_check.how import How
 from boxcar.training.load_check.pickles import Named
 
-ZIP = b"PK\x03\x04"
 PICKLE = b"\x80"
 Source = Path | io.BytesIO
 _BLOCK_BYTES = 1 << 20
@@ -78,6 +79,11 @@ def entries(source: Source) -> list[zipfile.ZipInfo]:
             return archive.infolist()
     except zipfile.BadZipFile:
         return []
+
+
+def has_end(path: Path) -> bool:
+    with path.open("rb") as file:
+        return has_zip_end(file)
 
 
 def damages(source: Source) -> Iterator[str]:

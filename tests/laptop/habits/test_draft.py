@@ -57,6 +57,7 @@ def test_hydra_with_lightning(tmp_path: Path) -> None:
     found = made(tmp_path, strange_sources.HYDRA)
     assert found.words == ("train.py", "hydra.run.dir={out}")
     assert (found.workdir, found.launcher) == ("code", "python")
+    assert dict(found.env) == {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
     assert found.artifacts == (Kept("checkpoints/*.ckpt", "newest"),)
     assert (found.resume, found.resume_args) == ("checkpoints/*.ckpt", "ckpt_path={resume}")
 
@@ -68,6 +69,11 @@ def test_each_framework_says_where_it_writes_and_what(tmp_path: Path) -> None:
     hf = made(tmp_path / "hf", strange_sources.HF)
     assert hf.words == ("train.py", "--output_dir", "{out}")
     assert (hf.resume, hf.launcher) == ("checkpoint-*/", "torchrun")
+    unsaved = made(tmp_path / "unsaved", strange_sources.HF.replace(".save_model()", ""))
+    assert unsaved.artifacts == (Kept("checkpoint-*/", "newest", "trusted"),)
+    plain = made(tmp_path / "plain", "from transformers import Trainer\nTrainer(m).train()\n")
+    assert plain.artifacts == (Kept("*/checkpoint-*/", "newest", "trusted"),)
+    assert dict(cli.env) == {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
     accelerate = made(tmp_path / "accelerate", strange_sources.ACCELERATE)
     assert accelerate.launcher == "accelerate"
     assert accelerate.words[1:] == ("--output_dir", "{out}", "--num_train_epochs", "{epochs}")
@@ -133,6 +139,18 @@ def test_mmengine_is_made_short_and_its_history_is_trusted(tmp_path: Path) -> No
     assert found.smoke == "--cfg-options train_cfg.max_epochs=1"
     text = job_text.job(found, [])
     assert yaml.safe_load(text)["env"] == {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
+    assert found.resume_args == "--resume --cfg-options load_from={resume}"
+
+
+def test_mmengine_is_told_the_path_by_a_flag_that_takes_one(tmp_path: Path) -> None:
+    """As mmdetection's tools/train.py has it."""
+    found = made(
+        tmp_path,
+        "from mmengine.runner import Runner\np.add_argument('--cfg-options', nargs='+')\n"
+        "p.add_argument('--resume', nargs='?', const='auto')\nc.load_from = args.resume\n"
+        "Runner.from_cfg(c).train()\n",
+    )
+    assert found.resume_args == "--resume {resume}"
 
 
 def test_ultralytics_saves_objects_one_folder_deeper_under_a_project(tmp_path: Path) -> None:

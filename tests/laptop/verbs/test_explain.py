@@ -30,7 +30,7 @@ from boxcar.shared.files import codec, journal
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord, Manifest
-from boxcar.shared.files.receipt import CellReceipt, Finding, Teardown
+from boxcar.shared.files.receipt import BYTES, WHY_BYTES, CellReceipt, Finding, Teardown
 
 
 @pytest.fixture
@@ -39,14 +39,14 @@ def run(tmp_path) -> RunOnDisk:
     return RunOnDisk(replace(run.project, profile=load_profile("local", tmp_path)))
 
 
-def publish(run: RunOnDisk, cell: str, problems: tuple[str, ...] = ()) -> None:
+def publish(run: RunOnDisk, cell: str, problems: tuple[str, ...] = (), *others: Finding) -> None:
     at = from_now(0)
     manifest = Manifest(
         "demo", cell, "queue_1", "box-a", RELEASE, 2, "recon", f"{cell}.yaml", 3, at, at,
         (FileRecord("best.pth", 1_500_000, "00" * 32),),
     )  # fmt: skip
     finding = Finding("best.pth", "torch", problems)
-    receipt = CellReceipt("demo", cell, 2, "cd" * 32, at, (finding,))
+    receipt = CellReceipt("demo", cell, 2, "cd" * 32, at, (finding, *others))
     run.site.tier.cell(cell).mkdir()
     atomic.write_whole(run.site.tier.manifest(cell), codec.to_document(manifest))
     atomic.write_whole(run.site.tier.receipt(cell), codec.to_document(receipt))
@@ -119,6 +119,13 @@ def test_the_history_of_a_moved_cell_is_that_of_both_queues_in_order():
     )
     found = history(RunView("demo", from_now(0), queues, ()), "a")
     assert [moment.queue for moment in found] == ["queue_1", "queue_2"] * 2
+
+
+def test_why_nobody_looks_into_a_file_is_told(run):
+    bare = Finding("model.cbm", BYTES, facts={WHY_BYTES: "does not say how long it is"})
+    publish(run, "a", (), bare)
+    facts = " ".join(explanation(run.site, "a").facts)
+    assert "1 bytes only" in facts and "model.cbm does not say how long it is" in facts
 
 
 def test_claim_manifest_and_receipt_are_told(run):

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from boxcar.shared.file_kinds import kind_of
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
-from boxcar.shared.to_load import kind_of
 from boxcar.training.load_check import artifacts, compressed
 from boxcar.training.load_check.how import How
 

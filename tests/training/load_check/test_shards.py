@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 
-from boxcar.shared import to_load
+from boxcar.shared import file_kinds
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.training.load_check import artifacts
@@ -111,6 +111,6 @@ def test_a_shard_that_leads_out_of_its_folder_is_not_read(tmp_path: Path) -> Non
 @pytest.mark.parametrize("name", ["ckpt/.metadata", ".metadata"])
 def test_an_index_is_known_by_its_shards_or_by_what_it_says(tmp_path: Path, name: str) -> None:
     save(tmp_path / Path(name).parent)
-    assert to_load.kind_of(tmp_path, name) == "sharded"
+    assert file_kinds.kind_of(tmp_path, name) == "sharded"
     (tmp_path / Path(name).with_name("__0_0.distcp")).unlink()
-    assert to_load.kind_of(tmp_path, name) == "sharded"
+    assert file_kinds.kind_of(tmp_path, name) == "sharded"

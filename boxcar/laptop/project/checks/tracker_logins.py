@@ -138,8 +138,11 @@ def _bodies(trees: Sequence[ast.Module]) -> dict[str, list[list[ast.stmt]]]:
         if isinstance(node, _FUNCTIONS) and node.name != "__init__":
             found.setdefault(node.name, []).append(node.body)
         elif isinstance(node, ast.ClassDef):
-            made = [each.body for each in node.body if isinstance(each, _FUNCTIONS)
-                    and each.name == "__init__"]  # fmt: skip
+            made = [
+                each.body
+                for each in node.body
+                if isinstance(each, _FUNCTIONS) and each.name == "__init__"
+            ]
             found.setdefault(node.name, []).extend(made)
     return found
 
