@@ -1,11 +1,9 @@
 """The mirror of a cell's live checkpoint, in a thread of its own: no end of a cell waits for it.
 
-A copy gives way to all who wait for the disk, as the record of a cell's end and the next claim do,
-and rests longer than it works.
-Once the cell has succeeded the copy under way is given up; the result is what counts then. What it
-had written goes when the result is settled, beside the next cell. Whoever removes what was mirrored
-waits until nothing is written there any more. At a stop the newest one is what must arrive, and
-before the box is gone.
+A copy gives way to all who wait for the disk, as the record of a cell's end and the next claim do.
+Once the cell has succeeded the copy under way is given up; the result is what counts then. Whoever
+removes what was mirrored waits until nothing is written there any more. At a stop the newest one
+is what must arrive, and before the box is gone.
 """
 
 from __future__ import annotations
@@ -24,11 +22,6 @@ LOOK_EVERY_S = 1.0
 _SHORTEST_S = 0.05
 # A disk that is never idle must not keep a checkpoint from the tier.
 GIVES_WAY_S = 60.0
-# Where nobody settles a result. Some disks are told of each block that becomes free, 0.2 s for a
-# GiB, and every fsync waits for it: that of the next cell's claim would.
-STANDS_STILL_S = 1.0
-# For each second of CPU that a copy took beside the training: the agent's other threads get theirs.
-RESTS = 2.0
 
 
 class GivenUp(Exception):
@@ -48,10 +41,8 @@ class Mirroring:
         """
         self._mirror, self._fail = mirror, fail
         self._bytes_per_s = bytes_per_s
-        self._news = threading.Event()
         self._is_over = False
         self._is_given_up = False
-        self._is_waited_for = threading.Event()  # by whoever removes or settles
         self._is_behind = False
         self.was_late = False  # for good
         # From when on the newest is wanted at once; whether it was tried.
@@ -67,13 +58,11 @@ class Mirroring:
         self._was_tried.clear()
         self._is_behind = self._mirror.is_behind()
         self._is_hurried.set()
-        self._news.set()
         while self._thread.is_alive() and not self._was_tried.wait(every_s):
             tick()
             if time.monotonic() >= until:
                 self.was_late = True
                 self.give_up()
-                self._is_waited_for.set()
                 return False
         return True
 
@@ -85,27 +74,25 @@ class Mirroring:
             tick()
 
     def give_up(self) -> None:
-        """Without waiting: the copy under way stands still at its next block, and ends later."""
+        """Without waiting: the copy under way ends at its next block."""
         self._is_given_up = True
         self._end()
 
     def wait(self) -> None:
         """Until nothing is written any more; after one of the two above."""
-        self._is_waited_for.set()
         self._thread.join()
 
     def _end(self) -> None:
         self._is_over = True
         self._is_hurried.set()
-        self._news.set()
 
     def _run(self) -> None:
         while not self._is_over:
-            self._news.wait(min(LOOK_EVERY_S, max(_SHORTEST_S, self._mirror.due_in_s)))
-            self._news.clear()
+            pause_s = min(LOOK_EVERY_S, max(_SHORTEST_S, self._mirror.due_in_s))
+            is_hurried = self._is_hurried.wait(pause_s)
             if self._is_over:
                 return
-            if self._is_hurried.is_set():
+            if is_hurried:
                 self._is_behind = False
                 self._do(lambda: self._mirror.flush(self._go_on))
                 self._is_hurried.clear()
@@ -114,12 +101,15 @@ class Mirroring:
                 self._do(self._tick)
 
     def _tick(self) -> None:
-        pace, until = _Pace(self._bytes_per_s, self._is_hurried), time.monotonic() + GIVES_WAY_S
+        began, done_bytes = time.monotonic(), 0
 
         def on_chunk(size_bytes: int) -> None:
-            if self._is_hurried.is_set() or time.monotonic() > until:
+            nonlocal done_bytes
+            done_bytes += size_bytes
+            ran_s = time.monotonic() - began
+            if self._is_hurried.is_set() or ran_s > GIVES_WAY_S:
                 io_class.be_usual()
-            pace.keep(size_bytes)
+            self._is_hurried.wait(ahead_s(done_bytes, ran_s, self._bytes_per_s))
             self._go_on(size_bytes)
 
         io_class.give_way()
@@ -129,9 +119,6 @@ class Mirroring:
             io_class.be_usual()
 
     def _go_on(self, size_bytes: int) -> None:
-        if self._is_given_up:
-            self._is_waited_for.wait(STANDS_STILL_S)
-            self._is_waited_for.set()  # once: what closes a packed folder writes, too
         if self._is_given_up or self._is_behind:
             raise GivenUp
 
@@ -145,23 +132,6 @@ class Mirroring:
                 self._fail(error)
 
 
-class _Pace:
-    """At most so many bytes a second, and most of the time at rest, until somebody hurries."""
-
-    def __init__(self, bytes_per_s: float | None, hurry: threading.Event) -> None:
-        self._bytes_per_s, self._hurry = bytes_per_s, hurry
-        self._began, self._bytes = time.monotonic(), 0
-        self._cpu_s = time.thread_time()
-
-    def keep(self, size_bytes: int) -> None:
-        self._bytes += size_bytes
-        self._hurry.wait(max(self._rest_s(), self._ahead_s()))
-        self._cpu_s = time.thread_time()
-
-    def _rest_s(self) -> float:
-        return RESTS * (time.thread_time() - self._cpu_s)
-
-    def _ahead_s(self) -> float:
-        if self._bytes_per_s is None:
-            return 0.0
-        return self._bytes / self._bytes_per_s - (time.monotonic() - self._began)
+def ahead_s(done_bytes: int, ran_s: float, bytes_per_s: float | None) -> float:
+    """For how long a copy that takes no more than so much a second has to rest now."""
+    return 0.0 if bytes_per_s is None else max(0.0, done_bytes / bytes_per_s - ran_s)

@@ -85,12 +85,12 @@ class Mirror:
             wait_s = STILL_S if out_pattern.is_pattern(self._resume) else 0.0
             self._next_at = time.monotonic() + wait_s
         if time.monotonic() >= self._next_at:
-            self._mirror(on_chunk, gives_way=True)
+            self._mirror(on_chunk)
 
     def flush(self, on_chunk: Callable[[int], None]) -> None:
         """Mirror the checkpoint if it is new: the box may be going away."""
         self._first_look = None
-        self._mirror(on_chunk, gives_way=False)
+        self._mirror(on_chunk)
 
     def is_behind(self) -> bool:
         """Whether a copy is under way, and a newer checkpoint is complete. For another thread."""
@@ -105,14 +105,14 @@ class Mirror:
             return False  # what is being copied is what there is
         return now is not None and now != copying
 
-    def _mirror(self, on_chunk: Callable[[int], None], *, gives_way: bool) -> None:
+    def _mirror(self, on_chunk: Callable[[int], None]) -> None:
         found = self._newest_complete()
         if found is None or found == self._mirrored:
             self._next_at = time.monotonic() + SHORTEST_S
             return
         started, self._copying = time.monotonic(), found
         try:
-            if self._copy(found, on_chunk, gives_way=gives_way):
+            if self._copy(found, on_chunk):
                 self._mirrored = found
         finally:
             self._copying = None
@@ -132,14 +132,14 @@ class Mirror:
         now = resume_match.look(self._out, self._resume)
         return resume_match.newest_complete(before, now, time.time_ns())
 
-    def _copy(self, found: Seen, on_chunk: Callable[[int], None], *, gives_way: bool) -> bool:
+    def _copy(self, found: Seen, on_chunk: Callable[[int], None]) -> bool:
         # The cell's own folder may be new; the one of all cells is not.
         atomic.make_folder_on_tier(self._folder, self._folder.parents[1])
         atomic.remove_unfinished(self._folder)
         checked_copy.check_room(self._folder, [file.size_bytes for file in found.files])
         name = f"{self._attempt}-{found.mtime_ns}-{PurePosixPath(found.name).name}"
         started = time.monotonic()
-        file = self._copied(found, self._folder / name, on_chunk, gives_way=gives_way)
+        file = self._copied(found, self._folder / name, on_chunk)
         on_chunk(0)  # whoever gives the copy up gives up what follows from it
         if resume_match.look_at(self._out, found.name) != found:
             (self._folder / name).unlink()
@@ -155,15 +155,11 @@ class Mirror:
                 other.unlink()
         return True
 
-    def _copied(
-        self, found: Seen, target: Path, on_chunk: Callable[[int], None], *, gives_way: bool
-    ) -> FileRecord:
+    def _copied(self, found: Seen, target: Path, on_chunk: Callable[[int], None]) -> FileRecord:
         if not found.is_folder:
-            return checked_copy.checked_copy(
-                found.path, target, target.name, on_chunk, gives_way=gives_way
-            )
+            return checked_copy.checked_copy(found.path, target, target.name, on_chunk)
         names = [file.name for file in found.files]
-        return packed_folder.pack(found.path, names, target, on_chunk, gives_way=gives_way)
+        return packed_folder.pack(found.path, names, target, on_chunk)
 
     def _tell_doubts(self) -> None:
         self._was_met = self._was_met or bool(self._first_look)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 from waiting import LIMIT_S
 
 from onbox.agent import mirroring
-from onbox.agent.mirroring import GivenUp, Mirroring
+from onbox.agent.mirroring import Mirroring
 
 SOON_S = 0.01
 
@@ -19,7 +20,6 @@ class Slow:
     def __init__(self, error: Exception | None = None) -> None:
         self.began, self.may_go_on = threading.Event(), threading.Event()
         self.copies: list[str] = []
-        self.is_removed = threading.Event()
         self.has_newer = False
         self._error = error
 
@@ -30,11 +30,7 @@ class Slow:
     def tick(self, on_chunk: Callable[[int], None]) -> None:
         self.began.set()
         assert self.may_go_on.wait(LIMIT_S)
-        try:
-            on_chunk(1)
-        except GivenUp:
-            self.is_removed.set()  # as a copy does with what it has written
-            raise
+        on_chunk(1)
         if self._error:
             raise self._error
         self.copies.append("due")
@@ -80,32 +76,6 @@ def test_whoever_removes_the_mirror_waits_until_nothing_is_written_there(slow):
     slow.may_go_on.set()
     waits.join(LIMIT_S)
     assert not waits.is_alive()
-
-
-def test_what_a_given_up_copy_has_written_is_removed_when_the_result_is_settled(slow, monkeypatch):
-    monkeypatch.setattr(mirroring, "STANDS_STILL_S", 10 * LIMIT_S)
-    live = begun(slow)
-    live.give_up()
-    slow.may_go_on.set()
-    assert not slow.is_removed.wait(SOON_S)  # the next cell is being claimed
-    live.wait()
-    assert slow.is_removed.is_set()
-
-
-def test_where_nobody_settles_a_result_a_given_up_copy_is_removed_soon(slow, monkeypatch):
-    monkeypatch.setattr(mirroring, "STANDS_STILL_S", SOON_S)
-    live = begun(slow)
-    live.give_up()
-    slow.may_go_on.set()
-    assert slow.is_removed.wait(LIMIT_S)
-
-
-def test_a_copy_that_came_too_late_for_the_box_is_removed_at_once(slow, monkeypatch):
-    monkeypatch.setattr(mirroring, "STANDS_STILL_S", 10 * LIMIT_S)
-    live = begun(slow)
-    assert not live.flush(lambda: None, SOON_S, until=0.0)
-    slow.may_go_on.set()
-    assert slow.is_removed.wait(LIMIT_S)
 
 
 def test_of_a_cell_that_failed_the_copy_under_way_is_the_last_and_the_heartbeat_goes_on(slow):
@@ -158,6 +128,8 @@ def test_what_does_not_fit_is_given_up_when_the_box_may_be_gone(slow):
 def test_at_a_stop_no_copy_keeps_to_a_pace(slow):
     live = begun(slow, bytes_per_s=1e-6)  # its one byte takes ten days
     slow.may_go_on.set()
+    time.sleep(SOON_S)
+    assert slow.copies == []
     assert live.flush(lambda: None, SOON_S)
     assert slow.copies == ["due", "newest"]
 
@@ -198,35 +170,8 @@ def test_a_disk_that_is_never_idle_keeps_no_checkpoint_from_the_tier(slow, class
     assert at_its_next_block == ["usual"]
 
 
-def pace(
-    monkeypatch: pytest.MonkeyPatch, bytes_per_s: float | None, cpu_s: list[float], waited: list
-) -> mirroring._Pace:
-    clock = iter([0.0, 0.0, 3.0, 3.0])  # at its begin, and at each block
-    monkeypatch.setattr(mirroring.time, "monotonic", lambda: next(clock))
-    cpu = iter([0.0, *(each for each in cpu_s for _ in range(2))])  # and after its rest
-    monkeypatch.setattr(mirroring.time, "thread_time", lambda: next(cpu))
-    return mirroring._Pace(bytes_per_s, SimpleNamespace(wait=waited.append))  # type: ignore[arg-type]
-
-
-def test_a_copy_beside_a_training_takes_no_more_than_the_profile_gives_it(monkeypatch):
-    waited: list[float] = []
-    one = pace(monkeypatch, 100.0, [0.0] * 3, waited)
-    for size_bytes in (100, 100, 300):
-        one.keep(size_bytes)
-    assert waited == [1.0, 0.0, 2.0]
-
-
-def test_a_copy_beside_a_training_rests_longer_than_it_works(monkeypatch):
-    waited: list[float] = []
-    one = pace(monkeypatch, None, [0.5, 0.75], waited)
-    for _ in range(2):
-        one.keep(100)
-    assert waited == [1.0, 0.5]
-
-
-def test_at_a_stop_no_copy_rests(slow, monkeypatch):
-    monkeypatch.setattr(mirroring, "RESTS", 1e9)  # its few microseconds of CPU become hours
-    live = begun(slow)
-    slow.may_go_on.set()
-    assert live.flush(lambda: None, SOON_S)
-    assert slow.copies == ["due", "newest"]
+def test_a_copy_beside_a_training_takes_no_more_than_the_profile_gives_it():
+    assert mirroring.ahead_s(100, 0.0, 100.0) == 1.0
+    assert mirroring.ahead_s(200, 3.0, 100.0) == 0.0
+    assert mirroring.ahead_s(500, 3.0, 100.0) == 2.0
+    assert mirroring.ahead_s(500, 3.0, None) == 0.0

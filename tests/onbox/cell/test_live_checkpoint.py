@@ -4,7 +4,6 @@ import errno
 import os
 import shutil
 import sys
-import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -167,26 +166,14 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return told
 
 
-def test_a_copy_beside_a_cell_has_less_on_its_way_to_the_disk_than_one_at_a_stop(
-    out, folder, parts
-):
+def test_a_copy_has_little_on_its_way_to_the_disk_also_a_packed_one(out, folder, parts):
     save(out, bytes(9 << 20))
     live(out, folder).tick(ignore)
-    beside, parts[:] = parts[:], []
-    live(out, folder).flush(ignore)
-    assert beside == [1 << 20] * 9
-    assert parts == [4 << 20] * 2
-
-
-def test_a_packed_copy_beside_a_cell_has_as_little_on_its_way_and_no_thread_of_its_own(
-    out, folder, parts, monkeypatch
-):
-    monkeypatch.setattr(threading.Thread, "start", lambda _: pytest.fail("another thread"))
     (out / "step").mkdir()
     (out / "step" / "model.bin").write_bytes(bytes(9 << 20))
     age(out / "step" / "model.bin", 2 * UNCHANGED_S)
     Mirror("c", 1, out, "step/", folder).tick(ignore)
-    assert len(parts) == 9 and max(parts) < 5 << 18
+    assert len(parts) == 4 and max(parts) < 5 << 20
 
 
 @pytest.mark.parametrize("error", [NoRoomError("full"), OSError(errno.EIO, "away")])
