@@ -251,7 +251,7 @@ class Runner:
         if running is None or not process.is_same(running.pid, running.start_time, running.boot_id):
             return False
         with contextlib.suppress(ProcessLookupError):
-            # Only a signal that came to us hurries: see wrapper/stop.py.
+            # Only a signal that came to us hurries: see attempt/stop.py.
             is_signal = self._orders.by == ended_by.SIGNAL
             os.kill(running.pid, signal.SIGTERM if is_signal else signal.SIGINT)
         return True

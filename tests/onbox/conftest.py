@@ -173,11 +173,11 @@ sys.path.insert(0, {unpacked!r})
 from boxcar.shared.files import plan
 
 plan.GRACE_S = {grace_s}
-from onbox.attempt import attempt, stop
+from onbox.attempt import attempt, stop, watch
 
 # What is forked has loaded these before.
 stop.GRACE_S = plan.GRACE_S
-stop.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
+watch.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
     from onbox.agent import beat, ending, loop, orders, queue_watch

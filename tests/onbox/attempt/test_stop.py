@@ -72,7 +72,7 @@ Begin = Callable[..., Begun]
 def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Begin an attempt by a launcher of this text, or by a shell's; what is left of it is ended."""
     begun = []
-    monkeypatch.setattr("onbox.attempt.stop.LEFTOVER_GRACE_S", 0.3)
+    monkeypatch.setattr("onbox.attempt.watch.LEFTOVER_GRACE_S", 0.3)
 
     def of(text: str, *words: str, script: str = SCRIPT, **more: Any) -> Begun:
         (tmp_path / "script.py").write_text(script)
