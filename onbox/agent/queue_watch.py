@@ -9,15 +9,16 @@ whether the box has watches left. Under both lies a slow re-read: the agent neve
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from boxcar.shared.disk import mounts
-from onbox.machine import inotify
 
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
@@ -86,7 +87,7 @@ def _opened(folders: Sequence[Path]) -> int:
     """Of changes only: to read is an event, too, and our own reading would end a wait. Raises
     OSError.
     """
-    fd = inotify.opened()  # first: where there is none, what follows cannot be imported
+    fd = opened()  # first: where there is none, what follows cannot be imported
     from watchdog.observers.inotify_c import InotifyConstants as Of
 
     mask = (
@@ -94,7 +95,7 @@ def _opened(folders: Sequence[Path]) -> int:
     )
     try:
         for folder in folders:
-            inotify.add(fd, folder, mask)
+            add(fd, folder, mask)
     except OSError:
         os.close(fd)
         raise
@@ -114,3 +115,39 @@ def _polling(folders: Sequence[Path], changed: Callable[[], None]) -> BaseObserv
         observer.schedule(Handler(), str(folder), recursive=False)
     observer.start()
     return observer
+
+
+# --- The kernel's word of what happens in folders, by watchdog's calls and without the threads of
+# its observers: three of them wake up one after another before whoever waits is told.
+
+
+def opened() -> int:
+    """A new descriptor, which does not block. Raises OSError where there are none, or no more."""
+    if sys.platform != "linux":
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    from watchdog.observers import inotify_c
+
+    fd = _raised(inotify_c.inotify_init())
+    os.set_inheritable(fd, False)
+    os.set_blocking(fd, False)
+    return fd
+
+
+def add(fd: int, folder: Path | str, mask: int) -> int:
+    """Watch a folder for `mask` (of InotifyConstants); the number that its events carry. Raises
+    OSError.
+    """
+    from watchdog.observers import inotify_c
+
+    only = inotify_c.InotifyConstants.IN_ONLYDIR
+    return _raised(inotify_c.inotify_add_watch(fd, os.fsencode(folder), mask | only))
+
+
+def _raised(result: int) -> int:
+    """Raises OSError."""
+    import ctypes
+
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

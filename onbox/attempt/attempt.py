@@ -158,7 +158,7 @@ def _is_settled(spec: AttemptSpec, scratch: ScratchPaths) -> bool:
     if scratch.done(spec.cell, spec.attempt).exists():
         return True
     if _is_there(durable.manifest(spec.cell)):
-        from onbox.cell import published  # late: it reads receipts, and most cells have none yet
+        from onbox.result import published  # late: it reads receipts, and most cells have none yet
 
         if published.stands(durable, spec.cell):
             return True

@@ -20,12 +20,12 @@ from boxcar.shared.metrics import measure
 from boxcar.shared.to_load import said_as, to_load
 from boxcar.shared.triage import abort_at_exit, exit_signals, had_ended
 from boxcar.shared.triage.course import Course
-from onbox.cell import left_artifacts, log_tail, progress_tail
-from onbox.cell.left_artifacts import LeftArtifacts
-from onbox.judging import proof_of_end
+from onbox.judging import log_tail, progress_tail, proof_of_end
 from onbox.judging.proof_of_end import Left
 from onbox.judging.verdict import Action, Verdict
-from onbox.place import Place
+from onbox.machine.place import Place
+from onbox.result import left_artifacts
+from onbox.result.left_artifacts import LeftArtifacts
 
 # What torchrun's 1 was: a rank that a signal ended.
 _OF_RANKS = ("137-N", "TERM", "SEGV", "ABRT", "BUS")

@@ -23,10 +23,8 @@ from typing import Any
 from boxcar.shared.channels.answer import Endpoint as Chat
 from boxcar.shared.disk import atomic, digest
 from onbox.machine.credentials import Credentials, Webhook
-from onbox.webhooks.backlog import Backlog
-from onbox.webhooks.cursors import Cursors
-from onbox.webhooks.endpoint import Endpoint, Wait
-from onbox.webhooks.journal_tail import count_lines
+from onbox.webhooks.endpoint import Cursors, Endpoint, Wait
+from onbox.webhooks.journal_tail import Backlog, count_lines
 from onbox.webhooks.to_chat import ToChat
 from onbox.webhooks.to_webhook import ToWebhook
 

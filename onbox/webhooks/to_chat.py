@@ -20,8 +20,7 @@ from boxcar.shared.news import text
 from boxcar.shared.news.standing import Tally
 from boxcar.shared.news.wanted import REFUSALS, is_told
 from onbox.webhooks import chat_post
-from onbox.webhooks.cursors import Cursors
-from onbox.webhooks.endpoint import Endpoint, Wait
+from onbox.webhooks.endpoint import Cursors, Endpoint, Wait
 from onbox.webhooks.journal_tail import JournalTail
 from onbox.webhooks.post import first_patience, next_patience
 

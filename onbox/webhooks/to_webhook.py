@@ -8,8 +8,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.files.journal_chain import Event
 from onbox.machine.credentials import Webhook
-from onbox.webhooks.cursors import Cursors
-from onbox.webhooks.endpoint import Endpoint, Wait
+from onbox.webhooks.endpoint import Cursors, Endpoint, Wait
 from onbox.webhooks.journal_tail import JournalTail
 from onbox.webhooks.post import Step, after, first_patience, is_public, next_patience, post
 

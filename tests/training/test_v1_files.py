@@ -41,7 +41,7 @@ from boxcar.training.hang.diagnosis import Diagnosis
 from boxcar.training.hang.rank_dump import RankDump
 from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.rehearse.rehearsal import Report
-from onbox.cell import progress_tail as onbox_progress
+from onbox.judging import progress_tail as onbox_progress
 
 ROOT = Path(__file__).resolve().parents[2]
 V1 = ROOT / "tests" / "data" / "v1" / "training"
@@ -120,7 +120,6 @@ def value(name: str) -> Any:
 
 
 # --- laws for all of them
-
 
 # Of these there is a version 2: what is read of version 1 is written back as that.
 OF_TWO_VERSIONS = {COMPLETE}

@@ -15,7 +15,6 @@ from boxcar.shared.disk import mounts
 from boxcar.shared.disk.mounts import Mount
 from onbox.agent import queue_watch
 from onbox.agent.queue_watch import QueueWatch, is_remote
-from onbox.machine import inotify
 
 LOCAL, REMOTE = Mount("/", "ext4"), Mount("/fs", "nfs4")
 
@@ -141,7 +140,7 @@ def test_where_no_watch_is_left_the_folders_are_polled(monkeypatch, tmp_path):
 
     for call in ("opened", "add"):
         with monkeypatch.context() as patched:
-            patched.setattr(inotify, call, used_up)
+            patched.setattr(queue_watch, call, used_up)
             open_before = set(Path("/proc/self/fd").iterdir())
             assert not asks_the_kernel(tmp_path)
             assert set(Path("/proc/self/fd").iterdir()) == open_before

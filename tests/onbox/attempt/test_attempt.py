@@ -17,7 +17,7 @@ from boxcar.shared.files import attempt, attempt_spec, codec, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.release import RUN_ONE
 from onbox.attempt import attempt as program
-from onbox.cell import stage
+from onbox.attempt import stage
 from onbox.machine import oom_kills, process
 
 

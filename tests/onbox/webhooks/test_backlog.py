@@ -7,8 +7,8 @@ from journal_lines import chained
 
 from boxcar.shared.files.delivered import Cursor
 from boxcar.shared.files.journal import Journal
-from onbox.webhooks import backlog, journal_tail
-from onbox.webhooks.backlog import Backlog
+from onbox.webhooks import journal_tail
+from onbox.webhooks.journal_tail import Backlog
 
 NEW = {"hook": Cursor(), "chat": Cursor()}
 CHANNELS = {"hook": None, "chat": "feishu"}
@@ -38,7 +38,9 @@ def test_what_was_read_is_not_read_again(journal: Journal, monkeypatch: pytest.M
     parsed: list[bytes] = []
     parse = journal_tail.JournalTail._parse
     monkeypatch.setattr(
-        backlog.JournalTail, "_parse", lambda tail, line: parsed.append(line) or parse(tail, line)
+        journal_tail.JournalTail,
+        "_parse",
+        lambda tail, line: parsed.append(line) or parse(tail, line),
     )
     journal.append("queue.done", verified=1, failed=0)
     assert counted.left(NEW) == 102
