@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.training.say import say, say_on_main, say_once
+from boxcar.training.reporting.say import say, say_on_main, say_once
 
 
 def test_one_line_once_and_from_rank_0_alone(

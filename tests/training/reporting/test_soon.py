@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from boxcar.training import soon
+from boxcar.training.reporting import soon
 
 
 @pytest.mark.parametrize("number", [0.5, 3, True])
@@ -25,7 +25,7 @@ def test_a_number_that_has_a_gradient_holds_no_graph() -> None:
 
 
 def test_importing_it_imports_no_torch() -> None:
-    code = "import sys; import boxcar.training.soon; assert 'torch' not in sys.modules"
+    code = "import sys; import boxcar.training.reporting.soon; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from boxcar.shared.disk import full
-from boxcar.training.say import say_once
+from boxcar.training.reporting.say import say_once
 
 MOST_WAITING = 1000
 # After each write. What comes later than that after the line before it is written at once.
