@@ -83,13 +83,6 @@ def test_a_script_that_a_signal_ended_is_recorded_by_the_signal(make_run):
     assert done(run).rc == -signal.SIGKILL
 
 
-def test_a_launcher_that_is_not_there_is_recorded_as_not_found(make_run):
-    run = make_run({"a": {}}, training_python="/no/such/python")
-    assert finish(run) == 127
-    assert done(run).rc == 127
-    assert "/no/such/python" in log(run)
-
-
 # --- what there is nothing left to do for
 
 
