@@ -15,7 +15,6 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import attempt
 from boxcar.shared.files.plan import LOG, Metric
 from boxcar.shared.metrics import measure, read
@@ -120,15 +119,10 @@ class _Cell:
 
     def _left(self) -> measure.Left:
         """Of the log what is new, and the line in which the look before may have ended."""
-        begins_at = max(self._begins_at_bytes(), self._seen_bytes - 4 * read.LONGEST_LINE)
+        begun_at = attempt.log_begins_at_bytes(self._scratch.running(self.is_of[0]))
+        begins_at = max(begun_at, self._seen_bytes - 4 * read.LONGEST_LINE)
         out = self._scratch.out(self.is_of[0])
         return measure.Left(out, self._log, begins_at, is_growing=True)
-
-    def _begins_at_bytes(self) -> int:
-        with contextlib.suppress(DamagedError, OSError):
-            running = attempt.read_running(self._scratch.running(self.is_of[0]))
-            return running.log_begins_at_bytes if running else 0
-        return 0
 
     def _stamps(self) -> list[tuple[int, int] | None]:
         out = self._scratch.out(self.is_of[0])

@@ -12,7 +12,7 @@ from boxcar.shared import load_child, timestamp
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import progress, release
+from boxcar.shared.files import attempt, progress, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord, Manifest
@@ -103,7 +103,7 @@ def _reported_ns(found: LeftArtifacts) -> int:
 
 def _lacks_metric(place: Place, cell: str, found: LeftArtifacts) -> bool:
     """Most are printed last."""
-    begins_at = log_tail.begins_at_bytes(place.scratch, cell)
+    begins_at = attempt.log_begins_at_bytes(place.scratch.running(cell))
     left = measure.Left(found.out, place.scratch.log(cell), begins_at)
     return any(number.value is None for number in measure.take(place.plan.metrics, [left])[0])
 

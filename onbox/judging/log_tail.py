@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 
 from boxcar.shared.disk import regular_file
-from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import attempt
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.triage import log_end
@@ -18,7 +17,7 @@ _PART_BYTES = 64 * 1024
 
 def read(scratch: ScratchPaths, cell: str) -> Tail:
     """Empty for a log that is not there or cannot be read."""
-    begin = begins_at_bytes(scratch, cell)
+    begin = attempt.log_begins_at_bytes(scratch.running(cell))
     with contextlib.suppress(OSError), regular_file.open_at(scratch.log(cell)) as file:
         return log_end.of_file(file, begin, LONGEST_BYTES)
     return Tail()
@@ -26,17 +25,9 @@ def read(scratch: ScratchPaths, cell: str) -> Tail:
 
 def before(scratch: ScratchPaths, cell: str) -> str:
     """What earlier attempts wrote: where it begins, and where it ends."""
-    begin = begins_at_bytes(scratch, cell)
+    begin = attempt.log_begins_at_bytes(scratch.running(cell))
     with contextlib.suppress(OSError), regular_file.open_at(scratch.log(cell)) as file:
         head = file.read(min(begin, _PART_BYTES))
         file.seek(max(len(head), begin - _PART_BYTES))
         return (head + file.read(max(0, begin - file.tell()))).decode(errors="replace")
     return ""
-
-
-def begins_at_bytes(scratch: ScratchPaths, cell: str) -> int:
-    """0 where it was not written down: then the words of an earlier attempt are looked at too."""
-    with contextlib.suppress(DamagedError, OSError):
-        running = attempt.read_running(scratch.running(cell))
-        return running.log_begins_at_bytes if running else 0
-    return 0

@@ -34,27 +34,10 @@ _WAY_OUT = (
 
 # Of an event: what others find by it, and a line as a person wrote it. All else may be the words of
 # a script, and holds no secret.
-_EXACT = frozenset(
-    {
-        "cell",
-        "attempt",
-        "release",
-        "manifest_sha256",
-        "failure",
-        "class",
-        "what",
-        "by",
-        "from",
-        "cfg",
-        "task",
-        "own",
-        "overrides",
-        "saying",
-        "start_cell",
-        "aside",
-        "unpickled",
-    }
-)
+_EXACT = {
+    *("cell", "attempt", "release", "manifest_sha256", "failure", "class", "what", "by", "from"),
+    *("cfg", "task", "own", "overrides", "saying", "start_cell", "aside", "unpickled"),
+}
 # Of these the newest about each cell is asked for; of the last two where results are copied to a
 # second home.
 KEPT = ("cell.retried", "cell.started", "cell.succeeded")

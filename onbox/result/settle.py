@@ -20,7 +20,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, checked_tree, regular_file
 from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.disk.checked_tree import ToCopy
-from boxcar.shared.errors import BoxcarError, DamagedError, message_of
+from boxcar.shared.errors import BoxcarError, message_of
 from boxcar.shared.files import (
     attempt,
     cell_claim,
@@ -128,7 +128,9 @@ def publish(
         overrides=cell.overrides,
         words=asked.words,
         config=asked.config,
-        log_begins_at_bytes=_log_begins_at_bytes(place, done),
+        log_begins_at_bytes=attempt.log_begins_at_bytes(
+            place.scratch.running(done.cell), done.attempt
+        ),
         matches=found.matches,
         carried=replace(carried, left_out=known.left_out_of(carried.left_out)),
         doubt=doubt,
@@ -295,15 +297,6 @@ def _metrics(place: Place, made: Manifest) -> tuple[Number, ...]:
     folder = place.durable.cell(made.cell)
     left = measure.Left(folder, folder / f"{made.cell}.log", made.log_begins_at_bytes)
     return measure.take(place.plan.metrics, [left])[0]
-
-
-def _log_begins_at_bytes(place: Place, done: Done) -> int:
-    """0 where it was not written down: then the log is one attempt's."""
-    with contextlib.suppress(DamagedError, OSError):
-        running = attempt.read_running(place.scratch.running(done.cell))
-        if running and running.attempt == done.attempt:
-            return running.log_begins_at_bytes
-    return 0
 
 
 def _not_there(place: Place, made: Manifest) -> Iterator[Finding]:
