@@ -17,7 +17,6 @@ from typing import NoReturn
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.shared.files import queue_line
 from boxcar.shared.message import Command
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.fields import Prefix
@@ -54,6 +53,8 @@ def _comment_out(question: run_asks.CommentOut, run: RunOnBox) -> run_asks.Appen
 
     Raises InputError where the file was changed meanwhile, or `data` does more than it may.
     """
+    from boxcar.shared.files import queue_line  # late: who only appends parses no line
+
     path, data = _queue_file(run, question.queue), question.data
     with _locked(path):
         there = path.read_bytes()
