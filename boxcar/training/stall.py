@@ -6,7 +6,7 @@
 
 Each rank has a daemon thread (hang/stall_watch.py). When no beat came for `timeout_s`, each rank
 writes where it is to {out}/hang/rank_00001.json, the lowest rank that lives reports
-(hang/hang_report.py), and all of them end with the report's exit code, by os._exit, because the
+(hang/diagnosis.py), and all of them end with the report's exit code, by os._exit, because the
 main thread is stuck in C++. An error that ends a rank leads to the same report, and so does an
 abort in C++. Ranks that merely compute are said to be slow, and go on.
 

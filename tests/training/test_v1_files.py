@@ -36,9 +36,8 @@ from boxcar.training.data.loader import RankAwareDataLoader
 from boxcar.training.doctor import __main__ as doctor
 from boxcar.training.fetch import records
 from boxcar.training.hang import hang_gather, rank_dump
-from boxcar.training.hang.attempt import Attempt
 from boxcar.training.hang.diagnosis import Diagnosis
-from boxcar.training.hang.rank_dump import RankDump
+from boxcar.training.hang.rank_dump import Attempt, RankDump
 from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.rehearse.rehearsal import Report
 from onbox.judging import progress_tail as onbox_progress

@@ -15,18 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from boxcar.training.hang import (
-    abort,
-    code_line,
-    diagnosis,
-    hang_gather,
-    hang_report,
-    rank_dump,
-    stacks,
-)
-from boxcar.training.hang.attempt import Attempt
+from boxcar.training.hang import abort, code_line, diagnosis, hang_gather, rank_dump, stacks
 from boxcar.training.hang.diagnosis import Diagnosis
-from boxcar.training.hang.rank_dump import RankDump
+from boxcar.training.hang.rank_dump import Attempt, RankDump
 from boxcar.training.hang.stacks import Frame
 
 # Before the backend's own time-out, whose watchdog may abort the process from C++.
@@ -182,7 +173,7 @@ class StallWatch:
         except OSError as error:
             hang_gather.say(f"boxcar: {self.folder}: no dump was written: {error}")
             found = diagnosis.diagnose([dump], world=1)
-            hang_gather.say(hang_report.text(found, [dump]))
+            hang_gather.say(diagnosis.report(found, [dump]))
             return found if found.kind != diagnosis.SLOW else None
 
     def _me(self) -> tuple[Attempt, int, int]:
