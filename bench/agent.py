@@ -31,8 +31,8 @@ import sys
 from pathlib import Path
 import onbox.agent.agent
 from boxcar.shared.files.journal import Journal
-from onbox.agent.reporter import Remembered, Reporter
-from onbox.agent.queue.queue_file import QueueFile
+from onbox.queue.reporter import Remembered, Reporter
+from onbox.queue.queue_file import QueueFile
 remembered = Remembered()
 reporter = Reporter(Journal(Path(sys.argv[1]), {}, take=remembered.take), None, remembered)
 reporter.state()

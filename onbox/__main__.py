@@ -37,11 +37,10 @@ def _agent(words: argparse.Namespace) -> int:
     from boxcar.shared.disk import atomic
     from boxcar.shared.files import plan
     from boxcar.shared.files.release import PLAN
-    from onbox import place
     from onbox.agent import agent
-    from onbox.agent.queue import scheduler
-    from onbox.cell import stage
-    from onbox.machine import credentials
+    from onbox.attempt import stage
+    from onbox.machine import credentials, place
+    from onbox.queue import next_cell
     from onbox.webhooks import deliver
 
     release = stage.check_release(words.release)
@@ -55,7 +54,7 @@ def _agent(words: argparse.Namespace) -> int:
         if path
         else None
     )
-    begin = scheduler.Begin(words.start_index, words.start_cell)
+    begin = next_cell.Begin(words.start_index, words.start_cell)
     ended = agent.run(where, release, begin, deliverer)
     if deliverer and deliverer.pending():
         deliver.leave_behind(words.release, where.queue)
@@ -70,7 +69,7 @@ def _attempt(words: argparse.Namespace) -> int:
 
 def _deliver(words: argparse.Namespace) -> int:
     from boxcar.shared.message import counted
-    from onbox.answers.news.deliver_late import deliver_late
+    from onbox.answers.deliver_late import deliver_late
 
     left = deliver_late(words.release, words.queue, _credentials_path())
     print(f"{words.queue}: {counted(left, 'event')} not delivered")
@@ -79,7 +78,7 @@ def _deliver(words: argparse.Namespace) -> int:
 
 def _linger(words: argparse.Namespace) -> int:
     from boxcar.shared.files import release
-    from onbox import place
+    from onbox.machine import place
     from onbox.webhooks import deliver
 
     path = _credentials_path()

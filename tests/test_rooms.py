@@ -39,9 +39,12 @@ LEVELS = {
         ("verbs",),
     ),
     "onbox": (
-        ("machine", "place"),
-        ("cell", "webhooks", "slurm"),
-        ("attempt", "judging"),
+        ("machine",),
+        ("result",),
+        ("attempt", "webhooks", "slurm"),
+        ("judging",),
+        ("queue",),
+        ("checkpoint",),
         ("agent", "answers"),
         ("after_reboot",),
         ("__main__",),
@@ -201,8 +204,8 @@ LAPTOP = "boxcar/laptop"
         (f"{LAPTOP}/run/x.py", "from boxcar.laptop.results.judge import judge"),
         (f"{LAPTOP}/common/x.py", "def late():\n    import boxcar.laptop.queues.sync"),
         (f"{LAPTOP}/queues/x.py", "from boxcar.laptop.ssh import connection"),
-        ("onbox/cell/x.py", "from onbox.agent import agent"),
-        ("onbox/machine/x.py", "from onbox.cell import settle"),
+        ("onbox/result/x.py", "from onbox.agent import agent"),
+        ("onbox/machine/x.py", "from onbox.result import settle"),
     ],
 )
 def test_a_planted_import_of_a_room_above_is_found(file: str, source: str) -> None:

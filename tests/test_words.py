@@ -106,8 +106,6 @@ def test_module_names_are_unique_within_a_room() -> None:
 # May only shrink.
 SHARED_NAMES = {
     ("boxcar/laptop", "rules"),
-    ("boxcar/training", "source"),
-    ("boxcar/training", "attempt"),
 }
 
 

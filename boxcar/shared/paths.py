@@ -148,10 +148,6 @@ class DurablePaths:
         """What squeue said outside of the container that the queue's agent runs in."""
         return self.slurm / f"{queue}.squeue"
 
-    def slurm_log(self, queue: str) -> Path:
-        """What the agents of a queue printed, and the batch script around them."""
-        return self.slurm / f"{queue}.log"
-
     def folders(self) -> list[Path]:
         """What must be there before an agent starts."""
         names = ("queues", "locks", "control", "journal", "heartbeat", "delivered", "claims")

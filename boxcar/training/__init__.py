@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from boxcar.training.checkpoint.checkpointer import Checkpointer as Checkpointer
     from boxcar.training.checkpoint.training_state import TrainingState as TrainingState
     from boxcar.training.data.loader import RankAwareDataLoader as RankAwareDataLoader
+    from boxcar.training.hang.stall_watch import StallWatch as StallWatch
     from boxcar.training.parallel.accumulate import GradientAccumulator as GradientAccumulator
     from boxcar.training.parallel.compile_guard import compile_model as compile_model
     from boxcar.training.parallel.ddp import DDPWrapper as DDPWrapper
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from boxcar.training.ranks.launcher import DistributedLauncher as DistributedLauncher
     from boxcar.training.ranks.preemption import Preemption as Preemption
     from boxcar.training.ranks.ranks import Ranks as Ranks
-    from boxcar.training.stall import StallWatch as StallWatch
 
 _HOMES = {
     "Cadence": "checkpoint.cadence",
@@ -44,7 +44,7 @@ _HOMES = {
     "RankAwareDataLoader": "data.loader",
     "Ranks": "ranks.ranks",
     "ShardingPolicy": "parallel.sharding",
-    "StallWatch": "stall",
+    "StallWatch": "hang.stall_watch",
     "TrainingState": "checkpoint.training_state",
     "compile_model": "parallel.compile_guard",
 }

@@ -5,7 +5,7 @@
 
 Rank 0 of the cell writes, the agent reads. Without BOXCAR_OUT the file lies in the working folder.
 No step waits: the disk, and a number that is still being computed on a GPU, are waited for in a
-thread (progress_writer.py).
+thread (reporting/progress_writer.py).
 
 Not covered: the last lines before a crash (they are not fsynced, and a SIGKILL loses what the
 thread had not written yet), and two processes that both say they are rank 0 of one cell.
@@ -21,8 +21,9 @@ from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.shared.files.progress import FILE, to_line
-from boxcar.training import soon, stall
-from boxcar.training.progress_writer import ProgressWriter
+from boxcar.training import stall
+from boxcar.training.reporting import soon
+from boxcar.training.reporting.progress_writer import ProgressWriter
 
 _LONGEST_TEXT = 200
 _writers: dict[tuple[int, str], ProgressWriter] = {}

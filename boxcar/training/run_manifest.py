@@ -25,7 +25,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
 from boxcar.shared.files.training_json import FILE, Start, Training
-from boxcar.training.say import say_once
+from boxcar.training.reporting.say import say_once
 
 _TAKEN = ("format", "starts", "at")
 

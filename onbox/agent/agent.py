@@ -27,34 +27,34 @@ from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
-from onbox.agent import older_checkpoint, room_wait
 from onbox.agent.beat import Beat
 from onbox.agent.ending import Ending
 from onbox.agent.held import Held, held
+from onbox.agent.live_metrics import LiveMetrics
 from onbox.agent.loop import Loop
 from onbox.agent.orders import Orders
 from onbox.agent.outcome import Outcome, StopQueue
-from onbox.agent.queue import scheduler
-from onbox.agent.queue.acceptance import Acceptance
-from onbox.agent.queue.claims import Claims
-from onbox.agent.queue.lines import Lines
-from onbox.agent.queue.queue_file import QueueFile
-from onbox.agent.queue.scheduler import Begin
 from onbox.agent.queue_watch import QueueWatch
 from onbox.agent.releases import Releases
-from onbox.agent.reporter import Remembered, Reporter
 from onbox.agent.runner import TICK_S, Runner
 from onbox.agent.second_home import SecondHome
 from onbox.agent.settler import Settler
-from onbox.cell import resaid, set_aside
-from onbox.cell.asked import NOT_KNOWN, Asked
-from onbox.cell.live_metrics import LiveMetrics
-from onbox.cell.resaid import Standing
+from onbox.checkpoint import older_checkpoint
 from onbox.judging import classify, ended_well, judgement
 from onbox.judging.verdict import Action
-from onbox.machine import gpus, process
-from onbox.machine.box_secrets import BoxSecrets
-from onbox.place import Place
+from onbox.machine import gpus, process, room_wait
+from onbox.machine.credentials import BoxSecrets
+from onbox.machine.place import Place
+from onbox.queue import next_cell, resaid
+from onbox.queue.acceptance import Acceptance
+from onbox.queue.claims import Claims
+from onbox.queue.lines import Lines
+from onbox.queue.next_cell import Begin
+from onbox.queue.queue_file import QueueFile
+from onbox.queue.reporter import Remembered, Reporter
+from onbox.queue.resaid import Standing
+from onbox.result import set_aside
+from onbox.result.asked import NOT_KNOWN, Asked
 from onbox.slurm import in_vain
 from onbox.webhooks.deliver import Deliverer
 
@@ -127,7 +127,8 @@ class Agent:
             QueueFile(place.durable.queue(place.queue)),
             begin,
             self.reporter,
-            self.releases,
+            self.releases.own.lines,
+            self.releases.other_release,
             claims=self.claims,
             acceptance=self.acceptance,
         )
@@ -206,7 +207,7 @@ class Agent:
     def take_over(self) -> None:
         """Settle what ended before this agent came, and see a cell that still runs to its end."""
         before = self.reporter.state()
-        for name, number in scheduler.to_settle(before):
+        for name, number in next_cell.to_settle(before):
             if not self.claims.leave_what_is_anothers(name):
                 self.settler.hand_over(self.reporter.line_of(name), number)
         for name, record in before.cells.items():

@@ -6,13 +6,12 @@ import contextlib
 from collections.abc import Callable
 
 from boxcar.shared import ended_by, exit_codes, state
-from onbox.agent import room_wait
 from onbox.agent.loop import Loop
 from onbox.agent.outcome import StopQueue
-from onbox.agent.queue.lines import Lines
 from onbox.agent.runner import TICK_S
 from onbox.agent.second_home import SecondHome
-from onbox.machine import terminal
+from onbox.machine import room_wait, terminal
+from onbox.queue.lines import Lines
 
 FLUSH_S = 10.0
 

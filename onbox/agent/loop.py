@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from onbox.agent.beat import Beat
 from onbox.agent.orders import Orders
-from onbox.agent.reporter import Reporter
-from onbox.agent.room_wait import RoomWait
 from onbox.agent.runner import TICK_S
 from onbox.agent.settler import Settler
 from onbox.machine import terminal
-from onbox.place import Place
+from onbox.machine.place import Place
+from onbox.machine.room_wait import RoomWait
+from onbox.queue.reporter import Reporter
 
 T = TypeVar("T")
 

@@ -11,13 +11,13 @@ from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.message import Command, counted, some
 from boxcar.shared.triage.course import OF_BOX_OR_CODE, Course
-from onbox.agent import room_wait
 from onbox.agent.loop import Loop
-from onbox.agent.queue import scheduler
-from onbox.agent.queue.lines import Lines
-from onbox.cell import set_aside, settle
 from onbox.judging import classify
 from onbox.judging.verdict import Action, Verdict
+from onbox.machine import room_wait
+from onbox.queue import next_cell
+from onbox.queue.lines import Lines
+from onbox.result import set_aside, settle
 
 MOST_NAMED = 10
 SHORT_WAIT_S = 60.0
@@ -126,7 +126,7 @@ class Outcome:
             self._last_trouble = None
             return
         trouble = (verdict.failure, verdict.reason, done.seconds if done else 0.0)
-        if scheduler.is_same_trouble(self._last_trouble, trouble):
+        if next_cell.is_same_trouble(self._last_trouble, trouble):
             raise StopQueue(f"two cells in a row failed alike within a minute: {verdict.reason}")
         self._last_trouble = trouble
 

@@ -1,26 +1,22 @@
 """Noticing that a queue file or a control file has changed, without asking all the time.
 
-inotify where the kernel tells, polling where it cannot: on a network file system the kernel knows
-nothing of what other hosts write. Which of the two, is decided by the file system's type, and by
-whether the box has watches left. Under both lies a slow re-read: the agent never waits longer than
-`FLOOR_S` before it looks by itself.
+inotify where the kernel tells; on a network file system it knows nothing of what other hosts write.
+Which it is, is decided by the file system's type, and by whether the box has watches left. The
+agent looks by itself all the same: after `FLOOR_S`, and where nobody tells after `POLL_S`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from boxcar.shared.disk import mounts
-from onbox.machine import inotify
-
-if TYPE_CHECKING:
-    from watchdog.observers.api import BaseObserver
 
 FLOOR_S = 5.0
 POLL_S = 1.0
@@ -32,10 +28,9 @@ class QueueWatch:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folders = folders
-        # What ends a wait once it can be read: a pipe, and inotify; None where folders are polled.
+        # What ends a wait once it can be read: a pipe, and inotify; None where nobody tells.
         self._woken, self._wakes = os.pipe()
         self._told: int | None = None
-        self._observer: BaseObserver | None = None
 
     def __enter__(self) -> QueueWatch:
         for fd in (self._woken, self._wakes):
@@ -43,8 +38,6 @@ class QueueWatch:
         if not any(is_remote(folder) for folder in self._folders):
             with contextlib.suppress(OSError):
                 self._told = _opened(self._folders)
-        if self._told is None:
-            self._observer = _polling(self._folders, self.wake)
         return self
 
     def __exit__(
@@ -53,9 +46,6 @@ class QueueWatch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._observer:
-            self._observer.stop()
-            self._observer.join()
         # Numbers of descriptors are given out again, and a signal may still come.
         fds, self._wakes = (self._woken, self._wakes, self._told), -1
         for fd in fds:
@@ -63,9 +53,11 @@ class QueueWatch:
                 os.close(fd)
 
     def wait(self, timeout_s: float) -> None:
-        """Until something changed, at most `timeout_s` seconds and never longer than the floor."""
-        fds = [self._woken] if self._told is None else [self._woken, self._told]
-        for fd in select.select(fds, [], [], max(0.0, min(timeout_s, FLOOR_S)))[0]:
+        """Until something changed or has to be looked for; at most `timeout_s` seconds."""
+        fds, most_s = [self._woken], POLL_S
+        if self._told is not None:
+            fds, most_s = [self._woken, self._told], FLOOR_S
+        for fd in select.select(fds, [], [], max(0.0, min(timeout_s, most_s)))[0]:
             with contextlib.suppress(BlockingIOError):
                 os.read(fd, _SOME_BYTES)
 
@@ -86,7 +78,7 @@ def _opened(folders: Sequence[Path]) -> int:
     """Of changes only: to read is an event, too, and our own reading would end a wait. Raises
     OSError.
     """
-    fd = inotify.opened()  # first: where there is none, what follows cannot be imported
+    fd = opened()  # first: where there is none, what follows cannot be imported
     from watchdog.observers.inotify_c import InotifyConstants as Of
 
     mask = (
@@ -94,23 +86,44 @@ def _opened(folders: Sequence[Path]) -> int:
     )
     try:
         for folder in folders:
-            inotify.add(fd, folder, mask)
+            add(fd, folder, mask)
     except OSError:
         os.close(fd)
         raise
     return fd
 
 
-def _polling(folders: Sequence[Path], changed: Callable[[], None]) -> BaseObserver:
-    from watchdog.events import FileSystemEvent, FileSystemEventHandler
-    from watchdog.observers.polling import PollingObserver
+# --- The kernel's word of what happens in folders, by watchdog's calls and without the threads of
+# its observers: three of them wake up one after another before whoever waits is told.
 
-    class Handler(FileSystemEventHandler):
-        def on_any_event(self, event: FileSystemEvent) -> None:
-            changed()
 
-    observer = PollingObserver(timeout=POLL_S)
-    for folder in folders:
-        observer.schedule(Handler(), str(folder), recursive=False)
-    observer.start()
-    return observer
+def opened() -> int:
+    """A new descriptor, which does not block. Raises OSError where there are none, or no more."""
+    if sys.platform != "linux":
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    from watchdog.observers import inotify_c
+
+    fd = _raised(inotify_c.inotify_init())
+    os.set_inheritable(fd, False)
+    os.set_blocking(fd, False)
+    return fd
+
+
+def add(fd: int, folder: Path | str, mask: int) -> int:
+    """Watch a folder for `mask` (of InotifyConstants); the number that its events carry. Raises
+    OSError.
+    """
+    from watchdog.observers import inotify_c
+
+    only = inotify_c.InotifyConstants.IN_ONLYDIR
+    return _raised(inotify_c.inotify_add_watch(fd, os.fsencode(folder), mask | only))
+
+
+def _raised(result: int) -> int:
+    """Raises OSError."""
+    import ctypes
+
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

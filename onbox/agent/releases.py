@@ -14,10 +14,10 @@ from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import attempt_spec, newest, plan, release
 from boxcar.shared.files.release import RUN_ONE, Release
-from onbox import place
-from onbox.agent.reporter import Reporter
 from onbox.agent.runner import Runner
-from onbox.place import Place
+from onbox.machine import place
+from onbox.machine.place import Place
+from onbox.queue.reporter import Reporter
 
 
 class Releases:
@@ -45,6 +45,11 @@ class Releases:
             if runner and runner.lines.has_config(cell) and self._starts_alike(runner):
                 return runner
         return None
+
+    def other_release(self, cell: CellLine) -> str | None:
+        """The digest of what `of_line` finds."""
+        runner = self.of_line(cell)
+        return runner.place.release.name if runner else None
 
     def _starts_alike(self, runner: Runner) -> bool:
         """Whether this agent can start an attempt by the release's wrapper. What that has started

@@ -11,6 +11,7 @@ import math
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -26,17 +27,14 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.news import text
-from onbox.agent.attempt_end import AttemptEnd
-from onbox.agent.mirroring import Mirroring
 from onbox.agent.orders import Orders
-from onbox.agent.reporter import Reporter
 from onbox.agent.staging import Staging
-from onbox.attempt import leftovers
-from onbox.cell import stage
-from onbox.cell.live_checkpoint import Mirror, Warn
-from onbox.cell.release_lines import ReleaseLines
+from onbox.attempt import leftovers, stage
+from onbox.checkpoint.live_checkpoint import Mirror, Mirroring, Warn
 from onbox.machine import gpus, process
-from onbox.place import Place
+from onbox.machine.place import Place
+from onbox.queue.release_lines import ReleaseLines
+from onbox.queue.reporter import Reporter
 
 TICK_S = 0.1
 CLAIM_LOOK_EVERY_S = 5.0
@@ -251,7 +249,7 @@ class Runner:
         if running is None or not process.is_same(running.pid, running.start_time, running.boot_id):
             return False
         with contextlib.suppress(ProcessLookupError):
-            # Only a signal that came to us hurries: see wrapper/stop.py.
+            # Only a signal that came to us hurries: see attempt/stop.py.
             is_signal = self._orders.by == ended_by.SIGNAL
             os.kill(running.pid, signal.SIGTERM if is_signal else signal.SIGINT)
         return True
@@ -273,3 +271,32 @@ class Runner:
 
     def _warn_once(self, cell: CellLine) -> Warn:
         return lambda what, text: self._reporter.warn_once(what, text, cell.name)
+
+
+# --- Waiting for the end of an attempt: a thread that the kernel wakes, once no process of it is
+# left. It waits for the wrapper, where the agent started that itself, and then for the lock on the
+# cell's log, which an adopted attempt has too. It only wakes: whether the attempt is over, the
+# loop looks for itself, also every TICK_S, for where the thread cannot wait.
+
+
+class AttemptEnd:
+    def __init__(self, log: Path, child: subprocess.Popen[bytes] | None) -> None:
+        self._log, self._child = log, child
+        self._news = threading.Event()
+        # A daemon: an agent that stops leaves its attempt running.
+        threading.Thread(target=self._watch, name="attempt-end", daemon=True).start()
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when the wrapper or the attempt ends, each once; at the latest after that time."""
+        if self._news.wait(timeout_s):
+            self._news.clear()
+
+    def _watch(self) -> None:
+        if self._child is not None:
+            self._child.wait()
+            self._news.set()
+        try:
+            lock.wait_until_free(self._log)
+        except OSError:
+            return  # the log is gone, or its disk has no locks: the loop looks
+        self._news.set()

@@ -25,10 +25,10 @@ from boxcar.shared.message import some
 from boxcar.shared.record import dataclass
 from boxcar.shared.second_home_child import Child
 from boxcar.shared.state import Verified
-from onbox.agent.reporter import Reporter
-from onbox.cell import settle
 from onbox.machine import credentials
-from onbox.place import Place
+from onbox.machine.place import Place
+from onbox.queue.reporter import Reporter
+from onbox.result import settle
 
 TICK_S = 0.1
 LOOK_EVERY_S = 5.0

@@ -12,22 +12,22 @@ from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from boxcar.shared import state
+from boxcar.shared import state, timestamp
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import accepted, attempt, manifest
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.heartbeat import Copying
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.metrics import measure, result_numbers
-from onbox.agent.copy_so_far import CopySoFar
-from onbox.agent.reporter import Reporter
-from onbox.agent.room_wait import RoomWait, is_no_room
-from onbox.cell import left_artifacts, published, settle
-from onbox.cell.asked import Asked
-from onbox.cell.collect import collected
 from onbox.judging import classify, ended_well
-from onbox.place import Place
+from onbox.machine.place import Place
+from onbox.machine.room_wait import RoomWait, is_no_room
+from onbox.queue.reporter import Reporter
+from onbox.result import collect, left_artifacts, published, settle
+from onbox.result.asked import Asked
 
 WAITS_S = (2.0, 10.0, 60.0)
 
@@ -229,7 +229,7 @@ class Settler:
             self._reporter.warn("left_out", f"{cell}: {sentence}", cell)
 
     def _warn_of_what_is_not_carried(self, made: Manifest) -> None:
-        for sentence in filter(collected.is_loss, made.carried.left_out):
+        for sentence in filter(collect.is_loss, made.carried.left_out):
             self._reporter.warn("not_carried", f"{made.cell}: {sentence}", made.cell)
 
     def _is_kept(self, cell: CellLine, number: int) -> bool:
@@ -272,3 +272,29 @@ class Settler:
             release=made.release,
             seconds=0.0,
         )
+
+
+# --- How far the copy of a result is: told by the thread that settles, read by the agent's loop.
+
+
+class CopySoFar:
+    def __init__(self) -> None:
+        self.now: Copying | None = None
+
+    def begin(self, cell: str, size_bytes: int) -> OnChunk:
+        """A result of so many bytes is copied from now on; what is to be told of each part of it,
+        once when it is written and once when it is read back.
+        """
+        since, total_bytes, done_bytes = timestamp.utc_now(), 2 * size_bytes, 0
+
+        def on_chunk(part_bytes: int) -> None:
+            nonlocal done_bytes
+            # A log may have grown meanwhile.
+            done_bytes = min(total_bytes, done_bytes + part_bytes)
+            self.now = Copying(cell, since, done_bytes, total_bytes)
+
+        on_chunk(0)
+        return on_chunk
+
+    def end(self) -> None:
+        self.now = None

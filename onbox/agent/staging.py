@@ -15,13 +15,13 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, removal
 from boxcar.shared.disk.proven_folder import Seen, shown
 from boxcar.shared.message import some
-from onbox.agent import older_checkpoint
-from onbox.agent.reporter import Reporter
-from onbox.cell import beside, published, restored_checkpoint
-from onbox.cell.stage import Stage
+from onbox.attempt.stage import Stage
+from onbox.checkpoint import older_checkpoint, restored_checkpoint
 from onbox.judging import classify
 from onbox.judging.judgement import Looked
-from onbox.place import Place
+from onbox.machine.place import Place
+from onbox.queue.reporter import Reporter
+from onbox.result import beside, published
 
 MOST_NAMED = 10
 

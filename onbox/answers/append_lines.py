@@ -1,7 +1,8 @@
-"""Lines for a queue file on the durable tier, whole or not at all, and only behind what was read.
+"""Lines for a queue file on the durable tier, and a `#` before lines of it: whole or not at all,
+and only where the file is as it was read.
 
-A person may edit the same file, and two laptops may append at once: who did not see the other's
-lines is refused.
+A person may edit the same file, and two laptops may append at once: who did not see what it holds
+now is refused.
 """
 
 from __future__ import annotations
@@ -25,23 +26,50 @@ LOCK_S = 5.0
 _NOTHING = (0, digest.of_bytes(b""))
 
 
-def answer(question: run_asks.Append, run: RunOnBox) -> run_asks.Appended:
+def answer(question: run_asks.Append | run_asks.CommentOut, run: RunOnBox) -> run_asks.Appended:
+    if isinstance(question, run_asks.CommentOut):
+        return _comment_out(question, run)
+    return _append_all(question, run)
+
+
+def _append_all(question: run_asks.Append, run: RunOnBox) -> run_asks.Appended:
     """Append `data` to the queue, which is expected to hold what the laptop has read of it.
 
     Done twice (an answer was lost) it is done once, and what a killed call wrote of
     it is completed. Raises InputError where somebody else has appended meanwhile.
     """
-    path, data = queue_file(run, question.queue), question.data
+    path, data = _queue_file(run, question.queue), question.data
     begins = question.expected or _NOTHING
     atomic.make_folder(path.parent)
     whole = data
     if question.expected is not None or not atomic.create_once(path, data):
-        with locked(path):
+        with _locked(path):
             whole = _append(path, begins, data)
     return run_asks.Appended(len(whole), digest.of_bytes(whole))
 
 
-def queue_file(run: RunOnBox, queue: str) -> Path:
+def _comment_out(question: run_asks.CommentOut, run: RunOnBox) -> run_asks.Appended:
+    """Write `data` in place of what the laptop has read. Done twice it is done once.
+
+    Raises InputError where the file was changed meanwhile, or `data` does more than it may.
+    """
+    from boxcar.shared.files import queue_line  # late: who only appends parses no line
+
+    path, data = _queue_file(run, question.queue), question.data
+    with _locked(path):
+        there = path.read_bytes()
+        if there != data:
+            if (len(there), digest.of_bytes(there)) != question.expected:
+                _refuse_changed(path, question.expected, there)
+            if not queue_line.is_commented_out(queue_line.normalise(there), data):
+                raise InputError(f"{path}: a line would be changed by more than a # before it")
+            mode = path.stat().st_mode
+            atomic.write_whole(path, data)
+            path.chmod(mode & 0o777)  # a group that types there goes on to
+    return run_asks.Appended(len(data), digest.of_bytes(data))
+
+
+def _queue_file(run: RunOnBox, queue: str) -> Path:
     """Raises InputError where what is written would land elsewhere."""
     path = run.tier.queue(queue)
     if paths.has_symlink(run.tier.root, f"queues/{path.name}"):
@@ -51,7 +79,7 @@ def queue_file(run: RunOnBox, queue: str) -> Path:
     return path
 
 
-def refuse_changed(path: Path, begins: Prefix, there: bytes) -> NoReturn:
+def _refuse_changed(path: Path, begins: Prefix, there: bytes) -> NoReturn:
     raise InputError(
         f"{path}: was changed meanwhile: it had {begins[0]} bytes when it was read, and has "
         f"{len(there)} now. Nothing was written. See what came",
@@ -72,14 +100,14 @@ def _append(path: Path, begins: Prefix, data: bytes) -> bytes:
     there = path.read_bytes()
     lacks = lacking(there, begins, data)
     if lacks is None:
-        refuse_changed(path, begins, there)
+        _refuse_changed(path, begins, there)
     if lacks:
         atomic.append(path, lacks)
     return there + lacks
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[None]:
     """Keep others of ours who write it out. Raises FileNotFoundError, TemporaryError."""
     until = time.monotonic() + LOCK_S
     while (fd := _try_lock(path)) is None:

@@ -18,8 +18,7 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.box_asks import AtWork
 from boxcar.shared.wire.question import RunOnBox
-from onbox.answers import credentials_in
-from onbox.answers.beside import at_work, others
+from onbox.answers import credentials_in, others
 
 # Whoever only looks whether a lock is held has it for an instant.
 PATIENCE_S = 0.5
@@ -38,8 +37,8 @@ def answer(question: box_asks.End, run: RunOnBox) -> box_asks.Ended:
         return box_asks.Ended(strange)
     with contextlib.ExitStack() as held:
         locks = [
-            *at_work.of_agents(tier, scratch, question.queues),
-            *at_work.of_attempts(scratch),
+            *others.locks_of_agents(tier, scratch, question.queues),
+            *others.locks_of_attempts(scratch),
         ]
         alive = [who for path, who in locks if not _try_take(path, held)]
         if alive:
@@ -51,11 +50,11 @@ def answer(question: box_asks.End, run: RunOnBox) -> box_asks.Ended:
     return box_asks.Ended(())
 
 
-def _others(run: RunOnBox, beside: Collection[str]) -> tuple[AtWork, ...]:
+def _others(run: RunOnBox, allowed: Collection[str]) -> tuple[AtWork, ...]:
     return tuple(
         one
         for other in others.at_work_beside(run)
-        if other.run not in beside
+        if other.run not in allowed
         for one in (
             *(AtWork(queue=queue, run=other.run) for queue in other.queues),
             *(AtWork(cell=cell, run=other.run) for cell in other.cells),

@@ -8,7 +8,7 @@ from boxcar.shared.files import journal
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
-from onbox.cell import published
+from onbox.result import published
 
 
 def answer(question: run_asks.KnowResults, run: RunOnBox) -> run_asks.ResultsKnown:

@@ -24,8 +24,7 @@ from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from boxcar.shared.wire.run_asks import RUNNING, SETSID, TMUX, Started
-from onbox import place
-from onbox.machine import process
+from onbox.machine import place, process
 
 # Relative, because the path of a socket may have 107 bytes. On scratch, because only this box sees
 # it; a server of our own, because people type `tmux kill-server`.

@@ -18,16 +18,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import timestamp
+from boxcar.shared import exit_codes, timestamp
 from boxcar.shared.cell import launch
-from boxcar.shared.cell.launch import Machine
+from boxcar.shared.cell.launch import Machine, Start
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import BoxcarError, TemporaryError
 from boxcar.shared.files import attempt_spec, codec
 from boxcar.shared.files.attempt import Done, Running, read_running
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.attempt import child
 from onbox.attempt.stop import Stop
 from onbox.attempt.watch import Watch
 from onbox.machine import cgroup, oom_kills, process, secret_env, terminal
@@ -37,6 +36,8 @@ _LOCK_TRIES = 40
 _LOCK_WAIT_S = 0.05
 # What ends a rank from outside, or by a crash; 255 is what a script means by exit(-1).
 _SIGNALS = (-signal.SIGKILL, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGTERM)
+# What this program handles, and passes on to its launcher.
+_PASSED_ON = (signal.SIGTERM, signal.SIGINT)
 # As boxcar/shared/disk/regular_file.py opens: a script may have put a link or a pipe there.
 _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -78,7 +79,7 @@ def run(spec: AttemptSpec) -> int:
     for path, text in start.files.items():
         atomic.write_whole(path, text.encode())
     scratch.out(spec.cell).mkdir(parents=True, exist_ok=True)
-    pid = child.become(start, spec.workdir, log_fd, group)
+    pid = become(start, spec.workdir, log_fd, group)
     stop.watch(pid)
     _sync_folders(scratch, spec.cell)
     rc = _meant(spec.launcher, _wait(pid, watch, stop))
@@ -157,7 +158,7 @@ def _is_settled(spec: AttemptSpec, scratch: ScratchPaths) -> bool:
     if scratch.done(spec.cell, spec.attempt).exists():
         return True
     if _is_there(durable.manifest(spec.cell)):
-        from onbox.cell import published  # late: it reads receipts, and most cells have none yet
+        from onbox.result import published  # late: it reads receipts, and most cells have none yet
 
         if published.stands(durable, spec.cell):
             return True
@@ -239,3 +240,58 @@ def _child_ends() -> Iterator[int]:
 
 def _pass(number: int, frame: Any) -> None:
     """Nothing: the wake-up is all that is wanted."""
+
+
+# --- the process that becomes the launcher, in the kernel's group of the attempt
+
+
+def become(start: Start, workdir: str, log_fd: int, group: str | None) -> int:
+    """Start it with this log as its terminal; its process id. `group` None: where there is none."""
+    parent = os.getpid()
+    # Until it is another program: a handler of ours would swallow what the child is told.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            for number in _PASSED_ON:
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            _move_in(group, parent)
+            _replace(start, workdir, log_fd)
+        finally:
+            os._exit(exit_codes.NOT_FOUND)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return pid
+
+
+def _move_in(group: str | None, parent: int) -> None:
+    """In the child: a session of its own, that ends with its parent, and the group."""
+    os.setsid()
+    process.die_with_parent()
+    if os.getppid() != parent:
+        os._exit(exit_codes.NOT_FOUND)  # it died before that
+    if group:
+        cgroup.enter(group)
+
+
+def _replace(start: Start, workdir: str, log_fd: int) -> None:
+    """In the child: the launcher takes its place. Returns where that cannot be, which it logs."""
+    # Python ignores these, and what is started would do so too.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    _take_log(log_fd)
+    program = start.argv[0]
+    try:
+        os.chdir(workdir)
+        os.execvpe(program, start.argv, start.environ)
+    except OSError as error:
+        os.write(2, f"{error.filename or program}: {error.strerror}\n".encode())
+
+
+def _take_log(fd: int) -> None:
+    """It becomes the terminal, and is closed otherwise; nothing can be read."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for one, to in ((nothing, (0,)), (fd, (1, 2))):
+        for at in to:
+            os.dup2(one, at)
+        os.close(one)

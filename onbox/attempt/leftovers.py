@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 
 from boxcar.shared.cell.grace import GRACE_S
+from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import attempt
 from boxcar.shared.paths import ScratchPaths
-from onbox.attempt import processes
 from onbox.machine import cgroup, process
 
 MOST_NAMED = 10
@@ -44,7 +44,7 @@ def _of_attempt(scratch: ScratchPaths, cell: str, number: int) -> list[int]:
     or because it came to us: whoever has left all of these is an orphan of the attempt.
     """
     mine = process.with_cookie(*_cookies(scratch, cell, number))
-    seen = processes.left_of(scratch, cell, number)
+    seen = written_down(scratch, cell, number)
     since = _began(scratch, cell, number)
     orphans = process.orphans(since) if since else []
     group = _group(scratch, cell, number)
@@ -80,3 +80,15 @@ def _began(scratch: ScratchPaths, cell: str, number: int) -> str | None:
 def _running(scratch: ScratchPaths, cell: str, number: int) -> attempt.Running | None:
     running = attempt.read_running(scratch.running(cell))
     return running if running and running.attempt == number else None
+
+
+def written_down(scratch: ScratchPaths, cell: str, number: int) -> list[int]:
+    """What still lives of those that were written down, and of what they started."""
+    try:
+        seen = attempt.read_processes(scratch.processes(cell))
+    except (DamagedError, OSError):
+        return []
+    if seen is None or seen.attempt != number:
+        return []
+    left = [p.pid for p in seen.processes if process.is_same(p.pid, p.start_time, seen.boot_id)]
+    return [*left, *(below for pid in left for below in process.descendants(pid))]

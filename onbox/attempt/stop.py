@@ -17,11 +17,9 @@ from types import FrameType
 
 from boxcar.shared.cell.grace import GRACE_S
 from boxcar.shared.cell.launch import DEEPSPEED
-from onbox.attempt import world
+from onbox.attempt import watch
 from onbox.machine import process
 
-# Where nobody asked for a stop.
-LEFTOVER_GRACE_S = 5.0
 _LOOK_EVERY_S = 0.2
 
 
@@ -82,7 +80,7 @@ class Stop:
     def end_left(self) -> None:
         """End what the launcher has left."""
         if not self._is_leaving:
-            end_soon(self._find)
+            watch.end_soon(self._find)
             return
         while (left := self._find()) and time.monotonic() < self._ends_at:
             self._tell(process.heads(left))
@@ -113,7 +111,7 @@ class Stop:
         # Told to leave, it ends its ranks one after the other: so they are told, and it leaves with
         # their code.
         # Those that it starts only now are told at the next look.
-        return world.ranks(launcher) or ([] if self._told else [launcher])
+        return watch.ranks(launcher) or ([] if self._told else [launcher])
 
     def _tell(self, pids: Iterable[int]) -> None:
         for pid in pids:
@@ -121,7 +119,3 @@ class Stop:
                 self._told.add(pid)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGTERM)
-
-
-def end_soon(find: Callable[[], list[int]]) -> None:
-    process.end_all(find, LEFTOVER_GRACE_S)

@@ -12,7 +12,7 @@ from boxcar.shared import load_child, timestamp
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import progress, release
+from boxcar.shared.files import attempt, progress, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord, Manifest
@@ -20,12 +20,12 @@ from boxcar.shared.metrics import measure
 from boxcar.shared.to_load import said_as, to_load
 from boxcar.shared.triage import abort_at_exit, exit_signals, had_ended
 from boxcar.shared.triage.course import Course
-from onbox.cell import left_artifacts, log_tail, progress_tail
-from onbox.cell.left_artifacts import LeftArtifacts
-from onbox.judging import proof_of_end
+from onbox.judging import log_tail, progress_tail, proof_of_end
 from onbox.judging.proof_of_end import Left
 from onbox.judging.verdict import Action, Verdict
-from onbox.place import Place
+from onbox.machine.place import Place
+from onbox.result import left_artifacts
+from onbox.result.left_artifacts import LeftArtifacts
 
 # What torchrun's 1 was: a rank that a signal ended.
 _OF_RANKS = ("137-N", "TERM", "SEGV", "ABRT", "BUS")
@@ -103,7 +103,7 @@ def _reported_ns(found: LeftArtifacts) -> int:
 
 def _lacks_metric(place: Place, cell: str, found: LeftArtifacts) -> bool:
     """Most are printed last."""
-    begins_at = log_tail.begins_at_bytes(place.scratch, cell)
+    begins_at = attempt.log_begins_at_bytes(place.scratch.running(cell))
     left = measure.Left(found.out, place.scratch.log(cell), begins_at)
     return any(number.value is None for number in measure.take(place.plan.metrics, [left])[0])
 

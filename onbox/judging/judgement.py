@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Mapping
 from dataclasses import field, replace
+from pathlib import Path
 
+from boxcar.shared import resume_match, timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import checked_copy
+from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage import own_rows
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.log_end import Tail
-from onbox.cell import left_artifacts, log_tail, published
-from onbox.judging import classify, saved
+from onbox.judging import classify, log_tail
 from onbox.judging.verdict import Action, Verdict
 from onbox.machine import end_evidence
-from onbox.place import Place
+from onbox.machine.place import Place
+from onbox.result import left_artifacts, published
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ def of_attempt(
         launcher=its.launcher,
         strays=looked.strays,
         workdir=ran_at.plan.workdir,
-        has_saved=saved.has_saved(ran_at.scratch.out(cell), its.resume, done),
+        has_saved=has_saved(ran_at.scratch.out(cell), its.resume, done),
         seen=_seen(ran_at, tail) if done.rc else classify.NOTHING_SEEN,
     )
 
@@ -64,3 +69,23 @@ def of_attempt(
 def _seen(ran_at: Place, tail: Tail) -> Evidence:
     own = own_rows.match(ran_at.plan.signatures, tail.text, tail.begins_at_line)
     return replace(end_evidence.beside(tail), own=own)
+
+
+# --- Whether an attempt has left a checkpoint: one that is whole, and newer than its begin.
+
+# Of a shell: what is above it is a signal.
+_OF_SIGNALS = 128
+
+
+def has_saved(out: Path, resume: str | None, done: Done) -> bool:
+    """`resume` is the job's. False too where it names none, or nobody can look."""
+    if resume is None:
+        return False
+    began_ns = int(timestamp.parse_utc(done.started_at).timestamp() * 1e9)
+    # Who left by itself had time to end what it wrote, so that no folder needs to be a minute old.
+    at_ns = sys.maxsize if 0 <= done.rc <= _OF_SIGNALS else time.time_ns()
+    try:
+        found = resume_match.look(out, resume)
+        return any(seen.mtime_ns >= began_ns and seen.is_whole(at_ns) for seen in found)
+    except (BoxcarError, OSError):
+        return False

@@ -8,15 +8,16 @@ submitting again. A task of the run that waits or runs is left alone.
 from __future__ import annotations
 
 import os
+import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
-from boxcar.shared.files import codec
+from boxcar.shared.files import codec, queue_line, resume_pointer
 from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.slurm import job_comment, submitted
@@ -25,7 +26,7 @@ from boxcar.shared.slurm.submitted import Submit
 from boxcar.shared.wire import cluster_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.machine import process
-from onbox.slurm import cell_tasks, commands, lead, only_to_prove, squeue
+from onbox.slurm import commands, squeue
 
 # After that slurmctld has taken a job or never will: its own messages time out long before.
 SETTLED_S = 120.0
@@ -46,7 +47,7 @@ def answer(question: cluster_asks.SlurmSubmit, run: RunOnBox) -> cluster_asks.Sl
     for folder in (tier.slurm_submit("x").parent, run.scratch.root):
         atomic.make_folder(folder)
     settle(tier)
-    queues = cell_tasks.of_queue(tier, question.queues) if question.is_per_cell else None
+    queues = _tasks_of(tier, question.queues) if question.is_per_cell else None
     intent = _intent(question, queues or question.queues)
     if not atomic.create_once(tier.slurm_intent, codec.to_document(intent)):
         raise TemporaryError(f"somebody else submits {tier.run} at this moment", Command("status"))
@@ -139,8 +140,8 @@ def _words(tier: DurablePaths, intent: Submit, question: cluster_asks.SlurmSubmi
         # Of a path Slurm fills in what follows a %.
         f"--output={_literal(tier.slurm)}/%A_%a.out",
         f"--chdir={tier.root}",
-        *lead.option(release / intent.script, tier, question.most_lead_s),
-        *(_TO_PROVE if only_to_prove.are_all(tier, intent.queues.values()) else ()),
+        *_lead_option(release / intent.script, tier, question.most_lead_s),
+        *(_TO_PROVE if are_only_to_prove(tier, intent.queues.values()) else ()),
         str(release / intent.script),
         str(release),
         *begins,
@@ -170,3 +171,76 @@ def _take_back(tier: DurablePaths, intent: Submit) -> None:
     is_noted = tier.slurm_submit(intent.token).exists()
     if left and left.token == intent.token and (is_noted or not left.is_sent):
         tier.slurm_intent.unlink(missing_ok=True)
+
+
+# --- A queue whose tasks run one cell each: as many tasks as it has cells that nobody has checked
+# yet. They run one at a time, because a queue has one agent. Which cell a task runs is found when
+# it starts, by claim: lines may be appended, moved or commented out until then.
+
+# Sites allow 1001 in an array unless they say otherwise; the next launch submits the rest.
+MOST = 1000
+
+
+def _tasks_of(tier: DurablePaths, queues: Mapping[str, str]) -> dict[str, str]:
+    """The queue of each task, by index. Raises OSError, DamagedError; ValueError for two queues."""
+    [queue] = queues.values()
+    cells = queue_line.parse(tier.queue(queue).read_bytes()).cells
+    tasks = sum(not tier.receipt(cell.name).exists() for cell in cells)
+    return dict.fromkeys(map(str, range(min(MOST, max(1, tasks)))), queue)
+
+
+# --- Queues in which nothing is left but to load published artifacts: their agent was lost before.
+# Whoever starts there next loads them where they lie.
+
+
+def are_only_to_prove(tier: DurablePaths, queues: Iterable[str]) -> bool:
+    """Raises OSError, DamagedError."""
+    return all(_is_only_to_prove(tier, queue) for queue in set(queues))
+
+
+def _is_only_to_prove(tier: DurablePaths, queue: str) -> bool:
+    try:
+        lines = tier.queue(queue).read_bytes()
+    except FileNotFoundError:
+        return False
+    cells = [cell.name for cell in queue_line.parse(queue_line.with_last_line(lines)).cells]
+    return all(tier.manifest(cell).exists() for cell in cells) and not all(
+        tier.receipt(cell).exists() for cell in cells
+    )
+
+
+# --- How long before its time limit a queue is asked to leave: long enough for what its
+# checkpoints took to be copied, so that the last one is not lost. The batch script has a lead from
+# what the plan knows; a launch that finds checkpoints of this run on the tier asks for more where
+# they need it.
+
+_OF_SCRIPT = re.compile(r"^#SBATCH --signal=B:USR1@(\d+)$", re.MULTILINE)
+# The script saves, and the agent copies that; and Slurm's signal may come late by a half minute.
+_TIMES = 3
+_SLACK_S = 30.0
+
+
+def _lead_option(script: Path, tier: DurablePaths, most_s: int | None) -> list[str]:
+    """The option of sbatch, none where the script's own lead is enough."""
+    own = _OF_SCRIPT.search(script.read_text())
+    copied_s = max(_copied_s(tier), default=None)
+    if own is None or copied_s is None:
+        return []
+    wanted_s = lead_s(int(own[1]), copied_s, most_s)
+    return [f"--signal=B:USR1@{wanted_s}"] if wanted_s > int(own[1]) else []
+
+
+def lead_s(own_s: int, copied_s: float, most_s: int | None) -> int:
+    """`own_s` is the script's, `copied_s` the longest copy, `most_s` what the limit leaves."""
+    wanted_s = int(_TIMES * copied_s + _SLACK_S)
+    return max(own_s, wanted_s if most_s is None else min(wanted_s, most_s))
+
+
+def _copied_s(tier: DurablePaths) -> Iterable[float]:
+    for path in tier.cells.glob(f"*/{resume_pointer.FOLDER}/{resume_pointer.FILE}"):
+        try:
+            pointer = resume_pointer.read_file(path)
+        except (BoxcarError, OSError):
+            continue  # another verb says what is wrong with it
+        if pointer and pointer.seconds is not None:
+            yield pointer.seconds

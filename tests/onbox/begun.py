@@ -105,3 +105,41 @@ while time.monotonic() < until:
 open(f"saved{name}", "w").close()
 sys.exit(code)
 """
+
+# Small launchers like real ones, with two ranks.
+RANKS = """\
+import os, signal, subprocess, sys, time
+me = {name: os.environ[name] for name in os.environ if name != "RANK"}
+ranks = [
+    subprocess.Popen([sys.executable, *sys.argv[1:]], env=me | {
+        "RANK": str(n), "LOCAL_RANK": str(n), "WORLD_SIZE": "2", "MASTER_PORT": "1"})
+    for n in range(2)
+]
+"""
+# As torchrun: each rank is told, and waited for.
+HANDS_ON = f"""\
+{RANKS}
+signal.signal(signal.SIGTERM, lambda *_: [rank.terminate() for rank in ranks])
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+# As deepspeed's launch: told to end, it ends one rank after the other, and leaves with 1.
+ONE_BY_ONE = f"""\
+{RANKS}
+def end(*_):
+    for rank in ranks:
+        rank.terminate()
+        try:
+            rank.wait(0.5)
+        except subprocess.TimeoutExpired:
+            rank.kill()
+    sys.exit(1)
+
+signal.signal(signal.SIGTERM, end)
+sys.exit(max(rank.wait() for rank in ranks) % 256)
+"""
+# As accelerate with one rank, which starts a process and waits for it.
+DIES_AT_ONCE = """\
+import subprocess, sys
+sys.exit(subprocess.Popen([sys.executable, *sys.argv[1:]]).wait())
+"""
+SHELL = '#!/bin/bash\nexport ITS_OWN=1\n"$@"\necho "it is through"\n'

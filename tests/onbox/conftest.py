@@ -44,9 +44,8 @@ from boxcar.shared.files.newest import Newest
 from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.files.release import CODE, FILE, PLAN, RUN_ONE, RUN_QUEUE, Code, Release
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox import place
 from onbox.agent.runner import Runner
-from onbox.machine import cgroup
+from onbox.machine import cgroup, place
 
 RUN = "tiny"
 
@@ -173,18 +172,19 @@ sys.path.insert(0, {unpacked!r})
 from boxcar.shared.files import plan
 
 plan.GRACE_S = {grace_s}
-from onbox.attempt import attempt, stop
+from onbox.attempt import attempt, stop, watch
 
 # What is forked has loaded these before.
 stop.GRACE_S = plan.GRACE_S
-stop.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
+watch.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
     from onbox.agent import beat, ending, loop, orders, queue_watch
-    from onbox.agent import room_wait, runner, settler
-    from onbox.agent.queue import lines, predecessors, queue_file
+    from onbox.agent import runner, settler
     from onbox.attempt import leftovers
-    from onbox.cell import live_checkpoint
+    from onbox.checkpoint import live_checkpoint
+    from onbox.machine import room_wait
+    from onbox.queue import lines, predecessors, queue_file
 
     leftovers._GRACE_S = plan.GRACE_S / 2
     ending.FLUSH_S, queue_file.GONE_S, queue_file.STILL_S = 0.2, {gone_s}, 0.3

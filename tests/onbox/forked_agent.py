@@ -22,9 +22,9 @@ from forked import Forked, serve
 # Where an interpreter that is to be the agent writes what it got, and ends.
 TOLD = "FORKED_AGENT_TOLD"
 _LOADED = (
-    *("onbox.__main__", "onbox.agent.agent", "onbox.agent.queue.scheduler", "onbox.cell.stage"),
-    *("onbox.machine.credentials", "onbox.place", "onbox.webhooks.deliver"),
-    *("onbox.attempt.attempt", "onbox.cell.live_checkpoint"),
+    *("onbox.__main__", "onbox.agent.agent", "onbox.queue.next_cell", "onbox.attempt.stage"),
+    *("onbox.machine.credentials", "onbox.machine.place", "onbox.webhooks.deliver"),
+    *("onbox.attempt.attempt", "onbox.checkpoint.live_checkpoint"),
 )
 
 

@@ -95,7 +95,6 @@ DOCUMENTS: dict[str, Any] = {
 
 # --- laws for all of them
 
-
 # Of these there is a version 2: what is read of version 1 is written back as that.
 OF_TWO_VERSIONS = {"claim.json", "delivered.json"}
 # Has a check since its version 1.

@@ -15,8 +15,9 @@ import waiting
 from waiting import LIMIT_S
 
 from boxcar.shared import timestamp
-from boxcar.training import progress, progress_writer
-from boxcar.training.progress_writer import MOST_WAITING
+from boxcar.training import progress
+from boxcar.training.reporting import progress_writer
+from boxcar.training.reporting.progress_writer import MOST_WAITING
 
 
 @pytest.fixture(autouse=True)

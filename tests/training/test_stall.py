@@ -23,7 +23,7 @@ from waiting import until
 from boxcar.shared.errors import InputError
 from boxcar.training import stall
 from boxcar.training.hang import hang_gather, rank_dump, stacks
-from boxcar.training.hang.attempt import Attempt
+from boxcar.training.hang.rank_dump import Attempt
 from boxcar.training.ranks.preemption import Preemption
 from boxcar.training.ranks.side_group import SideGroup
 

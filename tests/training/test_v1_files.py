@@ -36,12 +36,11 @@ from boxcar.training.data.loader import RankAwareDataLoader
 from boxcar.training.doctor import __main__ as doctor
 from boxcar.training.fetch import records
 from boxcar.training.hang import hang_gather, rank_dump
-from boxcar.training.hang.attempt import Attempt
 from boxcar.training.hang.diagnosis import Diagnosis
-from boxcar.training.hang.rank_dump import RankDump
+from boxcar.training.hang.rank_dump import Attempt, RankDump
 from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.rehearse.rehearsal import Report
-from onbox.cell import progress_tail as onbox_progress
+from onbox.judging import progress_tail as onbox_progress
 
 ROOT = Path(__file__).resolve().parents[2]
 V1 = ROOT / "tests" / "data" / "v1" / "training"
@@ -120,7 +119,6 @@ def value(name: str) -> Any:
 
 
 # --- laws for all of them
-
 
 # Of these there is a version 2: what is read of version 1 is written back as that.
 OF_TWO_VERSIONS = {COMPLETE}

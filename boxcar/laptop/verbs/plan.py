@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 
 _MOST_LEFT_OUT = 5
+# An agent reads a queue whole when it has changed.
+LONG_QUEUE = 5000
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ def plan(project: Project, *, as_json: bool) -> int:
         *todos.notes(project.job_path),
         *tracker_logins.notes(project.root / project.job.code, project.plan),
         *project.take_notes(),
+        *_long_queues(project.plan),
     ]
     unheard: list[str | Message] = [
         *(one.warning for one in told if one.off),
@@ -88,6 +92,12 @@ def plan(project: Project, *, as_json: bool) -> int:
         show.say(sentence)
     show.say(_next(project, size, is_refused=bool(refused)))
     return 1 if refused else 0
+
+
+def _long_queues(plan: Plan) -> Iterator[Sentence]:
+    for queue, n in Counter(cell.queue for cell in plan.cells).items():
+        if n > LONG_QUEUE:
+            yield Sentence("planning.long_queue", queue=queue, n=n, most=LONG_QUEUE)
 
 
 def _next(project: Project, size: Expected, *, is_refused: bool) -> Message:

@@ -116,6 +116,13 @@ SENTENCES = {
     "size_and_time": Said(
         "{size}, about {time} (from earlier runs)", "{size}，约需 {time}（按以往的运行估计）"
     ),
+    "long_queue": Said(
+        "the queue {queue} has {n} cells. Everything works beyond {most}, but all of its lines are "
+        "read whenever it has changed, and the gap between two cells grows with them: finish one "
+        "part of them before you append the next, or put them into several queues",
+        "队列 {queue} 有 {n} 个 cell。超过 {most} 个也能运行，但队列每次改动后都要重读所有行，"
+        "两个 cell 之间的间隔会随之变长：请分批追加，或拆成多个队列",
+    ),
     "next": Said("{size}. Next", "{size}。下一步"),
     "not_yet": Said("{size}. Fix what is said above, then", "{size}。请先解决上述问题，然后"),
     "no_candidate": Said(

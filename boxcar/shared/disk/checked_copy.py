@@ -29,23 +29,20 @@ def checked_copy(
     destination: Path,
     name: str,
     on_chunk: OnChunk | None = None,
-    *,
-    gives_way: bool = False,
 ) -> FileRecord:
     """Copy a file so that what is believed was read back; the record of what lies there now.
 
     `name` is the path under which the record speaks of it. An existing `destination` is replaced
-    whole. `gives_way`: with less on its way to the disk, and with no more than this thread.
+    whole.
 
     Raises NoRoomError, DamagedError for a copy that does not read back as it was written,
     and OSError.
     """
     size_bytes, sha256 = put(
         destination,
-        lambda temporary: copy_and_hash(source, temporary, on_chunk, gives_way=gives_way),
+        lambda temporary: copy_and_hash(source, temporary, on_chunk),
         f"the copy of {source}",
         on_chunk,
-        gives_way=gives_way,
     )
     return FileRecord(name, size_bytes, sha256)
 
@@ -55,8 +52,6 @@ def put(
     write: Callable[[Path], tuple[int, str]],
     what: str,
     on_chunk: OnChunk | None = None,
-    *,
-    gives_way: bool = False,
 ) -> tuple[int, str]:
     """Have `write` make a file, which gets its name once it reads back as it was written.
 
@@ -67,7 +62,7 @@ def put(
     try:
         atomic.make_folder(destination.parent)
         size_bytes, sha256 = write(temporary)
-        read_back = digest.of_file(temporary, from_disk=True, on_chunk=on_chunk, in_turn=gives_way)
+        read_back = digest.of_file(temporary, from_disk=True, on_chunk=on_chunk)
         if read_back != sha256:
             raise did_not_read_back(destination, what)
         temporary.replace(destination)
@@ -123,7 +118,6 @@ def copy_and_hash(
     on_chunk: OnChunk | None,
     *,
     is_synced: bool = True,
-    gives_way: bool = False,
 ) -> tuple[int, str]:
     """Hash while it is read and written, and have the disk begin before all is written.
 
@@ -136,8 +130,8 @@ def copy_and_hash(
         # A tier may end a file early; a journal may still grow.
         expected_bytes = os.fstat(reader.fileno()).st_size
         fd, sha = reader.fileno(), hashlib.sha256()
-        sink = Sink(writer.fileno(), leaves_room=True, gives_way=gives_way)
-        if gives_way or expected_bytes <= digest.BLOCK_BYTES:
+        sink = Sink(writer.fileno(), leaves_room=True)
+        if expected_bytes <= digest.BLOCK_BYTES:
             size_bytes = _in_turn(fd, (sha.update, sink.write), on_chunk)
         else:
             size_bytes = pipeline.stream(

@@ -31,18 +31,16 @@ def of_file(
     *,
     from_disk: bool = False,
     on_chunk: Callable[[int], None] | None = None,
-    in_turn: bool = False,
 ) -> str:
     """The digest of a file's content, in hexadecimal.
 
     `from_disk` asks the kernel to forget its cached pages first, so that what is hashed is what the
     disk gives back and not what was just written (a write that the disk lost is seen only so), and
     to forget what was read: memory stays with the data set of the training beside.
-    `on_chunk(size_bytes)` is called after each block, for progress and heartbeats. `in_turn`: with
-    no other thread.
+    `on_chunk(size_bytes)` is called after each block, for progress and heartbeats.
     """
     sha = hashlib.sha256()
-    _each_block(path, sha.update, on_chunk, from_disk=from_disk, in_turn=in_turn)
+    _each_block(path, sha.update, on_chunk, from_disk=from_disk)
     return sha.hexdigest()
 
 
@@ -66,7 +64,6 @@ def _each_block(
     on_chunk: Callable[[int], None] | None = None,
     *,
     from_disk: bool,
-    in_turn: bool = False,
 ) -> None:
     # Without waiting: a cell may just have put a pipe in the place of its file.
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -74,7 +71,7 @@ def _each_block(
         if from_disk:
             forget_cached_pages(fd)
             on_chunk = _forgetting(fd, on_chunk)
-        _each_block_of_fd(fd, take, on_chunk, in_turn=in_turn)
+        _each_block_of_fd(fd, take, on_chunk)
     finally:
         os.close(fd)
 
@@ -98,11 +95,9 @@ def _each_block_of_fd(
     fd: int,
     take: Callable[[bytes | memoryview], object],
     on_chunk: Callable[[int], None] | None,
-    *,
-    in_turn: bool,
 ) -> None:
     size_bytes = os.fstat(fd).st_size
-    if size_bytes > _MANY_BLOCKS * BLOCK_BYTES and not in_turn:
+    if size_bytes > _MANY_BLOCKS * BLOCK_BYTES:
         from boxcar.shared.disk import pipeline  # threads are for those who have much to hash
 
         pipeline.stream(fd, [take], BLOCK_BYTES, on_chunk)

@@ -25,20 +25,16 @@ def pack(
     names: Sequence[str],
     destination: Path,
     on_chunk: OnChunk | None = None,
-    *,
-    gives_way: bool = False,
 ) -> FileRecord:
     """Pack these files of `folder` into one; the record of what lies at `destination` now.
 
-    `gives_way` as in checked_copy.
     Raises NoRoomError, DamagedError for what does not read back as it was written, OSError.
     """
     size_bytes, sha256 = checked_copy.put(
         destination,
-        lambda temporary: _pack(folder, names, temporary, on_chunk, gives_way=gives_way),
+        lambda temporary: _pack(folder, names, temporary, on_chunk),
         f"the packed {folder}",
         on_chunk,
-        gives_way=gives_way,
     )
     return FileRecord(destination.name, size_bytes, sha256)
 
@@ -48,11 +44,9 @@ def _pack(
     names: Sequence[str],
     temporary: Path,
     on_chunk: OnChunk | None,
-    *,
-    gives_way: bool,
 ) -> tuple[int, str]:
     with temporary.open("xb", buffering=0) as file:
-        sink = Sink(file.fileno(), leaves_room=True, gives_way=gives_way)
+        sink = Sink(file.fileno(), leaves_room=True)
         writer = _Hashed(sink, on_chunk)
         _write(folder, names, writer)
         os.fsync(file.fileno())

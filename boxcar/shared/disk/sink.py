@@ -1,8 +1,8 @@
 """A large file, written from its front, of which the disk has nearly all when it ends.
 
 So the fsync at its end finds little to do. Where it leaves room, who else waits for the disk
-meanwhile, as a journal does, waits for two parts of it and not for all that memory holds, and for
-two small ones where it gives way; whoever has a training wait for it leaves none.
+meanwhile, as a journal does, waits for two parts of it and not for all that memory holds; whoever
+has a training wait for it leaves none.
 """
 
 from __future__ import annotations
@@ -14,28 +14,26 @@ from boxcar.shared.disk import digest, sync_range
 # So much that a disk far away is busy with it. Also the most in one call: another thread gets the
 # interpreter between two, and Linux ends a write at 2 GiB by itself.
 PART_BYTES = 4 * 1024 * 1024
-SMALL_PART_BYTES = 1024 * 1024
 
 
 class Sink:
     """Writes to a descriptor, which stays its caller's."""
 
-    def __init__(self, fd: int, *, leaves_room: bool = False, gives_way: bool = False) -> None:
+    def __init__(self, fd: int, *, leaves_room: bool = False) -> None:
         self._fd, self._leaves_room = fd, leaves_room
-        self._part_bytes = SMALL_PART_BYTES if gives_way else PART_BYTES
         # Written up to the last of these; up to the second the disk was told to begin.
         self._on_disk = self._begun = self._written = 0
 
     def write(self, data: memoryview) -> None:
         """All of it, bytes. Raises OSError, also for what was written before."""
-        for start in range(0, len(data), self._part_bytes):
-            self._write(data[start : start + self._part_bytes])
+        for start in range(0, len(data), PART_BYTES):
+            self._write(data[start : start + PART_BYTES])
 
     def _write(self, block: memoryview) -> None:
         self._written += len(block)
         while block:
             block = block[os.write(self._fd, block) :]
-        if self._written - self._begun >= self._part_bytes:
+        if self._written - self._begun >= PART_BYTES:
             self._pass_on()
 
     def _pass_on(self) -> None:

@@ -6,16 +6,19 @@ the first had died.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from boxcar.shared.disk import regular_file
+from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
 
 # All of them lie where the cell's script may write too.
 _MOST_BYTES = 1024 * 1024
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -86,29 +89,32 @@ class Done:
 
 
 def read_running(path: Path) -> Running | None:
-    data = _read(path)
-    if data is None:
-        return None
-    return codec.from_document(Running, data, str(path))
+    return _read(Running, path)
 
 
 def read_processes(path: Path) -> Processes | None:
-    data = _read(path)
-    if data is None:
-        return None
-    return codec.from_document(Processes, data, str(path))
+    return _read(Processes, path)
 
 
 def read_done(path: Path) -> Done | None:
-    data = _read(path)
-    if data is None:
-        return None
-    return codec.from_document(Done, data, str(path))
+    return _read(Done, path)
 
 
-def _read(path: Path) -> bytes | None:
+def log_begins_at_bytes(running: Path, number: int | None = None) -> int:
+    """Where the newest attempt's part of its cell's log begins; 0 where that was not written down,
+    or is of another one than `number`.
+    """
+    with contextlib.suppress(DamagedError, OSError):
+        found = read_running(running)
+        if found and number in (None, found.attempt):
+            return found.log_begins_at_bytes
+    return 0
+
+
+def _read(kind: type[T], path: Path) -> T | None:
     """None too for what is no record, such as a pipe that a script has put there."""
     try:
-        return regular_file.read_at(path, _MOST_BYTES)
+        data = regular_file.read_at(path, _MOST_BYTES)
     except (FileNotFoundError, IsADirectoryError, regular_file.StrangeFileError):
         return None
+    return codec.from_document(kind, data, str(path))

@@ -138,19 +138,6 @@ class Chain:
             self.check = self._of_v1.add(line + LINE_FEED)
 
 
-def event_of(line: bytes) -> Event:
-    """The event of a line whose check was found right before."""
-    record = _record(line)
-    for name in ("v", check.FIELD):
-        record.pop(name, None)
-    return _event(record)
-
-
-def has_check(line: bytes) -> bool:
-    """Whether a line is of a version that has one."""
-    return line.startswith(b'{"v":%d,' % VERSION)
-
-
 def is_readable(line: bytes) -> bool:
     """Whether a line is of a version that is read here, by its first bytes."""
     return line.startswith(tuple(b'{"v":%d,' % version for version in range(1, VERSION + 1)))

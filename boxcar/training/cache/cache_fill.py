@@ -28,7 +28,7 @@ from boxcar.training.cache import cache_index, cache_shards, memory_budget
 from boxcar.training.cache.cache_index import Fingerprint, Index, ShardRecord
 from boxcar.training.cache.cache_shards import Tensors
 from boxcar.training.cache.memory_budget import ON_THE_FLY, Choice, spelled
-from boxcar.training.say import say
+from boxcar.training.reporting.say import say
 
 LOCK = "lock"
 QUIET_S = 2.0

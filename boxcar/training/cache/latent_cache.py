@@ -32,7 +32,7 @@ from boxcar.training.cache.cache_shards import ShardReader, rows_of, take_apart
 from boxcar.training.cache.memory_budget import MODES, ON_THE_FLY, PRELOADED, Choice
 from boxcar.training.data.worker_transport import SHARED, Room, WorkerTransport, free_shared_bytes
 from boxcar.training.ranks import ranks
-from boxcar.training.say import say_on_main
+from boxcar.training.reporting.say import say_on_main
 
 __all__ = ["Fingerprint", "LatentCache"]
 

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from boxcar.training.ranks import side_group
-from boxcar.training.say import say
+from boxcar.training.reporting.say import say
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 from boxcar.training.checkpoint import behind, checkpoint_file, same_training
 from boxcar.training.checkpoint.training_state import TrainingState, weights
 from boxcar.training.ranks.side_group import SideGroup
-from boxcar.training.say import say
+from boxcar.training.reporting.say import say
 
 BEST = "best.pth"
 _NUMBERS = ("metric", "mode", "step", "epoch")

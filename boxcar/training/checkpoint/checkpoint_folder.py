@@ -18,7 +18,7 @@ from typing import Any
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.training.checkpoint import behind, cadence, retention
-from boxcar.training.say import say
+from boxcar.training.reporting.say import say
 
 
 class CheckpointFolder:

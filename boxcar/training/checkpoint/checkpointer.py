@@ -36,7 +36,7 @@ from boxcar.training.checkpoint.checkpoint_folder import CheckpointFolder
 from boxcar.training.checkpoint.file_store import FileStore, refuse_shards
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks.side_group import SideGroup
-from boxcar.training.say import say
+from boxcar.training.reporting.say import say
 
 CHECKPOINTS = "checkpoints"
 

@@ -18,7 +18,7 @@ from boxcar.training.checkpoint.behind import Behind
 from boxcar.training.checkpoint.snapshot import Snapshot
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks.side_group import SideGroup
-from boxcar.training.say import say
+from boxcar.training.reporting.say import say
 
 LATEST = "latest.pth"
 

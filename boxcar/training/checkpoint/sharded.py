@@ -28,7 +28,7 @@ from boxcar.training.checkpoint import checkpoint_file, dcp_folder, retention, s
 from boxcar.training.checkpoint.behind import Behind
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks.side_group import SideGroup
-from boxcar.training.say import say
+from boxcar.training.reporting.say import say
 
 _REST = "rest"
 

@@ -47,7 +47,7 @@ from boxcar.training.data.stream import (
 from boxcar.training.data.worker_transport import Room, WorkerTransport, free_shared_bytes
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
-from boxcar.training.say import say_on_main
+from boxcar.training.reporting.say import say_on_main
 
 _AHEAD = 2  # torch's own default
 _GRACE_S = 60

@@ -34,7 +34,7 @@ from boxcar.training import torch_private
 from boxcar.training.data import generators
 from boxcar.training.data.sample_seeds import seed_of
 from boxcar.training.data.sampler import UNEVEN, EpochSampler, share_of
-from boxcar.training.say import say
+from boxcar.training.reporting.say import say
 
 # A skip that takes longer than this is worth a line.
 _SAID_AFTER_S = 1.0

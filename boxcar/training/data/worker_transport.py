@@ -29,7 +29,7 @@ from torch.utils.data import default_collate, get_worker_info
 
 from boxcar.shared.disk.room import disk_room
 from boxcar.training import torch_private
-from boxcar.training.say import say_on_main
+from boxcar.training.reporting.say import say_on_main
 
 SHARED = "/dev/shm"
 _USABLE_SHARE = 4

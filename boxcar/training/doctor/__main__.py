@@ -20,7 +20,7 @@ from pathlib import Path
 
 from boxcar.training.doctor import doctor_box, doctor_ranks
 from boxcar.training.doctor.doctor_box import BAD, Row
-from boxcar.training.hang import diagnosis, hang_report, rank_dump
+from boxcar.training.hang import diagnosis, rank_dump
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -61,7 +61,7 @@ def hang(folder: Path, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({**dataclasses.asdict(found), "advice": found.advice}))
     else:
-        print(hang_report.text(found, dumps, folder))
+        print(diagnosis.report(found, dumps, folder))
     return 0
 
 

@@ -1,7 +1,7 @@
 """Which rank is to blame for a hang, in which collective, at which line. Pure.
 
     found = diagnose(dumps, world)
-    print(hang_report.text(found, dumps))
+    print(report(found, dumps))
 
 The surest evidence comes first: a rank's own error, a rank that is not there, one that has left,
 and only then where the living ones stand. What is not known is said as not known.
@@ -282,3 +282,28 @@ def _of(
         sentence,
         exit_code if exit_code is not None else _RC_OF_KIND.get(kind, TEMPORARY),
     )
+
+
+# --- The report of a hang for a person: the sentence, what to do, and a line for each rank. Pure.
+
+
+def report(diagnosis: Diagnosis, dumps: Sequence[RankDump], folder: Path | None = None) -> str:
+    """The report for a person: the sentence, what to do, and a line for each rank."""
+    head = f"boxcar: {diagnosis.kind}: {diagnosis.sentence}"
+    rows = [f"  {named}: {_row(dump)}" for dump, named in zip(dumps, _named(dumps), strict=True)]
+    tail = [f"  stacks of all ranks: {folder}/rank_*.json"] if folder else []
+    return "\n".join([head, f"  {diagnosis.advice}", *rows, *tail])
+
+
+def _named(dumps: Sequence[RankDump]) -> list[str]:
+    """With its node where there are several."""
+    is_over_nodes = len({dump.host for dump in dumps}) > 1
+    return [f"rank {dump.rank}" + f" on {dump.host}" * is_over_nodes for dump in dumps]
+
+
+def _row(dump: RankDump) -> str:
+    state = dump.state if dump.state != "running" else f"waits: {dump.waits}"
+    inside = f" in {dump.collective}" if dump.collective else ""
+    error = f" ({one_line(dump.error)})" if dump.error else ""
+    step = "" if dump.step is None else f"step {dump.step}, "
+    return f"{step}{state}{inside} {at_line(dump)}{error}"

@@ -17,10 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boxcar.shared.disk import atomic
-from boxcar.training.hang import diagnosis, hang_report, rank_dump
-from boxcar.training.hang.attempt import Attempt
+from boxcar.training.hang import diagnosis, rank_dump
 from boxcar.training.hang.diagnosis import Diagnosis
-from boxcar.training.hang.rank_dump import RankDump
+from boxcar.training.hang.rank_dump import Attempt, RankDump
 
 FORMAT = "boxcar.hang/1"
 _LOOK_EVERY_S = 0.05
@@ -115,7 +114,7 @@ def _is_alive(dump: RankDump, attempt: Attempt) -> bool:
 def _publish(folder: Path, attempt: Attempt, mine: RankDump) -> Diagnosis | None:
     dumps = rank_dump.read_all(folder, attempt) or [mine]
     found = diagnosis.diagnose(dumps, mine.world)
-    report = hang_report.text(found, dumps, folder)
+    report = diagnosis.report(found, dumps, folder)
     if found.kind == diagnosis.SLOW:
         say(report)
         # What was left stays said. Ours last: its absence is the others' sign to go on.

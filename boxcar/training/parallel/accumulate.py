@@ -29,8 +29,9 @@ from torch.optim import Optimizer
 
 from boxcar.shared import exit_codes
 from boxcar.shared.errors import BoxcarError, InputError
-from boxcar.training import run_manifest, soon, stall, torch_private
+from boxcar.training import run_manifest, stall, torch_private
 from boxcar.training.ranks import ranks
+from boxcar.training.reporting import soon
 
 _SMALL_NUMEL = 4096
 

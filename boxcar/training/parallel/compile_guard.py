@@ -30,7 +30,7 @@ from boxcar.training import run_manifest, torch_private
 from boxcar.training.checkpoint.prefixes import unwrapped
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
-from boxcar.training.say import say_on_main
+from boxcar.training.reporting.say import say_on_main
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 # Both replay CUDA graphs. Under DDP that crashed or was slower: pytorch issues 113809, 128218,

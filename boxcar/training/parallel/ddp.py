@@ -25,7 +25,7 @@ from boxcar.training.parallel.recompute import recompute_blocks
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.ranks import Ranks
-from boxcar.training.say import say_on_main
+from boxcar.training.reporting.say import say_on_main
 
 _REDUCE_HOOKS = {
     torch.bfloat16: default_hooks.bf16_compress_hook,

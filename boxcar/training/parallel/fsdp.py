@@ -41,7 +41,7 @@ from boxcar.training.parallel.sharding import ShardingPolicy
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.side_group import SideGroup
-from boxcar.training.say import say_on_main
+from boxcar.training.reporting.say import say_on_main
 
 if TYPE_CHECKING:
     from torch.distributed.fsdp import (

@@ -30,7 +30,7 @@ from boxcar.training.hang import desync
 from boxcar.training.ranks import rendezvous
 from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.rendezvous import RankNumbers
-from boxcar.training.say import say_on_main
+from boxcar.training.reporting.say import say_on_main
 
 # Slots of one metrics message: two for the names, the rest for values.
 _SLOTS = 32

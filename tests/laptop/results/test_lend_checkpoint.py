@@ -12,8 +12,8 @@ from boxcar.laptop.results import lend
 from boxcar.laptop.results.lend import lend_checkpoints
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import resume_pointer
-from onbox.cell.live_checkpoint import Mirror
-from onbox.cell.restored_checkpoint import restore
+from onbox.checkpoint.live_checkpoint import Mirror
+from onbox.checkpoint.restored_checkpoint import restore
 
 BAR = Progress("push")
 

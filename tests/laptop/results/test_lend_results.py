@@ -26,7 +26,7 @@ from boxcar.shared.files.receipt import CellReceipt, Finding
 from boxcar.shared.wire import envelope
 from boxcar.shared.wire.question import A, Question, RunOnBox
 from onbox.answers import door
-from onbox.cell import published
+from onbox.result import published
 
 BAR = Progress("push")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from boxcar.laptop.common import show
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.queues.cell_cost import Sample
@@ -362,6 +363,22 @@ def test_a_plan_that_is_refused_says_to_look_again(
     (tmp_path / ".boxcarignore").write_text("big.json\n")
     wanted = "3 cells, 2 boxes. Fix what is said above, then: invoke plan"
     assert _last_line(project, capsys) == (1, wanted)
+
+
+def test_a_queue_beyond_what_an_agent_reads_at_no_cost_is_named_in_both_languages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boxcar.laptop.verbs.plan.LONG_QUEUE", 2)
+    project = open_with(tmp_path)
+    assert plan(project, as_json=False) == 0
+    assert "the queue " not in capsys.readouterr().err  # of two cells
+    monkeypatch.setattr("boxcar.laptop.verbs.plan.LONG_QUEUE", 1)
+    for language, said in (("en", "the queue q1 has 2 cells"), ("zh", "队列 q1 有 2 个 cell")):
+        show.speak(language)
+        assert plan(project, as_json=False) == 0
+        [told] = [line for line in capsys.readouterr().err.splitlines() if said in line]
+        assert "q2" not in told
+    show.begin()
 
 
 def test_a_candidate_that_does_not_exist_is_refused_with_the_nearest(

@@ -556,7 +556,6 @@ def test_the_reason_is_shown_and_not_what_torchrun_says_of_it(tmp_path: Path) ->
 
 # --- what a try leaves where
 
-
 # As pytorch/examples imagenet: into the working folder, and from there.
 IMAGENET = """
 import os, sys

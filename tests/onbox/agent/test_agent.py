@@ -736,7 +736,6 @@ def test_a_tier_that_becomes_read_only_loses_no_result(make_run, small_tier, unt
 
 # --- waits
 
-
 AWAY = "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='hf.co'): Max retries"
 
 

@@ -9,7 +9,7 @@ import pytest
 from waiting import LIMIT_S
 
 from boxcar.shared.disk import lock
-from onbox.agent.attempt_end import AttemptEnd
+from onbox.agent.runner import AttemptEnd
 
 # Far longer than any test runs: who waits for it has not been woken.
 NEVER_S = 10 * LIMIT_S

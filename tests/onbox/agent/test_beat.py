@@ -14,8 +14,8 @@ from boxcar.shared.files.plan import Plan
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent import beat
 from onbox.agent.beat import Beat
-from onbox.cell.live_metrics import LiveNumbers
-from onbox.place import Place
+from onbox.agent.live_metrics import LiveNumbers
+from onbox.machine.place import Place
 
 END = JournalEnd(7, "24736d6142afa1e3")
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from boxcar.shared.files.heartbeat import Copying
-from onbox.agent.copy_so_far import CopySoFar
+from onbox.agent.settler import CopySoFar
 
 
 def test_each_byte_counts_when_it_is_written_and_when_it_is_read_back() -> None:

@@ -10,7 +10,7 @@ from boxcar.shared.errors import DamagedError
 from onbox.agent import ending
 from onbox.agent.ending import Ending
 from onbox.agent.outcome import StopQueue
-from onbox.machine.box_secrets import BoxSecrets
+from onbox.machine.credentials import BoxSecrets
 
 
 class Stand:

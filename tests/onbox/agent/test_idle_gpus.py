@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from boxcar.shared.news.wanted import IDLE_FOR_S
-from onbox.agent.idle_gpus import LONGEST_GAP_S, IdleGpus
+from onbox.agent.beat import LONGEST_GAP_S, IdleGpus
 
 IDLE: list[Any] = [{"utilization_percent": 2}, {"utilization_percent": 9}, {"problem": "?"}]
 BUSY: list[Any] = [{"utilization_percent": 0}, {"utilization_percent": 10}]

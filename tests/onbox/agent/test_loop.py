@@ -8,8 +8,8 @@ import pytest
 from waiting import LIMIT_S
 
 from onbox.agent import loop
-from onbox.agent.copy_so_far import CopySoFar
 from onbox.agent.loop import Loop
+from onbox.agent.settler import CopySoFar
 
 
 class Stand:

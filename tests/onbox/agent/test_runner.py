@@ -21,10 +21,10 @@ from waiting import LIMIT_S
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files import attempt, attempt_spec, release, resume_pointer
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox import place
 from onbox.agent.runner import Runner
-from onbox.cell import live_checkpoint, stage
-from onbox.machine import process
+from onbox.attempt import stage
+from onbox.checkpoint import live_checkpoint
+from onbox.machine import place, process
 
 NO_RELEASE = SimpleNamespace(files=(), digest="", onbox="", training="")
 
@@ -308,7 +308,6 @@ def test_a_damaged_mirror_stops_the_queue_by_name_before_anything_runs(make_run,
 
 
 # --- an agent that dies between any two lines
-
 
 # What an agent has said and written when it dies: its last event, and what is not there yet of the
 # cell on the tier.

@@ -19,10 +19,9 @@ from boxcar.shared.files.plan import Box, Plan
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent import second_home
-from onbox.agent.packed_events import PackedEvents
-from onbox.agent.reporter import Reporter
 from onbox.agent.second_home import SecondHome
-from onbox.place import Place
+from onbox.machine.place import Place
+from onbox.queue.reporter import PackedEvents, Reporter
 
 NOW = "2026-11-21T02:00:00.000Z"
 WEIGHTS = bytes(range(256)) * 40

@@ -21,11 +21,11 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent import settler
-from onbox.agent.reporter import Reporter
 from onbox.agent.settler import Settler
-from onbox.cell import settle
-from onbox.cell.asked import NOT_KNOWN
-from onbox.place import Place
+from onbox.machine.place import Place
+from onbox.queue.reporter import Reporter
+from onbox.result import settle
+from onbox.result.asked import NOT_KNOWN
 
 CELL = CellLine(0, 1, "c", "configs/c.json", "count", 3)
 NOW = "2026-11-21T02:00:00.000Z"

@@ -9,7 +9,7 @@ from boxcar.shared.disk import digest, lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
-from onbox.answers import append_lines, comment_out
+from onbox.answers import append_lines
 
 A, B = b"configs/a.yaml t\n", b"configs/b.yaml t\n"
 
@@ -29,7 +29,7 @@ def queue(run: RunOnBox) -> Path:
 
 def put(run: RunOnBox, data: bytes, seen: bytes = A + B) -> run_asks.Appended:
     read = (len(seen), digest.of_bytes(seen))
-    return comment_out.answer(run_asks.CommentOut("q1", read, data), run)
+    return append_lines.answer(run_asks.CommentOut("q1", read, data), run)
 
 
 def test_a_line_gets_its_mark_and_more_may_follow(run: RunOnBox, queue: Path) -> None:
@@ -104,5 +104,5 @@ def test_who_waited_for_a_file_that_was_replaced_locks_the_one_that_is_there(
         return real(fd)
 
     monkeypatch.setattr(lock, "try_lock", replaced_meanwhile)
-    with append_lines.locked(queue):
+    with append_lines._locked(queue):
         assert not real(os.open(queue, os.O_RDWR))

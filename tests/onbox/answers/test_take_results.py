@@ -18,7 +18,7 @@ from boxcar.shared.files.receipt import CellReceipt, Finding
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import take_results
-from onbox.cell import published
+from onbox.result import published
 
 AT, DATA, DEEP = "2026-11-22T11:00:00.000Z", b"weights", b"deep"
 FILES = (

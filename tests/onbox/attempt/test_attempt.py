@@ -17,7 +17,7 @@ from boxcar.shared.files import attempt, attempt_spec, codec, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.release import RUN_ONE
 from onbox.attempt import attempt as program
-from onbox.cell import stage
+from onbox.attempt import stage
 from onbox.machine import oom_kills, process
 
 
@@ -81,13 +81,6 @@ def test_a_script_that_a_signal_ended_is_recorded_by_the_signal(make_run):
     run = make_run({"a": {"kills_itself": signal.SIGKILL}})
     assert finish(run) == 128 + signal.SIGKILL
     assert done(run).rc == -signal.SIGKILL
-
-
-def test_a_launcher_that_is_not_there_is_recorded_as_not_found(make_run):
-    run = make_run({"a": {}}, training_python="/no/such/python")
-    assert finish(run) == 127
-    assert done(run).rc == 127
-    assert "/no/such/python" in log(run)
 
 
 # --- what there is nothing left to do for

@@ -10,8 +10,9 @@ import pytest
 from boxcar.shared.disk import atomic
 from boxcar.shared.files.attempt import read_processes
 from boxcar.shared.paths import ScratchPaths
-from onbox.attempt import processes
-from onbox.attempt.processes import Record, left_of
+from onbox.attempt import watch
+from onbox.attempt.leftovers import written_down
+from onbox.attempt.watch import Record
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -28,11 +29,11 @@ def test_what_was_started_is_written_down_and_found_again_while_it_lives(
 ) -> None:
     record = Record(scratch, "c", 1)
     with subprocess.Popen(SLEEP) as child:
-        assert record.look() >= processes.LOOK_EVERY_S
-        assert child.pid in left_of(scratch, "c", 1)
-        assert left_of(scratch, "c", 2) == [], "of another attempt"
+        assert record.look() >= watch.LOOK_EVERY_S
+        assert child.pid in written_down(scratch, "c", 1)
+        assert written_down(scratch, "c", 2) == [], "of another attempt"
         child.kill()
-    assert child.pid not in left_of(scratch, "c", 1)
+    assert child.pid not in written_down(scratch, "c", 1)
     record.look()
     found = read_processes(scratch.processes("c"))
     assert found
@@ -44,8 +45,8 @@ def test_a_number_that_is_somebody_elses_by_now_is_not_taken_for_it(
 ) -> None:
     with subprocess.Popen(SLEEP) as child:
         Record(scratch, "c", 1).look()
-        monkeypatch.setattr(processes.process, "boot_id", lambda: "another boot")
-        assert left_of(scratch, "c", 1) == []
+        monkeypatch.setattr(watch.process, "boot_id", lambda: "another boot")
+        assert written_down(scratch, "c", 1) == []
         child.kill()
 
 
@@ -59,9 +60,9 @@ def test_a_record_is_written_only_when_something_has_changed(
 
 
 def test_without_a_record_or_with_a_damaged_one_nothing_is_known(scratch: ScratchPaths) -> None:
-    assert left_of(scratch, "c", 1) == []
+    assert written_down(scratch, "c", 1) == []
     scratch.processes("c").write_bytes(b"{")
-    assert left_of(scratch, "c", 1) == []
+    assert written_down(scratch, "c", 1) == []
     scratch.processes("c").unlink()
     os.mkfifo(scratch.processes("c"))
-    assert left_of(scratch, "c", 1) == []
+    assert written_down(scratch, "c", 1) == []

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from begun import SCRIPT, Begun
+from begun import DIES_AT_ONCE, HANDS_ON, ONE_BY_ONE, RANKS, SCRIPT, SHELL, Begun
 from specs import make_spec
 from waiting import until
 
@@ -21,42 +21,6 @@ from onbox.machine import process
 
 # Longer than what a launcher leaves behind gets where nobody has asked for a stop.
 SAVES_FOR_S = 1.0
-_RANKS = """\
-import os, signal, subprocess, sys, time
-me = {name: os.environ[name] for name in os.environ if name != "RANK"}
-ranks = [
-    subprocess.Popen([sys.executable, *sys.argv[1:]], env=me | {
-        "RANK": str(n), "LOCAL_RANK": str(n), "WORLD_SIZE": "2", "MASTER_PORT": "1"})
-    for n in range(2)
-]
-"""
-# As torchrun: each rank is told, and waited for.
-HANDS_ON = f"""\
-{_RANKS}
-signal.signal(signal.SIGTERM, lambda *_: [rank.terminate() for rank in ranks])
-sys.exit(max(rank.wait() for rank in ranks))
-"""
-# As deepspeed's launch: told to end, it ends one rank after the other, and leaves with 1.
-ONE_BY_ONE = f"""\
-{_RANKS}
-def end(*_):
-    for rank in ranks:
-        rank.terminate()
-        try:
-            rank.wait(0.5)
-        except subprocess.TimeoutExpired:
-            rank.kill()
-    sys.exit(1)
-
-signal.signal(signal.SIGTERM, end)
-sys.exit(max(rank.wait() for rank in ranks) % 256)
-"""
-# As accelerate with one rank, which starts a process and waits for it.
-DIES_AT_ONCE = """\
-import subprocess, sys
-sys.exit(subprocess.Popen([sys.executable, *sys.argv[1:]]).wait())
-"""
-SHELL = '#!/bin/bash\nexport ITS_OWN=1\n"$@"\necho "it is through"\n'
 # With a helper, which its save needs and which a signal would end.
 WITH_HELPER = f"""\
 import subprocess
@@ -72,7 +36,7 @@ Begin = Callable[..., Begun]
 def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Begin an attempt by a launcher of this text, or by a shell's; what is left of it is ended."""
     begun = []
-    monkeypatch.setattr("onbox.attempt.stop.LEFTOVER_GRACE_S", 0.3)
+    monkeypatch.setattr("onbox.attempt.watch.LEFTOVER_GRACE_S", 0.3)
 
     def of(text: str, *words: str, script: str = SCRIPT, **more: Any) -> Begun:
         (tmp_path / "script.py").write_text(script)
@@ -199,7 +163,7 @@ def test_any_other_code_is_the_scripts_own(launcher: str, code: int, begin: Begi
 
 # As one whose own child is ended by a signal, and which takes that for a good end.
 ENDS_WITH_0 = f"""\
-{_RANKS}
+{RANKS}
 while not os.path.exists("go"):
     time.sleep(0.01)
 sys.exit(0)

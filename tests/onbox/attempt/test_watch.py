@@ -9,7 +9,7 @@ import pytest
 from specs import make_spec
 
 from boxcar.shared.paths import ScratchPaths
-from onbox.attempt import processes, watch, world
+from onbox.attempt import watch
 from onbox.attempt.watch import Watch
 
 
@@ -33,7 +33,7 @@ def watched(tmp_path: Path, ended: list[str], monkeypatch: pytest.MonkeyPatch) -
 
 
 def see(monkeypatch: pytest.MonkeyPatch, formed: int | None) -> None:
-    monkeypatch.setattr(world, "formed", lambda launcher, argv, **how: formed)
+    monkeypatch.setattr(watch, "formed", lambda launcher, argv, **how: formed)
 
 
 def test_until_a_rank_is_seen_no_script_is_short_enough_to_come_and_go_between_two_looks(
@@ -46,7 +46,7 @@ def test_until_a_rank_is_seen_no_script_is_short_enough_to_come_and_go_between_t
     assert watched.look(1) < interpreter_s
     see(monkeypatch, 2)
     watched.look(1)
-    assert watched.look(1) == processes.LOOK_EVERY_S
+    assert watched.look(1) == watch.LOOK_EVERY_S
     assert watched.wrong_ranks is None
 
 

@@ -15,7 +15,7 @@ from waiting import LIMIT_S, until
 
 from boxcar.shared.files import attempt
 from boxcar.shared.paths import ScratchPaths
-from onbox.attempt import world
+from onbox.attempt import watch
 from onbox.machine import process
 
 # launcher.py WORLD LEVELS script.py: starts the script as WORLD ranks, or plainly where it is 0.
@@ -68,21 +68,21 @@ def start(tmp_path: Path) -> Iterator[Start]:
 )
 def test_the_ranks_say_how_many_they_are(start: Start, size: int, levels: int, formed: int) -> None:
     pid, argv = start(size, levels=levels)
-    until(lambda: world.formed(pid, argv) is not None)
-    assert world.formed(pid, argv) == formed
-    assert world.formed(pid, argv, is_quick=True) == formed
+    until(lambda: watch.formed(pid, argv) is not None)
+    assert watch.formed(pid, argv) == formed
+    assert watch.formed(pid, argv, is_quick=True) == formed
 
 
 def test_ranks_that_a_script_starts_itself_are_not_the_launcher_s(start: Start) -> None:
     pid, argv = start(2, script=NESTED)
-    until(lambda: world.formed(pid, argv) is not None)
-    assert world.formed(pid, argv) == 2
+    until(lambda: watch.formed(pid, argv) is not None)
+    assert watch.formed(pid, argv) == 2
 
 
 def test_a_world_that_the_platform_preset_is_nobody_s(start: Start) -> None:
     pid, argv = start(0, env={"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "8"})
-    until(lambda: world.formed(pid, argv) is not None)
-    assert world.formed(pid, argv) == 1
+    until(lambda: watch.formed(pid, argv) is not None)
+    assert watch.formed(pid, argv) == 1
 
 
 @pytest.mark.parametrize("at_its_exec", [{}, {"PATH": "/bin", "RANK": "0", "WORLD_SIZE": "2"}])
@@ -97,7 +97,7 @@ def test_a_rank_that_is_just_about_to_exec_is_no_plain_script(
     monkeypatch.setattr(process, "generations", lambda pid: iter([[8]]))
     monkeypatch.setattr(process, "environment", lambda pid: next(seen))
     monkeypatch.setattr(process, "words", lambda pid: ["python", "-u", "train.py"])
-    assert world.formed(7, ["python", "-m", "launcher", "train.py"]) is None
+    assert watch.formed(7, ["python", "-m", "launcher", "train.py"]) is None
 
 
 def test_a_child_that_still_has_its_launchers_words_is_no_plain_script(
@@ -108,11 +108,11 @@ def test_a_child_that_still_has_its_launchers_words_is_no_plain_script(
     monkeypatch.setattr(process, "generations", lambda pid: iter([[8]]))
     monkeypatch.setattr(process, "environment", lambda pid: {"PATH": "/bin"})
     monkeypatch.setattr(process, "words", lambda pid: argv)
-    assert world.formed(7, argv) is None
+    assert watch.formed(7, argv) is None
 
 
 def test_a_launcher_that_has_started_nothing_leaves_it_open(start: Start) -> None:
-    assert world.formed(os.getpid(), ["python", "no_such_script.py"]) is None
+    assert watch.formed(os.getpid(), ["python", "no_such_script.py"]) is None
 
 
 def run_attempt(

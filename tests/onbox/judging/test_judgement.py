@@ -12,7 +12,7 @@ from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.judging import judgement
 from onbox.judging.judgement import Looked
 from onbox.judging.verdict import Action
-from onbox.place import Place
+from onbox.machine.place import Place
 
 CHANGED = Looked(("train.py",))
 AT = "2026-11-21T03:27:43.973Z"

@@ -7,7 +7,7 @@ import pytest
 
 from boxcar.shared import timestamp
 from boxcar.shared.files.attempt import Done
-from onbox.judging.saved import has_saved
+from onbox.judging.judgement import has_saved
 
 BEGAN = "2026-11-21T02:00:00.000Z"
 BEGAN_S = timestamp.parse_utc(BEGAN).timestamp()

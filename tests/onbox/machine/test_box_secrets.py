@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from onbox.machine.box_secrets import BoxSecrets
+from onbox.machine.credentials import BoxSecrets
 
 WEBHOOK = {
     "url": "https://hooks.example/t0ken-of-it",

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,21 +64,6 @@ def test_progress_tells_every_byte_once_written_and_once_read_back(
     told: list[int] = []
     record = checked_copy(source, destination, "best.pth", told.append)
     assert sum(told) == 2 * record.size_bytes
-
-
-def test_who_gives_way_copies_and_hashes_and_reads_back_in_one_thread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data = os.urandom(9 * digest.BLOCK_BYTES + 1)
-    (tmp_path / "source").write_bytes(data)
-    monkeypatch.setattr(threading.Thread, "start", lambda _: pytest.fail("another thread"))
-    told: list[int] = []
-    record = checked_copy(
-        tmp_path / "source", tmp_path / "copy", "copy", told.append, gives_way=True
-    )
-    assert (tmp_path / "copy").read_bytes() == data
-    assert record.sha256 == digest.of_bytes(data)
-    assert told == 2 * ([digest.BLOCK_BYTES] * 9 + [1])
 
 
 def test_a_copy_replaces_what_lay_there(source: Path, destination: Path) -> None:

@@ -13,7 +13,6 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     """What the disk is told, with the first byte and the last but one."""
     told: list[tuple[str, int, int]] = []
     monkeypatch.setattr(sink, "PART_BYTES", 100)
-    monkeypatch.setattr(sink, "SMALL_PART_BYTES", 40)
     monkeypatch.setattr(
         sync_range, "begin", lambda _, start, size: told.append(("begin", start, start + size))
     )
@@ -40,14 +39,6 @@ def test_the_disk_is_busy_with_a_part_while_the_one_before_is_waited_for(
         ("begin", 130, 230), ("wait", 0, 130), ("forget", 0, 130),
         ("begin", 230, 330), ("wait", 130, 230), ("forget", 130, 230),
     ]  # fmt: skip
-
-
-def test_who_gives_way_has_two_small_parts_on_their_way(
-    tmp_path: Path, seen: list[tuple[str, int, int]]
-) -> None:
-    with (tmp_path / "x").open("wb") as file:
-        sink.Sink(file.fileno(), leaves_room=True, gives_way=True).write(memoryview(bytes(100)))
-    assert seen == [("begin", 0, 40), ("begin", 40, 80), ("wait", 0, 40), ("forget", 0, 40)]
 
 
 def test_a_save_that_a_training_waits_for_begins_each_part_and_waits_for_none(

@@ -214,7 +214,6 @@ def test_a_journal_that_was_cut_back_is_on_the_disk_before_it_goes_on(
 
 # --- damage
 
-
 DAMAGES = {
     "no JSON": b"{broken\n",
     "an empty line": b"\n",

@@ -71,7 +71,6 @@ def test_of_version_1_a_last_line_without_its_line_feed_never_happened() -> None
 
 # --- the chain
 
-
 CHANGES: dict[str, Callable[[bytes], bytes]] = {
     "another value": lambda line: line.replace(b'"c2"', b'"c3"'),
     "another value and a check of its own": lambda line: chained(

@@ -14,9 +14,9 @@ import torch
 import torch.distributed.checkpoint as dcp
 
 from boxcar.shared.resume_match import chosen
-from onbox.cell import live_checkpoint
-from onbox.cell.live_checkpoint import Mirror
-from onbox.cell.restored_checkpoint import restore
+from onbox.checkpoint import live_checkpoint
+from onbox.checkpoint.live_checkpoint import Mirror
+from onbox.checkpoint.restored_checkpoint import restore
 
 
 def weights(step: int) -> dict[str, torch.Tensor]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.training.hang import hang_report, rank_dump
+from boxcar.training.hang import diagnosis, rank_dump
 from boxcar.training.hang.code_line import CodeLine
 from boxcar.training.hang.diagnosis import diagnose
 from boxcar.training.hang.rank_dump import RankDump
@@ -254,7 +254,7 @@ def test_only_what_the_same_script_would_do_again_is_not_retried() -> None:
 
 def test_the_text_has_a_line_for_each_rank_and_says_what_to_do() -> None:
     dumps = [waits(0), raised(1, "ValueError: bad")]
-    text = hang_report.text(diagnose(dumps), dumps, Path("/out/hang"))
+    text = diagnosis.report(diagnose(dumps), dumps, Path("/out/hang"))
     first, advice, *rows, last = text.splitlines()
     assert first.startswith("boxcar: one-rank-diverged: rank 1 raised ValueError: bad")
     assert "Look at that rank" in advice
@@ -269,7 +269,7 @@ def test_the_text_has_a_line_for_each_rank_and_says_what_to_do() -> None:
 
 def test_where_ranks_are_on_several_nodes_these_are_named() -> None:
     dumps = [waits(0, host="n1", step=None), dump(1, MAIN, READING, host="n2", step=None)]
-    text = hang_report.text(diagnose(dumps), dumps)
+    text = diagnosis.report(diagnose(dumps), dumps)
     assert "rank 0 waits in gradient all_reduce" in text and text.count("; rank 1 is on n2\n") == 1
     assert [row[:17] for row in text.splitlines()[2:]] == ["  rank 0 on n1: w", "  rank 1 on n2: w"]
 

@@ -31,8 +31,8 @@ from boxcar.laptop.verbs.verify import verify
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.plan import BYTES_ONLY, SAFE, TRUSTED, Artifact
 from boxcar.shared.files.receipt import CellReceipt, Finding, RunReceipt
-from onbox.cell import settle
-from onbox.place import Place
+from onbox.machine.place import Place
+from onbox.result import settle
 
 numpy = pytest.importorskip("numpy")
 HAS_JOBLIB = importlib.util.find_spec("joblib") is not None

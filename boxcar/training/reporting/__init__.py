@@ -1,0 +1,1 @@
+"""How a training tells what it does: on stderr, and in progress.jsonl, with numbers of a GPU."""

@@ -1,1 +1,0 @@
-"""Who else is on a box: its other runs, and programs that are no run's."""

@@ -1,1 +1,0 @@
-"""News that the laptop asks a box to send."""

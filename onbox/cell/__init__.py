@@ -1,1 +1,0 @@
-"""One cell: staged, attempted, mirrored, settled."""

@@ -1,0 +1,96 @@
+"""Which cells are this queue's: the claims on the durable tier, and those that it has lost.
+
+A cell belongs to the queue that claimed it first, or to which a person moved it since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from boxcar.shared import state, timestamp
+from boxcar.shared.disk import atomic
+from boxcar.shared.files import cell_claim, codec
+from boxcar.shared.files.cell_claim import Claim
+from onbox.machine.place import Place
+from onbox.machine.room_wait import RoomWait
+from onbox.queue.reporter import Reporter
+from onbox.result import published
+
+
+class Claims:
+    """`say` writes an event, once there is room for it."""
+
+    def __init__(
+        self, place: Place, reporter: Reporter, room: RoomWait, say: Callable[..., None]
+    ) -> None:
+        self._place = place
+        self._reporter = reporter
+        self._room = room
+        self._say = say
+        self.of_others: set[str] = set()
+
+    def take(self, cell: str, saying: str | None) -> Claim | None:
+        """Claim the cell on the durable tier, or find that it is; None where it is another queue's.
+        A claim that is returned is on the disk, and in the journal.
+
+        `saying` is what its line asks for, as far as that is known.
+        """
+        path, now = self._place.durable.claim(cell), timestamp.utc_now()
+        claim = Claim(cell, self._place.queue, self._place.box, now, saying=saying)
+        is_new_here = isinstance(self._reporter.record(cell).state, state.Queued)
+        if not self._room.through(lambda: atomic.create_once(path, codec.to_document(claim))):
+            owner = cell_claim.read(path)
+            if owner is None or owner.queue != self._place.queue:
+                self._leave(cell, owner)
+                return None
+            claim = self._found(owner, cell, saying)
+        if is_new_here:  # else a power cut took the claim of a cell that had begun
+            self._say("cell.claimed", cell=cell, **{"from": claim.moved_from})
+        return claim
+
+    def _found(self, owner: Claim, cell: str, saying: str | None) -> Claim:
+        """Whoever claimed it may have been killed before it was durable."""
+        if owner.cell == cell_claim.OF_NO_CELL:
+            owner = replace(owner, cell=cell, saying=self._said(cell, saying))
+            self._write(owner)
+        atomic.sync_folder(self._place.durable.claims)
+        return owner
+
+    def _said(self, cell: str, now: str | None) -> str | None:
+        """What its line asked for when it was started last; where it was not, what it asks now."""
+        started = self._reporter.last("cell.started", cell)
+        return started.data.get("saying") if started else now
+
+    def of(self, cell: str) -> Claim | None:
+        return cell_claim.read(self._place.durable.claim(cell))
+
+    def renew(self, claim: Claim, saying: str | None) -> None:
+        """The claim is this queue's; its cell begins anew, as its line says now."""
+        self._write(replace(claim, saying=saying))
+
+    def _write(self, claim: Claim) -> None:
+        path = self._place.durable.claim(claim.cell)
+        self._room.through(lambda: atomic.write_whole(path, codec.to_document(claim)))
+
+    def leave_what_is_anothers(self, cell: str) -> bool:
+        """Whether another queue has the cell, which is said, and then skipped here."""
+        owner = cell_claim.of_another(self._place.durable.claim(cell), self._place.queue)
+        if owner:
+            self._leave(cell, owner)
+        return owner is not None
+
+    def not_verified(self) -> set[str]:
+        """The cells of other queues that have not come to a good end there."""
+        tier = self._place.durable
+        return {cell for cell in self.of_others if not published.is_verified(tier, cell)}
+
+    def _leave(self, cell: str, owner: Claim | None) -> None:
+        if cell in self.of_others:
+            return
+        self.of_others.add(cell)
+        holder = f"{owner.queue} on {owner.box}" if owner else "an agent that has just released it"
+        text = f"{cell} is claimed by {holder}; it is skipped here"
+        self._reporter.warn("claimed_elsewhere", text, cell)
+        if self._reporter.record(cell) != state.NOTHING_YET:
+            self._say("cell.skipped", cell=cell, reason=text)

@@ -1,0 +1,1 @@
+"""What a cell has left: found, copied with its proof, carried beside, and whether it stands."""
