@@ -33,7 +33,7 @@ def measure(folder: Path) -> list[Row]:
 
 
 def _of_run(folder: Path, queues: int, cells: int) -> Iterator[Row]:
-    from boxcar.laptop.run.look import look
+    from boxcar.laptop.run.look import look_at_run
     from boxcar.shared import timestamp
     from boxcar.shared.wire import run_asks
     from boxcar.shared.wire.question import RunOnBox
@@ -50,7 +50,7 @@ def _of_run(folder: Path, queues: int, cells: int) -> Iterator[Row]:
     question = run_asks.Report(tuple(plan.queues), everything=True, have={})
     _, report_s = _timed(lambda: report.answer(question, asked))
     yield Row(f"{name}first answer of the login node", report_s, "s")
-    view, look_s = _timed(lambda: look(run.site, timestamp.utc_now()))
+    view, look_s = _timed(lambda: look_at_run(run.site, timestamp.utc_now()))
     yield Row(f"{name}a look at all", look_s, "s")
     yield Row(f"{name}cells in it", float(len(view.cells)), "cells")
     yield from _of_slurm(name, tier, queues)

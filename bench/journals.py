@@ -18,7 +18,7 @@ def measure(folder: Path) -> list[Row]:
     path = folder / "queue.jsonl"
     path.write_bytes(b"".join(_lines()))
     began = time.monotonic()
-    events = journal.read(path).events
+    events = journal.read_journal(path).events
     read_s = time.monotonic() - began
     began = time.monotonic()
     state.replay(events)

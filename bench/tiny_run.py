@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from boxcar.laptop.project.project import open_project
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.laptop.verbs import launch, stop
 from boxcar.shared import timestamp
@@ -81,7 +81,7 @@ class TinyRun:
     @property
     def pid(self) -> int:
         """The agent's."""
-        looked = look(LocalSite.of(self.project, print), timestamp.utc_now())
+        looked = look_at_run(LocalSite.of(self.project, print), timestamp.utc_now())
         session = looked.queue("queue").session
         assert session
         return session.pid
@@ -104,7 +104,7 @@ class TinyRun:
             time.sleep(0.3)
 
     def events(self) -> tuple[Event, ...]:
-        return journal.read(self.project.on_tier.journal("queue")).events
+        return journal.read_journal(self.project.on_tier.journal("queue")).events
 
     def result(self, cell: str) -> Any:
         return json.loads((self.project.on_tier.cell(cell) / "m.json").read_text())

@@ -44,7 +44,7 @@ def _agent(words: argparse.Namespace) -> int:
     from onbox.webhooks import deliver
 
     release = stage.check_release(words.release)
-    where = place.of_queue(plan.read(words.release / PLAN), words.release, release, words.queue)
+    where = place.of_queue(plan.read_plan(words.release / PLAN), words.release, release, words.queue)
     for folder in (*where.durable.folders(), where.scratch.root):
         atomic.make_folder(folder)
     path = _credentials_path()

@@ -15,7 +15,7 @@ from boxcar.shared import ended_by, paths, state
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import agent_start, control, journal
-from boxcar.shared.files.agent_start import Start
+from boxcar.shared.files.agent_start import AgentStart
 from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass
@@ -44,7 +44,7 @@ class Forget:
 
 
 def decide(
-    was: Start, session: Session | None, wanted: str, *, is_held: bool
+    was: AgentStart, session: Session | None, wanted: str, *, is_held: bool
 ) -> Go | Leave | Forget:
     """What is to be done about an agent that was started, from its journal's last session."""
     if is_held:
@@ -72,9 +72,9 @@ def resume(data_dir: Path) -> Iterator[str]:
 
 
 def _resume(scratch: ScratchPaths, queue: str) -> str:
-    was = agent_start.read(scratch.start(queue))
+    was = agent_start.read_agent_start(scratch.start(queue))
     tier = DurablePaths(paths.on_box(was.durable_dir), was.run)
-    session = state.replay(journal.read(tier.journal(queue)).events).session
+    session = state.replay(journal.read_journal(tier.journal(queue)).events).session
     wanted = control.wanted(tier.control(queue))
     step = decide(was, session, wanted, is_held=lock.is_held(tier.lock(queue)))
     if isinstance(step, Go):
@@ -88,7 +88,7 @@ def _resume(scratch: ScratchPaths, queue: str) -> str:
     return f"is left alone: {step.why}"
 
 
-def _without_secrets(was: Start, tier: DurablePaths) -> Message | None:
+def _without_secrets(was: AgentStart, tier: DurablePaths) -> Message | None:
     """Why the agent would run without what its cells need: some platforms wipe the system disk."""
     made = start.plan_of(tier.release(was.release))
     credentials = paths.on_box(made.box(was.box).credentials)

@@ -47,7 +47,7 @@ def test_each_job_of_the_page_is_taken(text: str) -> None:
 
 @pytest.mark.parametrize("text", QUEUES)
 def test_each_queue_of_the_page_is_taken(text: str) -> None:
-    read = queue_line.parse(text.encode())
+    read = queue_line.parse_queue(text.encode())
     assert read.cells and not read.bad
 
 
@@ -55,19 +55,19 @@ def test_each_queue_of_the_page_is_taken(text: str) -> None:
 def test_each_line_of_a_queue_on_another_page_is_taken(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     lines = re.findall(r"^configs/\S+ .*\n", text, re.MULTILINE)
-    assert len(lines) >= 3 and not queue_line.parse("".join(lines).encode()).bad
+    assert len(lines) >= 3 and not queue_line.parse_queue("".join(lines).encode()).bad
 
 
 def test_cells_without_a_config_have_the_names_that_the_page_says() -> None:
     text = next(text for text in QUEUES if "\n- - " in text)
-    names = [line.name for line in queue_line.parse(text.encode()).cells]
+    names = [line.name for line in queue_line.parse_queue(text.encode()).cells]
     told = re.search(r"^`-` as the config.*?\n\n", PAGE, re.MULTILINE | re.DOTALL)
     assert told and set(names) <= named(told[0]) and len(names) == 4
 
 
 def test_the_first_line_of_the_page_is_a_config_a_task_and_epochs() -> None:
-    first = queue_line.parse(QUEUES[0].encode()).cells
-    assert [line_spelling.of(line) for line in first] == ["configs/recon.yaml reconstruction 60"]
+    first = queue_line.parse_queue(QUEUES[0].encode()).cells
+    assert [line_spelling.line_of(line) for line in first] == ["configs/recon.yaml reconstruction 60"]
 
 
 def test_the_table_has_every_key_of_a_job_and_no_other() -> None:

@@ -119,13 +119,13 @@ def _queues(job: Path) -> Mapping[str, Any]:
 
 
 def _profiles(job: Path) -> Iterator[str]:
-    for folder in (assets.root() / "profiles", job.parent / "profiles"):
+    for folder in (assets.assets_root() / "profiles", job.parent / "profiles"):
         yield from (path.stem for path in folder.glob("*.yaml") if not path.stem.startswith("_"))
 
 
 def _cells(job: Path) -> Iterator[str]:
     for file in _queues(job):
-        yield from (line.name for line in queue_line.parse((job.parent / file).read_bytes()).cells)
+        yield from (line.name for line in queue_line.parse_queue((job.parent / file).read_bytes()).cells)
 
 
 _READERS: dict[str, Callable[[Path], Any]] = {

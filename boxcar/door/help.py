@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from boxcar.door.examples import EXAMPLES, FREE_WORDS
 from boxcar.door.flags import Flag
-from boxcar.laptop.common.fitting.wrap import wrapped
+from boxcar.laptop.common.fitting.wrap import wrap_text
 from boxcar.shared.catalogue.sentence import Sentence
 
 # In the order of a run. A verb that stands in none is among the others.
@@ -43,14 +43,14 @@ def of_all(verbs: Collection[str], language: str, width: int) -> str:
         rows = [(verb, _said(f"line.{verb}", language)) for verb in names if verb in verbs]
         if rows:
             lines += ["", _said(group, language), *_side_by_side(rows, verbs, width)]
-    notes = [line for note in NOTES for line in wrapped(_said(note, language), width)]
+    notes = [line for note in NOTES for line in wrap_text(_said(note, language), width)]
     return "\n".join([*lines, "", *notes])
 
 
 def of_verb(verb: str, flags: Sequence[Flag], language: str, width: int) -> str:
     """What it does, its flags, and commands to copy."""
     usage = Sentence("help.one_verb", verb=f"{verb} {FREE_WORDS.get(verb, '')}".rstrip())
-    lines = [usage.said(language), "", *wrapped(verb_text(verb).said(language), width)]
+    lines = [usage.said(language), "", *wrap_text(verb_text(verb).said(language), width)]
     if flags:
         rows = [(flag.spelled, _flag_text(flag, language)) for flag in flags]
         names = [name for name, _ in rows]
@@ -72,7 +72,7 @@ def _side_by_side(
     if width - indent < _LEAST_TEXT:
         indent = 2 * _GAP
     for name, text in rows:
-        first, *more = wrapped(text, width - indent)
+        first, *more = wrap_text(text, width - indent)
         if len(name) + 2 * _GAP > indent:
             yield f"{'':{_GAP}}{name}"
             yield f"{'':{indent}}{first}"

@@ -193,9 +193,9 @@ def _width() -> int:
 
 @functools.cache
 def _tasks() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("boxcar_tasks", assets.root() / "tasks.py")
+    spec = importlib.util.spec_from_file_location("boxcar_tasks", assets.assets_root() / "tasks.py")
     if spec is None or spec.loader is None:
-        raise ImportError(f"{assets.root() / 'tasks.py'}: cannot be loaded; install boxcar again")
+        raise ImportError(f"{assets.assets_root() / 'tasks.py'}: cannot be loaded; install boxcar again")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

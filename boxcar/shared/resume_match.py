@@ -53,16 +53,16 @@ def chosen(out: Path, resume: str | None, *, at_rest: bool = False) -> Path | No
         return None
     if not out_pattern.is_pattern(resume):
         with contextlib.suppress(StrangeFileError):
-            if any(seen.size_bytes for seen in look(out, resume)):
+            if any(seen.size_bytes for seen in find_checkpoints(out, resume)):
                 return out.joinpath(*out_pattern.parts(resume))
         return None
     at_ns = sys.maxsize if at_rest else time.time_ns()
-    before = down_to_whole(look(out, resume), at_ns)
-    found = newest_complete(before, look(out, resume), at_ns)
+    before = down_to_whole(find_checkpoints(out, resume), at_ns)
+    found = newest_complete(before, find_checkpoints(out, resume), at_ns)
     return out / found.name if found else None
 
 
-def look(out: Path, resume: str) -> Iterator[Seen]:
+def find_checkpoints(out: Path, resume: str) -> Iterator[Seen]:
     """What `resume` means now, newest first. Raises OSError.
 
     Raises StrangeFileError for a plain path that is a link out of `out`; a match of a pattern that
@@ -93,7 +93,7 @@ def of_other_kind(out: Path, resume: str) -> str | None:
     if not out_pattern.is_pattern(resume):
         return None
     other = resume.rstrip("/") if out_pattern.is_of_folders(resume) else f"{resume}/"
-    return next((seen.name for seen in look(out, other)), None)
+    return next((seen.name for seen in find_checkpoints(out, other)), None)
 
 
 def _is_meant(resume: str, seen: Seen) -> bool:

@@ -24,7 +24,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
-from boxcar.shared.files.training_json import FILE, Start, Training
+from boxcar.shared.files.training_json import TRAINING_FILE, Start, Training
 from boxcar.training.reporting.say import say_once
 
 _TAKEN = ("format", "starts", "at")
@@ -41,7 +41,7 @@ def record(**facts: Any) -> None:
         raise InputError(f"run_manifest.record: {', '.join(taken)} is the file's own: another name")
     if os.environ.get("RANK", "0") != "0":
         return
-    path = Path(os.environ.get("BOXCAR_OUT") or ".", FILE).absolute()
+    path = Path(os.environ.get("BOXCAR_OUT") or ".", TRAINING_FILE).absolute()
     try:
         before = _read(path)
         after = merged(before, _this_start(path), plain(facts))

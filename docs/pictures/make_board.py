@@ -29,10 +29,10 @@ from boxcar.laptop.board.snapshot import Snapshot, snapshot
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.verbs.board_facts import facts
+from boxcar.laptop.verbs.board_facts import board_facts
 from boxcar.laptop.verbs.demo import prepare
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.next_step import next_step
@@ -89,11 +89,11 @@ def _watched(project: Project) -> Snapshot:
     with open_site(project, show.say) as site:
         while True:
             site.boxes.refresh()
-            view = look(site, timestamp.utc_now())
+            view = look_at_run(site, timestamp.utc_now())
             history = seen(history, view)
             at_work = Sentence("board.at_work")
             known = replace(
-                facts(site, view, next_step(view, site), at_work=at_work), glyphs=UNICODE
+                board_facts(site, view, next_step(view, site), at_work=at_work), glyphs=UNICODE
             )
             found = snapshot(view, history, known)
             states = {word for word, _ in found.counts}
@@ -123,7 +123,7 @@ def _wait_for_the_end(project: Project) -> None:
 
     def is_at_work(site: Site) -> bool:
         site.boxes.refresh()
-        return any(may_run(queue) for queue in look(site, timestamp.utc_now()).queues)
+        return any(may_run(queue) for queue in look_at_run(site, timestamp.utc_now()).queues)
 
     with open_site(project, show.say) as site:
         while is_at_work(site):

@@ -19,7 +19,7 @@ from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.report import gather, write_page
 from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.verbs.demo import prepare
 from boxcar.laptop.verbs.launch import launch
@@ -77,12 +77,12 @@ def _project(root: Path) -> Project:
 
 def _wait_for_the_end(project: Project) -> None:
     with open_site(project, show.say) as site:
-        while any(may_run(queue) for queue in look(site, timestamp.utc_now()).queues):
+        while any(may_run(queue) for queue in look_at_run(site, timestamp.utc_now()).queues):
             time.sleep(1)
 
 
 def _draw(project: Project) -> None:
-    page = write_page.write(project, gather.report_of(project, asked_of(project, (), Asked(()))))
+    page = write_page.write_page(project, gather.report_of(project, asked_of(project, (), Asked(()))))
     for scheme in ("light", "dark"):
         target = HERE / f"report-{scheme}.png"
         _draw_page(page, target, is_dark=scheme == "dark")

@@ -194,12 +194,12 @@ class Agent:
     def before_a_restart(self) -> Sequence[Event]:
         """The events until now, where a scheduler has started this agent again; else none."""
         path = self.place.durable.journal(self.place.queue)
-        return journal.read(path).events if in_vain.restarts() else ()
+        return journal.read_journal(path).events if in_vain.restarts() else ()
 
     def refuse_restarts_in_vain(self, before: Sequence[Event]) -> None:
         """A scheduler would go on for ever. Raises StopQueue."""
         cells = self.reporter.state().cells
-        pointers = (resume_pointer.read(self.place.durable.resume(cell)) for cell in cells)
+        pointers = (resume_pointer.read_resume_pointer(self.place.durable.resume(cell)) for cell in cells)
         newest = max((pointer.at for pointer in pointers if pointer), default=None)
         if reason := in_vain.reason(before, in_vain.restarts(), newest):
             raise StopQueue(reason)

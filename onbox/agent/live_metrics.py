@@ -89,7 +89,7 @@ class _Cell:
         size_bytes = _size_bytes(self._log)
         of_best = [metric for metric in left if metric.best]
         asked = [*(replace(metric, best=None) for metric in left), *of_best]
-        [found] = measure.take(asked, [self._left()])
+        [found] = measure.take_numbers(asked, [self._left()])
         last, best = dict(self.known.last), dict(self.known.best)
         for metric, number in zip(left, found, strict=False):
             if number.value is not None or number.note.endswith(read.NO_NUMBER):

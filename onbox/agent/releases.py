@@ -100,7 +100,7 @@ class Releases:
 
     def _open(self, digest: str) -> Runner | None:
         folder = self._place.durable.release(digest)
-        found = release.read(folder)
+        found = release.read_release(folder)
         made = release.read_plan(folder)
         if others := plan.unlike(self._place.plan, made):
             self._warn(digest, f"its plan has other {', '.join(others)}: drain and launch again")

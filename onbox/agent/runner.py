@@ -82,12 +82,12 @@ class Runner:
         what = self.lines.said(cell, was_left=self._reporter.was_left(cell.name))
         spec = self.spec(cell, number, what)
         path = place.scratch.spec(cell.name, number)
-        line = begun.data(cell) | {"cfg": stored.cfg, "epochs": said.epochs(place.plan, cell)}
+        line = begun.begun_fields(cell) | {"cfg": stored.cfg, "epochs": said.epochs(place.plan, cell)}
         line |= {"nproc": spec.ranks * spec.nodes, "saying": self.lines.saying(cell)}
         line |= {"resumes": what.has_checkpoint or None}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
         with self._log(cell).open("ab") as log:
-            attempt_spec.write(path, spec)
+            attempt_spec.write_attempt_spec(path, spec)
             self._reporter.say("cell.started", **about, **line)
             return subprocess.Popen(
                 ["bash", str(place.scratch.wrapper(place.release.name) / RUN_ONE), str(path)],
@@ -176,7 +176,7 @@ class Runner:
         path = self._place.durable.claim(cell.name)
         # What cannot be read for a moment ends nothing.
         with contextlib.suppress(BoxcarError, OSError):
-            return cell_claim.of_another(path, self._place.queue) is not None
+            return cell_claim.claim_of_another(path, self._place.queue) is not None
         return False
 
     @property
@@ -216,7 +216,7 @@ class Runner:
 
     def _mirrored_at(self, cell: CellLine) -> str | None:
         with contextlib.suppress(BoxcarError, OSError):
-            pointer = resume_pointer.read(self._place.durable.resume(cell.name))
+            pointer = resume_pointer.read_resume_pointer(self._place.durable.resume(cell.name))
             return pointer.at if pointer else None
         return None
 
@@ -255,7 +255,7 @@ class Runner:
         return True
 
     def _mirror(self, cell: CellLine, number: int) -> Mirroring | None:
-        place, name = self._place, terms.of_cell(self._place.plan, cell.name).resume
+        place, name = self._place, terms.terms_of_cell(self._place.plan, cell.name).resume
         if name is None:
             return None
         out = place.scratch.out(cell.name)

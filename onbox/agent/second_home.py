@@ -134,7 +134,7 @@ class SecondHome:
                 if known is not None:
                     yield Due(cell, NO_CHECKPOINT, known)
             elif record.attempts:
-                pointer = resume_pointer.read(self._place.durable.resume(cell))
+                pointer = resume_pointer.read_resume_pointer(self._place.durable.resume(cell))
                 if pointer and pointer.file.path != known:
                     yield Due(cell, CHECKPOINT, pointer.file.path)
 
@@ -186,7 +186,7 @@ class SecondHome:
 
     def _copy_result(self, due: Due) -> None:
         folder = self._place.durable.cell(due.cell)
-        made = manifest.read(folder / paths.MANIFEST)
+        made = manifest.read_manifest(folder / paths.MANIFEST)
         if self._put(folder, made.all_files, paths.MANIFEST) != due.version:
             raise DamagedError(f"{folder}: its manifest is not the one that was published")
         about = {"cell": due.cell, "attempt": made.attempt, "manifest_sha256": due.version}
@@ -197,7 +197,7 @@ class SecondHome:
 
     def _copy_checkpoint(self, due: Due) -> None:
         folder = self._place.durable.resume(due.cell)
-        if pointer := resume_pointer.read(folder):
+        if pointer := resume_pointer.read_resume_pointer(folder):
             kept = self._published_in(folder)
             self._put(folder, (pointer.file,), resume_pointer.FILE, is_alone=True, kept=kept)
             self._checkpoints[due.cell] = pointer.file.path
@@ -206,7 +206,7 @@ class SecondHome:
         """What of a mirror is of a result that was copied, if there is one. Raises DamagedError."""
         with contextlib.suppress(FileNotFoundError):
             return sorted(
-                settle.published_in(folder, manifest.read(folder.parent / paths.MANIFEST))
+                settle.published_in(folder, manifest.read_manifest(folder.parent / paths.MANIFEST))
             )
         return []
 

@@ -136,7 +136,7 @@ class Settler:
         if not isinstance(self._reporter.record(cell.name).state, state.Synced):
             size_bytes, files = made.size_bytes, len(made.all_files)
             self._reporter.say("cell.synced", **about, size_bytes=size_bytes, files=files)
-        if found := accepted.of_result(self._place.durable, cell.name):
+        if found := accepted.accepted_result(self._place.durable, cell.name):
             self.take_accepted(cell.name, found, {})
             return
         known = self._reporter.secrets.known()
@@ -159,7 +159,7 @@ class Settler:
         """Say that a result is verified which the laptop has proven; this box could not. `ran_as`:
         how the cell was started, where no event of this queue says it.
         """
-        made = manifest.read(self._place.durable.manifest(cell))
+        made = manifest.read_manifest(self._place.durable.manifest(cell))
         receipt = published.receipt_of(self._place.durable, cell)
         self._reporter.say(
             "cell.verified",
@@ -203,7 +203,7 @@ class Settler:
             )
             self._warn_of_what_is_not_carried(made)
         elif published.stands(place.durable, name):
-            made = manifest.read(place.durable.manifest(name))
+            made = manifest.read_manifest(place.durable.manifest(name))
         else:
             raise settle.GoneError(f"the record of {name}'s attempt {number} is not on scratch")
         if done is not None and made.attempt != number:

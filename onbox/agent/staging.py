@@ -42,7 +42,7 @@ class Staging:
         May be done again. Raises NoRoomError, DamagedError, OSError.
         """
         place = self._place
-        artifacts = terms.of_cell(place.plan, cell.name).artifacts
+        artifacts = terms.terms_of_cell(place.plan, cell.name).artifacts
         published.forget_if_loaded_otherwise(place.durable, cell.name, artifacts)
         if number > 1:
             removal.remove(place.scratch.beside(cell.name))
@@ -60,7 +60,7 @@ class Staging:
             checked_copy.check_room(folder, largest_bytes)
         older_checkpoint.put_aside(place.scratch, cell.name, number, self._reporter)
         # Last: what lies there counts as an earlier run's when this is done again.
-        if resume := terms.of_cell(place.plan, cell.name).resume:
+        if resume := terms.terms_of_cell(place.plan, cell.name).resume:
             folder = place.durable.resume(cell.name)
             warn, asked = partial(self._warn_once, cell.name), self._saying(cell)
             was_left = self._reporter.was_left(cell.name)
@@ -105,7 +105,7 @@ class Staging:
         seen = self._look_and_collect(cell)
         if not seen.added:
             return Looked(seen.changed)
-        asked = terms.of_cell(self._place.plan, cell.name)
+        asked = terms.terms_of_cell(self._place.plan, cell.name)
         resume = (asked.resume,) if asked.resume else ()
         strays = self._stage.find_added([*(a.path for a in asked.artifacts), *resume])
         text = self._move_strays(cell, seen.added, strays.get(asked.resume or ""))

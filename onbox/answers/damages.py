@@ -35,8 +35,8 @@ COPY, JOURNAL, NOTHING = "a copy", "the journal", "nothing"
 
 Copies = dict[str, tuple[bytes, ...]]
 _READERS: dict[str, Callable[[Path], Any]] = {
-    "heartbeat": heartbeat.read,
-    "delivered": delivered.read,
+    "heartbeat": heartbeat.read_heartbeat,
+    "delivered": delivered.read_delivered,
 }
 
 
@@ -67,7 +67,7 @@ class Tier:
         found = {}
         for path in sorted(self.paths.journals.glob("*.jsonl")):
             try:
-                found[path.stem] = journal.read(path).events
+                found[path.stem] = journal.read_journal(path).events
             except (DamagedError, OSError):
                 continue
         return found
@@ -162,7 +162,7 @@ def _claims(tier: Tier, path: Path) -> Iterator[Damaged]:
 
 def _problem_of_claim(path: Path, cell: str, owner: tuple[str, Event] | None) -> str | None:
     try:
-        claim = cell_claim.read(path)
+        claim = cell_claim.read_claim(path)
     except DamagedError as error:
         return error.messages[0].text
     if claim is None:
@@ -206,7 +206,7 @@ def _manifests(tier: Tier, path: Path) -> Iterator[Damaged]:
 def _unreadable_manifest(tier: Tier, path: Path, cell: str) -> Iterator[Damaged]:
     """One that no journal tells of, as far as they can be read: the journals come first."""
     try:
-        manifest.read(path)
+        manifest.read_manifest(path)
     except FileNotFoundError:
         return
     except DamagedError as error:
@@ -217,7 +217,7 @@ def _unreadable_manifest(tier: Tier, path: Path, cell: str) -> Iterator[Damaged]
 def _is_newer(tier: Tier, cell: str, said: Event) -> bool:
     """Whether a later attempt is published, and its agent died before it could say so."""
     try:
-        found = manifest.read(tier.paths.manifest(cell))
+        found = manifest.read_manifest(tier.paths.manifest(cell))
     except (DamagedError, FileNotFoundError):
         return False
     ended = {event.data["attempt"] for _, event in tier.about(cell, "cell.succeeded")}
@@ -249,7 +249,7 @@ def _is_receipt(tier: Tier, cell: str, data: bytes) -> bool:
 def _accepted(tier: Tier, path: Path) -> Iterator[Damaged]:
     """What the laptop has proven: `verify` writes it anew."""
     try:
-        accepted.read(path)
+        accepted.read_accepted(path)
     except DamagedError as error:
         yield Damaged(tier.name(path), str(error))
 
@@ -257,7 +257,7 @@ def _accepted(tier: Tier, path: Path) -> Iterator[Damaged]:
 def _releases(tier: Tier, folder: Path) -> Iterator[Damaged]:
     path = folder / release.FILE
     try:
-        listed = release.read(folder)
+        listed = release.read_release(folder)
     except FileNotFoundError:
         return  # a push that was broken off
     except DamagedError as error:

@@ -31,5 +31,5 @@ def _is_bare(run: RunOnBox, cell: str) -> bool:
 
 def tried_cells(tier: DurablePaths, queue: str) -> set[str]:
     """Those that the queue has attempted here: what this box knows of them is newer."""
-    records = state.replay(journal.read(tier.journal(queue)).events).cells
+    records = state.replay(journal.read_journal(tier.journal(queue)).events).cells
     return {cell for cell, record in records.items() if record.attempts > 0}

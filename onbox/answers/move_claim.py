@@ -33,12 +33,12 @@ def answer(question: run_asks.MoveClaim, run: RunOnBox) -> run_asks.ClaimMoved:
     if paths.has_symlink(run.tier.root, f"claims/{path.name}"):
         raise InputError(f"{path}: is a symbolic link; nothing is written through it")
     atomic.make_folder(path.parent)
-    if cell_claim.read(path) is None and atomic.create_once(path, codec.to_document(claim)):
+    if cell_claim.read_claim(path) is None and atomic.create_once(path, codec.to_document(claim)):
         return run_asks.ClaimMoved(is_new=True)
-    if _is_moved(cell_claim.read(path), claim):
+    if _is_moved(cell_claim.read_claim(path), claim):
         return run_asks.ClaimMoved(is_new=False)
     with _kept_still(question, run):
-        there = cell_claim.read(path)
+        there = cell_claim.read_claim(path)
         if there is None or there.queue not in (question.queue_before, claim.queue):
             owner = there.queue if there else "somebody else"
             raise InputError(

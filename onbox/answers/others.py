@@ -19,7 +19,7 @@ from boxcar.shared.cell.cell_name import CELL_NAME
 from boxcar.shared.disk import digest, lock
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import agent_start, release
-from boxcar.shared.files.agent_start import Start
+from boxcar.shared.files.agent_start import AgentStart
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.record import replace
 from boxcar.shared.wire import box_asks
@@ -80,22 +80,22 @@ def _by_locks(scratch: ScratchPaths, run: RunOnBox) -> OtherRun:
     return OtherRun(scratch.run, tuple(queues), tuple(cells), {}, visible_gpus.together(asked))
 
 
-def _starts(scratch: ScratchPaths) -> dict[str, Start | None]:
+def _starts(scratch: ScratchPaths) -> dict[str, AgentStart | None]:
     """How its queues were started here; None where that cannot be read."""
-    found: dict[str, Start | None] = dict.fromkeys(scratch.started())
+    found: dict[str, AgentStart | None] = dict.fromkeys(scratch.started())
     for queue in found:
         with contextlib.suppress(OSError, BoxcarError):
-            found[queue] = agent_start.read(scratch.start(queue))
+            found[queue] = agent_start.read_agent_start(scratch.start(queue))
     return found
 
 
-def _tier_of(name: str, start: Start | None, run: RunOnBox) -> DurablePaths:
+def _tier_of(name: str, start: AgentStart | None, run: RunOnBox) -> DurablePaths:
     with contextlib.suppress(BoxcarError):
         return DurablePaths(paths.on_box(start.durable_dir if start else run.durable_dir), name)
     return DurablePaths(run.tier.durable_dir, name)
 
 
-def _devices_of(tier: DurablePaths, start: Start | None) -> visible_gpus.Devices | None:
+def _devices_of(tier: DurablePaths, start: AgentStart | None) -> visible_gpus.Devices | None:
     if start is not None:
         with contextlib.suppress(OSError, BoxcarError):
             return visible_gpus.of_plan(release.read_plan(tier.release(start.release)))

@@ -17,7 +17,7 @@ from boxcar.shared import environment, paths, timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import codec, release
-from boxcar.shared.files.agent_start import Start
+from boxcar.shared.files.agent_start import AgentStart
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths, ScratchPaths
@@ -41,7 +41,7 @@ def answer(question: run_asks.Start, run: RunOnBox) -> Started:
     The control file is not looked at: who asks for this wants it to run.
     """
     made = plan_of(run.tier.release(question.digest))
-    wanted = Start(
+    wanted = AgentStart(
         run=run.run,
         queue=question.queue,
         box=place.box_of(made, question.queue),
@@ -56,7 +56,7 @@ def answer(question: run_asks.Start, run: RunOnBox) -> Started:
     return start(wanted, run.scratch)
 
 
-def start(wanted: Start, scratch: ScratchPaths) -> Started:
+def start(wanted: AgentStart, scratch: ScratchPaths) -> Started:
     """Start the agent as `wanted` says, unless one runs. Of two who start at once, one does.
 
     The record is durable before anything is started, so no agent runs that a reboot would end for
@@ -99,7 +99,7 @@ def file_of(folder: Path, name: str) -> Path:
     return path
 
 
-def _by_tmux(wanted: Start, log: Path, command: list[str]) -> Started | None:
+def _by_tmux(wanted: AgentStart, log: Path, command: list[str]) -> Started | None:
     """In a tmux session; None where that is not wanted, or does not work here."""
     if wanted.detach[:1] != (TMUX,) or shutil.which("tmux", path=wanted.env.get("PATH")) is None:
         return None
@@ -112,7 +112,7 @@ def _by_tmux(wanted: Start, log: Path, command: list[str]) -> Started | None:
     return Started(TMUX, int(pid) if pid.isdigit() else None)
 
 
-def _in_session(wanted: Start, log: Path) -> list[str]:
+def _in_session(wanted: AgentStart, log: Path) -> list[str]:
     """What the session runs: the whole environment, and all output to the log.
 
     A tmux server gives its sessions the environment that it was started with; `env -i` gives them
@@ -124,7 +124,7 @@ def _in_session(wanted: Start, log: Path) -> list[str]:
     return ["env", "-i", *env, "bash", "-c", shell, str(log)]
 
 
-def _tmux(wanted: Start, folder: Path, words: list[str]) -> subprocess.CompletedProcess[str] | None:
+def _tmux(wanted: AgentStart, folder: Path, words: list[str]) -> subprocess.CompletedProcess[str] | None:
     session = f"boxcar-{wanted.run}-{wanted.queue}".replace(".", "_").replace(":", "_")
     # -f: what a person has in a tmux.conf is meant for a person's sessions.
     head = ["tmux", "-S", SOCKET, "-f", "/dev/null", "new-session", "-d", "-s", session]
@@ -148,7 +148,7 @@ def _for_tmux(word: str) -> str:
     return f"{word[:-1]}\\;" if word.endswith(";") else word
 
 
-def _by_setsid(wanted: Start, log: Path, command: list[str]) -> Started:
+def _by_setsid(wanted: AgentStart, log: Path, command: list[str]) -> Started:
     with log.open("ab") as output:
         agent = subprocess.Popen(
             command,

@@ -49,7 +49,7 @@ def answer(question: run_asks.TakeResults, run: RunOnBox) -> run_asks.ResultsTak
 def _checked(lent: LentResult, run: RunOnBox, queue: str) -> Manifest:
     """Its manifest, once all parts are of one result of this run."""
     cell, sha256 = lent.document.cell, digest.of_bytes(lent.manifest)
-    found = manifest.parse(lent.manifest, f"the manifest of {cell}")
+    found = manifest.parse_manifest(lent.manifest, f"the manifest of {cell}")
     bound_to = [sha256]
     if lent.receipt is not None:
         bound_to += [codec.from_document(receipt.CellReceipt, lent.receipt, cell).manifest_sha256]

@@ -45,7 +45,7 @@ _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 def main(path: Path) -> int:
     """Run what that document says; what cannot be run is said in one sentence."""
     try:
-        return run(attempt_spec.read(path))
+        return run(attempt_spec.read_attempt_spec(path))
     except (BoxcarError, OSError) as error:
         return terminal.say_error(error)
 

@@ -99,7 +99,7 @@ def _wrapper(folder: Path, found: Release, scratch: ScratchPaths) -> ProvenFolde
 
 def check_release(folder: Path) -> Release:
     """The release, once every file of it is as it was pushed. Raises DamagedError."""
-    found = release.read(folder)
+    found = release.read_release(folder)
     _refuse(folder, manifest.compare(folder, found.files))
     return found
 

@@ -102,7 +102,7 @@ class Mirror:
             return False
         try:
             now = resume_match.newest_complete(
-                self._look(), resume_match.look(self._out, self._resume), time.time_ns()
+                self._look(), resume_match.find_checkpoints(self._out, self._resume), time.time_ns()
             )
         except (BoxcarError, OSError):
             return False  # what is being copied is what there is
@@ -122,7 +122,7 @@ class Mirror:
             self._next_at = time.monotonic() + cadence_s(time.monotonic() - started, self._mtbf_s)
 
     def _look(self) -> list[Seen]:
-        seen = resume_match.look(self._out, self._resume)
+        seen = resume_match.find_checkpoints(self._out, self._resume)
         return resume_match.down_to_whole(seen, time.time_ns())
 
     def _newest_complete(self) -> Seen | None:
@@ -132,7 +132,7 @@ class Mirror:
         counts is the one after the copy.
         """
         before, self._first_look = self._first_look or self._look(), None
-        now = resume_match.look(self._out, self._resume)
+        now = resume_match.find_checkpoints(self._out, self._resume)
         return resume_match.newest_complete(before, now, time.time_ns())
 
     def _copy(self, found: Seen, on_chunk: Callable[[int], None]) -> bool:

@@ -71,7 +71,7 @@ def instead(
     place: Place, cell: str, done: Done | None, verdict: Verdict, reporter: Reporter
 ) -> Verdict:
     """The verdict on the last attempt, once it is seen whether an older checkpoint may help."""
-    resume = terms.of_cell(place.plan, cell).resume
+    resume = terms.terms_of_cell(place.plan, cell).resume
     if done is None or resume is None:
         return verdict
     try:
@@ -125,7 +125,7 @@ def retry(cell: str, failed: Failed, aside: Path) -> Verdict | None:
 
 def _look(out: Path, resume: str, done: Done, verdict: Verdict) -> Failed:
     report = resume_match.look_at(out, progress.FILE)
-    found = resume_match.look(out, resume)
+    found = resume_match.find_checkpoints(out, resume)
     return Failed(
         verdict=verdict,
         seconds=done.seconds,

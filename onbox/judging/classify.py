@@ -96,7 +96,7 @@ def classify(
     if done.ranks_formed is not None:
         return _of_wrong_ranks(done)
     if done.over_time_s is not None:
-        limit = duration.spelled(done.over_time_s)
+        limit = duration.spell_duration(done.over_time_s)
         reason = f"it had not ended after {limit}, its time limit"
         return Verdict(Action.FAIL, TIME_LIMIT, reason, course=Course.TIME_LIMIT)
     rcs = {done.rc, *_worker_rcs(log_tail, launcher)}

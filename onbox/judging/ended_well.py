@@ -82,15 +82,15 @@ def _left(place: Place, cell: CellLine, done: Done, failure: str, found: LeftArt
     epochs = said.epochs_asked(place.plan, cell)
     told = progress_tail.last(found.out)
     return Left(
-        signal=exit_signals.of({done.rc}) or failure,
-        is_abort_at_exit=abort_at_exit.is_all(tail.text),
+        signal=exit_signals.signal_of_exit({done.rc}) or failure,
+        is_abort_at_exit=abort_at_exit.is_abort_at_exit(tail.text),
         is_ended=had_ended.had_ended(told, epochs, tail.text),
         names_last=had_ended.names_last_epoch(epochs, tail.text),
         newest_ns=max(path.lstat().st_mtime_ns for path in found.files.values()),
         reported_ns=_reported_ns(found) if told else 0,
         logged_ns=place.scratch.log(cell.name).lstat().st_mtime_ns,
         ended_ns=int(timestamp.parse_utc(done.ended_at).timestamp() * 1e9),
-        may_go_on=terms.of_cell(place.plan, cell.name).resume is not None,
+        may_go_on=terms.terms_of_cell(place.plan, cell.name).resume is not None,
         was_told_to_stop=done.was_told_to_stop,
         lacks_metric=_lacks_metric(place, cell.name, found),
     )
@@ -105,11 +105,11 @@ def _lacks_metric(place: Place, cell: str, found: LeftArtifacts) -> bool:
     """Most are printed last."""
     begins_at = attempt.log_begins_at_bytes(place.scratch.running(cell))
     left = measure.Left(found.out, place.scratch.log(cell), begins_at)
-    return any(number.value is None for number in measure.take(place.plan.metrics, [left])[0])
+    return any(number.value is None for number in measure.take_numbers(place.plan.metrics, [left])[0])
 
 
 def _loads(place: Place, cell: str, found: LeftArtifacts) -> bool:
-    artifacts = terms.of_cell(place.plan, cell).artifacts
+    artifacts = terms.terms_of_cell(place.plan, cell).artifacts
     made = replace(
         _NOTHING_PUBLISHED,
         files=tuple(FileRecord(n, path.stat().st_size, "") for n, path in found.files.items()),

@@ -51,7 +51,7 @@ def of_attempt(
         return classify.without_record(wrapper_rc, tail.text, lacking_room=lacking_room)
     if looked.changed:
         return classify.of_changed_code(looked.changed)
-    found, its = left_artifacts.look(ran_at, cell), terms.of_cell(ran_at.plan, cell)
+    found, its = left_artifacts.look(ran_at, cell), terms.terms_of_cell(ran_at.plan, cell)
     return classify.classify(
         done,
         tail.text,
@@ -85,7 +85,7 @@ def has_saved(out: Path, resume: str | None, done: Done) -> bool:
     # Who left by itself had time to end what it wrote, so that no folder needs to be a minute old.
     at_ns = sys.maxsize if 0 <= done.rc <= _OF_SIGNALS else time.time_ns()
     try:
-        found = resume_match.look(out, resume)
+        found = resume_match.find_checkpoints(out, resume)
         return any(seen.mtime_ns >= began_ns and seen.is_whole(at_ns) for seen in found)
     except (BoxcarError, OSError):
         return False

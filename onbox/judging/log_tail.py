@@ -19,7 +19,7 @@ def read(scratch: ScratchPaths, cell: str) -> Tail:
     """Empty for a log that is not there or cannot be read."""
     begin = attempt.log_begins_at_bytes(scratch.running(cell))
     with contextlib.suppress(OSError), regular_file.open_at(scratch.log(cell)) as file:
-        return log_end.of_file(file, begin, LONGEST_BYTES)
+        return log_end.tail_of_file(file, begin, LONGEST_BYTES)
     return Tail()
 
 

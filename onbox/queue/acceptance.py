@@ -75,12 +75,12 @@ class Acceptance:
         """The fields of `cell.started`, as far as they are known. A line that asks for the same is
         the one that was run, with what the manifest does not say.
         """
-        made = manifest.read(self._place.durable.manifest(cell))
+        made = manifest.read_manifest(self._place.durable.manifest(cell))
         said = {"cfg": made.cfg, "epochs": made.epochs, "saying": made.saying}
         said |= {"release": made.release, "is_lent": True}
         line = next((one for one in lines if one.name == cell), None)
-        if line and not saying.differ(self._saying_of(line), made.saying):
-            return begun.data(line) | said
+        if line and not saying.sayings_differ(self._saying_of(line), made.saying):
+            return begun.begun_fields(line) | said
         return {"task": made.task, "overrides": list(made.overrides) or None, **said}
 
     def _may_be_taken(self, cell: str) -> bool:
@@ -89,14 +89,14 @@ class Acceptance:
         if is_verified or self._settler.is_at(cell):
             return False
         try:
-            claim = cell_claim.read(self._place.durable.claim(cell))
+            claim = cell_claim.read_claim(self._place.durable.claim(cell))
         except DamagedError:
             return False  # said where the cell is claimed
         return claim is not None and claim.queue == self._place.queue
 
     def _read(self, cell: str) -> Accepted | None:
         try:
-            return accepted.of_result(self._place.durable, cell)
+            return accepted.accepted_result(self._place.durable, cell)
         except DamagedError as error:
             self.doubts[cell] = f"{cell} is not begun again: {error}"
             self._reporter.warn("accepted_damaged", self.doubts[cell], cell)
@@ -143,10 +143,10 @@ class PutRight:
         started = self._reporter.last("cell.started", line.name)
         if not (isinstance(now, Failed) and now.failure == classify.NO_ART and started):
             return None
-        if saying.differ(self._saying_of(line), started.data.get("saying")):
+        if saying.sayings_differ(self._saying_of(line), started.data.get("saying")):
             return None
         try:
-            claim = cell_claim.read(self._place.durable.claim(line.name))
+            claim = cell_claim.read_claim(self._place.durable.claim(line.name))
             done = attempt.read_done(self._place.scratch.done(line.name, now.attempt))
         except (BoxcarError, OSError):
             return None
@@ -175,10 +175,10 @@ class PutRight:
     def _is_put_right(self, line: CellLine, done: Done) -> bool:
         then = self._place.durable.release(done.release)
         its, ours = release.read_plan(then), self._place.plan
-        of_then, of_now = (terms.of_cell(plan, line.name).artifacts for plan in (its, ours))
+        of_then, of_now = (terms.terms_of_cell(plan, line.name).artifacts for plan in (its, ours))
         if of_then == of_now or not is_alike(its, ours, line):
             return False
-        if code_of(release.read(then), its) != code_of(release.read(self._place.release), ours):
+        if code_of(release.read_release(then), its) != code_of(release.read_release(self._place.release), ours):
             return False
         return not left_artifacts.look(self._place, line.name).missing
 
@@ -189,10 +189,10 @@ def is_alike(one: Plan, other: Plan, line: CellLine) -> bool:
 
 
 def _asked(plan: Plan, line: CellLine) -> tuple[object, ...]:
-    resume = terms.of_cell(plan, line.name).resume
+    resume = terms.terms_of_cell(plan, line.name).resume
     places = Places("{out}", "{code}", said.resume_place("{out}", resume))
     beside = (resume, plan.resume_args, plan.secrets, plan.links, plan.training_python)
-    return said.say(plan, line, places), *beside
+    return said.say_cell(plan, line, places), *beside
 
 
 def code_of(found: Release, plan: Plan) -> list[FileRecord]:

@@ -40,7 +40,7 @@ class Claims:
         claim = Claim(cell, self._place.queue, self._place.box, now, saying=saying)
         is_new_here = isinstance(self._reporter.record(cell).state, state.Queued)
         if not self._room.through(lambda: atomic.create_once(path, codec.to_document(claim))):
-            owner = cell_claim.read(path)
+            owner = cell_claim.read_claim(path)
             if owner is None or owner.queue != self._place.queue:
                 self._leave(cell, owner)
                 return None
@@ -63,7 +63,7 @@ class Claims:
         return started.data.get("saying") if started else now
 
     def of(self, cell: str) -> Claim | None:
-        return cell_claim.read(self._place.durable.claim(cell))
+        return cell_claim.read_claim(self._place.durable.claim(cell))
 
     def renew(self, claim: Claim, saying: str | None) -> None:
         """The claim is this queue's; its cell begins anew, as its line says now."""
@@ -75,7 +75,7 @@ class Claims:
 
     def leave_what_is_anothers(self, cell: str) -> bool:
         """Whether another queue has the cell, which is said, and then skipped here."""
-        owner = cell_claim.of_another(self._place.durable.claim(cell), self._place.queue)
+        owner = cell_claim.claim_of_another(self._place.durable.claim(cell), self._place.queue)
         if owner:
             self._leave(cell, owner)
         return owner is not None

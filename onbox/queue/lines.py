@@ -211,6 +211,6 @@ class Lines:
             if (started := self._reporter.begun(line.name)) is None:
                 continue
             now = self._own.saying(line)
-            if saying.differ(now, started.data.get("saying")):
+            if saying.sayings_differ(now, started.data.get("saying")):
                 text = f"{resaid.sentence(line, started)}, and has a result; give the line another"
                 self._reporter.warn("said_otherwise", f"{text} name, name=...", line.name)

@@ -137,7 +137,7 @@ def changes(before: Queue, now: Queue, commented: Sequence[CellLine] = ()) -> li
 
 def _content(line: object) -> str:
     if isinstance(line, CellLine):
-        return line_spelling.of(line)
+        return line_spelling.line_of(line)
     return str(getattr(line, "reason", line))
 
 

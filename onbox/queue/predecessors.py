@@ -124,7 +124,7 @@ class Predecessors:
     def _queue_of(self, cell: str) -> str | None:
         """Whose it is by its claim, else whose file has its line; None where nobody can tell."""
         try:
-            if claim := cell_claim.read(self._tier.claim(cell)):
+            if claim := cell_claim.read_claim(self._tier.claim(cell)):
                 return claim.queue
             for path in sorted(self._tier.queues.glob("*.txt")):
                 if any(line.name == cell for line in _lines_of(path)):
@@ -136,7 +136,7 @@ class Predecessors:
     def _state_of(self, queue: str) -> State | None:
         """As its journal says; None for one that cannot be read."""
         try:
-            return state.replay(journal.read(self._tier.journal(queue)).events)
+            return state.replay(journal.read_journal(self._tier.journal(queue)).events)
         except FileNotFoundError:
             return State()
         except (BoxcarError, OSError):
@@ -170,4 +170,4 @@ def _is_over(there: State, cell: str) -> bool:
 
 def _lines_of(path: Path) -> list[CellLine]:
     """Also a last one without its line feed: it comes once nothing else is to run there."""
-    return queue_line.parse(queue_line.with_last_line(path.read_bytes())).cells
+    return queue_line.parse_queue(queue_line.with_last_line(path.read_bytes())).cells

@@ -70,7 +70,7 @@ class QueueFile:
         return queue_line.commented_out(queue_line.with_last_line(self._counted or b""))
 
     def _count(self, data: bytes) -> None:
-        self._counted, self.queue = data, queue_line.parse(data)
+        self._counted, self.queue = data, queue_line.parse_queue(data)
 
     def _read(self) -> bytes | None:
         """What was read before, where the file is as it was then: it may have many megabytes."""

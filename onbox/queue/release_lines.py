@@ -41,7 +41,7 @@ class ReleaseLines:
                 "Unicode form: rename one, push, then launch the queue again"
             )
         plan = self.place.plan
-        return next(chain(misfits.of_line(plan, cell), misfits.of_rules(plan, cell.name)), None)
+        return next(chain(misfits.misfits_of_line(plan, cell), misfits.misfits_of_rules(plan, cell.name)), None)
 
     def as_stored(self, cell: CellLine) -> CellLine:
         """With its config as it lies in the release: a line may spell it in another form."""
@@ -56,20 +56,20 @@ class ReleaseLines:
         `was_left`: the attempt before it saved and left when it was asked to.
         """
         out = self.place.scratch.out(cell.name)
-        resume = terms.of_cell(self.place.plan, cell.name).resume
+        resume = terms.terms_of_cell(self.place.plan, cell.name).resume
         found = resume_match.chosen(out, resume, at_rest=was_left)
         plain = said.resume_place(str(out), resume)
         path = plain or str(found or "")
         after = after_folders(self.place.durable, cell)
         places = Places(str(out), str(self._code), path, found is not None, after)
-        return said.say(self.place.plan, self.as_stored(cell), places)
+        return said.say_cell(self.place.plan, self.as_stored(cell), places)
 
     def saying(self, cell: CellLine) -> str | None:
         """None for a line that this release cannot run for its config."""
         if cell.has_config and len(self._stored_names.get(config_path(cell.cfg), [])) != 1:
             return None
         stored = self.as_stored(cell)
-        return saying.of(self.place.plan, stored, self._sha256(stored))
+        return saying.saying_of(self.place.plan, stored, self._sha256(stored))
 
     def asked(self, cell: CellLine) -> Asked:
         """What the line asks for, for its result."""

@@ -18,7 +18,7 @@ from boxcar.shared.cell import begun
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk.full import is_full
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files.journal import Journal, JournalEnd, read
+from boxcar.shared.files.journal import Journal, JournalEnd, read_journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news.wanted import NEEDS, needed_command
 from boxcar.shared.state import CellRecord, State
@@ -79,7 +79,7 @@ class Remembered:
             self.newest[event.type].put(cell, event)
         if event.type == "cell.started":
             self.begun.share(cell, self.newest[event.type].packed(cell))
-        elif begun.tells(event):
+        elif begun.tells_begun(event):
             self.begun.put(cell, event)
         if event.type == "cell.started" and "release" in event.data:
             self.started_from[event.data["release"]] = cell
@@ -117,7 +117,7 @@ class Reporter:
         self._journal = journal
         self._deliverer = deliverer
         self._lock = threading.RLock()
-        self._remembered = remembered or Remembered(read(journal.path).events, is_copied=True)
+        self._remembered = remembered or Remembered(read_journal(journal.path).events, is_copied=True)
         self._warned: set[str] = set()
         if deliverer:
             self._start(deliverer)
@@ -195,7 +195,7 @@ class Reporter:
         if started is None:
             queue = self._journal.path.stem
             raise DamagedError(f"{queue}: {cell} ran, but no event says how it ended")
-        return begun.line(started)
+        return begun.begun_line(started)
 
     def was_left(self, cell: str) -> bool:
         """Whether the last attempt saved and left when it was asked to: nothing was cut off."""

@@ -33,7 +33,7 @@ def standing(
     before = claim.saying if claim else None
     if before is None and started:
         before = started.data.get("saying")
-    if claim is None or not saying.differ(now, before):
+    if claim is None or not saying.sayings_differ(now, before):
         return Standing.AS_BEGUN
     if isinstance(record.state, Failed):
         is_refused = record.state.failure == FAILURE
@@ -46,8 +46,8 @@ def sentence(cell: CellLine, started: Event | None) -> str:
     """What it was begun as."""
     if started is None:
         return f"{cell.name} was begun as another line"
-    before = begun.line(started)
+    before = begun.begun_line(started)
     alike = replace(before, epochs=before.epochs if cell.epochs else None)
-    is_config = line_spelling.of(alike) == line_spelling.of(cell)
-    what = f"with another text of {cell.cfg}" if is_config else f"as {line_spelling.shown(before)}"
+    is_config = line_spelling.line_of(alike) == line_spelling.line_of(cell)
+    what = f"with another text of {cell.cfg}" if is_config else f"as {line_spelling.quoted_line(before)}"
     return f"{cell.name} was begun {what}"

@@ -32,11 +32,11 @@ NOT_KNOWN = Asked()
 def of_cell(place: Place, line: CellLine, code: Path, config_sha256: str | None) -> Asked:
     """`code` is the staged code of the release whose record of the config is `config_sha256`."""
     out = str(place.scratch.out(line.name))
-    resume = said.resume_place(out, terms.of_cell(place.plan, line.name).resume)
+    resume = said.resume_place(out, terms.terms_of_cell(place.plan, line.name).resume)
     places = Places(out, str(code), resume, after=after_folders(place.durable, line))
     return Asked(
-        saying.of(place.plan, line, config_sha256),
-        said.say(place.plan, line, places).words,
+        saying.saying_of(place.plan, line, config_sha256),
+        said.say_cell(place.plan, line, places).words,
         _text(inside(code, line.cfg), config_sha256) if config_sha256 else None,
     )
 

@@ -55,7 +55,7 @@ class LeftArtifacts:
 
 def look(place: Place, cell: str) -> LeftArtifacts:
     """What the cell has left of each artifact of the job."""
-    artifacts = terms.of_cell(place.plan, cell).artifacts
+    artifacts = terms.terms_of_cell(place.plan, cell).artifacts
     return look_at(place.scratch.out(cell), artifacts, cell, place.plan.links)
 
 

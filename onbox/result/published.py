@@ -24,7 +24,7 @@ def is_verified(tier: DurablePaths, cell: str) -> bool:
     try:
         found = receipt_of(tier, cell)
         is_good = found is not None and found.is_good
-        return is_good or accepted.of_result(tier, cell) is not None
+        return is_good or accepted.accepted_result(tier, cell) is not None
     except DamagedError:
         return False
 
@@ -33,7 +33,7 @@ def has_files(tier: DurablePaths, cell: str) -> bool:
     """Whether the published files lie here, by their sizes: of a result that the laptop has lent
     there is the manifest alone. Raises DamagedError, OSError.
     """
-    made, folder = manifest.read(tier.manifest(cell)), tier.cell(cell)
+    made, folder = manifest.read_manifest(tier.manifest(cell)), tier.cell(cell)
     sizes = {file.path: paths.inside(folder, file.path) for file in made.files}
     return all(
         sizes[file.path].is_file() and sizes[file.path].stat().st_size == file.size_bytes
@@ -47,7 +47,7 @@ def is_known_bad(tier: DurablePaths, cell: str) -> bool:
     """
     found = receipt_of(tier, cell)
     is_bad = found is not None and not found.is_good
-    return is_bad and accepted.of_result(tier, cell) is None
+    return is_bad and accepted.accepted_result(tier, cell) is None
 
 
 def forget_if_loaded_otherwise(tier: DurablePaths, cell: str, wanted: Sequence[Artifact]) -> bool:
@@ -61,7 +61,7 @@ def forget_if_loaded_otherwise(tier: DurablePaths, cell: str, wanted: Sequence[A
         found = receipt_of(tier, cell)
         if found is None or found.is_good:
             return False
-        made = manifest.read(tier.manifest(cell))
+        made = manifest.read_manifest(tier.manifest(cell))
     except DamagedError:
         return False
     modes = {file.path: file.load for file in to_load(wanted, made)}

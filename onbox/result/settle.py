@@ -47,7 +47,7 @@ from onbox.result.asked import NOT_KNOWN, Asked
 # Of a cell and the size of its result in bytes; what it returns is told of each part.
 BeginCopy = Callable[[str, int], OnChunk | None]
 # What the training layer leaves beside the artifacts: its lines, and what it trained with.
-ALSO = (progress.FILE, training_json.FILE)
+ALSO = (progress.FILE, training_json.TRAINING_FILE)
 _NAMED = 10
 # A tier may refuse a name that scratch takes, or a file may have given way to a pipe meanwhile.
 _NAME_ERRNOS = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
@@ -94,7 +94,7 @@ def publish(
     """
     _refuse_moved(place, cell.name)
     if published.stands(place.durable, cell.name):
-        return manifest.read(place.durable.manifest(cell.name))
+        return manifest.read_manifest(place.durable.manifest(cell.name))
     found = left_artifacts.look(place, cell.name)
     if found.missing:
         raise GoneError(f"{cell.name} had written {', '.join(found.missing)}, and now it is gone")
@@ -137,11 +137,11 @@ def publish(
     )
     _refuse_moved(place, cell.name)
     atomic.create_once(place.durable.manifest(cell.name), codec.to_document(made))
-    return manifest.read(place.durable.manifest(cell.name))
+    return manifest.read_manifest(place.durable.manifest(cell.name))
 
 
 def _refuse_moved(place: Place, cell: str) -> None:
-    owner = cell_claim.of_another(place.durable.claim(cell), place.queue)
+    owner = cell_claim.claim_of_another(place.durable.claim(cell), place.queue)
     if owner:
         raise MovedError(f"{cell} belongs to {owner.queue} on {owner.box} by now")
 
@@ -157,7 +157,7 @@ def verify(place: Place, made: Manifest, known: KnownSecrets = NONE_KNOWN) -> Ce
     child = load_child.Child(
         place.plan.training_python, place.release, str(place.release / place.training_zip)
     )
-    artifacts = terms.of_cell(place.plan, made.cell).artifacts
+    artifacts = terms.terms_of_cell(place.plan, made.cell).artifacts
     files = to_load(artifacts, made)
     code = said.import_paths(place.plan, made.cell, str(place.release / release.CODE))
     loaded = load_child.load(
@@ -194,7 +194,7 @@ def prune(place: Place, cell: str) -> None:
     shutil.rmtree(place.scratch.unloaded(cell), ignore_errors=True)
     folder = place.durable.resume(cell)
     if folder.is_dir():
-        _empty(folder, manifest.read(place.durable.manifest(cell)))
+        _empty(folder, manifest.read_manifest(place.durable.manifest(cell)))
 
 
 def published_in(mirror: Path, made: Manifest) -> set[str]:
@@ -296,11 +296,11 @@ def _refuse_unchecked(cell: str, loaded: Loaded) -> None:
 def _metrics(place: Place, made: Manifest) -> tuple[Number, ...]:
     folder = place.durable.cell(made.cell)
     left = measure.Left(folder, folder / f"{made.cell}.log", made.log_begins_at_bytes)
-    return measure.take(place.plan.metrics, [left])[0]
+    return measure.take_numbers(place.plan.metrics, [left])[0]
 
 
 def _not_there(place: Place, made: Manifest) -> Iterator[Finding]:
-    for artifact in terms.of_cell(place.plan, made.cell).artifacts:
+    for artifact in terms.terms_of_cell(place.plan, made.cell).artifacts:
         if not loaded_of(artifact.path, made):
             yield Finding(artifact.path, "missing", ("it is not among the published files",))
 

@@ -58,7 +58,7 @@ class Owned:
     def taken_from(self) -> Lease | None:
         """Whose it was before. One that cannot be read tells nothing."""
         try:
-            return lease.read(lease.path(self._folder, self._number - 1))
+            return lease.read_lease(lease.path(self._folder, self._number - 1))
         except (BoxcarError, OSError):
             return None
 
@@ -147,7 +147,7 @@ def _try(tier: DurablePaths, folder: Path, own: Lease) -> Owned | None:
         return None  # somebody was quicker: look whose it is
     owned = Owned(folder, number + 1, own)
     # Read back: a file system that keeps names for itself for a while shows the other's then.
-    there = lease.read(lease.path(folder, number + 1))
+    there = lease.read_lease(lease.path(folder, number + 1))
     return owned if owned.is_ours() and there and there.start == own.start else None
 
 

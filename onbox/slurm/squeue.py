@@ -49,7 +49,7 @@ def answer(question: cluster_asks.SlurmLook, run: RunOnBox) -> cluster_asks.Slur
 
 def look(tier: DurablePaths, *, is_exact: bool = False) -> Seen:
     """What is known, from squeue where nobody has asked it a moment ago. Raises InputError."""
-    seen = seen_jobs.read(tier.slurm_seen)
+    seen = seen_jobs.read_seen_jobs(tier.slurm_seen)
     now = timestamp.utc_now()
     # What was said at a time ahead was said before the clock was set back.
     is_fresh = seen and seen.at <= now and timestamp.seconds_between(seen.at, now) < FRESH_S
@@ -119,7 +119,7 @@ def _queues(tier: DurablePaths, token: str) -> Mapping[str, str]:
     """By index, as the record of that submit says, also where it has no outcome yet."""
     with contextlib.suppress(DamagedError):
         for path in (tier.slurm_submit(token), tier.slurm_intent):
-            record = submitted.read(path)
+            record = submitted.read_submit(path)
             if record and record.token == token:
                 return record.queues
     return {}

@@ -68,7 +68,7 @@ def settle(tier: DurablePaths) -> None:
 
     Raises TemporaryError while that cannot be known.
     """
-    left = submitted.read(tier.slurm_intent)
+    left = submitted.read_submit(tier.slurm_intent)
     if left is None:
         return
     age_s = timestamp.seconds_between(left.at, timestamp.utc_now())
@@ -165,7 +165,7 @@ def _note(tier: DurablePaths, record: Submit, job: str) -> None:
 def _take_back(tier: DurablePaths, intent: Submit) -> None:
     """The intent of ours, unless it was sent and nobody knows what came of it."""
     try:
-        left = submitted.read(tier.slurm_intent)
+        left = submitted.read_submit(tier.slurm_intent)
     except BoxcarError:
         return
     is_noted = tier.slurm_submit(intent.token).exists()
@@ -184,7 +184,7 @@ MOST = 1000
 def _tasks_of(tier: DurablePaths, queues: Mapping[str, str]) -> dict[str, str]:
     """The queue of each task, by index. Raises OSError, DamagedError; ValueError for two queues."""
     [queue] = queues.values()
-    cells = queue_line.parse(tier.queue(queue).read_bytes()).cells
+    cells = queue_line.parse_queue(tier.queue(queue).read_bytes()).cells
     tasks = sum(not tier.receipt(cell.name).exists() for cell in cells)
     return dict.fromkeys(map(str, range(min(MOST, max(1, tasks)))), queue)
 
@@ -203,7 +203,7 @@ def _is_only_to_prove(tier: DurablePaths, queue: str) -> bool:
         lines = tier.queue(queue).read_bytes()
     except FileNotFoundError:
         return False
-    cells = [cell.name for cell in queue_line.parse(queue_line.with_last_line(lines)).cells]
+    cells = [cell.name for cell in queue_line.parse_queue(queue_line.with_last_line(lines)).cells]
     return all(tier.manifest(cell).exists() for cell in cells) and not all(
         tier.receipt(cell).exists() for cell in cells
     )

@@ -48,7 +48,7 @@ class Cursors:
     def load(self, events: int) -> None:
         """A cursor beyond the journal's `events` is set back: the journal was cut, and goes on."""
         self.events = events
-        found = delivered.read(self._path)
+        found = delivered.read_delivered(self._path)
         within = {
             key: replace(cursor, seq=min(cursor.seq, events))
             for key, cursor in found.endpoints.items()

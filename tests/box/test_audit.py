@@ -12,7 +12,7 @@ from rented import quick
 
 from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.project.project import open_project
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import audit
@@ -80,7 +80,7 @@ class Opened:
 
 def report_of(site: Site) -> audit.Report:
     site.boxes.refresh()
-    return audit.of_run(site, look(site, timestamp.utc_now()))
+    return audit.of_run(site, look_at_run(site, timestamp.utc_now()))
 
 
 def refused(report: audit.Report) -> dict[str, Row]:

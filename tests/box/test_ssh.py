@@ -167,7 +167,7 @@ def test_the_first_contact_leaves_a_receipt_and_says_it_once(
     hosts: Hosts, box: Ssh, capsys: pytest.CaptureFixture[str]
 ) -> None:
     box.run(["true"])
-    record = host_keys.read(box.home, "box-a")
+    record = host_keys.read_host_keys(box.home, "box-a")
     assert record is not None
     assert (record.host, record.port) == ("10.99.0.2", 22)
     assert record.fingerprint == hosts.fingerprint("box-a")
@@ -201,7 +201,7 @@ def test_a_changed_key_stops_with_both_fingerprints_until_it_is_accepted(
     subprocess.run(words, check=True, capture_output=True)
     assert again.run(["true"]).code == 0
     again.close()
-    record = host_keys.read(box.home, "box-a")
+    record = host_keys.read_host_keys(box.home, "box-a")
     assert record is not None and record.fingerprint == new
 
 
@@ -309,7 +309,7 @@ def test_a_box_that_lets_nobody_in_for_a_while_is_not_off(
         assert sign is silence.Sign.SHUT_OUT
         assert waits.stdin is not None
         waits.stdin.close()
-    until(lambda: silence.look(lambda _: box.run(["true"]), "box-a", []) is silence.Sign.ANSWERS)
+    until(lambda: silence.look_for_signs(lambda _: box.run(["true"]), "box-a", []) is silence.Sign.ANSWERS)
     hosts.stop_sshd("box-a")
     box.close()
     anew = Ssh("box-a", box.home, print, sleep=lambda _: None)
@@ -351,7 +351,7 @@ def test_what_leads_to_the_box_says_what_is_wrong_with_it(
     assert to_type in str(failed.value) and "ssh-keygen -R" not in str(failed.value)
     assert not failed.value.is_brief or told == "Connection refused"
     # It says nothing about the box, so nobody calls that off.
-    assert silence.look(lambda _: box.run(["true"]), "behind", []) is silence.Sign.LOST
+    assert silence.look_for_signs(lambda _: box.run(["true"]), "behind", []) is silence.Sign.LOST
     box.close()
 
 
@@ -367,7 +367,7 @@ def test_a_box_behind_a_jump_host_is_spoken_to_and_what_the_jump_host_says_of_it
     with pytest.raises(Unreachable, match="it refused the connection") as refused:
         box.run(["true"])
     assert refused.value.is_brief
-    assert silence.look(lambda _: box.run(["true"]), "behind", []) is silence.Sign.TURNED_AWAY
+    assert silence.look_for_signs(lambda _: box.run(["true"]), "behind", []) is silence.Sign.TURNED_AWAY
     box.close()
 
 

@@ -10,7 +10,7 @@ from test_frozen import VERBS
 from boxcar.door import flags, help
 from boxcar.door.examples import EXAMPLES
 from boxcar.door.program import _tasks
-from boxcar.laptop.common.fitting.wrap import cells
+from boxcar.laptop.common.fitting.wrap import width_in_cells
 
 LANGUAGES = ["en", "zh"]
 
@@ -20,7 +20,7 @@ def test_the_list_has_every_verb_once_and_in_one_line_of_80_columns(language: st
     lines = help.of_all(list(VERBS), language, 80).splitlines()
     named = [line.split()[0] for line in lines if line.startswith("  ")]
     assert sorted(named) == sorted(VERBS)
-    assert max(map(cells, lines)) <= 80
+    assert max(map(width_in_cells, lines)) <= 80
 
 
 def test_a_verb_that_stands_in_no_group_is_among_the_others() -> None:
@@ -42,7 +42,7 @@ def test_the_help_of_a_verb_has_its_flags_and_none_of_invokes_words(
     assert not re.search(r"core-opts|Docstring|STRING|other tasks", text)
     body = text[: text.rindex("\n\n")]  # commands to copy are never broken
     if width == 80:
-        assert max(cells(line) for line in body.splitlines()) <= width
+        assert max(width_in_cells(line) for line in body.splitlines()) <= width
 
 
 @pytest.mark.parametrize(

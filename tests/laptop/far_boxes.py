@@ -17,7 +17,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import Condition, RunView
 from boxcar.laptop.sites.ssh.ssh_site import SshSite
 from boxcar.laptop.ssh.connection import Ran
@@ -111,7 +111,7 @@ class FarRun:
 
     def look(self, in_s: float = 0.0) -> RunView:
         self.boxes.refresh()
-        return look(self.site, from_now(in_s))
+        return look_at_run(self.site, from_now(in_s))
 
     def condition(self, queue: str, in_s: float = 0.0) -> Condition:
         view = self.look(in_s)

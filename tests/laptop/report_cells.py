@@ -44,4 +44,4 @@ def ablation() -> list[ReportCell]:
 
 
 def made(cells: Sequence[ReportCell], **asked: Any) -> Report:
-    return run_report.of_cells(Asked(("r",), **asked), {"r": DIGEST}, cells, [])
+    return run_report.report_of_cells(Asked(("r",), **asked), {"r": DIGEST}, cells, [])

@@ -16,7 +16,7 @@ from typing import Any
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.profiles.slurm_options import SlurmOfJob
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import Condition, RunView
 from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.shared import timestamp
@@ -78,7 +78,7 @@ class RunOnDisk:
         atomic.write_whole(path, codec.to_document(beat))
 
     def look(self, in_s: float = 0.0) -> RunView:
-        return look(self.site, from_now(in_s))
+        return look_at_run(self.site, from_now(in_s))
 
     def condition(self, queue: str, in_s: float = 0.0) -> Condition:
         view = self.look(in_s)
@@ -161,7 +161,7 @@ def _plan(root: Path, lines: Mapping[str, Sequence[str]]) -> Plan:
             overrides=line.overrides,
         )
         for queue, texts in lines.items()
-        for line in queue_line.parse("".join(f"{t}\n" for t in texts).encode()).cells
+        for line in queue_line.parse_queue("".join(f"{t}\n" for t in texts).encode()).cells
     )
     return Plan(
         run="demo",

@@ -87,7 +87,7 @@ def test_a_smoke_names_the_cell_at_work(
     tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny = make_project(tmp_path / "project", {"q1": ["configs/a.json one"]}, smoke="--limit 1")
-    monkeypatch.setattr(one_try, "make", holds(said, r"smoke: 0 of 1 .*\ba\b", one_try.make))
+    monkeypatch.setattr(one_try, "make_try", holds(said, r"smoke: 0 of 1 .*\ba\b", one_try.make_try))
     smoke(open_project(tiny.root / "job.yaml", "local"))
 
 

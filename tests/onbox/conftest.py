@@ -265,17 +265,17 @@ class TinyRun:
             code.symlink_to(self.release / CODE)
         path = self.scratch().spec(cell, number)
         path.parent.mkdir(parents=True, exist_ok=True)
-        attempt_spec.write(path, self.spec(cell, number))
+        attempt_spec.write_attempt_spec(path, self.spec(cell, number))
         return self.run(RUN_ONE, str(path))
 
     def spec(self, cell: str, number: int = 1) -> AttemptSpec:
-        made, found = release.read_plan(self.release), release.read(self.release)
+        made, found = release.read_plan(self.release), release.read_release(self.release)
         where = place.of_queue(made, self.release, found, "q1")
         runner = Runner(where, found, SimpleNamespace(), SimpleNamespace(), lambda: None)
         code, out = self.scratch().code(self.release.name), str(self.out(cell))
         line = CellLine(0, 1, cell, f"configs/{cell}.json", "count", 3)
         places = Places(out, str(code), said.resume_place(out, made.resume))
-        return runner.spec(line, number, said.say(made, line, places))
+        return runner.spec(line, number, said.say_cell(made, line, places))
 
     def run(self, wrapper: str, *words: str) -> subprocess.Popen[bytes]:
         is_agent = wrapper == RUN_QUEUE and not self.enter
@@ -357,7 +357,7 @@ class TinyRun:
         """The journal's events, of these types and this cell where they are given."""
         return [
             event
-            for event in journal.read(self.durable.journal(queue)).events
+            for event in journal.read_journal(self.durable.journal(queue)).events
             if (not types or event.type in types) and cell in (None, event.cell)
         ]
 
@@ -391,7 +391,7 @@ class TinyRun:
 
     def result(self, cell: str) -> Any:
         """The published m.json, once every file is found to be as the manifest says."""
-        made = manifest.read(self.durable.manifest(cell))
+        made = manifest.read_manifest(self.durable.manifest(cell))
         assert manifest.compare(self.durable.cell(cell), made.files) == []
         assert "m.json" in {file.path for file in made.files}
         return json.loads((self.durable.cell(cell) / "m.json").read_bytes())

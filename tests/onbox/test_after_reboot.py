@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from boxcar.shared.disk import lock
-from boxcar.shared.files.agent_start import Start
+from boxcar.shared.files.agent_start import AgentStart
 from boxcar.shared.state import Session
 from onbox import after_reboot
 from onbox.after_reboot import Forget, Go, Leave, decide
 from onbox.answers import door
 
 AT, BEFORE, AFTER = (f"2026-11-21T03:27:4{digit}.000Z" for digit in (5, 4, 6))
-WAS = Start("tiny", "q1", "box-a", "0a" * 32, "/fs", 0, ("tmux",), {}, AT)
+WAS = AgentStart("tiny", "q1", "box-a", "0a" * 32, "/fs", 0, ("tmux",), {}, AT)
 DONE, STOPPED = "queue.done", "queue.stopped"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from boxcar.shared import resume_match
-from boxcar.shared.resume_match import chosen, down_to_whole, look, newest_complete
+from boxcar.shared.resume_match import chosen, down_to_whole, find_checkpoints, newest_complete
 from boxcar.shared.seen_checkpoint import UNCHANGED_S
 
 LONG_AGO_S = 3 * UNCHANGED_S
@@ -112,25 +112,25 @@ def test_a_file_that_grew_between_two_looks_is_left_for_one_that_stood_still(out
     save(out, "checkpoints/step_1.pt", b"one")
     save(out, "checkpoints/step_2.pt", b"tw")
     at_ns = time.time_ns()
-    before = list(look(out, STEPS))
+    before = list(find_checkpoints(out, STEPS))
     save(out, "checkpoints/step_2.pt", b"two")
-    found = newest_complete(before, look(out, STEPS), at_ns)
+    found = newest_complete(before, find_checkpoints(out, STEPS), at_ns)
     assert found and found.name == "checkpoints/step_1.pt"
 
 
 def test_a_file_that_appeared_since_the_first_look_is_not_believed_yet(out: Path):
     save(out, "checkpoints/step_1.pt")
     at_ns = time.time_ns()
-    before = down_to_whole(look(out, STEPS), at_ns)
+    before = down_to_whole(find_checkpoints(out, STEPS), at_ns)
     save(out, "checkpoints/step_2.pt")
-    found = newest_complete(before, look(out, STEPS), at_ns)
+    found = newest_complete(before, find_checkpoints(out, STEPS), at_ns)
     assert found and found.name == "checkpoints/step_1.pt"
 
 
 def test_the_first_look_goes_no_deeper_than_to_one_that_is_whole(out: Path):
     for step in range(5):
         save(out, f"checkpoints/step_{step}.pt", b"" if step > 3 else b"whole")
-    seen = down_to_whole(look(out, STEPS), time.time_ns())
+    seen = down_to_whole(find_checkpoints(out, STEPS), time.time_ns())
     assert [one.name for one in seen] == ["checkpoints/step_4.pt", "checkpoints/step_3.pt"]
 
 

@@ -41,7 +41,7 @@ from boxcar.shared.files import (
     resume_pointer,
 )
 from boxcar.shared.files.accepted import Accepted
-from boxcar.shared.files.agent_start import Start
+from boxcar.shared.files.agent_start import AgentStart
 from boxcar.shared.files.attempt import Done, Processes, Running
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.cell_claim import Claim
@@ -83,7 +83,7 @@ DOCUMENTS: dict[str, Any] = {
     "processes.json": Processes,
     "done.json": Done,
     "resume.json": Resume,
-    "start.json": Start,
+    "start.json": AgentStart,
     "slurm_submit.json": Submit,
     "slurm_lease.json": Lease,
     "slurm_seen.json": Seen,
@@ -181,7 +181,7 @@ def test_every_file_is_read_here() -> None:
 def test_the_queue() -> None:
     data = (V1 / "queue.txt").read_bytes()
     assert queue_line.normalise(data) == data
-    queue = queue_line.parse(data)
+    queue = queue_line.parse_queue(data)
     cfg = "configs/recon_{}.yaml".format
     assert [*queue.lines] == [
         CellLine(0, 2, "recon_baseline", cfg("baseline"), "reconstruction", 60),
@@ -192,7 +192,7 @@ def test_the_queue() -> None:
 
 
 def test_the_plan() -> None:
-    found = plan.read(V1 / "plan.json")
+    found = plan.read_plan(V1 / "plan.json")
     boxes = "/srv/digits/.boxcar/local/boxes"
     assert found.boxes == tuple(
         Box(name, f"{boxes}/{name}", f"{boxes}/{name}/system/credentials-digits-ablation.json")
@@ -238,7 +238,7 @@ def test_the_release_still_has_the_digest_that_is_its_name(tmp_path: Path) -> No
     folder = tmp_path / RELEASE
     folder.mkdir()
     shutil.copy(V1 / "release.json", folder)
-    found = release.read(folder)
+    found = release.read_release(folder)
     assert (found.run, found.onbox) == ("digits-ablation", "onbox-f23d94489bb3.pyz")
     assert found.training == "training-0a0bcca53c6c.zip"
     assert found.code == Code("df334ae3e1e4dc0e2b9ab1986c15f8aea14b56f8", True, "code.diff")
@@ -248,7 +248,7 @@ def test_the_release_still_has_the_digest_that_is_its_name(tmp_path: Path) -> No
 
 
 def test_what_the_laptop_has_proven() -> None:
-    assert accepted.read(V1 / "accepted.json") == Accepted(
+    assert accepted.read_accepted(V1 / "accepted.json") == Accepted(
         run="probe",
         cell="big",
         manifest_sha256="da33af71a693c19fa59413701b074fa1d79e57b084d46514c9b6b1ade4a1fdf6",
@@ -259,13 +259,13 @@ def test_what_the_laptop_has_proven() -> None:
 
 
 def test_what_the_laptop_has_lent_to_a_box_that_was_rented_anew() -> None:
-    found = accepted.read(V1 / "accepted-lent.json")
+    found = accepted.read_accepted(V1 / "accepted-lent.json")
     assert found and (found.run, found.cell, found.unpickled) == ("tiny", "a", ())
     assert found.is_lent and found.at == "2026-11-22T14:55:16.965Z"
 
 
 def test_the_manifest() -> None:
-    found = manifest.read(V1 / "manifest.json")
+    found = manifest.read_manifest(V1 / "manifest.json")
     assert manifest.sha256(V1 / "manifest.json") == MANIFEST
     assert found.files[3] == FileRecord(
         "metrics.json", 194, "9f8c0e47e8f314a2f8b4952081e6463a30defda29684102e89fbc3fb42fcb3f8"
@@ -291,7 +291,7 @@ def test_the_manifest() -> None:
 
 
 def test_the_manifest_of_a_cell_that_carries_trackers_logs() -> None:
-    found = manifest.read(V1 / "manifest-carried.json")
+    found = manifest.read_manifest(V1 / "manifest-carried.json")
     assert [file.path for file in found.files] == [
         *("a_lr0.1_seed2.log", "progress.jsonl", "metrics.json")
     ]
@@ -349,7 +349,7 @@ def test_the_teardown() -> None:
 
 
 def test_the_heartbeat() -> None:
-    found = heartbeat.read(V1 / "heartbeat.json")
+    found = heartbeat.read_heartbeat(V1 / "heartbeat.json")
     assert found == Heartbeat(
         queue="queue_1",
         box="box-a",
@@ -379,7 +379,7 @@ def test_the_control() -> None:
 
 
 def test_the_claim() -> None:
-    assert cell_claim.read(V1 / "claim.json") == Claim(
+    assert cell_claim.read_claim(V1 / "claim.json") == Claim(
         "recon_baseline", "queue_1", "box-a", "2026-11-21T03:26:58.426Z"
     )
 
@@ -410,7 +410,7 @@ def test_an_attempt_that_ended() -> None:
 
 
 def test_the_mirrored_checkpoint() -> None:
-    assert resume_pointer.read(V1) == Resume(
+    assert resume_pointer.read_resume_pointer(V1) == Resume(
         cell="seg_baseline",
         attempt=1,
         at="2026-11-21T03:28:14.700Z",
@@ -424,9 +424,9 @@ def test_the_mirrored_checkpoint() -> None:
 
 
 def test_an_agent_that_was_started() -> None:
-    found = agent_start.read(V1 / "start.json")
+    found = agent_start.read_agent_start(V1 / "start.json")
     assert list(found.env) == ["PATH", "HOME", "USER", "LOGNAME", "SHELL"]
-    assert found == Start(
+    assert found == AgentStart(
         run="digits-ablation",
         queue="queue_1",
         box="box-a",
@@ -441,12 +441,12 @@ def test_an_agent_that_was_started() -> None:
 
 def test_what_was_delivered() -> None:
     endpoint = "f5b0a490545abc1e5128049f57bfbe14641d0bf8ecd1fc8d8c196706460b3366"
-    assert delivered.read(V1 / "delivered.json") == Delivered({endpoint: Cursor(seq=27)})
+    assert delivered.read_delivered(V1 / "delivered.json") == Delivered({endpoint: Cursor(seq=27)})
 
 
 def test_the_journal_is_read_and_written_back_byte_for_byte() -> None:
     data = (V1 / "journal.jsonl").read_bytes()
-    reading = journal.parse(data, "journal.jsonl")
+    reading = journal.parse_journal(data, "journal.jsonl")
     assert len(reading.events) == 27 and reading.torn == b""
     assert v1_lines(reading.events) == data
     assert len({event.id for event in reading.events}) == 27
@@ -456,7 +456,7 @@ def test_the_journal_is_read_and_written_back_byte_for_byte() -> None:
 
 
 def test_the_journal_replays_to_three_verified_cells_and_a_session_that_is_done() -> None:
-    found = state.replay(journal.read(V1 / "journal.jsonl").events)
+    found = state.replay(journal.read_journal(V1 / "journal.jsonl").events)
     assert found.session == Session(
         at="2026-11-21T03:27:48.436Z",
         pid=31395,

@@ -44,7 +44,7 @@ def test_each_of_its_flipped_bits_is_damage(name: str) -> None:
 
 
 def test_what_a_later_program_adds_is_kept_under_a_check_of_its_own() -> None:
-    claim = cell_claim.read(V2 / "claim.json")
+    claim = cell_claim.read_claim(V2 / "claim.json")
     assert claim
     extra = {"from": "q2", "check": "not this"}
     more = Claim(claim.cell, claim.queue, claim.box, claim.at, extra=extra)
@@ -61,31 +61,31 @@ def test_every_file_is_read_here() -> None:
 
 def test_the_claim() -> None:
     claim = Claim("a", "q1", "box-a", "2026-11-22T04:28:11.028Z")
-    assert cell_claim.read(V2 / "claim.json") == claim
+    assert cell_claim.read_claim(V2 / "claim.json") == claim
     saying = "b7bdd21ea14a74141150fbcd8e4c9ab0cf4974c58dfacca2495981078c550782"
     claim = Claim("n3", "queue", "box-a", "2026-11-27T09:02:27.533Z", saying=saying)
-    assert cell_claim.read(V2 / FILLED_UP) == claim
+    assert cell_claim.read_claim(V2 / FILLED_UP) == claim
 
 
 def test_what_was_delivered() -> None:
     endpoint = "62db650f3b9ec5fd73d262818cce29daa760e71136fc6ea71c0caa52ef022cdf"
-    assert delivered.read(V2 / "delivered.json") == Delivered({endpoint: Cursor(seq=14)})
+    assert delivered.read_delivered(V2 / "delivered.json") == Delivered({endpoint: Cursor(seq=14)})
 
 
 def test_the_heartbeat_says_how_far_the_journal_was() -> None:
-    beat = heartbeat.read(V2 / "heartbeat.json")
+    beat = heartbeat.read_heartbeat(V2 / "heartbeat.json")
     assert beat and beat.journal == JournalEnd(14, "727a58252979e4f7")
-    assert journal.read(V2 / "journal.jsonl").end == beat.journal
+    assert journal.read_journal(V2 / "journal.jsonl").end == beat.journal
 
 
 def test_the_journal_is_read_and_written_back_byte_for_byte() -> None:
     data = (V2 / "journal.jsonl").read_bytes()
-    reading = journal.parse(data, "journal.jsonl")
+    reading = journal.parse_journal(data, "journal.jsonl")
     assert chained(reading.events) == data and len(reading.events) == 14
 
 
 def test_the_journal_that_version_1_began_replays_to_three_verified_cells() -> None:
-    found = state.replay(journal.read(V2 / "journal-after-v1.jsonl").events)
+    found = state.replay(journal.read_journal(V2 / "journal-after-v1.jsonl").events)
     states = {name: type(record.state) for name, record in found.cells.items()}
     assert states == dict.fromkeys("abc", Verified)
     assert found.session and found.session.ended == "queue.done" and found.last_seq == 21

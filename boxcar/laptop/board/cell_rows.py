@@ -10,7 +10,7 @@ from typing import Any
 
 from boxcar.laptop.board.box_rows import epoch_of
 from boxcar.laptop.board.lines.columns import Column, table
-from boxcar.laptop.board.lines.glyphs import Glyphs, of_state
+from boxcar.laptop.board.lines.glyphs import Glyphs, state_glyph
 from boxcar.laptop.board.lines.line import BUSY, DIM, Line, Span, span
 from boxcar.laptop.board.lines.sparkline import in_order, sparkline
 from boxcar.laptop.board.lines.words import word
@@ -165,7 +165,7 @@ def drawn(rows: Sequence[CellRow], room: int, language: str, glyphs: Glyphs) -> 
 
 
 def _fields(row: CellRow, language: str, glyphs: Glyphs) -> tuple[Line, ...]:
-    sign, look = of_state(row.state, glyphs)
+    sign, look = state_glyph(row.state, glyphs)
     curve = sparkline(in_order(row.curve, _BARS), glyphs.levels)
     said = _state(row, language)
     return (

@@ -31,7 +31,7 @@ class Focus:
 AT_START = Focus()
 
 
-def rows(snapshot: Snapshot, focus: Focus) -> list[str]:
+def rows_in_reach(snapshot: Snapshot, focus: Focus) -> list[str]:
     """The cells between which the arrows move, in the order of the screen."""
     cells = [need.cell for need in snapshot.needs if need.cell]
     busy = [row.cell for row in snapshot.under_way]
@@ -48,9 +48,9 @@ def rows(snapshot: Snapshot, focus: Focus) -> list[str]:
     return list(dict.fromkeys(lists.get(focus.shown, (*shown, *busy, *done))))
 
 
-def moved(snapshot: Snapshot, focus: Focus, by: int) -> Focus:
+def move_focus(snapshot: Snapshot, focus: Focus, by: int) -> Focus:
     """The cursor so many rows down. It comes in at the edge, and stops at both."""
-    names = rows(snapshot, focus)
+    names = rows_in_reach(snapshot, focus)
     if not names:
         return replace(focus, chosen="")
     before = -1 if by > 0 else len(names)
@@ -58,8 +58,8 @@ def moved(snapshot: Snapshot, focus: Focus, by: int) -> Focus:
     return replace(focus, chosen=names[min(len(names) - 1, max(0, at))])
 
 
-def opened(snapshot: Snapshot, focus: Focus, page: str) -> Focus:
+def open_cell(snapshot: Snapshot, focus: Focus, page: str) -> Focus:
     """The page of the chosen cell, else of the first one."""
-    names = rows(snapshot, focus)
+    names = rows_in_reach(snapshot, focus)
     cell = focus.chosen if focus.chosen in names else next(iter(names), "")
     return replace(focus, opened=cell, chosen=cell, page=page, back=0) if cell else focus

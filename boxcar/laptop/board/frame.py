@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boxcar.laptop.board.focus import OVERVIEW, Focus
-from boxcar.laptop.board.lines.glyphs import of_state
+from boxcar.laptop.board.lines.glyphs import state_glyph
 from boxcar.laptop.board.lines.line import (
     BOLD,
     DIM,
@@ -47,7 +47,7 @@ def _counts(sheet: Sheet) -> Line:
     left = (Span(sheet.word("left", time=units.about(left_s))),) if left_s else ()
     full, short = total, total
     for state, number in snapshot.counts:
-        sign, look = of_state("synced" if state == "settling" else state, glyphs)
+        sign, look = state_glyph("synced" if state == "settling" else state, glyphs)
         full = (*full, Span("   "), Span(f"{sign} {number} {sheet.word(state)}", look))
         short = (*short, Span(" "), Span(f"{sign}{number}", look))
     fits = width(full) <= room

@@ -43,9 +43,9 @@ def layout(
     top = top[: max(0, height - len(bottom))]
     room = max(0, height - len(top) - len(bottom))
     if focus and opened:
-        body = opened_cell.lines(sheet, opened, focus, room)
+        body = opened_cell.opened_cell_lines(sheet, opened, focus, room)
     elif focus and (focus.shown != OVERVIEW or focus.filter):
-        body = one_list.lines(sheet, focus, room)
+        body = one_list.list_lines(sheet, focus, room)
     else:
         body = _overview(sheet, room)
     blank: list[Line] = [()] * (room - len(body))

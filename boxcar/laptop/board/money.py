@@ -30,7 +30,7 @@ class Money:
     queues: int
 
 
-def of_run(
+def money_of_run(
     prices: Mapping[str, str], view: RunView, left_s: Mapping[str, float | None]
 ) -> Money | None:
     """From the prices by box and the seconds left by queue; None where no box has a price."""
@@ -62,7 +62,7 @@ def at_work_s(queue: QueueView, now: str) -> float:
     return total_s + timestamp.seconds_between(began, last)
 
 
-def spelled(money: Money, language: str) -> str:
+def money_text(money: Money, language: str) -> str:
     """`14.20 CNY so far, 9.00 CNY to go`; of which boxes, where some have no price."""
     so_far = amounts(money.so_far)
     if money.to_go:
@@ -80,7 +80,7 @@ def _sums(
     """By currency: what stands in two of them is not added up."""
     sums: dict[str, float] = {}
     for queue in queues:
-        amount, currency = price.of_text(prices[queue.box])
+        amount, currency = price.price_of_text(prices[queue.box])
         hours = seconds[queue.name] / HOUR_S
         sums[currency] = sums.get(currency, 0.0) + amount * hours
     return {currency: total for currency, total in sums.items() if total}

@@ -191,7 +191,7 @@ def _idle(view: RunView, history: History, language: str) -> Iterator[Need]:
 
 
 def _blocked(view: RunView, language: str) -> Iterator[Need]:
-    found = blocked.of_run(view)
+    found = blocked.blocked_of_run(view)
     by: dict[tuple[str, str], list[str]] = {}
     for name, kept in found.items():
         by.setdefault((kept.by, kept.why), []).append(name)

@@ -17,7 +17,7 @@ from boxcar.laptop.board.snapshot import Snapshot
 R = TypeVar("R", bound=Need | CellRow | BoxRow)
 
 
-def lines(sheet: Sheet, focus: Focus, room: int) -> list[Line]:
+def list_lines(sheet: Sheet, focus: Focus, room: int) -> list[Line]:
     """The title, and as many rows around the cursor as there is room for."""
     snapshot = sheet.snapshot
     if focus.filter:

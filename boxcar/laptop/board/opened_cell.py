@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boxcar.laptop.board.focus import HISTORY, Focus
 from boxcar.laptop.board.frame import title
-from boxcar.laptop.board.lines.glyphs import of_state
+from boxcar.laptop.board.lines.glyphs import state_glyph
 from boxcar.laptop.board.lines.line import BOLD, Line, Span, cut, span, wrapped
 from boxcar.laptop.board.sheet import Sheet
 from boxcar.shared.record import dataclass
@@ -25,7 +25,7 @@ class OpenedCell:
     log: tuple[str, ...] | None = None
 
 
-def lines(sheet: Sheet, opened: OpenedCell, focus: Focus, room: int) -> list[Line]:
+def opened_cell_lines(sheet: Sheet, opened: OpenedCell, focus: Focus, room: int) -> list[Line]:
     top = [*_head(sheet, opened), title(sheet, sheet.word(focus.page))]
     body = _body(sheet, opened, focus)
     left = max(0, room - len(top))
@@ -36,7 +36,7 @@ def lines(sheet: Sheet, opened: OpenedCell, focus: Focus, room: int) -> list[Lin
 
 def _head(sheet: Sheet, opened: OpenedCell) -> list[Line]:
     glyphs, width = sheet.snapshot.facts.glyphs, sheet.width
-    sign, look = of_state(opened.state, glyphs)
+    sign, look = state_glyph(opened.state, glyphs)
     name = (Span(f"{sign} ", look), span(opened.cell, BOLD), span(f"  {opened.state}", look))
     facts = [
         (span(f"  {line}"),)

@@ -9,7 +9,7 @@ from boxcar.laptop.board import box_rows, cell_rows, needs_you
 from boxcar.laptop.board.box_rows import BoxRow
 from boxcar.laptop.board.cell_rows import CellRow
 from boxcar.laptop.board.focus import Focus
-from boxcar.laptop.board.lines.line import DIM, Line, Span, chosen, cut
+from boxcar.laptop.board.lines.line import DIM, Line, Span, mark_chosen, cut
 from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.board.needs_you import Need
 from boxcar.laptop.board.snapshot import Snapshot
@@ -63,6 +63,6 @@ class Sheet:
         if self.focus is None or not self.focus.chosen:
             return lines
         return [
-            chosen(line, self.width) if cell == self.focus.chosen else line
+            mark_chosen(line, self.width) if cell == self.focus.chosen else line
             for line, cell in zip(lines, cells, strict=True)
         ]

@@ -69,14 +69,14 @@ def snapshot(view: RunView, history: History, facts: Facts) -> Snapshot:
     cell_left_s = time_left.cells_left_s(view)
     queue_left_s = time_left.queues_left_s(view, cell_left_s)
     needs = needs_you.needs(view, history, facts.quiet, facts.language)
-    cost = money.of_run(dict(facts.prices), view, queue_left_s)
+    cost = money.money_of_run(dict(facts.prices), view, queue_left_s)
     return Snapshot(
         run=view.run,
         clock=_clock(view.at),
         facts=facts,
         counts=_counts(view),
         left_s=_longest(queue_left_s.values()),
-        money=money.spelled(cost, facts.language) if cost else "",
+        money=money.money_text(cost, facts.language) if cost else "",
         boxes=box_rows(view, history, cell_left_s),
         needs=needs,
         short_needs=needs_you.alike(needs_you.by_kind(needs), facts.language),

@@ -135,7 +135,7 @@ def greet(
 
 def known(ssh: Ssh) -> Hello | None:
     """What the box said at an earlier contact. Raises DamagedError."""
-    record = host_keys.read(ssh.home, ssh.alias)
+    record = host_keys.read_host_keys(ssh.home, ssh.alias)
     if record is None or record.box is None:
         return None
     return codec.decode(Hello, record.box, str(ssh.home.host(ssh.alias)))

@@ -111,7 +111,7 @@ class SlurmBoxes(SshBoxes):
         if any(task.has_nodes for task in self._tasks(queue)):
             return True
         with contextlib.suppress(DamagedError):
-            beat = heartbeat.read(self.tier.heartbeat(queue))
+            beat = heartbeat.read_heartbeat(self.tier.heartbeat(queue))
             return beat is not None and beat.at > looked.at
         return False
 

@@ -360,7 +360,7 @@ class SshBoxes:
     def _last_box_of(self, queue: str) -> str | None:
         """Where a queue that has left the plan was last at work, as far as is known."""
         try:
-            beat = heartbeat.read(self.tier.heartbeat(queue))
+            beat = heartbeat.read_heartbeat(self.tier.heartbeat(queue))
         except DamagedError:
             return "unknown"
         return beat.box if beat else None

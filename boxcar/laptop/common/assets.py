@@ -16,7 +16,7 @@ def training_program(name: str) -> str:
     return (Path(boxcar.__file__).resolve().parent / "training" / f"{name}.py").read_text("utf-8")
 
 
-def root() -> Path:
+def assets_root() -> Path:
     """The folder that holds `templates/`, `profiles/`, `onbox/`, `examples/` and `tasks.py`."""
     package = Path(boxcar.__file__).resolve().parent
     installed = package / "assets"

@@ -11,7 +11,7 @@ def has_pip() -> bool:
     return importlib.util.find_spec("pip") is not None
 
 
-def of(library: str) -> str:
+def install_line(library: str) -> str:
     if has_pip():
         return f"{sys.executable} -m pip install {library}"
     return f"pipx inject boxcar-run {library}"

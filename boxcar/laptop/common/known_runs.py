@@ -27,16 +27,16 @@ class KnownRun:
     at: str
 
 
-def file(environ: Mapping[str, str]) -> Path:
+def known_runs_file(environ: Mapping[str, str]) -> Path:
     """Where they stand. A relative XDG_STATE_HOME counts for nothing, by its own specification."""
     given = Path(environ.get("XDG_STATE_HOME", ""))
     home = given if given.is_absolute() else Path.home() / ".local" / "state"
     return home / "boxcar" / "runs.jsonl"
 
 
-def remember(run: str, job: Path, profile: str) -> None:
+def remember_run(run: str, job: Path, profile: str) -> None:
     """Never raises: a home that cannot be written keeps nobody from launching."""
-    path = file(os.environ)
+    path = known_runs_file(os.environ)
     record = {"run": run, "job": str(job), "profile": profile, "at": timestamp.utc_now()}
     with contextlib.suppress(OSError):
         atomic.make_folder(path.parent)
@@ -44,7 +44,7 @@ def remember(run: str, job: Path, profile: str) -> None:
         atomic.append(path, b"\n" * _is_torn(path) + json.dumps(record).encode() + b"\n")
 
 
-def known() -> list[KnownRun]:
+def known_runs() -> list[KnownRun]:
     """The newest launch of each, those launched last first; a line that is none is left out."""
     found: dict[tuple[str, Path], KnownRun] = {}
     for one in _launches():
@@ -60,7 +60,7 @@ def profiles_of(run: str, folder: Path) -> list[str]:
 
 def _launches() -> Iterator[KnownRun]:
     try:
-        lines = file(os.environ).read_bytes().splitlines()
+        lines = known_runs_file(os.environ).read_bytes().splitlines()
     except OSError:
         return
     for line in lines:

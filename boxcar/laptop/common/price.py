@@ -10,7 +10,7 @@ from pydantic import AfterValidator
 _PRICE = re.compile(r"(?P<amount>\d{1,6}(?:\.\d{1,6})?) (?P<currency>[A-Z]{3})/h")
 
 
-def of_text(text: str) -> tuple[float, str]:
+def price_of_text(text: str) -> tuple[float, str]:
     """The amount for an hour, and its currency. Raises ValueError."""
     found = _PRICE.fullmatch(text)
     if found is None:
@@ -22,7 +22,7 @@ def of_text(text: str) -> tuple[float, str]:
 
 
 def _checked(text: str) -> str:
-    of_text(text)
+    price_of_text(text)
     return text
 
 

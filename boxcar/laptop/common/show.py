@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from boxcar.laptop.common import documents
 from boxcar.laptop.common.fitting import in_a_pipe
-from boxcar.laptop.common.fitting.narrow import NOTHING, Narrow, narrowed
-from boxcar.laptop.common.fitting.wrap import wrapped
+from boxcar.laptop.common.fitting.narrow import NOTHING, Narrow, narrow_table
+from boxcar.laptop.common.fitting.wrap import wrap_text
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.now_and_then import NowAndThen
 from boxcar.laptop.common.plain import plain
@@ -68,7 +68,7 @@ class _Moving(Protocol):
 def say(message: str | Message) -> None:
     """A note for the person, on stderr. On a terminal it is wrapped at words."""
     text = plain(typed(message))
-    quote("\n".join(wrapped(text, _stderr().width)) if sys.stderr.isatty() else text)
+    quote("\n".join(wrap_text(text, _stderr().width)) if sys.stderr.isatty() else text)
 
 
 def quote(line: str) -> None:
@@ -114,7 +114,7 @@ def table(
     if sys.stdout.isatty():
         console = _console(stderr=False)
         at = {column: number for number, column in enumerate(columns)}
-        found = narrowed(
+        found = narrow_table(
             [typed(head) for head in heads],
             [[_field(value) for value in row] for row in rows],
             console.width,
@@ -125,7 +125,7 @@ def table(
         console.print(_fitted(title, heads, found), "")
         return
     values = zip(*rows, strict=True)
-    drawn = in_a_pipe.lines(
+    drawn = in_a_pipe.table_for_pipe(
         plain(typed(title)),
         [[typed(head), *_column(one)] for head, one in zip(heads, values, strict=True)],
     )
@@ -182,7 +182,7 @@ def line(message: str | Message) -> None:
     """A line of a result, on stdout. On a terminal it is wrapped at words, as a note is."""
     text = plain(typed(message))
     is_wrapped = sys.stdout.isatty()
-    lines = wrapped(text, _console(stderr=False).width) if is_wrapped else [text]
+    lines = wrap_text(text, _console(stderr=False).width) if is_wrapped else [text]
     print("\n".join(lines), flush=True)
 
 

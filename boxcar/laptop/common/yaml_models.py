@@ -85,10 +85,10 @@ class Document:
 
 def load(path: Path, model: type[M]) -> M:
     """The file as a `model`. Raises InputError with all problems of the file."""
-    return build(read(path), model)
+    return build(read_yaml(path), model)
 
 
-def read(path: Path) -> Document:
+def read_yaml(path: Path) -> Document:
     """What the file says. Raises InputError where it cannot be read as YAML."""
     try:
         with path.open("rb") as file:

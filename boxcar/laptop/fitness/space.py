@@ -45,7 +45,7 @@ class Load:
     need: Measured
 
 
-def check(
+def check_space(
     told_by_box: Mapping[str, Told],
     plan: Plan,
     measured: Measured | None,
@@ -74,7 +74,7 @@ def _loads(
     own = {box: [c for c in left if plan.queues[c.queue] == box] for box in facts_by_box}
     for box, facts in facts_by_box.items():
         yield from _load(box, "data", facts, _need(own[box], one))
-    mirrors = any(terms.of_cell(plan, cell.name).resume for cell in left)
+    mirrors = any(terms.terms_of_cell(plan, cell.name).resume for cell in left)
     if plan.durable_scope != SHARED:
         for box, facts in facts_by_box.items():
             yield from _load(box, "durable", facts, _need(own[box], one, mirrors=mirrors))

@@ -93,7 +93,7 @@ def _reads(box: str, writer: str, probe: Probe) -> bool:
     return probe.seen.get(box, {}).get(writer) == probe.written[writer]
 
 
-def judge(probe: Probe, suspects: Collection[str] = ()) -> list[Row]:
+def judge_tier(probe: Probe, suspects: Collection[str] = ()) -> list[Row]:
     """A row for each box, and one for the claim of those that see one tier.
 
     A box that sees another tier than the others is refused, and not the others for it.

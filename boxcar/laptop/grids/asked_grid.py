@@ -37,7 +37,7 @@ def cells(project: Project, asked: Asked) -> tuple[list[CellLine], dict[str, byt
 
     Raises InputError.
     """
-    found = grid_lines.lines(_grid(project, asked))
+    found = grid_lines.grid_lines(_grid(project, asked))
     configs = _configs(project, asked, found)
     if configs:
         pairs = zip(found, configs, strict=True)

@@ -53,7 +53,7 @@ def files(code: Path, cfg: str, into: str, cells: Sequence[CellLine]) -> dict[st
     return made
 
 
-def write(code: Path, made: Mapping[str, bytes]) -> int:
+def write_configs(code: Path, made: Mapping[str, bytes]) -> int:
     """Each file whole; those that are there with this content stay. How many were written.
 
     Raises InputError where somebody wrote another one meanwhile.

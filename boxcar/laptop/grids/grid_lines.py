@@ -48,7 +48,7 @@ class LeftOut:
     is_dropped: bool
 
 
-def lines(grid: Grid) -> list[CellLine]:
+def grid_lines(grid: Grid) -> list[CellLine]:
     """One for each cell. Raises InputError for words that no line could have."""
     own = [word for word in _before(grid.words) if own_words.is_own(word)]
     try:
@@ -66,7 +66,7 @@ def with_config(line: CellLine, cfg: str) -> CellLine:
     return replace(_parsed(words), own=line.own)
 
 
-def divided(
+def divide_lines(
     new: Sequence[CellLine], known: Sequence[Known], saying_of: Callable[[CellLine], str]
 ) -> tuple[list[CellLine], list[LeftOut]]:
     """The lines that say a new cell, and the others.
@@ -96,14 +96,14 @@ def _of_one_name(twins: Sequence[tuple[CellLine, Known]]) -> Iterator[str]:
     for line, other in twins[:_MOST]:
         if other.at == _HERE:
             yield (
-                f"{line_spelling.shown(other.line)} and {line_spelling.shown(line)} would both be "
+                f"{line_spelling.quoted_line(other.line)} and {line_spelling.quoted_line(line)} would both be "
                 f"the cell {line.name!r}, or one folder on some file systems: leave one of these "
                 "values out, and write its line by hand with name=. No file was changed"
             )
             continue
         yield (
-            f"the cell {line.name!r} would be {line_spelling.shown(line)}, and in {other.at} it is "
-            f"{line_spelling.shown(other.line)}: a name says one cell, so give that line another "
+            f"the cell {line.name!r} would be {line_spelling.quoted_line(line)}, and in {other.at} it is "
+            f"{line_spelling.quoted_line(other.line)}: a name says one cell, so give that line another "
             "with name=, or use another config. No file was changed"
         )
     if len(twins) > _MOST:
@@ -114,7 +114,7 @@ def _line(grid: Grid, own: Sequence[str], overrides: Sequence[str]) -> CellLine:
     epochs = [str(grid.epochs)] if grid.epochs is not None else []
     line = _parsed([grid.cfg, grid.task, *epochs, *own, *overrides])
     name = cell_name.in_any_script(line.cfg, line.task, line.overrides)
-    cell_name.check(name)
+    cell_name.check_name(name)
     return replace(line, name=name)
 
 

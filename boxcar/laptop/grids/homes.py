@@ -17,7 +17,7 @@ from boxcar.shared.files.plan import Cell
 from boxcar.shared.paths import DurablePaths
 
 
-def of_cells(
+def queues_of_cells(
     project: Project,
     chosen: Sequence[QueueFile],
     new: Sequence[CellLine],
@@ -29,14 +29,14 @@ def of_cells(
     `samples` are what earlier cells took; `tier` is read where it is within reach.
     """
     cells = [_cell(project, line) for line in new]
-    every, _ = cell_cost.costs([*project.plan.cells, *cells], samples, {}, {})
+    every, _ = cell_cost.costs_of_cells([*project.plan.cells, *cells], samples, {}, {})
     costs = {name: cost.amount for name, cost in every.items()}
     busy = {
         queue.name: sum(costs[name] for name in _waiting(project, queue.name, tier))
         for queue in chosen
     }
     speeds = dict.fromkeys(busy, 1.0)
-    spread = longest_first.spread({line.name: costs[line.name] for line in new}, speeds, busy)
+    spread = longest_first.lines_by_cost({line.name: costs[line.name] for line in new}, speeds, busy)
     return {cell: queue for queue, names in spread.items() for cell in names}
 
 
@@ -51,7 +51,7 @@ def _waiting(project: Project, queue: str, tier: DurablePaths | None) -> Iterato
     # It is only a guess of how long the queue is at work.
     with contextlib.suppress(OSError, DamagedError):
         if tier:
-            ended = cell_cost.ended_well(journal.read(tier.journal(queue)).events)
+            ended = cell_cost.ended_well(journal.read_journal(tier.journal(queue)).events)
     for cell in project.plan.cells:
         if cell.queue == queue and cell.name not in ended:
             yield cell.name

@@ -15,16 +15,16 @@ from boxcar.shared.disk import digest
 from boxcar.shared.files import queue_line
 
 
-def of_queues(queues: Sequence[QueueFile]) -> list[Known]:
+def known_lines_of_queues(queues: Sequence[QueueFile]) -> list[Known]:
     """The lines of all queues, and those with a # before them."""
-    found = [Known(line, queue.at(line)) for queue, line in queue_files.lines(queues)]
+    found = [Known(line, queue.at(line)) for queue, line in queue_files.queue_lines(queues)]
     for queue in queues:
         dropped = queue_line.commented_out(rewrite.content(queue.path))
         found += [Known(line, queue.at(line), is_dropped=True) for line in dropped]
     return found
 
 
-def sayings(project: Project, configs: Mapping[str, bytes]) -> Callable[[CellLine], str]:
+def sayings_of_lines(project: Project, configs: Mapping[str, bytes]) -> Callable[[CellLine], str]:
     """A line's saying, with its config as it is here or as it will be."""
     code = project.root / project.job.code
     known = {path: digest.of_bytes(data) for path, data in configs.items()}
@@ -37,6 +37,6 @@ def sayings(project: Project, configs: Mapping[str, bytes]) -> Callable[[CellLin
 
     def of_line(line: CellLine) -> str:
         sha256 = config_sha256(line.cfg) if line.has_config else None
-        return saying.of(project.plan, line, sha256)
+        return saying.saying_of(project.plan, line, sha256)
 
     return of_line

@@ -42,7 +42,7 @@ def refuse_what_push_refuses(
     problems = []
     for queue in queues:
         there = tier.queue(queue.name) if tier else None
-        shared = sync.read(there) if there else None
+        shared = sync.read_tier_queue(there) if there else None
         if queue.name in after and isinstance(
             sync.reconcile(after[queue.name], shared), sync.Diverged
         ):

@@ -28,7 +28,7 @@ def typed(path: str) -> str:
 def fits(config: str) -> bool:
     """Whether a queue line can name it: one with a line feed in its name would be two lines."""
     try:
-        found = queue_line.parse(f"{_of_config(config, '')}\n".encode())
+        found = queue_line.parse_queue(f"{_of_config(config, '')}\n".encode())
     except UnicodeEncodeError:
         return False
     return [line.cfg for line in found.cells] == [config]

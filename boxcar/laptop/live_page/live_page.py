@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boxcar.laptop.board.lines.glyphs import UNICODE, of_state
+from boxcar.laptop.board.lines.glyphs import UNICODE, state_glyph
 from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.board.needs_you import Need
 from boxcar.laptop.board.snapshot import Snapshot
@@ -78,7 +78,7 @@ def _head(snapshot: Snapshot, at: str) -> dict[str, Any]:
 
 
 def _count(state: str, number: int, language: str) -> dict[str, str]:
-    sign, look = of_state("synced" if state == "settling" else state, UNICODE)
+    sign, look = state_glyph("synced" if state == "settling" else state, UNICODE)
     return {"text": f"{sign} {number} {word(state, language)}", "look": look}
 
 

@@ -24,7 +24,7 @@ class Whole:
     reports: tuple[Report, ...]
 
 
-def read(
+def read_pulled_curves(
     results: ResultPaths,
     metrics: Sequence[Metric],
     cells: Sequence[str],
@@ -48,7 +48,7 @@ def over(reports: Reports, whole: Mapping[str, Whole]) -> dict[str, Told]:
 
 def _manifest(results: ResultPaths, cell: str) -> Manifest | None:
     with contextlib.suppress(OSError, DamagedError):
-        return manifest.read(results.manifest(cell))
+        return manifest.read_manifest(results.manifest(cell))
     return None
 
 

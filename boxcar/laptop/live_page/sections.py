@@ -10,7 +10,7 @@ from dataclasses import replace
 from boxcar.laptop.board.box_rows import AT_EASE, BoxRow
 from boxcar.laptop.board.cell_rows import CellRow, state_words
 from boxcar.laptop.board.history import SPAN_S
-from boxcar.laptop.board.lines.glyphs import UNICODE, of_state
+from boxcar.laptop.board.lines.glyphs import UNICODE, state_glyph
 from boxcar.laptop.board.lines.line import BAD, DIM, WARN
 from boxcar.laptop.board.lines.sparkline import in_order, over_time
 from boxcar.laptop.board.lines.words import condition_word, word
@@ -129,7 +129,7 @@ def _cells(
 
 
 def _cell(row: CellRow, language: str) -> tuple[Field, ...]:
-    sign, look = of_state(row.state, UNICODE)
+    sign, look = state_glyph(row.state, UNICODE)
     return (
         Field(f"{sign} {row.cell}", look),
         Field(_state(row, language), look),

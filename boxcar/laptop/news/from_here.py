@@ -130,7 +130,7 @@ def _of_queue(
     if held is None:
         return []
     try:
-        told = delivered.read(path)
+        told = delivered.read_delivered(path)
         for one in found:
             told = _moved(queue, one, told, sender)
             atomic.write_whole(path, codec.to_document(told))
@@ -212,7 +212,7 @@ def _targets(run: OpenRun, environ: Mapping[str, str]) -> list[Target]:
 def _sent(run: OpenRun, queue: QueueView) -> Delivered:
     """Where it cannot be read nothing is known, and nothing is sent twice."""
     try:
-        return delivered.read(run.tier.delivered(queue.name))
+        return delivered.read_delivered(run.tier.delivered(queue.name))
     except (BoxcarError, OSError):
         return Delivered({})
 

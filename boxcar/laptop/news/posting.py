@@ -146,7 +146,7 @@ def by_apprise(endpoint: Endpoint, text: str) -> news_asks.Posted:
     try:
         apprise = importlib.import_module("apprise")
     except ImportError:
-        missing = f"apprise is not installed here; type: {install_line.of(APPRISE)}"
+        missing = f"apprise is not installed here; type: {install_line.install_line(APPRISE)}"
         return news_asks.Posted(news_asks.REFUSED, missing)
     # It shows whole URLs in what it logs.
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)

@@ -59,7 +59,7 @@ def document(profile: Profile, language: str) -> dict[str, Any]:
         "tiers": [_tier_document(profile, name, language) for name in profile.storage.tiers],
         "durable_scope": profile.durable_scope,
         "second": profile.storage.second,
-        "problems": survival.problems(profile),
+        "problems": survival.survival_problems(profile),
         "notes": _notes(profile, language),
         "hook": profile.hook,
         "env": profile.network.env,

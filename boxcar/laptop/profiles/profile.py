@@ -170,7 +170,7 @@ def load_file(path: Path, project_root: Path) -> Profile:
 
 def known(project_root: Path) -> dict[str, Path]:
     """The file of every profile that can be named here; the project's own come first."""
-    return _files(assets.root() / FOLDER) | _files(project_root / FOLDER)
+    return _files(assets.assets_root() / FOLDER) | _files(project_root / FOLDER)
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -194,7 +194,7 @@ def _find(name: str, files: dict[str, Path], project_root: Path, at: str = "") -
 
 def _document(path: Path, project_root: Path, above: tuple[Path, ...]) -> Document:
     """What the file says, laid over what the profile says that it extends."""
-    own = yaml_models.read(path)
+    own = yaml_models.read_yaml(path)
     name = own.value.get("extends") if isinstance(own.value, dict) else None
     if not isinstance(name, str):
         return own  # what is no text is told by the schema
@@ -212,6 +212,6 @@ def _document(path: Path, project_root: Path, above: tuple[Path, ...]) -> Docume
 
 def _extensible(path: Path, project_root: Path) -> dict[str, Path]:
     """What the file may extend; with its own name it means the shipped profile of that name."""
-    shipped = _files(assets.root() / FOLDER)
+    shipped = _files(assets.assets_root() / FOLDER)
     same = {path.stem: shipped[path.stem]} if path.stem in shipped else {}
     return known(project_root) | same

@@ -17,7 +17,7 @@ _BECOMES = {
 }
 
 
-def problems(profile: Profile) -> list[str]:
+def survival_problems(profile: Profile) -> list[str]:
     """Why results would not survive on the durable tier, and which tier would do; [] where all is
     well. Without a durable tier they go to the laptop, and nothing has to survive.
     """

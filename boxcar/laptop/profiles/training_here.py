@@ -28,7 +28,7 @@ _ASK_S = 20.0
 
 def for_training() -> str:
     """An absolute path, not resolved: the link in a virtual environment finds its packages."""
-    other = active(os.environ)
+    other = active_python(os.environ)
     has_torch = importlib.util.find_spec("torch") is not None
     return other if other and (not has_torch or _has_torch(other)) else sys.executable
 
@@ -56,7 +56,7 @@ def missing_packages(python: str, names: Sequence[str]) -> list[str]:
     return asked.stdout.decode().split() if asked.returncode == 0 else list(names)
 
 
-def active(environ: Mapping[str, str]) -> str | None:
+def active_python(environ: Mapping[str, str]) -> str | None:
     """The Python of the environment that is active, where there is one."""
     named = (Path(environ[name], "bin", "python") for name in _ACTIVE if environ.get(name))
     return next((str(path) for path in named if path.is_absolute() and path.is_file()), None)

@@ -8,7 +8,7 @@ from boxcar.shared import out_pattern
 from boxcar.shared.files.plan import ALL, BYTES_ONLY
 
 
-def refuse_odd(path: str, *, keys: Sequence[str], load: str, take: str) -> None:
+def refuse_odd_artifact(path: str, *, keys: Sequence[str], load: str, take: str) -> None:
     """Raises ValueError for keys that cannot both hold."""
     if keys and load == BYTES_ONLY:
         raise ValueError(f"keys are looked for when {path!r} is loaded, and load: bytes is not to")

@@ -6,7 +6,7 @@ from boxcar.laptop.project.job_values import EVERY_BOX
 from boxcar.laptop.project.project import Project
 
 
-def prices_of(project: Project) -> dict[str, str]:
+def box_prices(project: Project) -> dict[str, str]:
     """By box, those that have one, as `1.98 CNY/h`."""
     typed = project.job.price
     every_box = typed.get(EVERY_BOX, project.profile.meter.price)

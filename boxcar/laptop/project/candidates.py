@@ -115,7 +115,7 @@ def problems(
             Message(f"its boxes are of kind {kind!r}, which Boxcar can describe but not run yet")
         ]
     return [
-        *map(Message, survival.problems(profile)),
+        *map(Message, survival.survival_problems(profile)),
         *map(Message, resources.refusals(wishes, offer(profile))),
         *_open_paths(profile, root),
     ]

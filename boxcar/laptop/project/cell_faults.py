@@ -16,7 +16,7 @@ from boxcar.laptop.profiles.slurm_options import laid_over
 from boxcar.laptop.project import cell_smoke, command_notes, metric_keys, pattern_words, said_twice
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
-from boxcar.laptop.project.queue_files import QueueFile, lines
+from boxcar.laptop.project.queue_files import QueueFile, queue_lines
 from boxcar.shared.cell import misfits, placeholders, rules, terms
 from boxcar.shared.cell.own_words import NOTHING_OWN
 from boxcar.shared.cell.said import is_script
@@ -27,9 +27,9 @@ _NO_RESUME = "no key 'resume' says which file that is"
 _MOST = 20  # of one kind: what is wrong with a thousand lines is one thing
 
 
-def of_cells(job: Job, plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
+def faults_of_cells(job: Job, plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
     """What has to be mended before anything is run."""
-    yield from command_notes.faults(job)
+    yield from command_notes.faults_of_commands(job)
     yield from _misfits(plan, queues)
     yield from _after(plan, queues)
     yield from _quarrels(job, plan)
@@ -40,30 +40,30 @@ def of_cells(job: Job, plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]
     yield from _misplaced_resume(job, plan)
 
 
-def notes(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]) -> list[str]:
+def notes_on_cells(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]) -> list[str]:
     """What is worth a look before a launch, though it may be meant."""
-    names = {line.name for _, line in lines(queues)}
+    names = {line.name for _, line in queue_lines(queues)}
     idle = [
         f"{job.at('cells', pattern)}: no cell's name is like this yet"
         for pattern in job.cells
-        if rules.is_pattern(pattern) and not any(rules.fits(pattern, name) for name in names)
+        if rules.is_pattern(pattern) and not any(rules.rule_fits(pattern, name) for name in names)
     ]
     return [
         *idle,
-        *command_notes.notes(root, job, plan),
-        *said_twice.notes(plan, queues),
-        *(f"{job.at('metrics', name)}: {text}" for name, text in metric_keys.cutting(job.metrics)),
+        *command_notes.notes_on_commands(root, job, plan),
+        *said_twice.notes_on_duplicate_flags(plan, queues),
+        *(f"{job.at('metrics', name)}: {text}" for name, text in metric_keys.cutting_pattern(job.metrics)),
         *_left_in_code(root, job, plan, queues),
     ]
 
 
 def _misfits(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
     fit = set[tuple[bool, str, bool]]()
-    for queue, line in lines(queues):
+    for queue, line in queue_lines(queues):
         shape = (line.has_config, line.task, bool(line.epochs))
         is_plain = line.own is NOTHING_OWN and not plan.rules
         if not (is_plain and shape in fit):
-            found = [f"{queue.at(line)}: {text}" for text in misfits.of_line(plan, line)]
+            found = [f"{queue.at(line)}: {text}" for text in misfits.misfits_of_line(plan, line)]
             yield from found
             if is_plain and not found:  # nor will another line of which all of this is the same
                 fit.add(shape)
@@ -72,7 +72,7 @@ def _misfits(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
 def _quarrels(job: Job, plan: Plan) -> Iterator[str]:
     said = set[tuple[str, str, str]]()
     for cell in plan.cells if any(rules.is_pattern(rule.cells) for rule in plan.rules) else ():
-        for key, one, other in rules.quarrels(plan.rules, cell.name):
+        for key, one, other in rules.quarrels_of_rules(plan.rules, cell.name):
             if (key, one.cells, other.cells) not in said:
                 said.add((key, one.cells, other.cells))
                 yield _quarrel(job, key, one.cells, other.cells, cell.name)
@@ -80,7 +80,7 @@ def _quarrels(job: Job, plan: Plan) -> Iterator[str]:
 
 def _smoke_quarrels(job: Job, plan: Plan) -> Iterator[str]:
     said = set[tuple[str, str]]()
-    for cell, one, other in cell_smoke.quarrels(job, plan):
+    for cell, one, other in cell_smoke.quarrels_of_smoke(job, plan):
         if (one, other) not in said:
             said.add((one, other))
             yield _quarrel(job, "smoke", one, other, cell)
@@ -96,7 +96,7 @@ def _quarrel(job: Job, key: str, one: str, other: str, cell: str) -> str:
 def _unknown_names(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
     if any(queue.unread or queue.queue.bad for queue in queues):
         return  # the cell may be one that was not understood
-    names = {line.name for _, line in lines(queues)}
+    names = {line.name for _, line in queue_lines(queues)}
     for name in job.cells:
         if nfc(name) not in names and not rules.is_pattern(name):
             near = did_you_mean(name, names)
@@ -112,7 +112,7 @@ def _secret_variables(job: Job) -> Iterator[str]:
 
 def _missing_resume(job: Job, plan: Plan) -> Iterator[str]:
     """Where a checkpoint is asked for that no key names, by the key that asks."""
-    distinct = terms.distinct(plan, (cell.name for cell in plan.cells))
+    distinct = terms.terms_that_differ(plan, (cell.name for cell in plan.cells))
     without = [held for held in distinct if held.resume is None]
     commands = {held.command for held in without}
     asked = {("command",): job.command} | {
@@ -131,12 +131,12 @@ def _missing_resume(job: Job, plan: Plan) -> Iterator[str]:
 def _misplaced_resume(job: Job, plan: Plan) -> Iterator[str]:
     """What is wrong for a thousand cells is one thing: the key that says it."""
     found = dict[str, None]()
-    for holds in terms.distinct(plan, (cell.name for cell in plan.cells)):
+    for holds in terms.terms_that_differ(plan, (cell.name for cell in plan.cells)):
         for key, words in (("command", holds.command), ("env", tuple(holds.env.values()))):
-            if why := pattern_words.misplaced(holds.resume, words):
+            if why := pattern_words.misplaced_pattern(holds.resume, words):
                 found[f"{job.at(key)}: {why}"] = None
     for key, words in (("smoke", job.smoke.add), ("rehearse", job.rehearse.add)):
-        if why := pattern_words.misplaced(job.resume, words):
+        if why := pattern_words.misplaced_pattern(job.resume, words):
             found[f"{job.at(key)}: {why}"] = None
     yield from found
 
@@ -144,7 +144,7 @@ def _misplaced_resume(job: Job, plan: Plan) -> Iterator[str]:
 # --- nodes
 
 
-def of_nodes(job: Job, profile: Profile, plan: Plan) -> Iterator[str]:
+def faults_of_nodes(job: Job, profile: Profile, plan: Plan) -> Iterator[str]:
     """What keeps cells from running on several nodes, each once; only a cluster has these."""
     asked = [name for name, rule in job.cells.items() if (rule.nodes or 1) > 1]
     if not asked:
@@ -159,7 +159,7 @@ def of_nodes(job: Job, profile: Profile, plan: Plan) -> Iterator[str]:
     if profile.storage.tiers[data].scope in OWN_SCOPES:
         yield f"{at}: all nodes write into one {{out}}; {data} (storage.data) is each node's own"
     for name in asked:
-        cells = [cell for cell in plan.cells if rules.fits(name, cell.name) and cell.nodes > 1]
+        cells = [cell for cell in plan.cells if rules.rule_fits(name, cell.name) and cell.nodes > 1]
         yield from list(dict.fromkeys(_of_cells_over_nodes(job, profile, plan, name, cells)))
 
 
@@ -168,7 +168,7 @@ def _of_cells_over_nodes(
 ) -> Iterator[str]:
     own = {queue_name(file): options for file, options in job.slurm.queues.items()}
     for cell in cells:
-        launcher = terms.of_cell(plan, cell.name, cell.own).launcher
+        launcher = terms.terms_of_cell(plan, cell.name, cell.own).launcher
         if launcher != "torchrun":
             at = job.at("cells", name, "nodes")
             yield f"{at}: needs launcher: torchrun on each node, found {launcher}"
@@ -185,8 +185,8 @@ def _of_cells_over_nodes(
 
 
 def _after(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
-    homes = {line.name: queue for queue, line in lines(queues)}
-    for queue, line in lines(queues):
+    homes = {line.name: queue for queue, line in queue_lines(queues)}
+    for queue, line in queue_lines(queues):
         for name in line.own.after:
             if name not in homes:
                 near = did_you_mean(name, homes)
@@ -197,7 +197,7 @@ def _after(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
                     f"tier {queue.box} cannot see; put both into one queue"
                 )
     if circle := _circle(
-        {line.name: line.own.after for _, line in lines(queues) if line.own.after}
+        {line.name: line.own.after for _, line in queue_lines(queues) if line.own.after}
     ):
         yield f"after= leads in a circle: {' after '.join(circle)}"
 
@@ -233,7 +233,7 @@ def _left_in_code(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile])
     words = [word for command in _commands(plan) for word in command if not is_script(word)]
     for word in _elsewhere_than_linked(plan, _inside(code, words)):
         yield f"{_elsewhere(word)}: write {{code}}/{word}, if that is meant"
-    overrides = (word for _, line in lines(queues) for word in line.overrides)
+    overrides = (word for _, line in queue_lines(queues) for word in line.overrides)
     for word in _elsewhere_than_linked(plan, _inside(code, overrides)):
         # A placeholder would stay as it is: overrides are literal.
         yield f"{_elsewhere(word)}: name {{code}}/{word} in command:, if that is meant"

@@ -25,9 +25,9 @@ _FINDS_OUT = re.compile(r"BOXCAR_OUT|boxcar\.training|boxcar import training")
 _MOST_BYTES, _MOST_FILES = 1_000_000, 500
 
 
-def faults(job: Job) -> Iterator[str]:
+def faults_of_commands(job: Job) -> Iterator[str]:
     """A command that no launcher can start."""
-    for at, command in _commands(job):
+    for at, command in _commands_of_job(job):
         name, is_set, value = command[0].partition("=")
         if is_set and names.VARIABLE.fullmatch(name):
             yield (
@@ -36,16 +36,16 @@ def faults(job: Job) -> Iterator[str]:
             )
 
 
-def notes(root: Path, job: Job, plan: Plan) -> Iterator[str]:
+def notes_on_commands(root: Path, job: Job, plan: Plan) -> Iterator[str]:
     code = root / job.code
-    for at, command in _commands(job):
+    for at, command in _commands_of_job(job):
         yield from _for_a_shell(at, command)
         yield from _module(at, command, code)
         yield from _no_script(at, command, code, plan)
         yield from _nowhere_to_write(at, command, code, plan)
 
 
-def _commands(job: Job) -> Iterator[tuple[str, Sequence[str]]]:
+def _commands_of_job(job: Job) -> Iterator[tuple[str, Sequence[str]]]:
     yield job.at("command"), job.command
     for name, rule in job.cells.items():
         if rule.command:

@@ -9,7 +9,7 @@ from boxcar.shared.cell import placeholders
 from boxcar.shared.cell.placeholders import KNOWN, MORE, UnknownPlaceholderError
 
 
-def check(words: Iterable[str]) -> None:
+def check_command(words: Iterable[str]) -> None:
     """Raises ValueError for a word that cannot be filled."""
     known = [*(f"{{{name}}}" for name in KNOWN), MORE]
     try:

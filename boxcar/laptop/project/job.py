@@ -60,7 +60,7 @@ class Artifact(Model):
 
     @model_validator(mode="after")
     def _fits(self) -> Artifact:
-        artifact_words.refuse_odd(self.path, keys=self.keys, load=self.load, take=self.take)
+        artifact_words.refuse_odd_artifact(self.path, keys=self.keys, load=self.load, take=self.take)
         return self
 
 

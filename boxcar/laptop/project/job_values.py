@@ -49,25 +49,25 @@ def _place_name(text: str) -> str:
 
 
 def _words(value: object) -> tuple[str, ...]:
-    words = tuple(typed_words.split(_text(value)))
+    words = tuple(typed_words.split_words(_text(value)))
     if not words:
         raise ValueError(Sentence("files.no_command"))
     if words[0] in _LAUNCHERS:
         raise ValueError(Sentence("files.launcher_first", word=words[0]))
-    command_words.check(words)
+    command_words.check_command(words)
     return words
 
 
 def _resume_args(value: object) -> tuple[str, ...]:
-    words = tuple(typed_words.split(_text(value)))
-    command_words.check(words)
+    words = tuple(typed_words.split_words(_text(value)))
+    command_words.check_command(words)
     if MORE in words:
         raise ValueError(f"{MORE} stands in the command, not here")
     return words
 
 
 def _time_s(value: object) -> int:
-    return duration.parse(_text(value))
+    return duration.parse_duration(_text(value))
 
 
 def _text(value: object) -> str:
@@ -90,13 +90,13 @@ def _inside(text: str) -> str:
 
 
 def _resume(text: str) -> str:
-    pattern_words.refuse_odd(text)
+    pattern_words.refuse_odd_pattern(text)
     _inside(text.removesuffix("/"))
     return text
 
 
 def _artifact_path(text: str) -> str:
-    pattern_words.refuse_odd(text)
+    pattern_words.refuse_odd_pattern(text)
     _not_ours(text)
     _inside(text.removesuffix("/"))
     return text if out_pattern.is_pattern(text) else text.removesuffix("/")

@@ -17,10 +17,10 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.paths import ResultPaths
 
-FILE = "launches.jsonl"
+LAUNCHES = "launches.jsonl"
 
 
-def append(
+def append_launch(
     results: ResultPaths,
     profile: str,
     digest: str,
@@ -47,7 +47,7 @@ def append(
         "skipped": dict(skipped),
     }
     atomic.make_folder(results.root)
-    path = results.root / FILE
+    path = results.root / LAUNCHES
     # A line that was torn by a crash is left as it is, and hides no other.
     before = path.read_bytes() if path.exists() else b""
     torn = b"\n" if before and not before.endswith(b"\n") else b""
@@ -89,7 +89,7 @@ def skipped_of(results: ResultPaths) -> dict[str, str]:
 
 def _lines(results: ResultPaths) -> list[bytes]:
     try:
-        lines = (results.root / FILE).read_bytes().split(b"\n")
+        lines = (results.root / LAUNCHES).read_bytes().split(b"\n")
     except FileNotFoundError:
         return []
     return [line for line in lines[:-1] if line]  # the last one may be torn
@@ -109,6 +109,6 @@ def profiles_of(results: ResultPaths) -> list[str]:
         return [*found, str(json.loads(last)["profile"])] if last else found
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError(
-            f"{results.root / FILE}: its last line is not the record of a launch: {error}. Remove "
+            f"{results.root / LAUNCHES}: its last line is not the record of a launch: {error}. Remove "
             "that line, and launch with --profile"
         ) from error

@@ -81,7 +81,7 @@ class Metric(Model):
         return plan.Metric(name, source, str(self._of(source)), self.column or self.key, self.best)
 
 
-def cutting(metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
+def cutting_pattern(metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
     """The numbers whose expression takes a part of some numbers, each with what it is."""
     for name, metric in metrics.items():
         before, taken = _group(metric.log) if metric.log else ("", None)

@@ -13,7 +13,7 @@ from boxcar.shared import out_pattern
 _TAKES = re.compile(r"(?<!\{)(?:\{\{)*\{resume\}")
 
 
-def refuse_odd(text: str) -> None:
+def refuse_odd_pattern(text: str) -> None:
     """Raises ValueError for what nothing could match, whatever a script saves."""
     if "{" in text or "}" in text:
         raise ValueError(
@@ -28,7 +28,7 @@ def refuse_odd(text: str) -> None:
         raise ValueError(f"{text!r} has a '[': only * and ? stand for something else")
 
 
-def misplaced(resume: str | None, words: Iterable[str]) -> str:
+def misplaced_pattern(resume: str | None, words: Iterable[str]) -> str:
     """Why `{resume}` may not stand in these words or values; '' where it may, or is not there."""
     if resume is None or not out_pattern.is_pattern(resume):
         return ""

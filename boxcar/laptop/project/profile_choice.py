@@ -54,7 +54,7 @@ class FirstUse:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def remember(results: ResultPaths, profile: str, done: str) -> None:
+def remember_profile(results: ResultPaths, profile: str, done: str) -> None:
     """Note the first profile of another machine; what is noted already stays."""
     path = results.root / FILE
     if profile == HERE or path.exists():
@@ -64,7 +64,7 @@ def remember(results: ResultPaths, profile: str, done: str) -> None:
         atomic.write_whole(path, codec.to_document(FirstUse(profile, done, timestamp.utc_now())))
 
 
-def choose(
+def choose_profile(
     job: Job,
     root: Path,
     results: ResultPaths,

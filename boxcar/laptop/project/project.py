@@ -105,7 +105,7 @@ def _choice(
     """Of a job that cannot be read only the profile that was named is known."""
     if job is None:
         return Choice(words["named"], "") if words["named"] else None
-    return profile_choice.choose(job, root, results_of(root, job.name), **words, kinds=kinds)
+    return profile_choice.choose_profile(job, root, results_of(root, job.name), **words, kinds=kinds)
 
 
 def results_of(root: Path, run: str) -> ResultPaths:

@@ -35,16 +35,16 @@ class QueueFile:
         return f"{self.file}:{line.number}"
 
 
-def of_job(root: Path, job: Job) -> list[QueueFile]:
-    return [read(root, file, box, in_use=job.queues) for file, box in job.queues.items()]
+def queue_files_of_job(root: Path, job: Job) -> list[QueueFile]:
+    return [read_queue_file(root, file, box, in_use=job.queues) for file, box in job.queues.items()]
 
 
 def with_data(queue: QueueFile, data: bytes) -> QueueFile:
     """The file as it would be with this content."""
-    return replace(queue, queue=queue_line.parse(complete(data)), unread="")
+    return replace(queue, queue=queue_line.parse_queue(complete(data)), unread="")
 
 
-def read(root: Path, file: str, box: str, *, in_use: Collection[str] = ()) -> QueueFile:
+def read_queue_file(root: Path, file: str, box: str, *, in_use: Collection[str] = ()) -> QueueFile:
     """`in_use`: the queue files of the job, none of which is meant by a name that is not there."""
     name, path = queue_name(file), root / file
     try:
@@ -57,10 +57,10 @@ def read(root: Path, file: str, box: str, *, in_use: Collection[str] = ()) -> Qu
     except OSError as error:
         why = Sentence("files.queue_unreadable", why=error.strerror)
         return QueueFile(name, box, file, path, Queue(), why)
-    return QueueFile(name, box, file, path, queue_line.parse(complete(data)))
+    return QueueFile(name, box, file, path, queue_line.parse_queue(complete(data)))
 
 
-def lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:
+def queue_lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:
     for queue in queues:
         yield from ((queue, line) for line in queue.queue.cells)
 

@@ -19,7 +19,7 @@ from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.checks import links
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import CellException, Job
-from boxcar.laptop.project.queue_files import QueueFile, bad_lines, lines, nearest_file
+from boxcar.laptop.project.queue_files import QueueFile, bad_lines, queue_lines, nearest_file
 from boxcar.laptop.triage import failures_file
 from boxcar.shared import cadence
 from boxcar.shared.catalogue.sentence import Sentence
@@ -61,7 +61,7 @@ class Resolved:
 
 def resolve(root: Path, job: Job, profile: Profile) -> Resolved:
     """What the files say. Raises InputError where they do not even say where the run lives."""
-    return resolve_queues(root, job, profile, queue_files.of_job(root, job))
+    return resolve_queues(root, job, profile, queue_files.queue_files_of_job(root, job))
 
 
 def resolve_queues(
@@ -76,7 +76,7 @@ def resolve_queues(
     homeless = [
         *_twin_queues(job, queues),
         *_colon_in_the_tier(profile.durable_dir(root)),
-        *survival.problems(profile),
+        *survival.survival_problems(profile),
     ]
     head = _head(root, job, profile, queues)
     plan = replace(head, cells=tuple(_cells(head, queues, configs)))
@@ -87,11 +87,11 @@ def resolve_queues(
         *_no_cells(job, queues),
         *_wrong_configs(root, job, queues, configs),
         *links.faults(root, job, plan),
-        *cell_faults.of_cells(job, plan, queues),
-        *cell_faults.of_nodes(job, profile, plan),
+        *cell_faults.faults_of_cells(job, plan, queues),
+        *cell_faults.faults_of_nodes(job, profile, plan),
     ]
     if not doubts:  # a cell that was not understood may be the one that is meant
-        faults += cell_smoke.faults(job, plan)
+        faults += cell_smoke.faults_of_smoke(job, plan)
     if homeless:
         raise InputError([*homeless, *doubts, *faults])
     return Resolved(
@@ -99,7 +99,7 @@ def resolve_queues(
         {queue.name: queue.path for queue in queues},
         tuple(map(Message, doubts)),
         tuple(map(Message, faults)),
-        lambda: tuple(cell_faults.notes(root, job, plan, queues)),
+        lambda: tuple(cell_faults.notes_on_cells(root, job, plan, queues)),
     )
 
 
@@ -139,7 +139,7 @@ def _no_cells(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
 def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
     first_use: dict[str, tuple[QueueFile, CellLine]] = {}
     # Twins within one file are bad lines already.
-    for queue, line in lines(queues) if len(queues) > 1 else ():
+    for queue, line in queue_lines(queues) if len(queues) > 1 else ():
         key = spelling.same_name_key(line.name)
         other, first = first_use.setdefault(key, (queue, line))
         if other is not queue:
@@ -166,7 +166,7 @@ def _wrong_configs(
     if not code.is_dir():
         return  # _wrong_code says it
     found = [
-        (queue, line, configs.find(line.cfg)) for queue, line in lines(queues) if line.has_config
+        (queue, line, configs.find(line.cfg)) for queue, line in queue_lines(queues) if line.has_config
     ]
     for queue, line, names in found:
         if len(names) > 1:
@@ -210,7 +210,7 @@ def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
         epochs=_default_epochs(job),
         artifacts=_artifacts(job),
         metrics=tuple(metric.planned(name) for name, metric in job.metrics.items()),
-        signatures=failures_file.read(root),
+        signatures=failures_file.read_failures_file(root),
         collect=job.collect,
         links=dict(job.links),
         resume=job.resume,
@@ -265,10 +265,10 @@ def _box(root: Path, job: Job, profile: Profile, name: str) -> Box:
 def _cells(plan: Plan, queues: Sequence[QueueFile], configs: ConfigFiles) -> Iterator[Cell]:
     """One for each name: of twins, which are a doubt, the first."""
     if len(queues) == 1:  # which has no twins
-        yield from (_cell(plan, queue, line, configs) for queue, line in lines(queues))
+        yield from (_cell(plan, queue, line, configs) for queue, line in queue_lines(queues))
         return
     names = set[str]()
-    for queue, line in lines(queues):
+    for queue, line in queue_lines(queues):
         key = spelling.same_name_key(line.name)
         if key not in names:
             names.add(key)
@@ -278,7 +278,7 @@ def _cells(plan: Plan, queues: Sequence[QueueFile], configs: ConfigFiles) -> Ite
 def _cell(plan: Plan, queue: QueueFile, line: CellLine, configs: ConfigFiles) -> Cell:
     # As it lies here, which is what a script opens; a config that is gone is a fault.
     cfg = next(iter(configs.find(line.cfg)), line.cfg) if line.has_config else line.cfg
-    holds = terms.of_cell(plan, line.name, line.own)
+    holds = terms.terms_of_cell(plan, line.name, line.own)
     return Cell(
         name=line.name,
         cfg=cfg,
@@ -313,7 +313,7 @@ def _old_template(root: Path) -> Iterator[str]:
     if template.is_file() and _OLD_TEMPLATE in template.read_text(errors="replace"):
         yield (
             f"{template}: run_one.sh gets a cell's words as arguments now, and fills none: put "
-            f"your changes into a copy of {assets.root() / 'templates' / template.name}"
+            f"your changes into a copy of {assets.assets_root() / 'templates' / template.name}"
         )
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from boxcar.laptop.project.queue_files import QueueFile, lines
+from boxcar.laptop.project.queue_files import QueueFile, queue_lines
 from boxcar.shared.cell import terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import key_of
@@ -38,10 +38,10 @@ class _Flag:
         return re.split(r"(?<==)| ", self.text, maxsplit=1)[0]
 
 
-def notes(plan: Plan, queues: Sequence[QueueFile]) -> list[str]:
+def notes_on_duplicate_flags(plan: Plan, queues: Sequence[QueueFile]) -> list[str]:
     """One sentence for each flag, with the first line and how many say so."""
     found: dict[str, list[str]] = {}
-    for queue, line in lines(queues):
+    for queue, line in queue_lines(queues):
         for text in dict.fromkeys(_of_line(plan, line)):
             found.setdefault(text, []).append(queue.at(line))
     return [f"{_where(places)}: {text}" for text, places in found.items()]
@@ -71,7 +71,7 @@ def _of_line(plan: Plan, line: CellLine) -> Iterator[str]:
 
 def _whole(plan: Plan, line: CellLine) -> tuple[str, ...]:
     """All of the command but the overrides, which take the place of {more}."""
-    command = terms.of_cell(plan, line.name).command
+    command = terms.terms_of_cell(plan, line.name).command
     return (*command, *(() if MORE in command else (MORE,)), *plan.resume_args)
 
 

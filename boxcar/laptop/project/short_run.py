@@ -29,14 +29,14 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, str):
         raise ValueError("expected one text")
-    words = tuple(typed_words.split(value))
-    command_words.check(words)
+    words = tuple(typed_words.split_words(value))
+    command_words.check_command(words)
     return words
 
 
 def _key(text: str) -> str:
     if match := _PLACEHOLDER.fullmatch(text):
-        command_words.check([text])
+        command_words.check_command([text])
         if match[1] not in placeholders.KNOWN:
             raise ValueError(f"{text} cannot be replaced: name the words that it becomes")
     return text
@@ -63,7 +63,7 @@ class ShortRun(Model):
     def why_skipped(self, cell: str) -> str | None:
         """The reason to leave the cell out; an exact name counts before a pattern."""
         names = sorted(self.skip, key=rules.is_pattern)
-        return next((self.skip[name] for name in names if rules.fits(name, cell)), None)
+        return next((self.skip[name] for name in names if rules.rule_fits(name, cell)), None)
 
 
 def of_text(value: object) -> object:
@@ -73,11 +73,11 @@ def of_text(value: object) -> object:
     return {"add": value} if isinstance(value, str) else value
 
 
-def say(plan: Plan, cell: Cell, places: Places, short: ShortRun) -> SaidCell:
+def describe_short_run(plan: Plan, cell: Cell, places: Places, short: ShortRun) -> SaidCell:
     """What is run for the cell's short run: what is added comes last, so that it wins."""
     values = {key[1:-1]: text for key, text in short.replace.items() if _PLACEHOLDER.fullmatch(key)}
     added = _put_in(short.add, values)
-    whole = said.say(_preset(plan, values), cell, places, added)
+    whole = said.say_cell(_preset(plan, values), cell, places, added)
     count = len(whole.words) - len(added)
     words = (short.replace.get(word, word) for word in whole.words[:count])
     return replace(whole, words=(*words, *whole.words[count:]))
@@ -91,13 +91,13 @@ def faults(plan: Plan, cells: Sequence[Cell], short: ShortRun, at: str) -> Itera
             yield f"{at}.replace: no cell's command has the word {key!r}{did_you_mean(key, words)}"
     names = [cell.name for cell in cells]
     for name in short.skip:
-        if not rules.is_pattern(name) and not any(rules.fits(name, cell) for cell in names):
+        if not rules.is_pattern(name) and not any(rules.rule_fits(name, cell) for cell in names):
             yield f"{at}.skip: no queue has a cell named {name!r}{did_you_mean(name, names)}"
 
 
 def _words_of(plan: Plan, cells: Sequence[Cell]) -> frozenset[str]:
     places = Places("{out}", "{code}", resume="{resume}")
-    return frozenset(word for cell in cells for word in said.say(plan, cell, places).words)
+    return frozenset(word for cell in cells for word in said.say_cell(plan, cell, places).words)
 
 
 def _is_taken(plan: Plan, key: str) -> bool:

@@ -60,7 +60,7 @@ def _ended_well(events: Sequence[Event]) -> dict[str, CellRecord]:
     }
 
 
-def costs(
+def costs_of_cells(
     cells: Sequence[Cell],
     measured: Iterable[Sample],
     speeds: Mapping[str, float],

@@ -20,11 +20,11 @@ class Expected:
     seconds: float | None
 
 
-def expected(
+def expected_time(
     cells: Sequence[Cell], queues: Mapping[str, str], measured: Iterable[Sample]
 ) -> Expected:
     """`queues` names the box of each. What earlier runs took is all that a time is taken from."""
-    costs, unit = cell_cost.costs(cells, measured, {}, {})
+    costs, unit = cell_cost.costs_of_cells(cells, measured, {}, {})
     takes_s: dict[str, float] = defaultdict(float)
     for cell in cells:
         takes_s[cell.queue] += costs[cell.name].amount

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 WORTH_IT = 0.02
 
 
-def spread(
+def lines_by_cost(
     costs: Mapping[str, float],
     speeds: Mapping[str, float],
     busy: Mapping[str, float] | None = None,
@@ -30,16 +30,16 @@ def spread(
     return queues
 
 
-def improved(
+def longest_first(
     queues: Mapping[str, Sequence[str]], costs: Mapping[str, float], speeds: Mapping[str, float]
 ) -> Mapping[str, Sequence[str]]:
     """The cells of each queue spread anew, or `queues` as they are where that gains too little."""
-    anew = spread(costs, speeds)
-    before, after = takes(queues, costs, speeds), takes(anew, costs, speeds)
+    anew = lines_by_cost(costs, speeds)
+    before, after = time_of_queues(queues, costs, speeds), time_of_queues(anew, costs, speeds)
     return anew if max(after.values()) <= (1 - WORTH_IT) * max(before.values()) else queues
 
 
-def takes(
+def time_of_queues(
     queues: Mapping[str, Sequence[str]], costs: Mapping[str, float], speeds: Mapping[str, float]
 ) -> dict[str, float]:
     """How long each queue is at work, in the unit of the costs."""

@@ -36,7 +36,7 @@ class Blocks:
 def blocks(data: bytes) -> Blocks:
     """Takes a file without bad lines. A comment at the top is the file's, up to a blank line."""
     data = complete(data)
-    names = {line.number: line.name for line in queue_line.parse(data).cells}
+    names = {line.number: line.name for line in queue_line.parse_queue(data).cells}
     cells: dict[str, bytes] = {}
     head = above = b""
     for number, line in enumerate(_lines(data), start=1):
@@ -67,7 +67,7 @@ def appended(data: bytes, lines: Sequence[str]) -> bytes:
     return data + end + "".join(f"{line}\n" for line in lines).encode()
 
 
-def write(root: Path, after: Mapping[Path, bytes]) -> None:
+def write_queue(root: Path, after: Mapping[Path, bytes]) -> None:
     """Replace the files by these contents, whole, all of them or as `finish` goes on.
 
     A file that is not there yet counts as an empty one.

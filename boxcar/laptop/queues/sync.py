@@ -104,7 +104,7 @@ def joined(local: bytes, shared: bytes | None) -> bytes:
 
 def check(local: Path, shared: Path) -> None:
     """Raise InputError, with the diff, where the two diverged. Touches nothing."""
-    decide(local, shared, read(shared))
+    decide(local, shared, read_tier_queue(shared))
 
 
 def decide(local: Path, shared: Path, there: bytes | None) -> Change:
@@ -125,7 +125,7 @@ def anew(local: Path, known: bytes | None) -> Append:
     return Append(there if there.startswith(wanted) else wanted)
 
 
-def read(shared: Path) -> bytes | None:
+def read_tier_queue(shared: Path) -> bytes | None:
     """What the shared file holds; None where it is not there yet."""
     try:
         return shared.read_bytes()

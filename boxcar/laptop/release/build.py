@@ -32,7 +32,7 @@ def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]
     Raises InputError for code that cannot be shipped or a template that cannot be rendered,
     DamagedError where a release that was built before was changed, TemporaryError, NoRoomError.
     """
-    taken = code_files.take(project.root / project.job.code)
+    taken = code_files.take_snapshot(project.root / project.job.code)
     if left_out := not_shipped(project.plan, taken):
         raise InputError(left_out)
     for name in taken.withheld:

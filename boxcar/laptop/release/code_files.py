@@ -86,7 +86,7 @@ class _Rules:
         return self.folder.joinpath(*parts, home.FOLDER).is_dir()
 
 
-def take(code_dir: Path) -> Snapshot:
+def take_snapshot(code_dir: Path) -> Snapshot:
     """Find the files to ship. Raises InputError that lists every file that cannot be shipped."""
     folder = Path(os.path.realpath(code_dir))
     if not folder.is_dir():
@@ -150,7 +150,7 @@ def _names(rules: _Rules, listed: Sequence[str]) -> list[str]:
 
 
 def _refuse_too_much(rules: _Rules, sizes_bytes: Sequence[tuple[str, int]]) -> None:
-    if problem := size_limit.problem(sizes_bytes):
+    if problem := size_limit.size_problem(sizes_bytes):
         raise InputError(
             f"{rules.folder}: {problem}. Every release is a whole copy; data and checkpoints "
             f"belong on the box's own disk. {_LEAVE_IT_OUT.capitalize()} (begin with a copy of it)"

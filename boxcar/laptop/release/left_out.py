@@ -11,7 +11,7 @@ from boxcar.laptop.release import code_files
 from boxcar.shared.record import dataclass
 
 # Of a data set with millions of files so many say where it lies.
-MOST_LOOKED_AT = 40_000
+MOST_FILES_LOOKED_AT = 40_000
 MOST_ROWS = 50
 _NAMED_DEPTH = 2
 
@@ -30,14 +30,14 @@ class LeftOut:
     is_more: bool = False
 
 
-def found(code_dir: Path, shipped: frozenset[str]) -> list[LeftOut]:
+def find_left_out(code_dir: Path, shipped: frozenset[str]) -> list[LeftOut]:
     """By folder and kind of file, the largest MOST_ROWS first. `shipped` are the files that travel.
 
     Raises InputError.
     """
     folder = Path(os.path.realpath(code_dir))
-    files = list(itertools.islice(_files(folder, shipped), MOST_LOOKED_AT))
-    is_more = len(files) == MOST_LOOKED_AT
+    files = list(itertools.islice(_files(folder, shipped), MOST_FILES_LOOKED_AT))
+    is_more = len(files) == MOST_FILES_LOOKED_AT
     sizes: dict[str, int] = {}
     firsts: dict[str, str] = {}
     for name, size_bytes in files:

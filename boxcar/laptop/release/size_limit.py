@@ -19,7 +19,7 @@ MOST_LOOKED_AT = 2 * MOST_FILES
 _NAMED = 3
 
 
-def problem(sizes_bytes: Sequence[tuple[str, int]]) -> str:
+def size_problem(sizes_bytes: Sequence[tuple[str, int]]) -> str:
     """Why these files, by name and size, are too much, with the largest parts; '' where not."""
     count, total_bytes = len(sizes_bytes), sum(size_bytes for _, size_bytes in sizes_bytes)
     if count <= MOST_FILES and total_bytes <= MOST_BYTES:

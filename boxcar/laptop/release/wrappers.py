@@ -107,7 +107,7 @@ def _render(name: str, values: dict[str, Any], templates: Path | None) -> str:
 
     own = [templates] if templates else []
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([*own, assets.root() / "templates"]),
+        loader=jinja2.FileSystemLoader([*own, assets.assets_root() / "templates"]),
         undefined=jinja2.StrictUndefined,
         finalize=_shell,
         trim_blocks=True,

@@ -63,14 +63,14 @@ def read_receipt(results: ResultPaths) -> RunReceipt:
 def report_of(project: Project, asked: Asked) -> Report:
     """Of all runs that were asked for. Raises InputError where they cannot stand in one table."""
     receipts = {run: read_receipt(results_of(project, run)) for run in asked.runs}
-    named, prices = metric_definitions.shared(receipts), box_prices.prices_of(project)
+    named, prices = metric_definitions.shared_definitions(receipts), box_prices.box_prices(project)
     cells = [
         cell
         for run, found in receipts.items()
         for cell in cells_of(results_of(project, run), found, _planned(project, run), prices)
     ]
     digests = {run: found.digest for run, found in receipts.items()}
-    return run_report.of_cells(asked, digests, cells, named)
+    return run_report.report_of_cells(asked, digests, cells, named)
 
 
 def results_of(project: Project, run: str) -> ResultPaths:
@@ -83,13 +83,13 @@ def results_of(project: Project, run: str) -> ResultPaths:
 def metrics_of(project: Project, runs: Iterable[str]) -> dict[str, tuple[Metric, ...]]:
     """What the jobs of the runs have named, by run. Raises DamagedError."""
     receipts = {run: read_receipt(results_of(project, run)) for run in runs}
-    return {run: metric_definitions.of_receipt(found) for run, found in receipts.items()}
+    return {run: metric_definitions.definitions_of_receipt(found) for run, found in receipts.items()}
 
 
 def pulled(project: Project, cell: ReportCell, metrics: Sequence[Metric]) -> Pulled:
     """What its series are read from. Raises DamagedError, OSError."""
     results = results_of(project, cell.run)
-    made = manifest.read(results.manifest(cell.name))
+    made = manifest.read_manifest(results.manifest(cell.name))
     return Pulled(results.cell(cell.name), made, tuple(metrics))
 
 
@@ -173,7 +173,7 @@ def _manifest(results: ResultPaths, verdict: CellVerdict) -> Manifest | None:
     path = results.manifest(verdict.cell)
     with contextlib.suppress(OSError, DamagedError):
         if verdict.manifest_sha256 and manifest.sha256(path) == verdict.manifest_sha256:
-            return manifest.read(path)
+            return manifest.read_manifest(path)
     return None
 
 
@@ -228,4 +228,4 @@ def _later(one: CellRecord | None, other: CellRecord) -> CellRecord:
 def _events(results: ResultPaths) -> Iterator[Sequence[Event]]:
     for path in sorted(results.journals.glob("*.jsonl")):
         with contextlib.suppress(OSError, BoxcarError):
-            yield journal.read(path).events
+            yield journal.read_journal(path).events

@@ -80,7 +80,7 @@ class Group:
         return [value for value in found if value is not None]
 
     def spread(self, metric: str) -> Spread | None:
-        return statistics.spread(self.values(metric))
+        return statistics.spread_of(self.values(metric))
 
     @property
     def gpu_hours(self) -> float:
@@ -92,7 +92,7 @@ class Group:
         sums: dict[str, float] = {}
         for cell in self.cells:
             if cell.price:
-                amount, currency = price.of_text(cell.price)
+                amount, currency = price.price_of_text(cell.price)
                 sums[currency] = sums.get(currency, 0.0) + amount * cell.seconds / HOUR_S
         return sums
 
@@ -101,7 +101,7 @@ class Group:
         return sum(cell.attempts for cell in self.cells)
 
 
-def of_cells(cells: Sequence[ReportCell], seed_key: str = "") -> list[Group]:
+def group_cells(cells: Sequence[ReportCell], seed_key: str = "") -> list[Group]:
     """In the order of the cells. `seed_key`: of the job, else every key whose last part is seed."""
     grouped: dict[tuple[tuple[str, str], ...], list[tuple[str, ReportCell]]] = {}
     for cell in cells:

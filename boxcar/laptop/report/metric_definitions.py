@@ -14,7 +14,7 @@ from boxcar.shared.files.receipt import RunReceipt
 KEY = "metrics"
 
 
-def shared(receipts: Mapping[str, RunReceipt]) -> list[str]:
+def shared_definitions(receipts: Mapping[str, RunReceipt]) -> list[str]:
     """The names that the jobs gave, in their order. Raises InputError for one that has two
     definitions.
     """
@@ -37,7 +37,7 @@ def _of(receipt: RunReceipt) -> list[dict[str, Any]]:
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
-def of_receipt(receipt: RunReceipt) -> tuple[Metric, ...]:
+def definitions_of_receipt(receipt: RunReceipt) -> tuple[Metric, ...]:
     """As the numbers were taken, to take their series likewise. Raises DamagedError."""
     return tuple(codec.decode(Metric, each, "the receipt's metrics") for each in _of(receipt))
 

@@ -24,7 +24,7 @@ _KEYS_NAMED = chart.COLOURS
 PointsOf = Mapping[tuple[str, str], Points]
 
 
-def page(report: Report, points: PointsOf) -> str:
+def page_of_report(report: Report, points: PointsOf) -> str:
     """The whole file. The same report and points give the same text."""
     return html(
         TEMPLATE,
@@ -59,7 +59,7 @@ def _table(table: Table, points: PointsOf) -> dict[str, Any]:
 
 def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
     """One chart for each number that the cells reported."""
-    rows = shown(table)
+    rows = shown_page(table)
     keys = dict.fromkeys(
         key for row in rows for c in row.group.cells for key in points.get((c.run, c.name), {})
     )
@@ -78,7 +78,7 @@ def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
     return [each for each in found if each["svg"]]
 
 
-def shown(table: Table) -> list[Row]:
+def shown_page(table: Table) -> list[Row]:
     """As many as charts hold, and first those that get a colour: the baseline, and what is furthest
     from it.
     """
@@ -110,7 +110,7 @@ def legend(drawn: Sequence[Curve], looks: Sequence[str]) -> list[dict[str, str]]
 
 def _scatters(table: Table) -> list[dict[str, Any]]:
     found, currency = [], _currency(table)
-    complete = [row for row in shown(table) if row.is_complete]
+    complete = [row for row in shown_page(table) if row.is_complete]
     for metric in table.metrics:
         dots = [
             Dot(row.name, _spent(row, currency), spread.mean, row.is_baseline)

@@ -42,11 +42,11 @@ class Report:
         return "+".join(self.receipts.values())
 
 
-def of_cells(
+def report_of_cells(
     asked: Asked, receipts: Mapping[str, str], cells: Sequence[ReportCell], named: Sequence[str]
 ) -> Report:
     """`named`: the numbers that the job names, which are shown where the person asks for none."""
-    found = groups.of_cells(cells, asked.seed_key)
+    found = groups.group_cells(cells, asked.seed_key)
     metrics = table.metrics_of(found, asked.metrics or named, METRICS_SHOWN)
     shown = table.of_groups(found, metrics, asked.baseline)
     return Report(asked, receipts, tuple(found), tuple(shown))

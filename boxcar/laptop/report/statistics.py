@@ -38,7 +38,7 @@ class Difference:
     half_width: float | None
 
 
-def spread(values: Sequence[float]) -> Spread | None:
+def spread_of(values: Sequence[float]) -> Spread | None:
     """None of nothing. Raises ValueError for a value that is not finite: it is never averaged."""
     if not values:
         return None
@@ -48,7 +48,7 @@ def spread(values: Sequence[float]) -> Spread | None:
     return Spread(len(values), statistics.fmean(values), std)
 
 
-def difference(one: Spread, base: Spread) -> Difference:
+def difference_of(one: Spread, base: Spread) -> Difference:
     return Difference(one.mean - base.mean, _half_width(one, base))
 
 

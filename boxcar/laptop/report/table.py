@@ -187,7 +187,7 @@ def _delta(group: Group, base: _Baseline, metric: str) -> str:
     one, other = group.spread(metric), base.spreads[metric]
     if one is None or other is None:
         return "-"
-    found = statistics.difference(one, other)
+    found = statistics.difference_of(one, other)
     width = "" if found.half_width is None else f" ±{found.half_width:.{_delta_places(found)}f}"
     return f"{found.mean:+.{_delta_places(found)}f}{width} {arrow(found.mean)}".rstrip()
 

@@ -35,7 +35,7 @@ def document(run: OpenRun, verdict: CellVerdict, at: str) -> Accepted:
     )
 
 
-def write(run: OpenRun, cell: CellView, made: Accepted) -> None:
+def write_acceptance(run: OpenRun, cell: CellView, made: Accepted) -> None:
     """Have it written on the durable tier that holds the result. Raises BoxcarError, OSError."""
     run.boxes.ask(_box_of(run, cell), run_asks.Accept(made))
 

@@ -64,7 +64,7 @@ def read_published(run: OpenRun, cell: str) -> Published | None:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
-    found = manifest.parse(data, str(path))
+    found = manifest.parse_manifest(data, str(path))
     compare.check_manifest(found, run.plan.run, cell, path)
     return Published(cell, data, found)
 
@@ -80,7 +80,7 @@ def fetch_cell(run: OpenRun, wanted: Published, held: int, on_bytes: OnBytes) ->
     partial = partial_of(run, wanted)
     _fill(run.boxes.cell_at(wanted.cell), partial, wanted, held, on_bytes)
     _fill_carried(run.boxes.cell_at(wanted.cell), partial, wanted, held, on_bytes)
-    return keep(run, partial, wanted)
+    return keep_cell(run, partial, wanted)
 
 
 def partial_of(run: OpenRun, wanted: Published) -> Path:
@@ -100,7 +100,7 @@ def refuse_links(source: Path | Remote, wanted: Published, head: str = "") -> No
             compare.refuse_link(source, f"{head}{name}")
 
 
-def keep(run: OpenRun, partial: Path, wanted: Published) -> Path | None:
+def keep_cell(run: OpenRun, partial: Path, wanted: Published) -> Path | None:
     """What came and is right, into its place; where an older copy lies now, if there was one."""
     with TreeSync(partial) as sync:
         make_durable(run, [wanted], sync)
@@ -181,7 +181,7 @@ def seldom(look: Callable[[], None]) -> Callable[[], None]:
 def size_so_far(source: Path | Remote, partial: Path, size_bytes: int) -> int:
     """Bytes. Raises DamagedError where much more comes than was told: it would fill this disk."""
     came_bytes = results_folder.bytes_below(partial)
-    if came_bytes > most_bytes(size_bytes):
+    if came_bytes > most_bytes_of(size_bytes):
         shutil.rmtree(partial, ignore_errors=True)
         raise DamagedError(
             f"{source}: {came_bytes} bytes came of what is {size_bytes} bytes there. What had come "
@@ -190,7 +190,7 @@ def size_so_far(source: Path | Remote, partial: Path, size_bytes: int) -> int:
     return came_bytes
 
 
-def most_bytes(size_bytes: int) -> int:
+def most_bytes_of(size_bytes: int) -> int:
     """What may lie here while so much comes."""
     return _MOST_COPIES * size_bytes + _SLACK_BYTES
 

@@ -49,7 +49,7 @@ def _due(run: OpenRun, cell: CellView) -> Due | None:
     if cell.word == "verified" or not is_planned(run, cell.box):
         return None
     try:
-        there = resume_pointer.read(run.tier.resume(cell.name))
+        there = resume_pointer.read_resume_pointer(run.tier.resume(cell.name))
     except (DamagedError, OSError):
         return None  # the agent writes it anew, or says what is wrong with it
     if there is None or there == here(run, cell.name):

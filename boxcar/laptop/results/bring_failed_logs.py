@@ -30,7 +30,7 @@ class BroughtLog:
     problem: str = ""
 
 
-def pull(run: OpenRun, cells: Iterable[CellView]) -> list[BroughtLog]:
+def pull_failed_logs(run: OpenRun, cells: Iterable[CellView]) -> list[BroughtLog]:
     """Bring the log of each of these cells; one that is nowhere any more is left out."""
     return [found for cell in cells if (found := _bring(run, cell))]
 

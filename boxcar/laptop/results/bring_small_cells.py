@@ -40,7 +40,7 @@ class Portion:
         return sum(cell.manifest.size_bytes for cell in self.cells)
 
 
-def portions(run: OpenRun, wanted: Iterable[Published]) -> list[Portion]:
+def portions_of_cells(run: OpenRun, wanted: Iterable[Published]) -> list[Portion]:
     """Those of `wanted` that are small, by where they lie; none for a folder with only one."""
     found: dict[str, list[tuple[Path | Remote, Published]]] = {}
     for cell in wanted:
@@ -57,7 +57,7 @@ def portions(run: OpenRun, wanted: Iterable[Published]) -> list[Portion]:
     ]
 
 
-def fetch(run: OpenRun, portion: Portion, held: int, on_bytes: OnBytes) -> set[str]:
+def fetch_small_cells(run: OpenRun, portion: Portion, held: int, on_bytes: OnBytes) -> set[str]:
     """Bring them to where they lie while they come; those that came as they were published.
 
     Whatever goes wrong is left to the fetch of the one cell. `held` is as in `fetch_cell`.
@@ -73,12 +73,12 @@ def fetch(run: OpenRun, portion: Portion, held: int, on_bytes: OnBytes) -> set[s
             run.results.partial,
             files=[f"{cell.cell}/{name}" for cell in portion.cells for name in cell.names],
             keep_open=[held],
-            on_wait=_look_on(run, portion, on_bytes),
+            on_wait=_look_on_small(run, portion, on_bytes),
         )
     return {cell.cell for cell in portion.cells if _came(run, cell)}
 
 
-def keep(
+def keep_small_cells(
     run: OpenRun, cells: Collection[Published], sync: TreeSync
 ) -> dict[str, Path | Exception | None]:
     """Put those that came into their places, with one wait for the disk for all of them.
@@ -137,8 +137,8 @@ def _came(run: OpenRun, cell: Published) -> bool:
     return False
 
 
-def _look_on(run: OpenRun, portion: Portion, on_bytes: OnBytes) -> Callable[[], None]:
-    most_bytes = bring_cell.most_bytes(portion.size_bytes)
+def _look_on_small(run: OpenRun, portion: Portion, on_bytes: OnBytes) -> Callable[[], None]:
+    most_bytes = bring_cell.most_bytes_of(portion.size_bytes)
 
     def look() -> None:
         came_bytes = sum(

@@ -11,7 +11,7 @@ from boxcar.laptop.results.judge import Pulled
 from boxcar.shared.catalogue.sentence import Sentence
 
 
-def sentences(cells: Sequence[Pulled]) -> list[str]:
+def carried_sentences(cells: Sequence[Pulled]) -> list[str]:
     """Of all cells of a run together; none where nothing was to be carried."""
     with_files = [cell for cell in cells if cell.manifest.carried.files]
     files = sum(len(cell.manifest.carried.files) for cell in with_files)
@@ -31,7 +31,7 @@ def sentences(cells: Sequence[Pulled]) -> list[str]:
     ]
 
 
-def document(pulled: Pulled | None) -> dict[str, Any]:
+def carried_document(pulled: Pulled | None) -> dict[str, Any]:
     """What `--json` prints of a cell."""
     if pulled is None:
         return {"files": 0, "size_bytes": 0, "left_out": [], "lacks": []}

@@ -51,16 +51,16 @@ def gather(
     def facts_of(cell: RosterCell) -> CellFacts:
         on_cell(cell.name)
         return replace(
-            look(run, cell, on_file, compare_one),
+            compare_folder(run, cell, on_file, compare_one),
             has_failed=cell.name in failed,
             is_at_work=cell.queue in at_work,
             damage=damaged.get(cell.name),
         )
 
-    return in_parallel.run(facts_of, list(cells))
+    return in_parallel.run_in_parallel(facts_of, list(cells))
 
 
-def look(
+def compare_folder(
     run: OpenRun,
     cell: RosterCell,
     on_file: OnFile = lambda size_bytes: None,
@@ -96,13 +96,13 @@ def beside_the_manifests(run: OpenRun, cells: Iterable[RosterCell]) -> list[Miss
         *((path, here.journals / path.name) for path in sorted(tier.journals.glob("*.jsonl"))),
         *((tier.receipt(cell.name), here.cell(cell.name) / paths.RECEIPT) for cell in cells),
     ]
-    are_stale = in_parallel.run(lambda pair: _is_stale(*pair), pairs)
+    are_stale = in_parallel.run_in_parallel(lambda pair: _is_stale(*pair), pairs)
     return [_other(*pair) for pair, is_stale in zip(pairs, are_stale, strict=True) if is_stale]
 
 
 def _is_stale(original: Path, copy: Path) -> bool:
     with contextlib.suppress(OSError):
-        if same_bytes.is_same(original, copy):
+        if same_bytes.has_same_bytes(original, copy):
             return False
     # Of a cell that is not here no receipt is missing.
     is_here = original.name != paths.RECEIPT or (copy.parent / paths.MANIFEST).exists()
@@ -116,7 +116,7 @@ def _other(original: Path, copy: Path) -> Missing:
         if is_receipt:
             receipt.read_cell(original)
         else:
-            journal.read(original)
+            journal.read_journal(original)
     except (OSError, DamagedError) as error:
         name = "receipt" if is_receipt else f"journal {original.stem}"
         what = f"the {name} on the tier is damaged: {message_of(error).text}"
@@ -160,7 +160,7 @@ def damage(run: OpenRun, cell: str, data: bytes) -> str | None:
     """
     path = run.tier.manifest(cell)
     try:
-        manifest.parse(data, str(path))
+        manifest.parse_manifest(data, str(path))
         checked = receipt.read_cell(run.tier.receipt(cell)).manifest_sha256
         here = manifest.sha256(run.results.manifest(cell))
     except FileNotFoundError:
@@ -186,7 +186,7 @@ def _pulled(
         data = path.read_bytes()
     except FileNotFoundError:
         return None
-    found = manifest.parse(data, str(path))
+    found = manifest.parse_manifest(data, str(path))
     check_manifest(found, run.plan.run, cell, path)
     _refuse_same_file(path, run.tier.manifest(cell))
     receipt_ = _receipt_beside(path.parent)
@@ -232,6 +232,6 @@ def _refuse_same_file(here: Path, there: Path) -> None:
 def size_bytes(run: OpenRun, cell: str) -> int:
     """What is to be hashed of the laptop's copy; 0 where that cannot be told."""
     try:
-        return manifest.read(run.results.manifest(cell)).size_bytes
+        return manifest.read_manifest(run.results.manifest(cell)).size_bytes
     except (OSError, DamagedError):
         return 0  # said by `look`

@@ -19,7 +19,7 @@ Copies = dict[str, tuple[bytes, ...]]
 MOST_BYTES = 8 * 1024 * 1024
 
 
-def of_reports(run: OpenRun) -> Copies:
+def copies_of_reports(run: OpenRun) -> Copies:
     """Copies of journals, manifests and receipts: those that were pulled, and those that the boxes
     reported before.
     """
@@ -36,13 +36,13 @@ def of_reports(run: OpenRun) -> Copies:
     return _other_than_on_tier(run, kept)
 
 
-def of_damaged(run: OpenRun, names: Iterable[str]) -> Copies:
+def copies_of_damaged(run: OpenRun, names: Iterable[str]) -> Copies:
     """Copies of these, which are damaged; of a release's files those from which it was pushed."""
     found = {name: [*run.boxes.kept(name), *_of_release(run, name)] for name in names}
     return _other_than_on_tier(run, found)
 
 
-def of_box(run: OpenRun, copies: Copies, box: str) -> Copies:
+def copies_of_box(run: OpenRun, copies: Copies, box: str) -> Copies:
     """Those of the queues of a box that has a tier of its own."""
     queues = {name for name, at in run.plan.queues.items() if at == box}
     cells = {cell.name for cell in run.plan.cells if cell.queue in queues}

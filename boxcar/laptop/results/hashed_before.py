@@ -35,7 +35,7 @@ class HashedBefore:
     def compare_one(self, folder: Path, file: FileRecord) -> Difference | None:
         """As `manifest.compare_one`, which is asked where it is not known. From any thread."""
         where = paths.inside(folder, file.path)
-        before = None if paths.has_symlink(folder, file.path) else stamp.of_link(where)
+        before = None if paths.has_symlink(folder, file.path) else stamp.stamp_of_link(where)
         if before is not None and self._known.get(str(where)) == [before, file.sha256]:
             self._seen[str(where)] = [before, file.sha256]
             return None

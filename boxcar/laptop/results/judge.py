@@ -114,7 +114,7 @@ def missing(
     return tuple(rows)
 
 
-def judge(
+def judge_cell(
     facts: CellFacts, rows: Sequence[Missing], findings: Sequence[Finding], because: str | None
 ) -> CellVerdict:
     """The verdict for the receipt. A cell that lacks nothing is verified, and never abandoned."""
@@ -186,7 +186,7 @@ def _artifact_rows(
             )
         elif not loaded_of(artifact.path, manifest):
             yield Missing(cell, Sentence("gate.empty_files", file=artifact.path), _explain(cell))
-    vouched = trusted.vouched(findings, manifest, pulled.sha256, pulled.receipt)
+    vouched = trusted.vouched_by_receipt(findings, manifest, pulled.sha256, pulled.receipt)
     loaded = {finding.path: finding for finding in vouched}
     for file in to_load(artifacts, manifest):
         yield from _load_rows(cell, file, loaded.get(file.path))

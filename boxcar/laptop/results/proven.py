@@ -33,7 +33,7 @@ class Proof:
         return bool(self.lacks) and all(row.command == Command("verify") for row in self.lacks)
 
 
-def proof(
+def proof_of_cell(
     facts: CellFacts, seen: CellVerdict | None, seen_at: str, artifacts: Sequence[Artifact]
 ) -> Proof:
     """`seen` is what the last `verify` said of the cell, at `seen_at`; `artifacts` the plan's."""

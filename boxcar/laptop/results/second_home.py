@@ -112,7 +112,7 @@ def bring_result(run: OpenRun, cell: CellView, wanted: Published) -> Path | None
     _get_carried(run, partial, wanted)
     if wrong := bring_cell.wrong(partial, wanted):
         raise DamagedError(f"{run.plan.second}: {cell.name}: {'; '.join(wrong)}")
-    aside = bring_cell.keep(run, partial, wanted)
+    aside = bring_cell.keep_cell(run, partial, wanted)
     results_folder.keep_from_second_home(run.results, cell.name, digest.of_bytes(wanted.data))
     return aside
 
@@ -138,7 +138,7 @@ def _lying(cell: str, folder: Path, names: tuple[str, str], wrong: Mapping[str, 
     try:
         if lies:
             data = (folder / published).read_bytes()
-            return Lying(Published(cell, data, manifest.parse(data, published)))
+            return Lying(Published(cell, data, manifest.parse_manifest(data, published)))
         return Lying(pointer=resume_pointer.read_file(folder / pointer))
     except (DamagedError, OSError) as error:
         return Lying(problem=str(error))

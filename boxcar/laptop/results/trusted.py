@@ -14,7 +14,7 @@ from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.receipt import LOADED_ON, CellReceipt, Finding
 
 
-def vouched(
+def vouched_by_receipt(
     findings: Iterable[Finding], made: Manifest, sha256: str, receipt: CellReceipt | None
 ) -> list[Finding]:
     """The findings; of each file that was only read or hashed, what its box says.

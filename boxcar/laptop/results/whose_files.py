@@ -22,7 +22,7 @@ def to_be_loaded(plan: Plan, facts: Iterable[CellFacts]) -> tuple[list[Artifact]
     said: dict[str, str] = {}
     for cell in facts:
         if cell.pulled and cell.is_whole:
-            artifacts, made = terms.of_cell(plan, cell.cell).artifacts, cell.pulled.manifest
+            artifacts, made = terms.terms_of_cell(plan, cell.cell).artifacts, cell.pulled.manifest
             found, names = to_load(artifacts, made), said_as(artifacts, made)
             files += [replace(file, path=f"{cell.cell}/{file.path}") for file in found]
             said |= {f"{cell.cell}/{f.path}": names.get(f.path, f.path) for f in found}
@@ -53,9 +53,9 @@ def by_cell(findings: Mapping[str, Finding]) -> dict[str, list[Finding]]:
     return found
 
 
-def vouched(facts: CellFacts, findings: Sequence[Finding]) -> list[Finding]:
+def vouched_by_box(facts: CellFacts, findings: Sequence[Finding]) -> list[Finding]:
     """A cell's findings; what its box alone may load, by that box's word."""
     pulled = facts.pulled
     if pulled is None:
         return list(findings)
-    return trusted.vouched(findings, pulled.manifest, pulled.sha256, pulled.receipt)
+    return trusted.vouched_by_receipt(findings, pulled.manifest, pulled.sha256, pulled.receipt)

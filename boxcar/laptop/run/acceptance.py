@@ -22,7 +22,7 @@ def found(tier: DurablePaths, cell: str, record: CellRecord) -> Accepted | None:
     """What was accepted of the cell, where its record leaves a word to it. Raises DamagedError,
     OSError.
     """
-    return accepted.of_result(tier, cell) if is_asked(record) else None
+    return accepted.accepted_result(tier, cell) if is_asked(record) else None
 
 
 def asks_of(tier: DurablePaths) -> Callable[[str], bool]:

@@ -13,7 +13,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files import queue_line
 
 
-def begin(run: OpenRun, queue: QueueView, start_index: int | None) -> tuple[int, str | None]:
+def begin_of_run(run: OpenRun, queue: QueueView, start_index: int | None) -> tuple[int, str | None]:
     """How many lines are skipped, and the first cell to run; None where all of them are.
 
     Without a `start_index` as the queue was started before. Raises OSError.
@@ -22,7 +22,7 @@ def begin(run: OpenRun, queue: QueueView, start_index: int | None) -> tuple[int,
         before = queue.session
         return (before.start_index, before.start_cell) if before else (0, None)
     local = run.project.queue_files[queue.name].read_bytes()
-    lines = queue_line.parse(sync.joined(local, sync.read(run.tier.queue(queue.name)))).lines
+    lines = queue_line.parse_queue(sync.joined(local, sync.read_tier_queue(run.tier.queue(queue.name)))).lines
     index = min(start_index, len(lines))
     first = next((line.name for line in lines[index:] if isinstance(line, CellLine)), None)
     return index, first if index else None

@@ -23,7 +23,7 @@ class Blocked:
         return Command("explain", ("--cell", self.by))
 
 
-def of_run(view: RunView) -> dict[str, Blocked]:
+def blocked_of_run(view: RunView) -> dict[str, Blocked]:
     """By cell, what keeps it for good; not those that are done or failed themselves."""
     waiting = {cell.name: cell for cell in view.cells if cell.after and _is_to_come(cell)}
     cells = {cell.name: cell for cell in view.cells} if waiting else {}

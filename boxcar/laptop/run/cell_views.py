@@ -28,7 +28,7 @@ def cell_views(
     by_name = {queue.name: queue for queue in queues}
     order = {queue.name: place for place, queue in enumerate(queues)}
     states = {queue.name: queue.state for queue in queues if queue.state}
-    records = state.merge(states, moves.owners(run, states))
+    records = state.merge(states, moves.owners_of_lines(run, states))
     unheard_of = ("", state.NOTHING_YET if len(states) == len(queues) else None)
     may_be = acceptance.asks_of(run.tier)
     views = []
@@ -45,7 +45,7 @@ def cell_views(
             seconds, progress, best = record.seconds, record.progress, record.best
             if isinstance(record.state, Verified):
                 metrics, best = record.metrics, _NONE
-                lost = lost_result.lost(run, cell.name, record.state, by, now)
+                lost = lost_result.lost_result(run, cell.name, record.state, by, now)
             elif isinstance(record.state, Running):
                 seconds += condition.ran_s(by, record.state, now)
                 is_broken_off = condition.is_broken_off(by)

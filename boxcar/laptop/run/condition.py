@@ -22,7 +22,7 @@ FROZEN_AFTER_GAPS = 5
 TRAINER_GRACE_S = 30.0
 
 
-def condition(queue: QueueView, now: str) -> Condition:
+def condition_of(queue: QueueView, now: str) -> Condition:
     """What is the matter with the queue. Doubt has its own words; it is never called dead."""
     session = queue.session
     if queue.is_damaged:

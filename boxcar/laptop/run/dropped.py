@@ -22,7 +22,7 @@ from boxcar.shared.record import replace
 _AsLine = tuple[str, str, str]
 
 
-def judged(run: OpenRun, found: Roster, lineless: Iterable[RosterCell]) -> Roster:
+def judge_dropped(run: OpenRun, found: Roster, lineless: Iterable[RosterCell]) -> Roster:
     """The roster with what became of each line. `lineless` are the cells that have neither a line
     on the durable tier nor an event.
     """
@@ -72,7 +72,7 @@ def _of_local(run: OpenRun, queue: str) -> Line | None:
     What cannot be read is a doubt already.
     """
     try:
-        there = sync.read(run.tier.queue(queue))
+        there = sync.read_tier_queue(run.tier.queue(queue))
     except OSError:
         return None
     try:

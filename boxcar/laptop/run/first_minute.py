@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 
 from boxcar.laptop.run.condition import waits_for_cell
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import ended_by, state, timestamp
@@ -55,7 +55,7 @@ def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[Message]
     deadline = time.monotonic() + PROBE_S
     while waiting:
         run.boxes.refresh()
-        view = look(run, timestamp.utc_now())
+        view = look_at_run(run, timestamp.utc_now())
         for one in list(waiting):
             sign = _sign(run, one, view.queue(one.queue), tell)
             if sign is None:

@@ -17,13 +17,13 @@ from boxcar.shared.errors import TemporaryError
 from boxcar.shared.message import Command
 from boxcar.shared.paths import ResultPaths
 
-FILE = ".launching"
+TURN_FILE = ".launching"
 WAIT_S = 1800.0  # a release of some gigabytes over a slow line
 _LOOK_EVERY_S = 0.2
 
 
 @contextlib.contextmanager
-def taken(results: ResultPaths, tell: Tell) -> Iterator[None]:
+def take_turn(results: ResultPaths, tell: Tell) -> Iterator[None]:
     """Wait for the launch that is under way, and be the only one then.
 
     Raises TemporaryError where that one does not come to its end.
@@ -38,7 +38,7 @@ def taken(results: ResultPaths, tell: Tell) -> Iterator[None]:
 
 
 def _wait(results: ResultPaths, tell: Tell) -> int:
-    path = results.root / FILE
+    path = results.root / TURN_FILE
     if (fd := lock.try_hold(path)) is not None:
         return fd
     tell(

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from boxcar.laptop.run import moves, undelivered
 from boxcar.laptop.run.cell_views import cell_views
-from boxcar.laptop.run.condition import condition
+from boxcar.laptop.run.condition import condition_of
 from boxcar.laptop.run.journals import followed, whole_journal
 from boxcar.laptop.run.journals.followed import Followed
 from boxcar.laptop.run.open_run import OpenRun
@@ -33,7 +33,7 @@ from boxcar.shared.state import State
 T = TypeVar("T")
 
 
-def look(run: OpenRun, now: str) -> RunView:
+def look_at_run(run: OpenRun, now: str) -> RunView:
     """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read."""
     queues = [_look_at_queue(run, name, now) for name in _queue_names(run)]
     begun = {queue.name: queue.begun if queue.state else None for queue in queues}
@@ -50,7 +50,7 @@ def look(run: OpenRun, now: str) -> RunView:
             if cell.damage
         ),
         *(f"{cell.name}: {cell.doubt}" for cell in cells if cell.doubt),
-        *moves.continued(run, {queue.name: queue.events for queue in queues}),
+        *moves.continued_moves(run, {queue.name: queue.events for queue in queues}),
         *run.boxes.doubts(),
     ]
     return RunView(run.plan.run, now, tuple(queues), tuple(cells), tuple(problems), found)
@@ -80,7 +80,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
     reading, state_ = (found.reading, found.state) if found else (None, None)
     # Asked again: an agent that started meanwhile has a first word in the journal, and no last.
     is_alive = was_alive or _ask(problems, lambda: _is_alive(run, name), None)
-    beat = _ask(problems, lambda: heartbeat.read(durable.heartbeat(name)), None)
+    beat = _ask(problems, lambda: heartbeat.read_heartbeat(durable.heartbeat(name)), None)
     wanted = _ask(problems, lambda: control.wanted(durable.control(name)), control.RUN)
     box = _box(run, name, state_)
     running = _running(state_)
@@ -110,13 +110,13 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
         scheduled=run.boxes.scheduled(name),
         problems=tuple(dict.fromkeys(problems)),
     )
-    return replace(queue, condition=condition(queue, now))
+    return replace(queue, condition=condition_of(queue, now))
 
 
 def _undelivered(
     run: OpenRun, queue: str, events: Sequence[Event], is_over: bool
 ) -> tuple[str, ...]:
-    sent = delivered.read(run.tier.delivered(queue))
+    sent = delivered.read_delivered(run.tier.delivered(queue))
     return undelivered.sentences(queue, events, sent, is_over=is_over)
 
 
@@ -150,8 +150,8 @@ def _read_journal(problems: list[str], run: OpenRun, name: str) -> tuple[bool, F
     """Whether the journal is damaged, and what it holds and comes to, or None."""
     try:
         if run.tier.root.exists():
-            return False, whole_journal.follow(run, name)
-        return False, followed.of_path(_journal_path(run, name))
+            return False, whole_journal.follow_journal(run, name)
+        return False, followed.followed_journal(_journal_path(run, name))
     except (DamagedError, OSError) as error:
         problems.append(message_of(error).text)
         return isinstance(error, DamagedError), None

@@ -16,7 +16,7 @@ from boxcar.shared.state import Verified
 _GONE = "its manifest is gone from the durable tier"
 
 
-def lost(
+def lost_result(
     run: OpenRun,
     cell: str,
     said: Verified,
@@ -50,7 +50,7 @@ def _unlike(data: bytes, where: str, said: Verified) -> str | None:
     if digest.of_bytes(data) == said.manifest_sha256:
         return None
     try:
-        found = manifest.parse(data, where)
+        found = manifest.parse_manifest(data, where)
     except DamagedError:
         return "its manifest on the durable tier is damaged"
     # A later attempt may be published before its agent, which died, could say so.

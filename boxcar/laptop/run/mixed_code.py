@@ -69,7 +69,7 @@ def without_config(
     known = set(_configs(made))
     for folder in tier.releases.glob("*/"):
         with contextlib.suppress(DamagedError, OSError):
-            known |= _configs(release.read(folder)).keys()
+            known |= _configs(release.read_release(folder)).keys()
     lacking: dict[str, list[str]] = {}
     for name in queues:
         for line in _lines(tier, name):
@@ -84,7 +84,7 @@ def _of_queue(queue: QueueView, view: RunView, new: ToPush) -> NewLines | None:
         return None
     folder = new.tier.release(session.release)
     try:
-        own, own_plan = release.read(folder), release.read_plan(folder)
+        own, own_plan = release.read_release(folder), release.read_plan(folder)
     except (DamagedError, FileNotFoundError):
         return None
     names = _configs(own)
@@ -113,7 +113,7 @@ def _not_begun(queue: str, view: RunView, new: ToPush) -> list[Cell]:
 
 def _lines(tier: DurablePaths, queue: str) -> list[CellLine]:
     try:
-        return queue_line.parse(queue_line.with_last_line(tier.queue(queue).read_bytes())).cells
+        return queue_line.parse_queue(queue_line.with_last_line(tier.queue(queue).read_bytes())).cells
     except FileNotFoundError:
         return []
 

@@ -45,7 +45,7 @@ class Moves:
     moves: tuple[Move, ...] = ()
 
 
-def read(results: ResultPaths) -> tuple[Move, ...]:
+def read_moves(results: ResultPaths) -> tuple[Move, ...]:
     """The last move of each cell. Raises DamagedError."""
     path = _file(results)
     try:
@@ -55,21 +55,21 @@ def read(results: ResultPaths) -> tuple[Move, ...]:
     return codec.from_document(Moves, data, str(path)).moves
 
 
-def keep(results: ResultPaths, move: Move) -> None:
+def keep_moves(results: ResultPaths, move: Move) -> None:
     """In the place of what was recorded of this cell."""
     _write(results, (*_others(results, move), move))
 
 
-def drop(results: ResultPaths, move: Move) -> None:
+def drop_move(results: ResultPaths, move: Move) -> None:
     """It was refused, and is not made."""
     _write(results, _others(results, move))
 
 
-def told(results: ResultPaths, move: Move) -> None:
-    keep(results, replace(move, is_told=True))
+def boxes_told(results: ResultPaths, move: Move) -> None:
+    keep_moves(results, replace(move, is_told=True))
 
 
-def tell(run: OpenRun, say: Callable[[str], None]) -> None:
+def tell_boxes(run: OpenRun, say: Callable[[str], None]) -> None:
     """Whoever has just asked the boxes tells those that can be told by now what was moved, before
     an agent there may start, and says a sentence for each.
     """
@@ -84,7 +84,7 @@ def tell(run: OpenRun, say: Callable[[str], None]) -> None:
             why = message_of(error).text
             say(Sentence("orders.not_told", box=box, cell=move.claim.cell, why=why))
             continue
-        told(run.results, move)
+        boxes_told(run.results, move)
         say(Sentence("orders.told", box=box, cell=move.claim.cell, queue=move.claim.queue))
 
 
@@ -110,7 +110,7 @@ def untold(run: OpenRun) -> list[str]:
     ]
 
 
-def continued(run: OpenRun, events: Mapping[str, Sequence[Event]]) -> Iterator[str]:
+def continued_moves(run: OpenRun, events: Mapping[str, Sequence[Event]]) -> Iterator[str]:
     """From where each moved cell goes on that its new queue has not begun; `events` by queue."""
     for move in _moves(run):
         name, queue = move.claim.cell, move.claim.queue
@@ -127,7 +127,7 @@ def _from(run: OpenRun, move: Move, events: Sequence[Event]) -> str:
         pointer = (
             resume_pointer.read_file(run.results.resume_pointer(cell))
             if run.plan.durable_scope == EACH_BOX
-            else resume_pointer.read(run.tier.resume(cell))
+            else resume_pointer.read_resume_pointer(run.tier.resume(cell))
         )
     except (DamagedError, OSError) as error:
         return Sentence("orders.begins_unless", error=error)
@@ -149,7 +149,7 @@ def _from(run: OpenRun, move: Move, events: Sequence[Event]) -> str:
 
 def _last_step(run: OpenRun, move: Move) -> object:
     try:
-        beat = heartbeat.read(run.tier.heartbeat(move.queue_before))
+        beat = heartbeat.read_heartbeat(run.tier.heartbeat(move.queue_before))
     except (DamagedError, OSError):
         return None
     return beat.progress.get("step") if beat and beat.cell == move.claim.cell else None
@@ -161,12 +161,12 @@ def _untold(run: OpenRun) -> list[Move]:
 
 def _moves(run: OpenRun) -> tuple[Move, ...]:
     try:
-        return read(run.results)
+        return read_moves(run.results)
     except (DamagedError, OSError):
         return ()  # `look` says so
 
 
-def owners(run: OpenRun, states: Mapping[str, State]) -> dict[str, str]:
+def owners_of_lines(run: OpenRun, states: Mapping[str, State]) -> dict[str, str]:
     """The queue that each cell belongs to which was begun and is not verified, as far as known."""
     open_cells = {
         name
@@ -182,13 +182,13 @@ def owners(run: OpenRun, states: Mapping[str, State]) -> dict[str, str]:
 
 def _claim(run: OpenRun, cell: str) -> Claim | None:
     try:
-        return cell_claim.read(run.tier.claim(cell))
+        return cell_claim.read_claim(run.tier.claim(cell))
     except (DamagedError, OSError):
         return None  # its agent stops over it, and the journals tell the rest
 
 
 def _others(results: ResultPaths, move: Move) -> tuple[Move, ...]:
-    return tuple(known for known in read(results) if known.claim.cell != move.claim.cell)
+    return tuple(known for known in read_moves(results) if known.claim.cell != move.claim.cell)
 
 
 def _write(results: ResultPaths, known: tuple[Move, ...]) -> None:

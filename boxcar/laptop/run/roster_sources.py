@@ -65,7 +65,7 @@ def of_claims(folder: Path, known: Set[str]) -> Iterator[Roster]:
     def of_claim(path: Path) -> Roster:
         if path.suffix != ".json":
             return Roster()
-        claim = cell_claim.read(path)
+        claim = cell_claim.read_claim(path)
         return Roster((RosterCell(path.stem, claim.queue),)) if claim else Roster()
 
     return each(folder, of_claim, known, suffix=".json")
@@ -78,7 +78,7 @@ def of_published(folder: Path, known: Set[str], there: Set[str] | None) -> Itera
         if not (cell / MANIFEST).exists():
             return Roster()
         try:
-            found = manifest.read(cell / MANIFEST)
+            found = manifest.read_manifest(cell / MANIFEST)
         except DamagedError:
             return Roster((RosterCell(cell.name, ""),))  # whoever pulls it says what is wrong
         return Roster((RosterCell(cell.name, found.queue, found.task, found.cfg, found.epochs),))
@@ -146,7 +146,7 @@ def _by_name(sources: Sequence[Roster]) -> dict[str, list[RosterCell]]:
 
 
 def _difference(ran: RosterCell, asked: RosterCell) -> str:
-    was, is_now = line_spelling.shown(ran), line_spelling.shown(asked)
+    was, is_now = line_spelling.quoted_line(ran), line_spelling.quoted_line(asked)
     return f"{ran.name} was started as {was}, but {is_now} was asked for"
 
 
@@ -204,7 +204,7 @@ def names_in(folder: Path) -> frozenset[str] | None:
 def _of_queue(path: Path) -> Roster:
     if path.suffix != ".txt":
         return Roster()
-    queue = queue_line.parse(queue_line.what_counts(path))
+    queue = queue_line.parse_queue(queue_line.what_counts(path))
     notes = [f"{path}: line {bad.number} is not a cell: {bad.reason}" for bad in queue.bad]
     name = path.stem
     doubts = (_still_typed(path),) if queue.unfinished else ()

@@ -24,7 +24,7 @@ def survey(run: OpenRun, journals: Journals) -> Roster:
     found = joined(asked.roster, roster_sources.of_claims(tier.claims, asked.roster.names))
     there = roster_sources.names_in(tier.cells)
     found = joined(found, roster_sources.of_published(tier.cells, found.names, there))
-    found = dropped.judged(run, found, asked.lineless)
+    found = dropped.judge_dropped(run, found, asked.lineless)
     return joined(found, _strays(run, found, there))
 
 

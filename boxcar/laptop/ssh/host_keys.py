@@ -41,7 +41,7 @@ class HostRecord:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def read(home: Home, alias: str) -> HostRecord | None:
+def read_host_keys(home: Home, alias: str) -> HostRecord | None:
     """The receipt, or None. Raises DamagedError."""
     file = home.host(alias)
     try:
@@ -60,7 +60,7 @@ def instance_id(home: Home, alias: str) -> str | None:
     that a person could not copy into a command.
     """
     try:
-        record = read(home, alias)
+        record = read_host_keys(home, alias)
     except (DamagedError, OSError):
         return None
     said = str((record.box or {}).get("instance_id") or "") if record else ""
@@ -87,7 +87,7 @@ def note_key(
     somebody else authenticates, such as a proxy's).
     """
     recorded = fingerprints(home, alias)
-    record = read(home, alias)
+    record = read_host_keys(home, alias)
     if not recorded or (record is not None and record.fingerprint in recorded):
         return record
     host, port = settings.get("hostname", alias), int(settings.get("port", "22"))
@@ -102,7 +102,7 @@ def note_key(
 
 def note_box(home: Home, alias: str, box: dict[str, Any]) -> None:
     """Keep what the box said of itself beside its key."""
-    record = read(home, alias)
+    record = read_host_keys(home, alias)
     if record is not None and record.box != box:
         _write(home, replace(record, box=box))
 
@@ -116,7 +116,7 @@ def error(home: Home, alias: str, said: str, jumps: Sequence[str] = ()) -> Boxca
     """What ssh said when it ended by itself, as an error that knows the recorded keys. `jumps` are
     the hosts of its ProxyJump.
     """
-    return ssh_errors.read(
+    return ssh_errors.read_ssh_error(
         alias,
         ssh_errors.SSH_FAILED,
         said,

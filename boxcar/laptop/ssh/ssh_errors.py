@@ -93,7 +93,7 @@ class HostKeyChanged(InputError):
         super().__init__(Sentence("hosts.compare_key", alias=alias, why=self.why, forget=forget))
 
 
-def read(
+def read_ssh_error(
     alias: str,
     code: int,
     said: str,

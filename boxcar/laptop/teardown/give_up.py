@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from boxcar.laptop.common.near import the_run, unknown_of
 from boxcar.laptop.results import results_folder
-from boxcar.laptop.results.judge import judge, missing
+from boxcar.laptop.results.judge import judge_cell, missing
 from boxcar.laptop.teardown.gate import GateFacts
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
@@ -18,7 +18,7 @@ from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ResultPaths
 
 
-def reasons(
+def reasons_to_give_up(
     cells: Sequence[str], gone: Sequence[str], because: str | Sequence[str] | None
 ) -> dict[str, str]:
     """Why each of these is given up: one reason for all, or one for each in their order. Raises
@@ -68,7 +68,7 @@ def _unloaded(facts: GateFacts) -> Iterator[CellVerdict]:
     for cell in facts.cells:
         artifacts = facts.artifacts_of(cell.cell)
         rows = missing(cell, (), artifacts=artifacts, is_tier_there=facts.is_tier_there)
-        yield judge(cell, rows, (), None)
+        yield judge_cell(cell, rows, (), None)
 
 
 def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | Message:
@@ -86,4 +86,4 @@ def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | Message
     )
     if not rows:
         return Message(f"{cell}: lacks nothing, so there is nothing to abandon", Command("verify"))
-    return judge(now[cell], rows, findings, because)
+    return judge_cell(now[cell], rows, findings, because)

@@ -28,7 +28,7 @@ def not_proven(run: str, cells: Mapping[str, str | None]) -> list[str]:
 
 
 def _folders(run: str) -> Iterator[ResultPaths]:
-    for known in known_runs.known():
+    for known in known_runs.known_runs():
         if known.run == run:
             yield results_of(known.job.parent, run)
 

@@ -51,7 +51,7 @@ def due(folder: Path, record: ExportRecord, cells: Sequence[ExportedCell]) -> li
     ]
 
 
-def write(
+def write_cells(
     folder: Path,
     record: ExportRecord,
     wanted: Sequence[Due],
@@ -63,7 +63,7 @@ def write(
         on_cell(one.cell)
         kept = Kept(one.cell.content, tracker.write(folder, one.cell))
         record = replace(record, cells=record.cells | {one.cell.key: kept})
-        export_record.write(folder, record)
+        export_record.write_export_record(folder, record)
     return record
 
 

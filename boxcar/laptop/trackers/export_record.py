@@ -12,7 +12,7 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
 
-FILE, LOCK = "export.json", ".lock"
+RECORD_FILE, RECORD_LOCK = "export.json", ".lock"
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class ExportRecord:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def read(folder: Path, to: str) -> ExportRecord:
+def read_export_record(folder: Path, to: str) -> ExportRecord:
     """An empty one where nothing was exported yet. Raises DamagedError, and InputError for the
     folder of another tracker, or of somebody else.
     """
-    path = folder / FILE
+    path = folder / RECORD_FILE
     if not path.exists():
-        if any(path.name not in (LOCK, PARTIAL) for path in folder.iterdir()):
+        if any(path.name not in (RECORD_LOCK, PARTIAL) for path in folder.iterdir()):
             raise InputError(f"{folder}: expected an empty folder, or one that export made")
         return ExportRecord(to)
     found = codec.from_document(ExportRecord, path.read_bytes(), str(path))
@@ -49,5 +49,5 @@ def read(folder: Path, to: str) -> ExportRecord:
     return found
 
 
-def write(folder: Path, record: ExportRecord) -> None:
-    atomic.write_whole(folder / FILE, codec.to_document(record))
+def write_export_record(folder: Path, record: ExportRecord) -> None:
+    atomic.write_whole(folder / RECORD_FILE, codec.to_document(record))

@@ -12,7 +12,7 @@ from boxcar.laptop.trackers.exported_cell import Point
 from boxcar.shared.metrics import records
 
 
-def of_series(
+def points_of_series(
     series: Mapping[str, Sequence[records.Point]], began_s: float, ended_s: float
 ) -> tuple[Point, ...]:
     """In the order of the steps. Where a step was said twice, what was said last counts."""

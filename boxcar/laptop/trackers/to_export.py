@@ -91,7 +91,7 @@ def _cell(
         box=pulled.manifest.box,
         config=cell.values,
         numbers={name: value for name, value in cell.numbers.items() if value is not None},
-        points=points.of_series(series, began_s, ended_s),
+        points=points.points_of_series(series, began_s, ended_s),
         began_s=began_s,
         ended_s=ended_s,
         manifest=manifest.sha256(pulled.folder / paths.MANIFEST),

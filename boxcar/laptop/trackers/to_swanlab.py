@@ -17,7 +17,7 @@ FOLDER = "swanlog"
 _MOST_NAME = 240
 
 
-def write(folder: Path, cell: ExportedCell) -> str:
+def write_to_swanlab(folder: Path, cell: ExportedCell) -> str:
     import swanlab
 
     def make(partial: Path) -> Path:
@@ -43,7 +43,7 @@ def write(folder: Path, cell: ExportedCell) -> str:
         return next(partial.glob(f"run-*-{cell.id}"))
 
     before = (folder / FOLDER).glob(f"run-*-{cell.id}")
-    return whole_folder.put(folder, make, lambda name: f"{FOLDER}/{name}", before)
+    return whole_folder.put_folder(folder, make, lambda name: f"{FOLDER}/{name}", before)
 
 
 def _names(keys: Collection[str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _VERSION = "brain.Event:2"
 
 
-def write(folder: Path, cell: ExportedCell) -> str:
+def write_to_tensorboard(folder: Path, cell: ExportedCell) -> str:
     from tensorboard.summary.writer.record_writer import RecordWriter
 
     def make(partial: Path) -> Path:
@@ -30,7 +30,7 @@ def write(folder: Path, cell: ExportedCell) -> str:
                 writer.write(event.SerializeToString(deterministic=True))
         return made
 
-    return whole_folder.put(folder, make, lambda name: f"{cell.run}/{name}", ())
+    return whole_folder.put_folder(folder, make, lambda name: f"{cell.run}/{name}", ())
 
 
 def _events(cell: ExportedCell) -> Iterator[Event]:

@@ -17,7 +17,7 @@ FOLDER = "wandb"
 _OWN = ("_step", "_runtime", "_timestamp", "_wandb")
 
 
-def write(folder: Path, cell: ExportedCell) -> str:
+def write_to_wandb(folder: Path, cell: ExportedCell) -> str:
     import wandb
 
     def make(partial: Path) -> Path:
@@ -42,7 +42,7 @@ def write(folder: Path, cell: ExportedCell) -> str:
         return next((partial / FOLDER).glob(f"offline-run-*-{cell.id}"))
 
     before = (folder / FOLDER).glob(f"offline-run-*-{cell.id}")
-    return whole_folder.put(folder, make, lambda name: f"{FOLDER}/{name}", before)
+    return whole_folder.put_folder(folder, make, lambda name: f"{FOLDER}/{name}", before)
 
 
 def _tags(cell: ExportedCell) -> list[str]:

@@ -43,7 +43,7 @@ def load(name: str) -> Tracker:
     """Raises InputError, with what to type, where its library is not here."""
     if not _is_installed(name):
         raise InputError(
-            f"{name} is not installed where Boxcar runs. Type: {install_line.of(name)}"
+            f"{name} is not installed where Boxcar runs. Type: {install_line.install_line(name)}"
         )
     module: Tracker = importlib.import_module(f"boxcar.laptop.trackers.to_{name}")
     return module

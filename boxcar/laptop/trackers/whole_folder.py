@@ -9,7 +9,7 @@ from pathlib import Path
 PARTIAL = ".partial"
 
 
-def put(
+def put_folder(
     folder: Path, make: Callable[[Path], Path], place: Callable[[str], str], before: Iterable[Path]
 ) -> str:
     """Have `make` write below the folder that it gets, and return what it made; where that lies

@@ -54,7 +54,7 @@ class Advice:
     link: str
 
 
-def of(id: str, course: Course | None = None, cell: str = "CELL", reason: str = "") -> Advice:
+def advice_of(id: str, course: Course | None = None, cell: str = "CELL", reason: str = "") -> Advice:
     """Of a failure by its id; `course` and `reason` are what is known of it otherwise: a person's
     own signature has no row.
     """
@@ -92,7 +92,7 @@ def reason(id: str, text: str) -> str:
 
 def is_to_change(failure: str) -> bool:
     """Whether its own row says what to change; a script's own error is told by its words alone."""
-    return failure in BY_ID and of(failure).course in CHANGE_FIRST
+    return failure in BY_ID and advice_of(failure).course in CHANGE_FIRST
 
 
 def _types(own: str, course: Course | None, cell: str) -> Command:

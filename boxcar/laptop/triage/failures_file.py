@@ -71,7 +71,7 @@ class FailuresFile(Model):
     signatures: Annotated[tuple[OwnRow, ...], Field(max_length=MOST)] = ()
 
 
-def read(root: Path) -> tuple[OwnSignature, ...]:
+def read_failures_file(root: Path) -> tuple[OwnSignature, ...]:
     """Those of the project, in their order; none where there is no such file. Raises InputError."""
     path = root / NAME
     if not path.exists():

@@ -11,7 +11,7 @@ _LONGEST_PATTERN = 200
 _ID = re.compile(r"^  - id: OWN-(\d+)$", re.MULTILINE)
 
 
-def added(before: str, cause: Cause) -> str:
+def added_row(before: str, cause: Cause) -> str:
     """The file with one row more at its end."""
     text = before if before.strip() else _HEAD
     number = 1 + max((int(found) for found in _ID.findall(text)), default=0)

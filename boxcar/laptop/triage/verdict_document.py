@@ -10,7 +10,7 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.triage.cause import Quote
 
 
-def of(found: Advice, quotes: Sequence[Quote]) -> dict[str, Any]:
+def verdict_document(found: Advice, quotes: Sequence[Quote]) -> dict[str, Any]:
     course = found.course.value if found.course else None
     return {
         "id": found.id or None,

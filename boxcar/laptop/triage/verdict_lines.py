@@ -9,12 +9,12 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.triage.cause import Quote
 
 
-def lines(found: Advice, quotes: Sequence[Quote]) -> Iterator[Sentence]:
+def verdict_lines(found: Advice, quotes: Sequence[Quote]) -> Iterator[Sentence]:
     if found.course is None:
         return
     about = {"course": found.course.value, "id": found.id or "?", "words": found.words}
     yield Sentence("triage.verdict", **about)
-    yield from map(_quoted, quotes)
+    yield from map(_quoted_evidence, quotes)
     yield Sentence("triage.then", text=Sentence(f"triage.follows.{found.course.value}"))
     if found.todo:
         yield Sentence("triage.todo", text=found.todo)
@@ -24,7 +24,7 @@ def lines(found: Advice, quotes: Sequence[Quote]) -> Iterator[Sentence]:
     yield Sentence("triage.more", link=found.link)
 
 
-def _quoted(quote: Quote) -> Sentence:
+def _quoted_evidence(quote: Quote) -> Sentence:
     if quote.line:
         return Sentence("triage.line", line=quote.line, text=quote.text)
     return Sentence("triage.said", text=quote.text)

@@ -28,7 +28,7 @@ def _words(cell: Cell) -> tuple[str, ...]:
     return cell.name, cell.cfg, cfg.name, cfg.stem, *(v for v in values if not v.startswith("-"))
 
 
-def essence(lines: Sequence[str], folder: Path, names: re.Pattern[str]) -> str:
+def log_essence(lines: Sequence[str], folder: Path, names: re.Pattern[str]) -> str:
     """The last traceback of a log's end, else its last line, without what is one cell's own.
 
     `folder` is the cell's; `names` are those of all cells that it is compared with.

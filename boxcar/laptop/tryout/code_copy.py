@@ -59,12 +59,12 @@ class CodeCopy:
         return Written(names, seen.changed, tuple(sorted(found.items())))
 
 
-def make(project: Project, folder: Path) -> CodeCopy:
+def copy_code(project: Project, folder: Path) -> CodeCopy:
     """Copy the code anew: the last tries may have written into it.
 
     Raises InputError, DamagedError, OSError.
     """
-    taken = code_files.take(project.root / project.job.code)
+    taken = code_files.take_snapshot(project.root / project.job.code)
     if left_out := not_shipped(project.plan, taken):
         raise InputError(left_out)
     removal.remove(folder)

@@ -27,7 +27,7 @@ _OF_MODELS = BY_TORCH | {"lightgbm", "mindspore", "onnx", "ubjson"}
 def problem(stage: Stage, cell: Cell) -> str:
     """What a box would refuse of it (BAD-ART); '' for nothing. Raises BoxcarError, OSError."""
     plan, out = stage.project.plan, stage.out(cell.name)
-    artifacts = terms.of_cell(plan, cell.name).artifacts
+    artifacts = terms.terms_of_cell(plan, cell.name).artifacts
     made = _as_published(plan, cell, out, artifacts)
     files = to_load(artifacts, made) if made.files else []
     if all(file.load == BYTES_ONLY for file in files):
@@ -78,7 +78,7 @@ def others(plan: Plan, cell: Cell, out: Path, lacks: Collection[str]) -> tuple[s
     """What the short run wrote of other artifacts, or of what looks like one and no key names: so
     it came to its saves. A log that grows while it trains says nothing of that.
     """
-    held = terms.of_cell(plan, cell.name)
+    held = terms.terms_of_cell(plan, cell.name)
     declared = [item.path for item in held.artifacts]
     named = [*declared, *plan.collect, *plan.scratch, *([held.resume] if held.resume else [])]
     named += [metric.of for metric in plan.metrics if metric.source != LOG]
@@ -97,7 +97,7 @@ def in_no_cell(plan: Plan, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], 
     """
     wanted: dict[str, set[bool]] = {}
     for item in outcomes:
-        held = terms.of_cell(plan, item.cell)
+        held = terms.terms_of_cell(plan, item.cell)
         for path in {one.path for one in held.artifacts} - {held.resume} if item.is_good else ():
             wanted.setdefault(path, set()).add(path not in item.lacks)
     lost = {path for path, written in wanted.items() if written == {False}}

@@ -31,7 +31,7 @@ class Tried:
     is_in_out: bool
 
 
-def hints(lines: Sequence[str], tried: Tried) -> list[str]:
+def hints_at_missing(lines: Sequence[str], tried: Tried) -> list[str]:
     """A sentence for each file or module that the end of a log misses and the project has."""
     text = "\n".join(lines)
     found = [*_files(text, tried), *_modules(text, tried)]

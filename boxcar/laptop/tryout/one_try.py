@@ -20,7 +20,7 @@ from boxcar.shared.triage import abort_at_exit
 
 def remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:
     """The pass that holds for what would be tried, if there is one."""
-    passed = passes.read(stage.project.root, key)
+    passed = passes.read_passes(stage.project.root, key)
     if passed is None:
         return None
     return Outcome(
@@ -35,7 +35,7 @@ def remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:
     )
 
 
-def make(stage: Stage, cell: Cell, key: str) -> Outcome:
+def make_try(stage: Stage, cell: Cell, key: str) -> Outcome:
     """Run the cell, put the code's copy back, and keep a pass. Raises DamagedError, OSError."""
     began = time.monotonic()
     why, is_late = try_cell(stage, cell)
@@ -47,13 +47,13 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
     written = stage.copy.put_back((*lacks, *_no_resume(stage, cell, out)))
     size_bytes, files = _measure(out)
     has_left_anything = bool(files) or has_printed(Path(log))
-    why = why or outcome.fault(
+    why = why or outcome.try_fault(
         written, is_in_out=_is_in_out(stage), has_left_anything=has_left_anything
     )
     why = why or left_artifacts.problem(stage, cell)
     if why:
         word, typed = TIMED_OUT if is_late else FAILED, by_hand(stage, cell)
-        hints = tuple(not_there.hints(tail(Path(log)), _tried(stage, out)))
+        hints = tuple(not_there.hints_at_missing(tail(Path(log)), _tried(stage, out)))
         return Outcome(
             cell.name, word, why, seconds, lacks, written.added, None, log, typed, hints, again
         )
@@ -65,7 +65,7 @@ def make(stage: Stage, cell: Cell, key: str) -> Outcome:
     passed = SmokePass(
         *(cell.name, at, seconds, size_bytes, files, lacks, beside, reserved, no_number, numbers)
     )
-    passes.write(stage.project.root, key, passed)
+    passes.write_pass(stage.project.root, key, passed)
     wrote = left_artifacts.names(out) if lacks else ()
     others = left_artifacts.others(stage.project.plan, cell, out, lacks) if lacks else ()
     shutil.rmtree(out, ignore_errors=True)  # forty checkpoints fill a laptop
@@ -96,7 +96,7 @@ def _numbers(stage: Stage, out: Path, log: Path) -> tuple[dict[str, str], dict[s
 
 def _why_again(stage: Stage, cell: Cell, why: str) -> str:
     """Why a failed try says nothing of the cell; '' where it does."""
-    is_torchs = bool(why) and abort_at_exit.is_all(log_end(stage.log(cell.name)))
+    is_torchs = bool(why) and abort_at_exit.is_abort_at_exit(log_end(stage.log(cell.name)))
     return "torch aborted its first try after the script's end" if is_torchs else ""
 
 
@@ -105,13 +105,13 @@ def _is_in_out(stage: Stage) -> bool:
 
 
 def _lacks(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
-    wanted = [item.path for item in terms.of_cell(stage.project.plan, cell.name).artifacts]
+    wanted = [item.path for item in terms.terms_of_cell(stage.project.plan, cell.name).artifacts]
     return tuple(name for name in wanted if not _is_there(out, name))
 
 
 def _reserved(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
     """What artifacts mean, and a box leaves out."""
-    wanted = [item.path for item in terms.of_cell(stage.project.plan, cell.name).artifacts]
+    wanted = [item.path for item in terms.terms_of_cell(stage.project.plan, cell.name).artifacts]
     named = (
         name
         for one in wanted
@@ -123,14 +123,14 @@ def _reserved(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
 
 def _is_there(out: Path, name: str) -> bool:
     if out_pattern.is_pattern(name):
-        return next(resume_match.look(out, name), None) is not None
+        return next(resume_match.find_checkpoints(out, name), None) is not None
     return (out / name).exists()
 
 
 def _no_resume(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
     """The job's `resume`, where nothing of it is in {out}."""
-    resume = terms.of_cell(stage.project.plan, cell.name).resume
-    return (resume,) if resume and next(resume_match.look(out, resume), None) is None else ()
+    resume = terms.terms_of_cell(stage.project.plan, cell.name).resume
+    return (resume,) if resume and next(resume_match.find_checkpoints(out, resume), None) is None else ()
 
 
 def _tried(stage: Stage, out: Path) -> Tried:

@@ -58,7 +58,7 @@ class Outcome:
         return self.word in (PASSED, BEFORE)
 
 
-def fault(written: Written, *, is_in_out: bool, has_left_anything: bool) -> str:
+def try_fault(written: Written, *, is_in_out: bool, has_left_anything: bool) -> str:
     """Why a try that ended with 0 is no pass; '' where it is one.
 
     `is_in_out`: it began in {out}. `has_left_anything`: a file there, or a line of log.
@@ -75,7 +75,7 @@ def fault(written: Written, *, is_in_out: bool, has_left_anything: bool) -> str:
     return ""
 
 
-def note(item: Outcome) -> str:
+def try_note(item: Outcome) -> str:
     """What a table says of it beyond its result."""
     parts = [item.why]
     if item.is_good:

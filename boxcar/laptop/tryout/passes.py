@@ -140,7 +140,7 @@ def keys(project: Project, files: Sequence[CodeFile]) -> dict[str, str]:
     }
 
 
-def read(root: Path, key: str) -> SmokePass | None:
+def read_passes(root: Path, key: str) -> SmokePass | None:
     """The pass of that digest. One that cannot be read is none: the cell is tried again."""
     path = _path(root, key)
     try:
@@ -149,7 +149,7 @@ def read(root: Path, key: str) -> SmokePass | None:
         return None
 
 
-def write(root: Path, key: str, passed: SmokePass) -> None:
+def write_pass(root: Path, key: str, passed: SmokePass) -> None:
     path = _path(root, key)
     atomic.make_folder(path.parent)
     atomic.write_whole(path, codec.to_document(passed))
@@ -168,15 +168,15 @@ def ranks(cell: Cell) -> int:
 def _kind(project: Project, cell: Cell) -> Hashable:
     """Two cells of one kind differ in values alone."""
     keys = (key_of(word) for word in cell.overrides if word.startswith(MARKS) or "=" in word)
-    return cell.cfg, frozenset(keys), terms.of_cell(project.plan, cell.name, cell.own).launcher
+    return cell.cfg, frozenset(keys), terms.terms_of_cell(project.plan, cell.name, cell.own).launcher
 
 
 def _passes(project: Project) -> dict[str, SmokePass | None]:
     """Each cell's pass, by name. Nothing is asked of the code where nothing was ever tried."""
-    if not cell_smoke.is_given(project.job) or not Home(project.root).smoke_passes.is_dir():
+    if not cell_smoke.is_smoke_given(project.job) or not Home(project.root).smoke_passes.is_dir():
         return {}
-    files = code_files.take(project.root / project.job.code).files
-    return {name: read(project.root, key) for name, key in keys(project, files).items()}
+    files = code_files.take_snapshot(project.root / project.job.code).files
+    return {name: read_passes(project.root, key) for name, key in keys(project, files).items()}
 
 
 def _path(root: Path, key: str) -> Path:
@@ -227,10 +227,10 @@ def _tried(project: Project, cell: Cell) -> dict[str, Any]:
     """What is run, but for the folders that it is run in: another cell's pass holds for the same
     words alone.
     """
-    found = terms.of_cell(project.plan, cell.name, cell.own)
+    found = terms.terms_of_cell(project.plan, cell.name, cell.own)
     places = Places("{out}", "{code}", said.resume_place("{out}", found.resume))
-    short = cell_smoke.of_cell(project.job, cell.name)
-    what = short_run.say(project.plan, cell, places, short)
+    short = cell_smoke.short_run_of_cell(project.job, cell.name)
+    what = short_run.describe_short_run(project.plan, cell, places, short)
     metrics = [codec.encode(metric) for metric in project.plan.metrics]
     return {
         "words": what.words,

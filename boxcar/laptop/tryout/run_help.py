@@ -73,7 +73,7 @@ def run(root: Path, python: str, words: Sequence[str]) -> Said:
 
 
 def _copy(root: Path, copy: Path) -> None:
-    for file in code_files.take(root).files:
+    for file in code_files.take_snapshot(root).files:
         if file.source.stat().st_size <= _MOST_FILE_BYTES:
             to = copy / file.path
             to.parent.mkdir(parents=True, exist_ok=True)

@@ -92,7 +92,7 @@ def prepare(project: Project, python: str) -> Iterator[Stage]:
     atomic.make_folder(folder)
     with one_at_a_time.alone_in(folder) as held:
         training(folder).write_bytes(archives.build_training())
-        yield Stage(project, folder, held, code_copy.make(project, folder / "code"), python)
+        yield Stage(project, folder, held, code_copy.copy_code(project, folder / "code"), python)
 
 
 def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
@@ -133,7 +133,7 @@ def by_hand(stage: Stage, cell: Cell) -> str:
 def tail(log: Path) -> list[str]:
     """The last lines of what a try printed: torchrun's forty about it would hide the reason."""
     end = log_end(log)
-    own, _ = torchrun_words.parted(end)
+    own, _ = torchrun_words.parted_by_torchrun(end)
     return (own or end).splitlines()[-_LINES_SHOWN:]
 
 
@@ -168,10 +168,10 @@ def training(folder: Path) -> Path:
 def said_cell(stage: Stage, cell: Cell, checkpoint: str = "") -> SaidCell:
     """What is run, as the job makes it short; `checkpoint` is what it resumes from."""
     plan, out = stage.project.plan, str(stage.out(cell.name))
-    resume = checkpoint or said.resume_place(out, terms.of_cell(plan, cell.name).resume)
+    resume = checkpoint or said.resume_place(out, terms.terms_of_cell(plan, cell.name).resume)
     places = Places(out, str(stage.code), resume, bool(checkpoint), _after(stage, cell))
-    short = cell_smoke.of_cell(stage.project.job, cell.name)
-    return short_run.say(plan, cell, places, short)
+    short = cell_smoke.short_run_of_cell(stage.project.job, cell.name)
+    return short_run.describe_short_run(plan, cell, places, short)
 
 
 def _after(stage: Stage, cell: Cell) -> dict[str, str]:

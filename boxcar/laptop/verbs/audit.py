@@ -20,7 +20,7 @@ from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.project import from_environment, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import second_home
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
@@ -61,13 +61,13 @@ def audit(
     as_json: bool = False,
 ) -> int:
     """Ask all boxes (or these), and show what they are; 1 where one of them is refused."""
-    profile_choice.remember(project.results, project.profile.name, profile_choice.AUDITED)
+    profile_choice.remember_profile(project.results, project.profile.name, profile_choice.AUDITED)
     with open_site(project, show.say) as site:
         for box in boxes or ():
             project.scratch(box)  # raises for a box that is not in the plan
         with show.waiting(Sentence("how_far.asking_what")):
             site.boxes.refresh()
-            view = look(site, timestamp.utc_now())
+            view = look_at_run(site, timestamp.utc_now())
             report = of_run(site, view, boxes=boxes, is_thorough=True)
         present(site, report, as_json=as_json)
         return 1 if report.is_refused else 0
@@ -135,8 +135,8 @@ def run_audit(
     sharing = tier_check.sharing(probe, suspects) if probe else frozenset()
     several = sharing if len(sharing) > 1 else frozenset()
     rows = rules.judge(told, replace(wanted, sharing=several))
-    rows += tier_check.judge(probe, suspects) if probe else []
-    rows += space.check(told, plan, measured, wanted.resources.disk, verified)
+    rows += tier_check.judge_tier(probe, suspects) if probe else []
+    rows += space.check_space(told, plan, measured, wanted.resources.disk, verified)
     return Report(tuple(rows), {box: one.facts for box, one in told.items()})
 
 

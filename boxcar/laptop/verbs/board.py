@@ -22,11 +22,11 @@ from boxcar.laptop.project.from_environment import known_secrets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.verbs.board_facts import facts
+from boxcar.laptop.verbs.board_facts import board_facts
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.watch import looks
 from boxcar.shared import exit_codes, timestamp
@@ -52,7 +52,7 @@ class Watched:
 
     def after(self, site: Site, view: RunView) -> Watched:
         ended = [row.cell for row in cell_rows.ended(view, ())][: cell_curves.MOST_CELLS]
-        pulled = pulled_curves.read(site.results, site.plan.metrics, ended, self.pulled)
+        pulled = pulled_curves.read_pulled_curves(site.results, site.plan.metrics, ended, self.pulled)
         reports = cell_curves.seen(self.reports, view)
         return Watched(seen(self.history, view), reports, pulled)
 
@@ -102,8 +102,8 @@ def _write(site: Site, path: Path, *, as_json: bool) -> int:
         raise InputError(Sentence("live_page.no_folder", folder=path.parent))
     with show.waiting(Sentence("how_far.asking")):
         site.boxes.refresh()
-    moves.tell(site, show.say)
-    view = look(site, timestamp.utc_now())
+    moves.tell_boxes(site, show.say)
+    view = look_at_run(site, timestamp.utc_now())
     atomic.write_whole(path, _page(site, view, NOTHING.after(site, view), _FILE))
     if as_json:
         show.json_document(
@@ -162,7 +162,7 @@ def _tell(view: RunView, url: str, every_s: float, *, as_json: bool) -> None:
 
 def _page(site: Site, view: RunView, watched: Watched, reading: Reading) -> bytes:
     step = next_step(view, site)
-    known = facts(site, view, step, at_work=Sentence("live_page.at_work"))
+    known = board_facts(site, view, step, at_work=Sentence("live_page.at_work"))
     made = snapshot(view, watched.history, replace(known, glyphs=UNICODE))
     private = Private(known_secrets(site.project.job, os.environ))
     page = live_page.page(made, view.at, watched.curves, reading, private)

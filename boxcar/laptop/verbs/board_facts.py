@@ -32,7 +32,7 @@ def is_board(stream: TextIO, environ: Mapping[str, str]) -> bool:
     return stream.isatty() and not is_plain
 
 
-def facts(
+def board_facts(
     site: Site,
     view: RunView,
     step: NextStep,
@@ -51,10 +51,10 @@ def facts(
         because=because,
         see_all=f"{show.typed(Command('status'))} | less",
         metrics=tuple(metric.name for metric in project.plan.metrics),
-        prices=tuple(box_prices.prices_of(project).items()),
+        prices=tuple(box_prices.box_prices(project).items()),
         quiet=_quiet(site, view, language, notes),
         language=language,
-        glyphs=glyphs.of_terminal(sys.stdout.encoding, os.environ),
+        glyphs=glyphs.glyphs_of_terminal(sys.stdout.encoding, os.environ),
     )
 
 
@@ -84,7 +84,7 @@ def draw_once(site: Site, view: RunView, looked_s: float = 0.0) -> None:
 
     from boxcar.laptop.board.lines.paint import painted
 
-    known = facts(site, view, next_step(view, site))
+    known = board_facts(site, view, next_step(view, site))
     found = replace(snapshot(view, seen(NOTHING_SEEN, view), known), looked_s=looked_s)
     console = Console(file=sys.stdout, highlight=False)
     for line in layout(found, console.width):

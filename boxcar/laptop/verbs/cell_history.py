@@ -30,7 +30,7 @@ class Moment:
     what: str
 
 
-def history(view: RunView, cell: str) -> tuple[Moment, ...]:
+def history_of_cell(view: RunView, cell: str) -> tuple[Moment, ...]:
     """Every event of the cell in the order of time, over all queues."""
     events = [event for queue in view.queues for event in queue.events if event.cell == cell]
     events.sort(key=lambda event: event.at)
@@ -40,13 +40,13 @@ def history(view: RunView, cell: str) -> tuple[Moment, ...]:
 
 def _moments(type_: str, row: list[Event]) -> Iterable[Moment]:
     if type_ != "cell.progress" or len(row) < 3:
-        return [Moment(event.at, event.data.get("queue", "?"), told(event)) for event in row]
+        return [Moment(event.at, event.data.get("queue", "?"), tell_history(event)) for event in row]
     first, last = row[0], row[-1]
-    words = {"first": told(first), "last": told(last), "at": last.at, "n": len(row)}
+    words = {"first": tell_history(first), "last": tell_history(last), "at": last.at, "n": len(row)}
     return [Moment(first.at, first.data.get("queue", "?"), Sentence("story.row", **words))]
 
 
-def told(event: Event) -> str:
+def tell_history(event: Event) -> str:
     """The event as a sentence; `?` for what an event of another version does not say."""
     data = event.data
     failure = data.get("failure", "?")
@@ -61,11 +61,11 @@ def told(event: Event) -> str:
         "numbers": _numbers(data.get("progress", {}), data.get("best", {})),
         "metrics": _metrics(data),
         "proven": _proven(data),
-        "action": action(
+        "action": advice_for_cell(
             data.get("is_final", False), data.get("is_kept", False), data.get("failure", "")
         ),
         "on": chained("good_run.and", [*_size(data), *_more(event)]),
-        "published": counted("files", data.get("files")),
+        "published": count_moments("files", data.get("files")),
     }
     try:
         return Sentence(f"story.{event.type}", **words)
@@ -73,7 +73,7 @@ def told(event: Event) -> str:
         return event.type
 
 
-def action(is_final: bool, is_kept: bool, failure: str) -> Sentence:
+def advice_for_cell(is_final: bool, is_kept: bool, failure: str) -> Sentence:
     """What follows from a failure that an agent has given up."""
     if is_kept:
         return Sentence("story.is_kept")
@@ -82,13 +82,13 @@ def action(is_final: bool, is_kept: bool, failure: str) -> Sentence:
     return Sentence("story.to_change" if advice.is_to_change(failure) else "story.given_up")
 
 
-def counted(noun: str, number: object) -> str:
+def count_moments(noun: str, number: object) -> str:
     """Such as `3 epochs`; with a `?` for what is not known."""
     return Sentence(f"story.n_{noun}", n=number if isinstance(number, int) else "?")
 
 
 def _size(data: dict[str, Any]) -> list[str]:
-    return [counted("epochs", data.get("epochs")), counted("ranks", data.get("nproc"))]
+    return [count_moments("epochs", data.get("epochs")), count_moments("ranks", data.get("nproc"))]
 
 
 def _numbers(numbers: dict[str, Any], best: dict[str, Any]) -> str:
@@ -124,5 +124,5 @@ def _more(event: Event) -> list[str]:
     """The words and variables that a line gave, where it gave some."""
     if event.type != "cell.started" or "cfg" not in event.data:
         return []
-    words = line_spelling.words(begun.line(event))
+    words = line_spelling.words_of_line(begun.begun_line(event))
     return [shlex.join(words)] if words else []

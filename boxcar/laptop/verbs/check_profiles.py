@@ -44,7 +44,7 @@ def check_profiles(root: Path, *, as_json: bool = False, today: date | None = No
     found = _once(
         stale for profile in profiles for stale in stale_facts(profile, today or date.today())
     )
-    lost = [problem for profile in profiles for problem in survival.problems(profile)]
+    lost = [problem for profile in profiles for problem in survival.survival_problems(profile)]
     if as_json:
         show.json_document(
             "check-profiles",

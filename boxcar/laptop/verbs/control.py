@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.results.results_folder import is_torn_down
-from boxcar.laptop.run.look import is_planned, look
+from boxcar.laptop.run.look import is_planned, look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
@@ -45,7 +45,7 @@ def request(
         raise InputError(Sentence("orders.torn_down", run=site.plan.run))
     with show.waiting(Sentence("how_far.asking")):
         site.boxes.refresh()
-    view = look(site, timestamp.utc_now())
+    view = look_at_run(site, timestamp.utc_now())
     named = [view.queue(name) for name in _known(view, queues, boxes)]
     asked = [queue for queue in named if queue.is_alive is not False]
     waiting = [queue for queue in named if queue.scheduled and want == STOP]
@@ -54,7 +54,7 @@ def request(
             show.say(Sentence("orders.nothing_runs", queue=queue.name))
     done, errors = side_by_side.each_or_why(
         [queue.name for queue in asked],
-        lambda name: write(site, _reached_by(site, view.queue(name)), name, want),
+        lambda name: write_control(site, _reached_by(site, view.queue(name)), name, want),
     )
     if waiting:
         _call_off(site, waiting)
@@ -88,7 +88,7 @@ def _not_asked(want: str, asked: Sequence[str], errors: Mapping[str, Exception])
     return next(kinds, BoxcarError)(messages)
 
 
-def write(site: Site, box: str, queue: str, want: str) -> None:
+def write_control(site: Site, box: str, queue: str, want: str) -> None:
     """Have the box write the queue's control file. Raises what `boxes.ask` raises."""
     site.boxes.ask(box, run_asks.WriteControl(queue, Control(want, timestamp.utc_now())))
 

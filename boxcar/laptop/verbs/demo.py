@@ -23,7 +23,7 @@ from boxcar.laptop.common.progress import THINGS, Part
 from boxcar.laptop.profiles import training_here
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.report.run_report import Asked
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
@@ -110,7 +110,7 @@ def prepare(root: Path) -> Path:
         shutil.rmtree(left)
     unfinished = atomic.temporary_name(root)
     for name in _COPIED:
-        source, target = assets.root() / name, unfinished / name
+        source, target = assets.assets_root() / name, unfinished / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
@@ -187,7 +187,7 @@ def _follow(site: Site) -> RunView:
         of = Counter(cell.queue for cell in site.plan.cells)
         parts = {name: bar.part(of[name], name) for name in site.plan.queues}
         while True:
-            view = look(site, timestamp.utc_now())
+            view = look_at_run(site, timestamp.utc_now())
             for queue in view.queues:
                 _update(parts[queue.name], view, queue)
             if all(queue.condition.word in _ENDED for queue in view.queues):

@@ -18,7 +18,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.results.hashed_before import HashedBefore
 from boxcar.laptop.run import moves
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
@@ -34,7 +34,7 @@ from boxcar.laptop.teardown.gate import (
     obstacles,
     tier_is_gone,
 )
-from boxcar.laptop.teardown.give_up import give_up, reasons
+from boxcar.laptop.teardown.give_up import give_up, reasons_to_give_up
 from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import alive, kept_still
 from boxcar.laptop.verbs.cell_facts import cell_facts
@@ -72,13 +72,13 @@ def down(
     Raises InputError, and what the meter-stop verb raises.
     """
     with open_site(project, show.say) as site:
-        why = reasons(abandon, gone, because)
+        why = reasons_to_give_up(abandon, gone, because)
         with results_folder.hold(site):
             if rotated:
                 return _confirm(site, rotated)
             with show.waiting(Sentence("how_far.asking")):
                 site.boxes.refresh()
-            moves.tell(site, show.say)
+            moves.tell_boxes(site, show.say)
             begun = receipt.read_teardown(site.results.teardown)
             if begun and begun.finished_at:
                 return _report(site, begun, (), as_json=as_json)
@@ -113,14 +113,14 @@ def down(
 
 def _was_never_launched(site: Site) -> bool:
     """Neither from here, as far as this machine knows, nor from another one, as each box says."""
-    traces = (site.results.root / launch_record.FILE, site.results.receipt)
+    traces = (site.results.root / launch_record.LAUNCHES, site.results.receipt)
     is_known_here = any(path.exists() for path in traces)
     return not (is_known_here or site.tier.root.exists() or site.boxes.silent())
 
 
 def _tell_last_news(site: Site, begun: Teardown | None) -> None:
     """Before the secrets go by which boxes send it. News never keeps a run from its end."""
-    view = look(site, timestamp.utc_now())
+    view = look_at_run(site, timestamp.utc_now())
     queues = from_here.due(site, view, begun.boxes if begun else ())
     if not queues:
         return
@@ -168,7 +168,7 @@ def _look(
 
     Every pulled file is hashed, unless `hashed` trusts what it hashed a moment ago.
     """
-    view = look(site, timestamp.utc_now())
+    view = look_at_run(site, timestamp.utc_now())
     found = view.roster
     receipt_, doubts = _read_receipt(site)
     tier, others = site.plan.durable_dir, site.meter.beside(begun)

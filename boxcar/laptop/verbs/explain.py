@@ -21,14 +21,14 @@ from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import blocked
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.triage import advice, verdict_document, verdict_lines
 from boxcar.laptop.triage.advice import Advice
 from boxcar.laptop.verbs import cell_history
-from boxcar.laptop.verbs.cell_history import Moment, history
+from boxcar.laptop.verbs.cell_history import Moment, history_of_cell
 from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, sentence
 from boxcar.shared import state, timestamp
@@ -63,7 +63,7 @@ def explain_platform(profile: Profile, *, language: str = "", as_json: bool = Fa
     if as_json:
         show.json_document("explain", document(profile, chosen))
         return 0
-    for problem in survival.problems(profile):
+    for problem in survival.survival_problems(profile):
         show.say(problem)
     for part in page(profile, chosen):
         if isinstance(part, TableView):
@@ -83,7 +83,7 @@ def explain(project: Project, *, cell: str, as_json: bool = False) -> int:
 def explanation(site: Site, name: str) -> Explanation:
     with show.waiting(Sentence("how_far.asking")):
         site.boxes.refresh()
-    view = look(site, timestamp.utc_now())
+    view = look_at_run(site, timestamp.utc_now())
     cell = find(view, name)
     verdict = _verdict(view, cell)
     return Explanation(
@@ -92,11 +92,11 @@ def explanation(site: Site, name: str) -> Explanation:
         facts=(
             *(_where(cell), _how_far(cell)),
             *([Sentence("board.in_doubt", doubt=cell.marked)] if cell.marked else ()),
-            *(verdict_lines.lines(*verdict) if verdict else ()),
+            *(verdict_lines.verdict_lines(*verdict) if verdict else ()),
             *(*_what_it_waits_for(cell, view), *_its_queue(cell, view), *_papers(site, cell)),
         ),
-        verdict=verdict_document.of(*verdict) if verdict else None,
-        history=history(view, name),
+        verdict=verdict_document.verdict_document(*verdict) if verdict else None,
+        history=history_of_cell(view, name),
         next=_next(site, cell, view),
     )
 
@@ -122,7 +122,7 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
             return NextStep(Command("push"), Sentence("story.next_no_config"))
         case state.Failed(failure=failure):
             return _after_a_failure(cell.name, failure)
-        case _ if kept := blocked.of_run(view).get(cell.name):
+        case _ if kept := blocked.blocked_of_run(view).get(cell.name):
             return NextStep(kept.command, Sentence("story.next_after", by=kept.by, why=kept.why))
         case _ if not is_at_work:
             return NextStep(Command("launch"), Sentence("story.next_no_agent", queue=cell.queue))
@@ -141,7 +141,7 @@ def _after_a_failure(cell: str, failure: str) -> NextStep:
     if not advice.is_to_change(failure):
         again = Message(Sentence("story.next_fix"), Command("launch"))
         return NextStep(Command("logs", ("--cell", cell)), again)
-    launch = Command("launch", note=advice.of(failure).todo or "", or_else=_give_up(cell))
+    launch = Command("launch", note=advice.advice_of(failure).todo or "", or_else=_give_up(cell))
     return NextStep(launch, Sentence("triage.change_first"))
 
 
@@ -153,7 +153,7 @@ def _verdict(view: RunView, cell: CellView) -> tuple[Advice, tuple[Quote, ...]] 
     events = [event for queue in view.queues for event in queue.events if event.cell == cell.name]
     ended = [event for event in events if event.type in ("cell.failed", "cell.retried")]
     data = max(ended, key=lambda event: event.at).data if ended else {}
-    found = advice.of(now.failure, course_of(now.course), cell.name, str(data.get("reason", "")))
+    found = advice.advice_of(now.failure, course_of(now.course), cell.name, str(data.get("reason", "")))
     return found, quotes_of(data.get("evidence"))
 
 
@@ -170,7 +170,7 @@ def _where(cell: CellView) -> Sentence:
         "story.where",
         cfg=cell.cfg,
         task=cell.task,
-        epochs=cell_history.counted("epochs", cell.epochs) if cell.epochs else of_job,
+        epochs=cell_history.count_moments("epochs", cell.epochs) if cell.epochs else of_job,
         queue=cell.queue,
         index=index,
         box=cell.box,
@@ -186,7 +186,7 @@ def _how_far(cell: CellView) -> Sentence:
     now = cell.record.state
     if isinstance(now, state.Failed):
         reason = advice.reason(now.failure, now.reason)
-        action = cell_history.action(now.is_final, now.is_kept, now.failure)
+        action = cell_history.advice_for_cell(now.is_final, now.is_kept, now.failure)
         about = {"failure": now.failure, "reason": reason, "action": action}
         return Sentence("story.failed", **about, spent=spent)
     if cell.damage:
@@ -196,7 +196,7 @@ def _how_far(cell: CellView) -> Sentence:
 
 
 def _what_it_waits_for(cell: CellView, view: RunView) -> list[Sentence]:
-    kept = blocked.of_run(view).get(cell.name)
+    kept = blocked.blocked_of_run(view).get(cell.name)
     return [Sentence("story.blocked", by=kept.by, why=kept.why)] if kept else []
 
 
@@ -218,15 +218,15 @@ def _papers(site: Site, cell: CellView) -> list[Sentence]:
     name, tier = cell.name, site.tier
     none = Sentence("story.torn_down" if is_over(site) else "story.none_yet")
     of_tier: dict[str, Callable[[], str]] = {
-        "claim": lambda: _claimed(cell_claim.read(tier.claim(name)), none),
-        "tier": lambda: _published(manifest.read(tier.manifest(name))),
+        "claim": lambda: _claimed(cell_claim.read_claim(tier.claim(name)), none),
+        "tier": lambda: _published(manifest.read_manifest(tier.manifest(name))),
         "receipt": lambda: _checked(receipt.read_cell(tier.receipt(name))),
     }
     return [
         *(_say_if_there(what, read, none) for what, read in of_tier.items()),
         _say_if_there(
             "results",
-            lambda: _published(manifest.read(site.results.manifest(name))),
+            lambda: _published(manifest.read_manifest(site.results.manifest(name))),
             Sentence("story.none_yet"),
         ),
     ]

@@ -41,10 +41,10 @@ def export(project: Project, asked: Asked, *, to: str, out: str = "", as_json: b
     proven = [cell for cell in cells if isinstance(cell, ExportedCell)]
     with writable.results_to(folder):
         atomic.make_folder(folder)
-    export_record.read(folder, to)  # before a lock is left in somebody else's folder
+    export_record.read_export_record(folder, to)  # before a lock is left in somebody else's folder
     held = _hold(folder)
     try:
-        record = export_record.read(folder, to)
+        record = export_record.read_export_record(folder, to)
         wanted = export_cells.due(folder, record, proven)
         record = _write(folder, record, wanted, to) if wanted else record
     finally:
@@ -61,7 +61,7 @@ def export(project: Project, asked: Asked, *, to: str, out: str = "", as_json: b
 
 
 def _hold(folder: Path) -> int:
-    held = lock.try_hold(folder / export_record.LOCK)
+    held = lock.try_hold(folder / export_record.RECORD_LOCK)
     if held is None:
         raise TemporaryError(f"{folder}: another export is at work there. Try again when it ended")
     return held
@@ -76,7 +76,7 @@ def _write(folder: Path, record: ExportRecord, wanted: Sequence[Due], to: str) -
             part.at(next(n for n, one in enumerate(wanted) if one.cell is cell))
             part.doing = cell.name
 
-        return export_cells.write(folder, record, wanted, tracker.load(to), on_cell)
+        return export_cells.write_cells(folder, record, wanted, tracker.load(to), on_cell)
 
 
 def _left_out(found: Sequence[Outcome]) -> list[Outcome]:

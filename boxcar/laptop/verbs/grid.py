@@ -46,18 +46,18 @@ def grid(
     project: Project, asked: Asked, *, is_to_write: bool = False, as_json: bool = False
 ) -> int:
     """Raises InputError, before anything is written, and OSError."""
-    queues = queue_files.of_job(project.root, project.job)
+    queues = queue_files.queue_files_of_job(project.root, project.job)
     chosen = asked_grid.chosen(queues, asked.queues)
     cells, configs = asked_grid.cells(project, asked)
-    known = known_lines.of_queues(queues)
-    new, left_out = grid_lines.divided(cells, known, known_lines.sayings(project, configs))
+    known = known_lines.known_lines_of_queues(queues)
+    new, left_out = grid_lines.divide_lines(cells, known, known_lines.sayings_of_lines(project, configs))
     site = find_site(project, show.say)
     tier = site.tier if site else None
-    places = homes.of_cells(project, chosen, new, split.measured(project), tier)
+    places = homes.queues_of_cells(project, chosen, new, split.measured(project), tier)
     after = {
         queue.name: rewrite.appended(
             rewrite.content(queue.path),
-            [line_spelling.of(cell) for cell in new if places[cell.name] == queue.name],
+            [line_spelling.line_of(cell) for cell in new if places[cell.name] == queue.name],
         )
         for queue in queues
         if queue in chosen or not queue.path.exists()  # which `plan` would refuse
@@ -70,7 +70,7 @@ def grid(
         _write_lines(project, queues, after)
     paths = {Path(path).stem: path for path in configs}
     shown = [
-        GridCell(cell.name, places[cell.name], line_spelling.of(cell), paths.get(cell.name))
+        GridCell(cell.name, places[cell.name], line_spelling.line_of(cell), paths.get(cell.name))
         for cell in new
     ]
     _report(shown, left_out, is_written=is_to_write and bool(new), as_json=as_json)
@@ -83,7 +83,7 @@ def grid(
 
 def _write_configs(code: Path, configs: Mapping[str, bytes]) -> None:
     """Before the lines that name them. Killed in between, the same command finishes it."""
-    if written := cell_configs.write(code, configs):
+    if written := cell_configs.write_configs(code, configs):
         show.say(Sentence("spread.n_written", n=written))
 
 
@@ -93,7 +93,7 @@ def _write_lines(project: Project, queues: Sequence[QueueFile], after: Mapping[s
         path: data for path, data in files.items() if not path.exists() or path.read_bytes() != data
     }
     if changed:
-        rewrite.write(project.root, changed)
+        rewrite.write_queue(project.root, changed)
 
 
 # --- what is shown

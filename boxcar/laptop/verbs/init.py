@@ -201,7 +201,7 @@ def _refused(root: Path, text: str) -> list[str]:
     atomic.write_whole(tried, text.encode())
     try:
         project = open_project(tried)
-        shipped = code_files.take(root / project.job.code)
+        shipped = code_files.take_snapshot(root / project.job.code)
         return [str(text) for text in not_shipped(project.plan, shipped)]
     except InputError as error:
         return [str(text).replace(str(tried), JOB) for text in error.messages]

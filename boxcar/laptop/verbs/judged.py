@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from boxcar.laptop.project.from_environment import known_secrets
 from boxcar.laptop.results import whose_files
-from boxcar.laptop.results.judge import CellFacts, judge, missing
+from boxcar.laptop.results.judge import CellFacts, judge_cell, missing
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.view import DROPPED
 from boxcar.laptop.sites.site import Site
@@ -67,7 +67,7 @@ class Judged:
         return sum(file.size_bytes for file in files)
 
 
-def judged(
+def judge_cells(
     site: Site,
     facts: CellFacts,
     findings: Sequence[Finding],
@@ -75,21 +75,21 @@ def judged(
     unpickled: Mapping[str, str],
 ) -> Judged:
     known = known_secrets(site.project.job, os.environ)
-    findings = [without_secrets(one, known) for one in whose_files.vouched(facts, findings)]
+    findings = [without_secrets(one, known) for one in whose_files.vouched_by_box(facts, findings)]
     lacks = missing(
         facts,
         findings,
-        artifacts=terms.of_cell(site.plan, facts.cell).artifacts,
+        artifacts=terms.terms_of_cell(site.plan, facts.cell).artifacts,
         is_tier_there=site.tier.root.exists(),
     )
-    verdict = judge(facts, lacks, findings, earlier.because if earlier else None)
+    verdict = judge_cell(facts, lacks, findings, earlier.because if earlier else None)
     head = f"{facts.cell}/"
     good = {f"{head}{finding.path}" for finding in findings if finding.is_good}
     own = {path.removeprefix(head): at for path, at in unpickled.items() if path in good}
     return Judged(facts, lacks, replace(verdict, unpickled=own))
 
 
-def measured(site: Site, cells: Sequence[Judged]) -> list[Judged]:
+def measured_numbers(site: Site, cells: Sequence[Judged]) -> list[Judged]:
     """With the numbers that the job names, taken from what lies here and is as it was published."""
     whole = [(cell.facts.cell, cell.facts.pulled) for cell in cells if cell.facts.is_whole]
     left = [
@@ -101,7 +101,7 @@ def measured(site: Site, cells: Sequence[Judged]) -> list[Judged]:
         for name, pulled in whole
         if pulled
     ]
-    taken = measure.take(site.plan.metrics, left)
+    taken = measure.take_numbers(site.plan.metrics, left)
     found = dict(zip((name for name, _ in whole), taken, strict=True))
     known = known_secrets(site.project.job, os.environ)
     said = {

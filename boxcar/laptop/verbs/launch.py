@@ -31,7 +31,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.run import launch_turn, moves
 from boxcar.laptop.run.first_minute import Started, probe
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DROPPED, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
@@ -69,7 +69,7 @@ def launch(
         queues = _chosen(project, boxes, start_index)
         push.refuse_a_finished_run(project)
         push.refuse_a_tier_out_of_sight(site)
-        profile_choice.remember(project.results, project.profile.name, profile_choice.LAUNCHED)
+        profile_choice.remember_profile(project.results, project.profile.name, profile_choice.LAUNCHED)
         told = targets(project.job, environ, BOX)
         secrets = from_environment.resolve_secrets(project.job, environ)
         _refuse_full_disks(site, queues)
@@ -88,7 +88,7 @@ def launch(
         given = {"env": secrets, **credentials(told)}
         given |= {"language": project.job.language or language_of("", environ)}
         order = Order(built, start_index, is_smoked, unknown, given)
-        with launch_turn.taken(site.results, show.say):
+        with launch_turn.take_turn(site.results, show.say):
             may_start = is_beside or (None if sys.stdin.isatty() and not as_json else False)
             queues, started, problems = _in_turn(site, queues, order, may_start)
         with show.waiting(Sentence("how_far.first_minute")):
@@ -114,8 +114,8 @@ def _in_turn(
     with show.waiting(Sentence("how_far.asking")):
         # An agent that was killed a moment ago is to be started again, and not left alone.
         site.boxes.refresh(is_exact=True)
-    moves.tell(site, show.say)
-    view = look(site, timestamp.utc_now())
+    moves.tell_boxes(site, show.say)
+    view = look_at_run(site, timestamp.utc_now())
     from_here.begin(site, view, os.environ)
     unrunnable = push.say_mixed(site, view, order.built[0], is_mixed=False)
     queues, problems = _audited(site, view, _with_work(site, view, queues, order), may_start)
@@ -164,7 +164,7 @@ def _refuse_unsmoked(project: Project) -> None:
         return
     skipped = passes.skipped(project)
     wanted = [cell.name for cell in project.plan.cells if cell.name not in skipped]
-    if lacking := cell_smoke.lacking(project.job, wanted):
+    if lacking := cell_smoke.cells_without_smoke(project.job, wanted):
         raise InputError(
             Sentence("mistakes.no_smoke_words", what=lacking, profile=project.profile.name),
             _NO_SMOKE,

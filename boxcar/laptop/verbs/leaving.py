@@ -15,7 +15,7 @@ from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.common.units import duration
 from boxcar.laptop.run.first_minute import PROBE_S
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import control
@@ -70,7 +70,7 @@ def _of(view: RunView, queues: Sequence[str]) -> list[QueueView]:
 def _take_back_drains(site: Site, queues: Sequence[QueueView]) -> None:
     by_name = {queue.name: queue.box for queue in queues}
     done, errors = side_by_side.each_or_why(
-        by_name, lambda name: control.write(site, by_name[name], name, RUN)
+        by_name, lambda name: control.write_control(site, by_name[name], name, RUN)
     )
     for name in done:
         show.say(Sentence("orders.drain_taken_back", queue=name))
@@ -106,4 +106,4 @@ def _until(
 
 def _look_again(site: Site) -> RunView:
     site.boxes.refresh(is_exact=True)
-    return look(site, timestamp.utc_now())
+    return look_at_run(site, timestamp.utc_now())

@@ -28,7 +28,7 @@ from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.triage import advice
 from boxcar.laptop.verbs import cell_history, logs
-from boxcar.laptop.verbs.board_facts import facts
+from boxcar.laptop.verbs.board_facts import board_facts
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.shared import state
 from boxcar.shared.catalogue.sentence import Sentence
@@ -60,7 +60,7 @@ class LiveBoard:
         with _off_the_screen(said), Terminal(sys.stdin.fileno()) as terminal:
             feed = _Feed(self._site, self._looks, terminal.wake, said)
             try:
-                screen.show(console, terminal, feed, show.typed(Sentence("how_far.asking")))
+                screen.show_board(console, terminal, feed, show.typed(Sentence("how_far.asking")))
             finally:
                 feed.close()
                 self.view, self.looked_s = feed.view, feed.looked_s
@@ -140,7 +140,7 @@ class _Feed:
             return OpenedCell(cell, "unknown")
         history = tuple(
             f"{moment.at}  {show.typed(moment.what)}"
-            for moment in cell_history.history(self.view, cell)
+            for moment in cell_history.history_of_cell(self.view, cell)
         )
         return OpenedCell(cell, found.word, _facts(found), history, self._logs.get(cell))
 
@@ -163,7 +163,7 @@ class _Feed:
                 history = seen(history, view)
                 notes = tuple(self._said.lines)
                 step = next_step(view, self._site)
-                known = facts(
+                known = board_facts(
                     self._site, view, step, at_work=Sentence("board.at_work"), notes=notes
                 )
                 self.view = view

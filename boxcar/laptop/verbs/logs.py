@@ -15,7 +15,7 @@ from boxcar.laptop.common.plain import plain
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.log_source import LogSource
-from boxcar.laptop.run.look import is_planned, look
+from boxcar.laptop.run.look import is_planned, look_at_run
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
@@ -68,7 +68,7 @@ def _say_nothing_yet(place: CellView, *, as_json: bool) -> None:
 
 def _awaited(site: Site, place: CellView) -> tuple[CellView, LogSource | None]:
     """The log once it has begun; None where no agent is left that would begin it."""
-    view = look(site, timestamp.utc_now())
+    view = look_at_run(site, timestamp.utc_now())
     is_told = False
     while (source := site.log_of(place)) is None and _may_begin(view, place):
         if not is_told:
@@ -77,7 +77,7 @@ def _awaited(site: Site, place: CellView) -> tuple[CellView, LogSource | None]:
             is_told = True
         time.sleep(min(site.poll_s, MOST_BETWEEN_LOOKS_S))
         site.boxes.refresh()
-        view = look(site, timestamp.utc_now())
+        view = look_at_run(site, timestamp.utc_now())
         place = find(view, place.name)
     return place, source
 
@@ -89,11 +89,11 @@ def _may_begin(view: RunView, place: CellView) -> bool:
 
 def _place(site: Site, cell: str) -> CellView:
     """The cell as it is now; as it was last known, where its log is final and here already."""
-    known = {one.name: one for one in look(site, timestamp.utc_now()).cells}.get(cell)
+    known = {one.name: one for one in look_at_run(site, timestamp.utc_now()).cells}.get(cell)
     if known and known.is_verified and site.pulled_log(cell).is_file():
         return known
     site.boxes.refresh()
-    return find(look(site, timestamp.utc_now()), cell)
+    return find(look_at_run(site, timestamp.utc_now()), cell)
 
 
 def find(view: RunView, cell: str) -> CellView:
@@ -141,7 +141,7 @@ def _last_state(line: bytes) -> str:
 def _look_for_end(site: Site, cell: str) -> bool:
     """Ask whether no more will be written: it has ended, or nobody is left who would go on."""
     site.boxes.refresh()
-    view = look(site, timestamp.utc_now())
+    view = look_at_run(site, timestamp.utc_now())
     place = find(view, cell)
     if place.record and not place.is_under_way:
         return True

@@ -15,12 +15,12 @@ from boxcar.laptop.queues import rewrite
 from boxcar.laptop.queues.sync import complete
 from boxcar.laptop.results.lend import lend_checkpoint
 from boxcar.laptop.run import moves
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.moves import Move
 from boxcar.laptop.run.view import DAMAGED, CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.teardown.give_up import reasons
+from boxcar.laptop.teardown.give_up import reasons_to_give_up
 from boxcar.laptop.verbs import push
 from boxcar.laptop.verbs.logs import find
 from boxcar.shared import state, timestamp
@@ -47,7 +47,7 @@ def move(
     Raises InputError where the cell's box may be at work on it, or it cannot be moved.
     """
     with open_site(project, show.say) as site:
-        reasons((), gone, because)
+        reasons_to_give_up((), gone, because)
         push.refuse_a_finished_run(project)
         if project.doubts:
             raise InputError(project.doubts)
@@ -56,7 +56,7 @@ def move(
             site.boxes.refresh()
         site.boxes.give_up(gone)
         push.check_queues(site)
-        view = look(site, timestamp.utc_now())
+        view = look_at_run(site, timestamp.utc_now())
         found = find(view, cell)
         source = _queue_with_line(project, cell)
         if found.queue != queue:
@@ -77,7 +77,7 @@ def move(
 
 def _queue_with_line(project: Project, cell: str) -> str:
     for name, path in project.queue_files.items():
-        if any(line.name == cell for line in queue_line.parse(complete(path.read_bytes())).cells):
+        if any(line.name == cell for line in queue_line.parse_queue(complete(path.read_bytes())).cells):
             return name
     raise InputError(
         Sentence("orders.no_line", cell=cell),
@@ -95,7 +95,7 @@ def _moves(site: Site, cell: CellView, queue: str) -> list[Move]:
             cell.name, queue, site.plan.queues[queue], timestamp.utc_now(), moved_from=cell.queue
         )
         return [Move(claim, cell.queue, cell.box)]
-    begun = [known for known in moves.read(site.results) if not known.is_told]
+    begun = [known for known in moves.read_moves(site.results) if not known.is_told]
     return [one for one in begun if (one.claim.cell, one.claim.queue) == (cell.name, queue)]
 
 
@@ -106,9 +106,9 @@ def _take(site: Site, wanted: Move) -> None:
         others = (box.name for box in site.plan.boxes if box.name != new_box)
         reader = site.boxes.tiers([new_box, *others])[0]
         site.boxes.ask(reader, run_asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=False))
-        moves.told(site.results, wanted)
+        moves.boxes_told(site.results, wanted)
         return
-    moves.keep(site.results, wanted)
+    moves.keep_moves(site.results, wanted)
     if _answers(site, wanted.box_before):
         _tell_old_box(site, wanted)
     site.boxes.ask(new_box, run_asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=True))
@@ -120,9 +120,9 @@ def _tell_old_box(site: Site, wanted: Move) -> None:
     try:
         site.boxes.ask(wanted.box_before, question)
     except InputError:
-        moves.drop(site.results, wanted)
+        moves.drop_move(site.results, wanted)
         raise
-    moves.told(site.results, wanted)
+    moves.boxes_told(site.results, wanted)
 
 
 def _answers(site: Site, box: str) -> bool:
@@ -171,9 +171,9 @@ def _move_line(project: Project, cell: str, source: str, queue: str) -> None:
     old, new = project.queue_files[source].resolve(), project.queue_files[queue].resolve()
     there, here = complete(old.read_bytes()), complete(new.read_bytes())
     lines = there.split(b"\n")
-    at = next(line.number for line in queue_line.parse(there).cells if line.name == cell) - 1
+    at = next(line.number for line in queue_line.parse_queue(there).cells if line.name == cell) - 1
     line, lines[at] = lines[at], b"# " + lines[at]
-    rewrite.write(project.root, {old: b"\n".join(lines), new: here + line + b"\n"})
+    rewrite.write_queue(project.root, {old: b"\n".join(lines), new: here + line + b"\n"})
 
 
 def _send_lines(site: Site, source: str, queue: str) -> None:
@@ -187,7 +187,7 @@ def _send_lines(site: Site, source: str, queue: str) -> None:
 
 def _report(site: Site, cell: str, source: str, queue: str, *, as_json: bool) -> None:
     site.boxes.refresh()
-    view = look(site, timestamp.utc_now())
+    view = look_at_run(site, timestamp.utc_now())
     if as_json:
         show.json_document("move", {"cell": cell, "from": source, "to": queue})
     said = [text for text in view.problems if text.startswith(f"{cell}: moved from ")]

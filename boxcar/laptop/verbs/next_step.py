@@ -93,7 +93,7 @@ def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
     ]
     if not unfinished:
         return None
-    found = blocked.of_run(view)
+    found = blocked.blocked_of_run(view)
     if all(cell.name in found for cell in unfinished):
         kept = [found[cell.name] for cell in unfinished]
         return NextStep(kept[0].command, _are_blocked(kept))
@@ -179,7 +179,7 @@ def _next_for_results(view: RunView, site: Site) -> NextStep:
     if doubts := view.roster.doubts:
         return NextStep(Command("verify"), Sentence("next_step.open", doubt=doubts[0].what))
     if settled.is_settled(view, site):
-        if stale := settled.stale(view, site):
+        if stale := settled.stale_cells(view, site):
             return NextStep(Command("pull"), stale[0].what)
         return NextStep(Command("down"), Sentence("next_step.down"))
     if lost := [cell.doubt for cell in view.roster.cells if cell.doubt]:

@@ -17,7 +17,7 @@ from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import resolve_secrets
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.notify.targets import credentials, targets
-from boxcar.laptop.queues.expected import Expected, expected
+from boxcar.laptop.queues.expected import Expected, expected_time
 from boxcar.laptop.release import code_files, left_out
 from boxcar.laptop.release.code_files import Snapshot
 from boxcar.laptop.release.left_out import LeftOut
@@ -63,10 +63,10 @@ def plan(project: Project, *, as_json: bool) -> int:
     """
     told = targets(project.job, os.environ)
     is_sending = any(one.endpoint for one in told)
-    shipped = code_files.take(project.root / project.job.code)
+    shipped = code_files.take_snapshot(project.root / project.job.code)
     staying = not_shipped(project.plan, shipped)
-    stays = left_out.found(project.root / project.job.code, frozenset(shipped.names))
-    size = expected(project.plan.cells, project.plan.queues, split.measured(project))
+    stays = left_out.find_left_out(project.root / project.job.code, frozenset(shipped.names))
+    size = expected_time(project.plan.cells, project.plan.queues, split.measured(project))
     document = _document(project, shipped, stays, size, is_sending=is_sending)
     if as_json:
         show.json_document("plan", document)
@@ -113,7 +113,7 @@ def _next(project: Project, size: Expected, *, is_refused: bool) -> Message:
 def _next_verb(project: Project) -> str:
     if launch_record.releases_of(project.results):
         return "status"
-    if cell_smoke.is_given(project.job) and passes.missing(project):
+    if cell_smoke.is_smoke_given(project.job) and passes.missing(project):
         return "smoke"
     site = find_site(project, show.say)
     return "audit" if site is None or site.needs_audit else "launch"
@@ -126,8 +126,8 @@ def first_command(plan: Plan) -> list[str]:
     out = str(ScratchPaths(data_dir, plan.run).out(cell.name))
     # The release is not built yet, so nobody knows its digest.
     code = str(ScratchPaths(data_dir, plan.run).code("RELEASE"))
-    places = Places(out, code, said.resume_place(out, terms.of_cell(plan, cell.name).resume))
-    return list(said.say(plan, cell, places).words)
+    places = Places(out, code, said.resume_place(out, terms.terms_of_cell(plan, cell.name).resume))
+    return list(said.say_cell(plan, cell, places).words)
 
 
 def _diverged(project: Project) -> list[Message]:
@@ -280,17 +280,17 @@ def _show_cells(plan: Plan) -> None:
 
 
 def _ranks(plan: Plan, cell: Cell) -> int | str:
-    if terms.of_cell(plan, cell.name, cell.own).launcher == "python":
+    if terms.terms_of_cell(plan, cell.name, cell.own).launcher == "python":
         return Sentence("planning.one_process")
     ranks = cell.nproc or Sentence("planning.all_gpus")
     return f"{cell.nodes} x {ranks}" if cell.nodes > 1 else ranks
 
 
 def _said(plan: Plan, cell: Cell) -> str:
-    limit_s = terms.of_cell(plan, cell.name, cell.own).time_s
+    limit_s = terms.terms_of_cell(plan, cell.name, cell.own).time_s
     after = [f"after={','.join(cell.own.after)}"] if cell.own.after else []
-    limit = [f"time={duration.spelled(limit_s)}"] if limit_s else []
-    return shlex.join([*after, *limit, *line_spelling.words(cell)])
+    limit = [f"time={duration.spell_duration(limit_s)}"] if limit_s else []
+    return shlex.join([*after, *limit, *line_spelling.words_of_line(cell)])
 
 
 def _tier(project: Project) -> str:

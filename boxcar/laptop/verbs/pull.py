@@ -21,13 +21,13 @@ from boxcar.laptop.results import (
 from boxcar.laptop.results.bring_failed_logs import BroughtLog
 from boxcar.laptop.results.second_home import Lying
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
-from boxcar.laptop.verbs.pull_cells import lacks, pull_cells
+from boxcar.laptop.verbs.pull_cells import lacks_cells, pull_cells
 from boxcar.laptop.verbs.pull_journals import pull_journals
 from boxcar.laptop.verbs.pull_outcome import FAILED, HERE, NOT_PUBLISHED, PULLED, Outcome
 from boxcar.shared import timestamp
@@ -51,7 +51,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
         with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
         _check_tier(site)
-        view = look(site, timestamp.utc_now())
+        view = look_at_run(site, timestamp.utc_now())
         wanted = _wanted(site.plan.run, view.roster, cells)
         for sentence in (*view.roster.sentences, *map(Message, site.boxes.doubts())):
             show.say(sentence)
@@ -104,7 +104,7 @@ def _still_checked(view: RunView) -> list[str]:
 
 def _pull_failed_logs(site: Site, view: RunView, cells: Collection[str]) -> list[BroughtLog]:
     failed = [cell for cell in view.cells if cell.name in view.failed and cell.name in cells]
-    return bring_failed_logs.pull(site, failed)
+    return bring_failed_logs.pull_failed_logs(site, failed)
 
 
 def _pull_second_home(site: Site, view: RunView, outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
@@ -135,7 +135,7 @@ def _from_second(site: Site, cell: CellView, lying: Lying, before: Outcome) -> O
         if wanted := lying.published:
             aside = second_home.bring_result(site, cell, wanted)
             replaced = str(aside) if aside else None
-            why, left = Sentence("bring.from_second", url=second), lacks(site, wanted)
+            why, left = Sentence("bring.from_second", url=second), lacks_cells(site, wanted)
             made = wanted.manifest
             return Outcome(cell.name, PULLED, why, made.size_bytes, replaced, left, made.doubt)
         pointer = lying.pointer

@@ -37,7 +37,7 @@ def pull_cells(
 ) -> list[Outcome]:
     """Each cell for itself: one that fails stops no other. The boxes work side by side."""
     hashed = HashedBefore(Home(site.project.root).hashed(site.plan.run))
-    looked = in_parallel.run(
+    looked = in_parallel.run_in_parallel(
         lambda cell: _look_at(site, cell, view.damaged.get(cell.name), hashed), cells
     )
     bar.expect(sum(one.size_bytes for one in looked))
@@ -94,14 +94,14 @@ def _pull_small(
 ) -> dict[str, Outcome]:
     """By cell, what became of the small ones that are fetched together, where that went well."""
     wanted = [one.published for one in looked if one.published and one.outcome is None]
-    portions = bring_small_cells.portions(site, wanted)
+    portions = bring_small_cells.portions_of_cells(site, wanted)
     if not portions:
         return {}
     atomic.make_folder(site.results.partial)
 
     def bring(portion: Portion) -> set[str]:
         part = bar.part(portion.size_bytes, f"{portion.source}: {len(portion.cells)}")
-        came = bring_small_cells.fetch(site, portion, held, part.at)
+        came = bring_small_cells.fetch_small_cells(site, portion, held, part.at)
         part.end()
         return came
 
@@ -109,7 +109,7 @@ def _pull_small(
         came = set().union(*side_by_side.each(portions, bring))
         right = {one.cell: one for one in wanted if one.cell in came}
         try:
-            placed = bring_small_cells.keep(site, list(right.values()), sync)
+            placed = bring_small_cells.keep_small_cells(site, list(right.values()), sync)
         except OSError:
             return {}  # said of each cell when its turn comes
     return {
@@ -130,7 +130,7 @@ def _pull_cell(site: Site, one: _Looked, held: int, on_bytes: OnBytes) -> Outcom
 
 
 def _came(site: Site, published: Published, word: str, replaced: Path | None = None) -> Outcome:
-    size_bytes, left = published.manifest.size_bytes, lacks(site, published)
+    size_bytes, left = published.manifest.size_bytes, lacks_cells(site, published)
     aside = str(replaced) if replaced else None
     doubt = published.manifest.doubt
     return Outcome(published.cell, word, None, size_bytes, aside, left, doubt)
@@ -146,7 +146,7 @@ def _with_receipt(site: Site, outcome: Outcome) -> Outcome:
     return outcome
 
 
-def lacks(site: Site, published: Published) -> tuple[str, ...]:
+def lacks_cells(site: Site, published: Published) -> tuple[str, ...]:
     folder = site.results.cell(published.cell)
     return tuple(name for name in published.carried if not paths.inside(folder, name).is_file())
 
@@ -156,7 +156,7 @@ def _fetch(site: Site, wanted: Published, held: int, on_bytes: OnBytes) -> Path 
     try:
         return fetch_cell(site, wanted, held, on_bytes)
     except (BoxcarError, OSError) as error:
-        found = accepted.of_result(site.tier, wanted.cell)
+        found = accepted.accepted_result(site.tier, wanted.cell)
         if found is None or not found.is_lent:
             raise
         raise DamagedError(
@@ -179,7 +179,7 @@ def _read_published(site: Site, cell: str) -> Published | None:
 
 
 def _is_here(site: Site, cell: RosterCell, published: Published, hashed: HashedBefore) -> bool:
-    facts = compare.look(site, cell, compare_one=hashed.compare_one)
+    facts = compare.compare_folder(site, cell, compare_one=hashed.compare_one)
     return facts.is_all and site.results.manifest(cell.name).read_bytes() == published.data
 
 

@@ -42,7 +42,7 @@ def _pull_journal(site: Site, source: Path) -> Outcome:
         atomic.make_folder(here.parent)
         if here.exists():
             # What is here may be the only good copy: repair puts it back.
-            whole_journal.read(site, source.stem)
+            whole_journal.read_journal(site, source.stem)
             data, kept = source.read_bytes(), here.read_bytes()
             if data == kept:  # each line of it was read just now, with its check
                 return Outcome(source.name, PULLED, None, len(kept))
@@ -50,7 +50,7 @@ def _pull_journal(site: Site, source: Path) -> Outcome:
             if not data.startswith(kept):
                 results_folder.set_aside(site.results, here)
         copied = checked_copy.checked_copy(source, here, source.name)
-        journal.read(here)
+        journal.read_journal(here)
     except (BoxcarError, OSError) as error:
         return Outcome(source.name, FAILED, show.typed(message_of(error)))
     return Outcome(source.name, PULLED, None, copied.size_bytes)

@@ -21,7 +21,7 @@ from boxcar.laptop.queues.sync import Ahead, Append, CommentedThere, CommentOut
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results.lend import lend_files
 from boxcar.laptop.run import mixed_code
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.mixed_code import NewLines, ToPush
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
@@ -50,14 +50,14 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
     with open_site(project, show.say) as site:
         refuse_a_finished_run(project)
         refuse_a_tier_out_of_sight(site)
-        profile_choice.remember(project.results, project.profile.name, profile_choice.PUSHED)
+        profile_choice.remember_profile(project.results, project.profile.name, profile_choice.PUSHED)
         with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
         check_queues(site)
         groups = by_tier(site, list(project.queue_files))
         with show.waiting(Sentence("how_far.release")):
             built = build(project, show.say)
-        view = look(site, timestamp.utc_now())
+        view = look_at_run(site, timestamp.utc_now())
         problems = say_mixed(site, view, built[0], is_mixed=is_mixed)
         with show.progress(Sentence("how_far.push")) as bar:
             sent, unserved = side_by_side.each_or_why(
@@ -251,7 +251,7 @@ def send_queue(site: Site, name: str, bar: Progress) -> str:
     local, shared = site.project.queue_files[name], site.tier.queue(name)
     others = (box.name for box in site.plan.boxes)
     box = site.boxes.tiers(list(dict.fromkeys([site.plan.queues[name], *others])))[0]
-    there = sync.read(shared)
+    there = sync.read_tier_queue(shared)
     change = sync.decide(local, shared, there)
     if site.boxes.has_lost_its_tier(box):
         # What we know of it is another box's, which had this name before.

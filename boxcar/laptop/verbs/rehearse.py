@@ -83,7 +83,7 @@ def rehearse(
 
 def _refuse(project: Project, kills: int, tolerance: float | None) -> None:
     job, problems = project.job, []
-    if not (job.rehearse.is_given or cell_smoke.is_given(job)):
+    if not (job.rehearse.is_given or cell_smoke.is_smoke_given(job)):
         problems.append(Sentence("mistakes.no_rehearse_words", at=job.at("rehearse")))
     if not job.resume:
         problems.append(Sentence("mistakes.no_resume", at=job.at("resume")))
@@ -169,7 +169,7 @@ def _argv(
     stage: Stage, cell: Cell, words: Sequence[str], work: Path, flags: Sequence[str]
 ) -> list[str]:
     plan = stage.project.plan
-    found = terms.of_cell(plan, cell.name)
+    found = terms.terms_of_cell(plan, cell.name)
     artifacts = [word for item in found.artifacts for word in ("--artifact", item.path)]
     cwd = "{out}" if plan.workdir == IN_OUT else str(stage.code)
     places = ["--work", str(work), "--cwd", cwd, "--resume", str(found.resume)]

@@ -52,9 +52,9 @@ def repair(project: Project, *, is_to_write: bool = False, as_json: bool = False
 def _of_box(site: Site, box: str, *, is_to_write: bool, rounds: int = ROUNDS) -> Found:
     """A first question finds what is damaged, a second one has copies of that too."""
     try:
-        reported = _copies(site, box, copies.of_reports(site))
+        reported = _copies(site, box, copies.copies_of_reports(site))
         damages = _ask(site, box, reported, is_to_write=False)
-        more = copies.of_damaged(site, (damage.path for damage in damages))
+        more = copies.copies_of_damaged(site, (damage.path for damage in damages))
         known = reported | {
             name: (*reported.get(name, ()), *data)
             for name, data in _copies(site, box, more).items()
@@ -72,7 +72,7 @@ def _of_box(site: Site, box: str, *, is_to_write: bool, rounds: int = ROUNDS) ->
 
 
 def _copies(site: Site, box: str, known: copies.Copies) -> copies.Copies:
-    return copies.of_box(site, known, box) if site.plan.durable_scope == EACH_BOX else known
+    return copies.copies_of_box(site, known, box) if site.plan.durable_scope == EACH_BOX else known
 
 
 def _ask(

@@ -35,7 +35,7 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
     elif to in TEXTS:
         sys.stdout.write(TEXTS[to](made))
     elif to:
-        show.line(str(write_page.write(project, made)))
+        show.line(str(write_page.write_page(project, made)))
     else:
         _show(project, made)
     return _say_left_out(made) if to == "latex" else 0
@@ -51,7 +51,7 @@ def _show(project: Project, made: Report) -> None:
     receipts = ", ".join(map(digest.short, made.receipts.values()))
     show.say(Sentence("report.receipt", digest=receipts))
     show.say(Sentence("report.interval"))
-    path = write_page.write(project, made)
+    path = write_page.write_page(project, made)
     show.say(Sentence("report.written", file=path))
 
 

@@ -19,7 +19,7 @@ from boxcar.laptop.common.known_runs import KnownRun
 from boxcar.laptop.project import box_prices, launch_record
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DROPPED, Condition, QueueView, RunView
 from boxcar.laptop.sites.open_site import SITES, open_site
 from boxcar.laptop.sites.site import Site
@@ -65,7 +65,7 @@ class SeenRun:
 
 def runs(*, as_json: bool = False) -> int:
     """Returns 1 where a run cannot be read."""
-    found = [_seen(one) for one in known_runs.known() if not _is_past(one)]
+    found = [_seen(one) for one in known_runs.known_runs() if not _is_past(one)]
     if as_json:
         show.json_document("runs", {"runs": found})
     elif found:
@@ -118,7 +118,7 @@ def _of_site(site: Site, about: SeenRun) -> SeenRun:
     boxes = tuple(box.name for box in site.plan.boxes)
     if is_torn_down(site.results):
         return replace(about, state="torn down", boxes=boxes, spent=_spent(site, _past(site)))
-    view = look(site, timestamp.utc_now())
+    view = look_at_run(site, timestamp.utc_now())
     cells = Counter(cell.word for cell in view.cells)
     seen = [at for box in boxes if (at := site.boxes.seen_at(box))]
     return replace(
@@ -137,13 +137,13 @@ def _past(site: Site) -> RunView:
     queues = []
     for name, box in site.plan.queues.items():
         with contextlib.suppress(OSError, BoxcarError):
-            found = journal.read(site.results.journals / f"{name}.jsonl")
+            found = journal.read_journal(site.results.journals / f"{name}.jsonl")
             queues.append(QueueView(name, box, tuple(found.events), condition=_OVER))
     return RunView(site.plan.run, timestamp.utc_now(), tuple(queues), ())
 
 
 def _spent(site: Site, view: RunView) -> dict[str, float] | None:
-    found = money.of_run(box_prices.prices_of(site.project), view, left_by_queue(view))
+    found = money.money_of_run(box_prices.box_prices(site.project), view, left_by_queue(view))
     return found.so_far if found and found.so_far else None
 
 

@@ -15,7 +15,7 @@ from boxcar.laptop.project import from_environment, launch_record
 from boxcar.laptop.results.lend import lend_checkpoints, lend_results
 from boxcar.laptop.run import begin, moves
 from boxcar.laptop.run.first_minute import Started
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
@@ -95,8 +95,8 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
     is_new = push.serve(site, box, order.built, bar)
     by_name = {queue.name: queue for queue in queues}
     profile = site.project.profile.name
-    known_runs.remember(site.plan.run, site.project.job_path, profile)
-    launch_record.append(
+    known_runs.remember_run(site.plan.run, site.project.job_path, profile)
+    launch_record.append_launch(
         site.results,
         profile,
         made.digest,
@@ -166,10 +166,10 @@ def _prepare_agent(site: Site, order: Order, queue: QueueView) -> run_asks.Start
     box, boxes = site.plan.queues[queue.name], site.boxes
     path = site.plan.box(box).credentials
     boxes.ask(box, box_asks.KeepCredentials(path, order.credentials))
-    control.write(site, box, queue.name, RUN)  # takes back an earlier drain or stop
+    control.write_control(site, box, queue.name, RUN)  # takes back an earlier drain or stop
     named = (site.project.profile.detach.primary, site.project.profile.detach.fallback)
     detach = tuple(way for way in named if way in run_asks.DETACH_WAYS)
-    index, cell = begin.begin(site, queue, order.start_index)
+    index, cell = begin.begin_of_run(site, queue, order.start_index)
     if order.start_index is None and index:
         show.say(_begins_below(queue.name, cell))
     return run_asks.Start(queue.name, order.built[0].digest, index, detach, cell)
@@ -179,7 +179,7 @@ def _started(site: Site, order: Order, queue: QueueView, by: str) -> Started | N
     """None where another laptop was a moment faster."""
     if by == run_asks.RUNNING:
         site.boxes.refresh()  # for the release that it runs
-        now = look(site, timestamp.utc_now()).queue(queue.name)
+        now = look_at_run(site, timestamp.utc_now()).queue(queue.name)
         show.say(_left_alone(now, order.built[0].digest))
         return None
     return Started(queue.name, site.plan.queues[queue.name], queue.session, time.monotonic())

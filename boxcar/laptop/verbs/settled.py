@@ -26,7 +26,7 @@ def is_settled(view: RunView, site: Site) -> bool:
     return _settles(found, {cell.name: _published_sha256(cell, site) for cell in view.cells})
 
 
-def stale(view: RunView, site: Site) -> list[Missing]:
+def stale_cells(view: RunView, site: Site) -> list[Missing]:
     """What no manifest lists, and is not the tier's here."""
     return compare.beside_the_manifests(site, view.roster.cells)
 

@@ -48,7 +48,7 @@ def smoke(
     """
     wanted = _wanted(project, cells, is_all=is_all)
     _refuse_without_words(project, wanted)
-    profile_choice.remember(project.results, project.profile.name, profile_choice.SMOKED)
+    profile_choice.remember_profile(project.results, project.profile.name, profile_choice.SMOKED)
     with prepare(project, python_here(project)) as stage:
         outcomes, lost = _judged(stage, _try_all(stage, wanted))
         _report(stage, outcomes, is_narrowed=bool(cells), as_json=as_json)
@@ -58,7 +58,7 @@ def smoke(
 
 
 def _refuse_without_words(project: Project, cells: Sequence[Cell]) -> None:
-    if lacking := cell_smoke.lacking(project.job, [cell.name for cell in cells]):
+    if lacking := cell_smoke.cells_without_smoke(project.job, [cell.name for cell in cells]):
         raise InputError(
             f"{lacking}. Add the words that your script takes for it, such as: "
             "smoke: --limit-batches 2 --epochs 1"
@@ -92,7 +92,7 @@ def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
                 item = replace(ended[key], cell=cell.name, like=ended[key].cell)
             else:
                 known = one_try.remembered(stage, cell, key)
-                item = ended[key] = known or one_try.make(stage, cell, key)
+                item = ended[key] = known or one_try.make_try(stage, cell, key)
             outcomes.append(item)
             part.add()
     return outcomes
@@ -133,7 +133,7 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
         show.json_document("smoke", about | {"skipped": skipped, "not_tried": untried})
     else:
         rows: list[tuple[object, ...]] = [
-            (item.cell, _word(item), item.seconds, outcome.note(item)) for item in outcomes
+            (item.cell, _word(item), item.seconds, outcome.try_note(item)) for item in outcomes
         ]
         left_out = Sentence("good_run.skipped")
         rows += [(name, left_out, None, reason) for name, reason in skipped.items()]
@@ -176,7 +176,7 @@ def _alike(stage: Stage, failed: Sequence[Outcome]) -> list[list[Outcome]]:
     groups: dict[tuple[str, str], list[Outcome]] = {}
     for item in failed:
         folder = stage.out(item.like or item.cell).parent
-        essence = alike.essence(tail(Path(item.log or "")), folder, names)
+        essence = alike.log_essence(tail(Path(item.log or "")), folder, names)
         groups.setdefault((item.why, essence), []).append(item)
     return list(groups.values())
 

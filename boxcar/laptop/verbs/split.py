@@ -64,7 +64,7 @@ def split(
     given_s = {
         name: 60 * n for name, n in _numbers("--minutes", minutes, "cell or task", known).items()
     }
-    costs, unit = cell_cost.costs(plan.cells, measured(project), by_box, given_s)
+    costs, unit = cell_cost.costs_of_cells(plan.cells, measured(project), by_box, given_s)
     by_queue = {queue: by_box.get(box, 1.0) for queue, box in plan.queues.items()}
     moves, loads = _decide(project, costs, by_queue)
     if write and any(move.queue != move.to for move in moves):
@@ -85,8 +85,8 @@ def _decide(
     cells = project.plan.cells
     amounts = {name: cost.amount for name, cost in costs.items()}
     now = {queue: [c.name for c in cells if c.queue == queue] for queue in speeds}
-    then = longest_first.improved(now, amounts, speeds)
-    before, after = (longest_first.takes(queues, amounts, speeds) for queues in (now, then))
+    then = longest_first.longest_first(now, amounts, speeds)
+    before, after = (longest_first.time_of_queues(queues, amounts, speeds) for queues in (now, then))
     to = {cell: queue for queue, names in then.items() for cell in names}
     moves = [
         Move(c.name, c.task, c.epochs, c.queue, to[c.name], amounts[c.name], costs[c.name].source)
@@ -105,7 +105,7 @@ def measured(project: Project) -> list[Sample]:
     found: list[Sample] = []
     for path in sorted((project.root / "results").glob("*/journal/*.jsonl")):
         try:
-            found += cell_cost.samples(journal.read(path).events)
+            found += cell_cost.samples(journal.read_journal(path).events)
         except (DamagedError, OSError, KeyError, TypeError) as error:
             show.say(Sentence("spread.left_out", file=path, error=error))
     return found
@@ -148,7 +148,7 @@ def _write(project: Project, moves: Sequence[Move]) -> None:
     queues = {name: [move.cell for move in moves if move.to == name] for name in files}
     data = {name: path.read_bytes() for name, path in files.items()}
     after = rewrite.rewritten(data, queues)
-    rewrite.write(project.root, {files[name]: after[name] for name in files})
+    rewrite.write_queue(project.root, {files[name]: after[name] for name in files})
 
 
 def _refuse_pushed(project: Project) -> None:

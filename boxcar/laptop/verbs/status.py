@@ -17,7 +17,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import blocked, moves, time_left
 from boxcar.laptop.run.blocked import Blocked
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run, next_try
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import warnings
 from boxcar.laptop.run.view import DAMAGED, CellView, QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
@@ -51,8 +51,8 @@ def status(project: Project, *, as_json: bool = False) -> int:
     with open_site(project, show.say) as site:
         with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
-        moves.tell(site, show.say)
-        view = look(site, timestamp.utc_now())
+        moves.tell_boxes(site, show.say)
+        view = look_at_run(site, timestamp.utc_now())
         present(site, view, as_json=as_json)
         for sentence in from_here.send(site, view, os.environ):
             show.say(sentence)
@@ -169,7 +169,7 @@ def _queue_table(view: RunView, cells_left_s: Mapping[str, float | None]) -> Tab
 
 
 def _cell_table(view: RunView, left_s: Mapping[str, float | None]) -> TableView:
-    cells, kept = view.cells, blocked.of_run(view)
+    cells, kept = view.cells, blocked.blocked_of_run(view)
     words = [cell.word for cell in cells]
     at_work = {queue.name: queue.clock_ahead_s for queue in view.queues if may_run(queue)}
     # A column at a time: a run has a hundred thousand cells, and most columns are soon said.
@@ -304,7 +304,7 @@ def _class(cell: CellView) -> str | None:
     now = cell.record.state if cell.record else None
     if not isinstance(now, state.Failed | state.Waiting):
         return None
-    course = advice.of(now.failure, course_of(now.course)).course
+    course = advice.advice_of(now.failure, course_of(now.course)).course
     return course.value if course else None
 
 

@@ -30,21 +30,21 @@ def triage(
     it is known. `root` is the project's folder: signatures of its failures.yaml come first. With
     `add` one is written there from this log. Raises InputError for what is no log.
     """
-    tail = log_file.read(log)
+    tail = log_file.read_log_file(log)
     if not tail.text.strip() and rc is None:
         raise InputError(f"{log} is empty: nothing in it tells how its training ended")
     rcs = frozenset({rc} if rc is not None else ())
     evidence = Evidence(tail.text, tail.begins_at_line, rcs)
-    own = own_rows.match(failures_file.read(root), evidence.log, evidence.log_begins_at_line)
+    own = own_rows.match(failures_file.read_failures_file(root), evidence.log, evidence.log_begins_at_line)
     cause = judge(replace(evidence, own=own))
     if add:
         return _add(root, cause)
-    found = advice.of(cause.id, cause.course, reason=cause.reason if cause.is_known else "")
+    found = advice.advice_of(cause.id, cause.course, reason=cause.reason if cause.is_known else "")
     if as_json:
-        document = verdict_document.of(found, cause.quotes)
+        document = verdict_document.verdict_document(found, cause.quotes)
         show.json_document("triage", document | {"waits_s": list(cause.waits_s)})
     else:
-        for line in verdict_lines.lines(found, cause.quotes):
+        for line in verdict_lines.verdict_lines(found, cause.quotes):
             show.line(line)
     return 0 if cause.is_known else 1
 
@@ -55,7 +55,7 @@ def _add(root: Path, cause: Cause) -> int:
         raise InputError("this log has no line by which its failure could be known again")
     path = root / failures_file.NAME
     before = path.read_bytes() if path.exists() else b""
-    after = own_row_text.added(before.decode("utf-8"), cause)
+    after = own_row_text.added_row(before.decode("utf-8"), cause)
     failures_file.parse(after.encode(), str(path))
     atomic.write_whole(path, after.encode())
     show.say(Sentence("triage.added", path=str(path)))

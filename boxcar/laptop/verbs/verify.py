@@ -21,7 +21,7 @@ from boxcar.laptop.results import (
     whose_files,
 )
 from boxcar.laptop.run import acceptance
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import RunView
@@ -30,7 +30,7 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown.gate import tier_is_gone
 from boxcar.laptop.verbs import verify_report
 from boxcar.laptop.verbs.cell_facts import cell_facts
-from boxcar.laptop.verbs.judged import Judged, judged, measured
+from boxcar.laptop.verbs.judged import Judged, judge_cells, measured_numbers
 from boxcar.laptop.verbs.load_results import load_results
 from boxcar.laptop.verbs.pull_cells import pull_receipt
 from boxcar.laptop.verbs.pull_journals import pull_grown_journals
@@ -55,17 +55,17 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
         with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
         with results_folder.hold(site):
-            view = look(site, timestamp.utc_now())
+            view = look_at_run(site, timestamp.utc_now())
             beside = _bring_beside(site, view.roster.cells)
             found, facts = view.roster, cell_facts(site, view)
             earlier = _earlier(site)
             loaded, unpickled = load_results(site, facts, earlier, allow_pickle)
             own = whose_files.by_cell(loaded.findings)
             cells = [
-                judged(site, cell, own.get(cell.cell, []), earlier.get(cell.cell), unpickled)
+                judge_cells(site, cell, own.get(cell.cell, []), earlier.get(cell.cell), unpickled)
                 for cell in facts
             ]
-            cells = measured(site, cells)
+            cells = measured_numbers(site, cells)
             made = _write(site, cells, loaded)
             found = replace(
                 found,
@@ -81,7 +81,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
             show.say(sentence)
         page = _page(site)
         if as_json:
-            show.json_document("verify", verify_report.document(site, found, made, cells))
+            show.json_document("verify", verify_report.verify_document(site, found, made, cells))
         else:
             verify_report.verify_report(site, made, cells, page, is_proven=is_proven)
         return 0 if is_proven else 1
@@ -98,7 +98,7 @@ def _bring_beside(site: Site, cells: Sequence[RosterCell]) -> list[Missing]:
         if (site.results.cell(cell.name) / paths.RECEIPT).exists():
             continue
         with contextlib.suppress(BoxcarError, OSError):  # said of each that stays behind
-            if same_bytes.is_same(site.tier.manifest(cell.name), site.results.manifest(cell.name)):
+            if same_bytes.has_same_bytes(site.tier.manifest(cell.name), site.results.manifest(cell.name)):
                 pull_receipt(site, cell.name)
     return compare.beside_the_manifests(site, cells)
 
@@ -134,7 +134,7 @@ def _tell_the_boxes(site: Site, view: RunView, made: RunReceipt) -> Iterator[Mis
             continue
         document = accept.document(site, verdict, made.made_at)
         try:
-            accept.write(site, views[verdict.cell], document)
+            accept.write_acceptance(site, views[verdict.cell], document)
         except (BoxcarError, OSError) as error:
             about = {"cell": verdict.cell, "why": message_of(error).text}
             yield Missing(None, Sentence("bring.box_not_told", **about), Command("verify"))
@@ -162,7 +162,7 @@ def _page(site: Site) -> str:
     """The report's page, written beside the receipt. Said, never raised: the receipt is there."""
     try:
         asked = asked_of(site.project, (), Asked(()))
-        path = write_page.write(site.project, gather.report_of(site.project, asked))
+        path = write_page.write_page(site.project, gather.report_of(site.project, asked))
     except (BoxcarError, OSError) as error:
         return Sentence("report.no_page", why=message_of(error).text)
     return Sentence("report.page", file=path)

@@ -24,7 +24,7 @@ from boxcar.shared.metrics import measure
 METRICS_SHOWN = 3
 
 
-def document(
+def verify_document(
     site: Site, found: Roster, made: RunReceipt, cells: Sequence[Judged]
 ) -> dict[str, Any]:
     """What `--json` prints. What a cell lacks comes with the command that fixes it."""
@@ -47,7 +47,7 @@ def document(
                 "checked": how_checked(cell.verdict.findings),
                 "files": cell.files,
                 "size_bytes": cell.size_bytes,
-                "carried": carried.document(cell.facts.pulled),
+                "carried": carried.carried_document(cell.facts.pulled),
                 "release": cell.release,
                 "warnings": cell.warnings,
                 **({"doubt": cell.doubt} if cell.doubt else {}),
@@ -88,7 +88,7 @@ def verify_report(
             _say_of(cell, Sentence("looks.warning", text=warning))
         for name, note in measure.notes(cell.verdict.metrics).items():
             _say_of(cell, Sentence("good_run.no_number", metric=name, note=note))
-    for sentence in carried.sentences([c.facts.pulled for c in cells if c.facts.pulled]):
+    for sentence in carried.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
         show.say(sentence)
     settled = sum(cell.verdict.is_settled for cell in cells)
     has_dropped = any(cell.verdict.is_dropped for cell in cells)

@@ -22,7 +22,7 @@ from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import moves, undelivered
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.look import is_planned, look
+from boxcar.laptop.run.look import is_planned, look_at_run
 from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
@@ -93,8 +93,8 @@ def _on_the_screen(site: Site, interval_s: float) -> int:
 
 def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> int:
     site.boxes.refresh()
-    moves.tell(site, show.say)
-    view = look(site, timestamp.utc_now())
+    moves.tell_boxes(site, show.say)
+    view = look_at_run(site, timestamp.utc_now())
     lines = news(site.project, standings(view), view.at, at_most_every_s)
     if lines:
         for line in lines:
@@ -121,14 +121,14 @@ def deliver(site: Site, queue: QueueView) -> None:
         return
     path = site.tier.delivered(queue.name)
     try:
-        waiting = undelivered.waiting(queue.events, delivered.read(path))
+        waiting = undelivered.waiting(queue.events, delivered.read_delivered(path))
         if not waiting:
             return
         credentials = site.plan.box(queue.box).credentials
         question = news_asks.Deliver(queue.name, queue.session.release, credentials)
         left = site.boxes.ask(queue.box, question, timeout_s=DELIVER_TIMEOUT_S).left
         site.boxes.refresh()
-        sent = delivered.read(path)
+        sent = delivered.read_delivered(path)
     except (BoxcarError, OSError) as error:
         _say_undelivered(queue, str(error))
         return
@@ -153,8 +153,8 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
     with closing(Bringing(site, show.say)) as checkpoints:
         while True:
             site.boxes.refresh()
-            moves.tell(site, show.say)
-            view = look(site, timestamp.utc_now())
+            moves.tell_boxes(site, show.say)
+            view = look_at_run(site, timestamp.utc_now())
             yield view
             for queue in view.queues:
                 ending = (queue.name, len(queue.events))

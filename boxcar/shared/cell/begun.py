@@ -13,13 +13,13 @@ from boxcar.shared.files.journal_chain import Event
 TYPES = ("cell.started", "cell.verified")
 
 
-def tells(event: Event) -> bool:
+def tells_begun(event: Event) -> bool:
     """Whether the event says how its cell was begun."""
     is_lent = event.type == "cell.verified" and "cfg" in event.data
     return event.type == "cell.started" or is_lent
 
 
-def line(started: Event) -> CellLine:
+def begun_line(started: Event) -> CellLine:
     """Raises KeyError, DamagedError for an event that says too little."""
     data = started.data
     own = data.get("own")
@@ -35,7 +35,7 @@ def line(started: Event) -> CellLine:
     )
 
 
-def data(line: CellLine) -> dict[str, object]:
+def begun_fields(line: CellLine) -> dict[str, object]:
     """The fields of the event, but for those that a release decides."""
     return {
         "task": line.task,

@@ -56,15 +56,15 @@ def parse(raw: bytes, index: int, number: int) -> CellLine:
         raise ValueError(Sentence("files.few_fields", n=len(fields)))
     cfg, task, *rest = fields
     epochs, behind = taken_epochs(rest)
-    said = own_words.divided(behind)
+    said = own_words.divide_words(behind)
     overrides = (*said.judged, *said.unjudged)
     _check_task(task, has_words=bool(said.own or overrides))
     _check_config(cfg)
     given = dict(word.split("=", 1) for word in said.own)
     cfg = cfg if cfg == NO_CONFIG else config_path(cfg)
-    name = nfc(given["name"]) if "name" in given else cell_name.of_line(cfg, task, overrides)
-    cell_name.check(name)
-    own, judged = own_words.read(given), len(said.judged)
+    name = nfc(given["name"]) if "name" in given else cell_name.name_of_line(cfg, task, overrides)
+    cell_name.check_name(name)
+    own, judged = own_words.read_own_words(given), len(said.judged)
     # Many lines have the same, and a long queue's are kept.
     name, cfg, task = sys.intern(name), sys.intern(cfg), sys.intern(task)
     return CellLine(index, number, name, cfg, task, epochs, own, overrides, judged)
@@ -80,7 +80,7 @@ def _fields(raw: bytes) -> list[str]:
     # The plain look first: a queue may have ten thousand lines.
     if not text.isprintable() and (control := _control_characters(text)):
         raise ValueError(f"the line holds the control character {control[0]!r}")
-    fields = typed_words.split(text)
+    fields = typed_words.split_words(text)
     if "#" in text and _REMARK.search(_QUOTED.sub("x", text)):
         raise ValueError(
             "a remark stands on a line of its own; a word for the script that begins with # "

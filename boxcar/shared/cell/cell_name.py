@@ -24,7 +24,7 @@ _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")  # an `=` in {out} breaks Hydra
 _UNFIT_HEAD = re.compile(r"[^\w.-]+")  # a config's own letters tell it from others
 
 
-def of_line(cfg: str, task: str, overrides: Sequence[str]) -> str:
+def name_of_line(cfg: str, task: str, overrides: Sequence[str]) -> str:
     """The name of a line that gives none: `recon`, or `recon_lr1e-3_seed2`.
 
     Without a config the task takes its place, and without a task nothing does. What is too long is
@@ -51,7 +51,7 @@ def _derived(cfg: str, task: str, overrides: Sequence[str], unfit: re.Pattern[st
     return f"{kept.decode(errors='ignore')}-{mark}"
 
 
-def check(name: str) -> None:
+def check_name(name: str) -> None:
     """Raises ValueError for what cannot be a cell's name."""
     if len(name.encode()) > LONGEST_BYTES:
         raise ValueError(f"the cell's name is longer than {LONGEST_BYTES} bytes: {name!r}")

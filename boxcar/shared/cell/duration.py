@@ -8,7 +8,7 @@ _UNITS_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _WHOLE = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?", re.ASCII)
 
 
-def parse(text: str) -> int:
+def parse_duration(text: str) -> int:
     """In seconds. Raises ValueError."""
     match = _WHOLE.fullmatch(text)
     counts = match.groups() if match else ()
@@ -22,7 +22,7 @@ def parse(text: str) -> int:
     return seconds
 
 
-def spelled(time_s: int) -> str:
+def spell_duration(time_s: int) -> str:
     """The shortest text that `parse` reads as that."""
     parts = []
     for name, unit in _UNITS_S.items():

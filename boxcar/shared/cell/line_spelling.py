@@ -35,20 +35,20 @@ class HasLine(HasWords, Protocol):
     def epochs(self) -> int | None: ...
 
 
-def words(line: HasWords) -> tuple[str, ...]:
+def words_of_line(line: HasWords) -> tuple[str, ...]:
     """What else makes it this cell: its own variables, and the overrides."""
     return (*_variables(line.own), *line.overrides)
 
 
-def of(line: HasLine) -> str:
+def line_of(line: HasLine) -> str:
     """The whole line; its name only where the words do not give it."""
     own = line.own
-    derived = cell_name.of_line(line.cfg, line.task, line.overrides)
+    derived = cell_name.name_of_line(line.cfg, line.task, line.overrides)
     words = [line.cfg, line.task, *([str(line.epochs)] if line.epochs else [])]
     words += [f"name={line.name}"] if line.name != derived else []
     words += [f"nproc={own.nproc}"] if own.nproc else []
     words += [f"after={','.join(own.after)}"] if own.after else []
-    words += [f"time={duration.spelled(own.time_s)}"] if own.time_s else []
+    words += [f"time={duration.spell_duration(own.time_s)}"] if own.time_s else []
     return " ".join(map(_quoted, (*words, *_variables(own), *_guarded(line.overrides))))
 
 
@@ -57,9 +57,9 @@ def _quoted(word: str) -> str:
     return word if _PLAIN.fullmatch(word) else shlex.quote(word)
 
 
-def shown(line: HasLine) -> str:
+def quoted_line(line: HasLine) -> str:
     """The same within a sentence: in quotation marks, and as it is typed between them."""
-    text = of(line)
+    text = line_of(line)
     mark = '"' if "'" in text else "'"
     return f"{mark}{text}{mark}"
 
@@ -75,7 +75,7 @@ def _guarded(overrides: Sequence[str]) -> list[str]:
     try:
         # Where nothing stands before it, the first is read as a third field.
         is_third = cell_line.taken_epochs(overrides[:1]) == (None, overrides[:1])
-        is_plain = is_third and own_words.divided(overrides) == Divided((), tuple(overrides), ())
+        is_plain = is_third and own_words.divide_words(overrides) == Divided((), tuple(overrides), ())
     except ValueError:
         is_plain = False
     return [*([] if is_plain else [REST]), *overrides]

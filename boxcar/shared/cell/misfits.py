@@ -10,9 +10,9 @@ from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK
 from boxcar.shared.files.plan import Cell, Plan
 
 
-def of_line(plan: Plan, line: CellLine | Cell) -> Iterator[str]:
+def misfits_of_line(plan: Plan, line: CellLine | Cell) -> Iterator[str]:
     """Sentences; none where it can be run."""
-    found = terms.of_cell(plan, line.name, line.own)
+    found = terms.terms_of_cell(plan, line.name, line.own)
     words = (*found.command, *plan.resume_args)
     if line.cfg == NO_CONFIG and placeholders.takes(words, "cfg"):
         yield "the command takes {cfg}, but the line has - in its place"
@@ -34,9 +34,9 @@ def of_line(plan: Plan, line: CellLine | Cell) -> Iterator[str]:
     yield from _after(words, line)
 
 
-def of_rules(plan: Plan, cell: str) -> Iterator[str]:
+def misfits_of_rules(plan: Plan, cell: str) -> Iterator[str]:
     """The same of `cells:`, where it says two things of the cell. Sentences."""
-    for key, one, other in rules.quarrels(plan.rules, cell):
+    for key, one, other in rules.quarrels_of_rules(plan.rules, cell):
         yield (
             f"cells: gives {cell} one {key} by {one.cells!r} and another by {other.cells!r}: name "
             "the cell there, or make the two patterns apart"

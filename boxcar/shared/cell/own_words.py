@@ -63,7 +63,7 @@ def _is_variable(key: str) -> bool:
     return bool(_VARIABLE.fullmatch(key.removeprefix(ENV)))
 
 
-def divided(words: Sequence[str]) -> Divided:
+def divide_words(words: Sequence[str]) -> Divided:
     """What stands behind task and epochs. Raises ValueError."""
     count = next((at for at, word in enumerate(words) if not is_own(word)), len(words))
     own, rest = words[:count], words[count:]
@@ -114,7 +114,7 @@ def _own_near(key: str) -> str | None:
     return next((own for own in OWN_KEYS if is_one_edit(key, own)), next(near_env, None))
 
 
-def read(given: Mapping[str, str]) -> Own:
+def read_own_words(given: Mapping[str, str]) -> Own:
     if not given.keys() - {"name"}:
         return NOTHING_OWN  # one for all of a long queue's lines
     env = {key.removeprefix(ENV): value for key, value in given.items() if key.startswith(ENV)}
@@ -139,7 +139,7 @@ def _check_variable(name: str) -> None:
 
 def _time_s(text: str) -> int:
     try:
-        return duration.parse(text)
+        return duration.parse_duration(text)
     except ValueError as error:
         raise ValueError(f"time=: {error}") from None
 

@@ -26,23 +26,23 @@ def is_pattern(text: str) -> bool:
     return "*" in text or "?" in text
 
 
-def fits(pattern: str, cell: str) -> bool:
+def rule_fits(pattern: str, cell: str) -> bool:
     """Whether a name or pattern speaks of the cell; case counts, and `[` is a letter."""
     return bool(_regex(pattern).fullmatch(nfc(cell)))
 
 
-def of_cell(rules: Iterable[Rule], cell: str) -> list[Rule]:
+def rules_of_cell(rules: Iterable[Rule], cell: str) -> list[Rule]:
     """The rules that speak of the cell, the one that counts most first."""
-    found = [rule for rule in rules if fits(rule.cells, cell)]
+    found = [rule for rule in rules if rule_fits(rule.cells, cell)]
     return sorted(found, key=lambda rule: is_pattern(rule.cells)) if len(found) > 1 else found
 
 
-def quarrels(rules: Iterable[Rule], cell: str) -> Iterator[tuple[str, Rule, Rule]]:
+def quarrels_of_rules(rules: Iterable[Rule], cell: str) -> Iterator[tuple[str, Rule, Rule]]:
     """Two patterns that give the cell different values for one key: the key, and both.
 
     Not where its exact name gives that key.
     """
-    found = [(_said_by(rule), rule) for rule in of_cell(rules, cell)]
+    found = [(_said_by(rule), rule) for rule in rules_of_cell(rules, cell)]
     settled = {key for said, rule in found if not is_pattern(rule.cells) for key in said}
     patterns = [(said, rule) for said, rule in found if is_pattern(rule.cells)]
     for (mine, one), (theirs, other) in combinations(patterns, 2):

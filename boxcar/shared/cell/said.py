@@ -57,9 +57,9 @@ class SaidCell:
     has_checkpoint: bool = False
 
 
-def say(plan: Plan, line: CellLine | Cell, places: Places, added: Sequence[str] = ()) -> SaidCell:
+def say_cell(plan: Plan, line: CellLine | Cell, places: Places, added: Sequence[str] = ()) -> SaidCell:
     """`added` are words for the end, with placeholders: those of a smoke or a rehearsal."""
-    found = terms.of_cell(plan, line.name, line.own)
+    found = terms.terms_of_cell(plan, line.name, line.own)
     values = _values(plan, line, places)
     is_in_out = plan.workdir == IN_OUT
     command = _from(places.code, found.command) if is_in_out else found.command
@@ -90,7 +90,7 @@ def epochs(plan: Plan, line: CellLine | Cell) -> int:
 def epochs_asked(plan: Plan, line: CellLine | Cell) -> int:
     """0 where nobody asked for any: a job whose commands take none has 1 for who counts them."""
     found = epochs(plan, line)
-    is_asked = placeholders.takes(terms.of_cell(plan, line.name).command, "epochs")
+    is_asked = placeholders.takes(terms.terms_of_cell(plan, line.name).command, "epochs")
     return found if found > 1 or is_asked else 0
 
 
@@ -98,7 +98,7 @@ def import_paths(plan: Plan, cell: str, code: str) -> tuple[str, ...]:
     """Where its script finds the cell's own modules: beside the script, in the code, and where the
     job's PYTHONPATH leads.
     """
-    found = terms.of_cell(plan, cell)
+    found = terms.terms_of_cell(plan, cell)
     scripts = [str(PurePath(code, word).parent) for word in found.command if is_script(word)]
     env = _with_paths(plan.env | found.env, code)
     parts = (*scripts[:1], code, *env.get(PYTHON_PATH, "").split(os.pathsep))

@@ -12,7 +12,7 @@ from boxcar.shared.disk import digest
 from boxcar.shared.files.plan import Cell, Plan
 
 
-def of(plan: Plan, line: CellLine | Cell, config_sha256: str | None) -> str:
+def saying_of(plan: Plan, line: CellLine | Cell, config_sha256: str | None) -> str:
     """Config, task, epochs, overrides and own variables; not where or with how many ranks it runs.
 
     `config_sha256` is of the config's bytes; None where there is no config.
@@ -29,6 +29,6 @@ def of(plan: Plan, line: CellLine | Cell, config_sha256: str | None) -> str:
     )
 
 
-def differ(one: str | None, other: str | None) -> bool:
+def sayings_differ(one: str | None, other: str | None) -> bool:
     """Whether both are known, and not the same: what is older has none, and is taken."""
     return bool(one and other and one != other)

@@ -28,12 +28,12 @@ class Terms:
     env: dict[str, str]
 
 
-def of_cell(plan: Plan, cell: str, own: Own = NOTHING_OWN) -> Terms:
+def terms_of_cell(plan: Plan, cell: str, own: Own = NOTHING_OWN) -> Terms:
     """`own` is what the cell's line says; artifacts, command and resume need no line.
 
     One record for all cells of which the same is said.
     """
-    found = rules.of_cell(plan.all_rules, cell) if plan.all_rules else ()
+    found = rules.rules_of_cell(plan.all_rules, cell) if plan.all_rules else ()
     key = (own.nproc, own.time_s, *(rule.cells for rule in found))
     if key not in plan.held_terms:
         plan.held_terms[key] = _of_rules(plan, found, own)
@@ -57,17 +57,17 @@ def _of_rules(plan: Plan, found: Sequence[Rule], own: Own) -> Terms:
     )
 
 
-def distinct(plan: Plan, cells: Iterable[str]) -> list[Terms]:
+def terms_that_differ(plan: Plan, cells: Iterable[str]) -> list[Terms]:
     """What holds for these cells by the rules, each once."""
     if not plan.all_rules:
-        return [of_cell(plan, cell) for cell in itertools.islice(cells, 1)]
-    found = {id(held): held for held in (of_cell(plan, cell) for cell in cells)}
+        return [terms_of_cell(plan, cell) for cell in itertools.islice(cells, 1)]
+    found = {id(held): held for held in (terms_of_cell(plan, cell) for cell in cells)}
     return list(found.values())
 
 
 def other_artifacts(plan: Plan, cells: Iterable[str]) -> dict[str, tuple[Artifact, ...]]:
     """The artifacts of those cells that have others than the job's."""
-    found = {cell: of_cell(plan, cell).artifacts for cell in cells if plan.all_rules}
+    found = {cell: terms_of_cell(plan, cell).artifacts for cell in cells if plan.all_rules}
     return {cell: artifacts for cell, artifacts in found.items() if artifacts != plan.artifacts}
 
 

@@ -6,13 +6,13 @@ import re
 import shlex
 
 _MARKS = frozenset("'\"\\")
-_WORD = re.compile(r"[^ \t\r\n]+")  # what shlex takes as spaces, and no others
+_TYPED_WORD = re.compile(r"[^ \t\r\n]+")  # what shlex takes as spaces, and no others
 
 
-def split(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Raises ValueError that says what to do about the text."""
     if _MARKS.isdisjoint(text):  # as shlex would, which reads each character in Python
-        return _WORD.findall(text)
+        return _TYPED_WORD.findall(text)
     try:
         return shlex.split(text, comments=False)
     except ValueError as error:

@@ -94,7 +94,7 @@ def _copy_small(folder: Path, files: Sequence[ToCopy], on_chunk: OnChunk | None)
                 written.append(_write(file, on_chunk))
         size_bytes = sum(one.size_bytes for one in written)
         sync.make_durable([one.temporary for one in written], sorted(changed), size_bytes)
-        in_parallel.run(_check, written)
+        in_parallel.run_in_parallel(_check, written)
         if on_chunk:
             on_chunk(size_bytes)
         for one in written:

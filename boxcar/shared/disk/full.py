@@ -13,6 +13,6 @@ def is_full(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in _ERRNOS
 
 
-def of_writing(path: str) -> OSError:
+def full_disk_error(path: str) -> OSError:
     """What a write says that a full disk cut short, where the system itself raised nothing."""
     return OSError(errno.ENOSPC, "No space left on device", path)

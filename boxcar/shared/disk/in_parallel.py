@@ -16,18 +16,18 @@ One = TypeVar("One")
 Found = TypeVar("Found")
 _MOST_AT_ONCE = 8
 # Of fewer nobody has to know how long they take.
-_MANY = 64
+_MANY_THINGS = 64
 # After one that was not quick so many are done at once, until one is tried alone again.
 _BLOCK = 256
 _QUICK_S = 0.001
 
 
-def run(act: Callable[[One], Found], these: Collection[One]) -> list[Found]:
+def run_in_parallel(act: Callable[[One], Found], these: Collection[One]) -> list[Found]:
     """What `act` says of each, in their order. Raises what the first of them raises."""
     if len(these) < 2:
         return [act(one) for one in these]
     with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(these), 2 * (os.cpu_count() or 1))) as pool:
-        if len(these) < _MANY:
+        if len(these) < _MANY_THINGS:
             return list(pool.map(act, these))
         return list(_as_they_take(act, [*these], pool))
 

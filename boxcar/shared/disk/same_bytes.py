@@ -16,7 +16,7 @@ def begins_with(path: Path, beginning: Path) -> bool:
         return _begins(file, other)
 
 
-def is_same(path: Path, copy: Path) -> bool:
+def has_same_bytes(path: Path, copy: Path) -> bool:
     """Raises OSError."""
     with path.open("rb") as file, copy.open("rb") as other:
         return _begins(file, other) and not file.read(1)

@@ -14,18 +14,18 @@ _YOUNG_NS = 3_000_000_000
 FIELDS = ("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev")
 Stamp = list[int]
 # Of what a stat says.
-of_stat: Callable[[os.stat_result], tuple[int, ...]] = operator.attrgetter(*FIELDS)
+stamp_of_stat: Callable[[os.stat_result], tuple[int, ...]] = operator.attrgetter(*FIELDS)
 
 
-def of(path: Path | str) -> Stamp:
+def stamp_of(path: Path | str) -> Stamp:
     """Of the file that a link leads to. Raises OSError."""
-    return [*of_stat(os.stat(path))]  # noqa: PTH116  (a run has a hundred thousand)
+    return [*stamp_of_stat(os.stat(path))]  # noqa: PTH116  (a run has a hundred thousand)
 
 
-def of_link(path: Path) -> Stamp | None:
+def stamp_of_link(path: Path) -> Stamp | None:
     """Of a link itself; None where nothing is there, or cannot be asked."""
     try:
-        return [*of_stat(os.lstat(path))]
+        return [*stamp_of_stat(os.lstat(path))]
     except OSError:
         return None
 

@@ -48,8 +48,8 @@ class TreeSync:
         if is_many and has_one_sync(self._folder) and is_quiet(size_bytes):
             _sync_file_system(self._fd, self._folder)
             return
-        in_parallel.run(atomic.sync_file, files)
-        in_parallel.run(atomic.sync_folder, folders)
+        in_parallel.run_in_parallel(atomic.sync_file, files)
+        in_parallel.run_in_parallel(atomic.sync_folder, folders)
 
 
 def make_folders(folders: Iterable[Path]) -> set[Path]:

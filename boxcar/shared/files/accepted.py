@@ -41,7 +41,7 @@ class Accepted:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def read(path: Path) -> Accepted | None:
+def read_accepted(path: Path) -> Accepted | None:
     """None where there is none. Raises DamagedError with the way out, OSError."""
     try:
         return codec.from_document(Accepted, path.read_bytes(), str(path))
@@ -53,9 +53,9 @@ def read(path: Path) -> Accepted | None:
         raise DamagedError(f"{error}; `verify` on the laptop writes it anew") from error
 
 
-def of_result(tier: DurablePaths, cell: str) -> Accepted | None:
+def accepted_result(tier: DurablePaths, cell: str) -> Accepted | None:
     """That of the very result that is published now. Raises DamagedError, OSError."""
-    found = read(tier.accepted(cell))
+    found = read_accepted(tier.accepted(cell))
     if found is None:
         return None
     try:

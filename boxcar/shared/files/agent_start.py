@@ -15,7 +15,7 @@ from boxcar.shared.record import dataclass
 
 
 @dataclass(frozen=True)
-class Start:
+class AgentStart:
     """`durable_dir` as the plan spells it; `env` is the agent's whole environment. `start_cell` is
     the first cell to run; where none is named, the first `start_index` lines are skipped.
     """
@@ -36,6 +36,6 @@ class Start:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def read(path: Path) -> Start:
+def read_agent_start(path: Path) -> AgentStart:
     """Raises FileNotFoundError, or DamagedError for a file that is no such record."""
-    return codec.from_document(Start, path.read_bytes(), str(path))
+    return codec.from_document(AgentStart, path.read_bytes(), str(path))

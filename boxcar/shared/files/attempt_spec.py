@@ -54,11 +54,11 @@ class AttemptSpec:
 NAME = f"boxcar.{AttemptSpec.FORMAT}/{AttemptSpec.VERSION}"
 
 
-def write(path: Path, spec: AttemptSpec) -> None:
+def write_attempt_spec(path: Path, spec: AttemptSpec) -> None:
     atomic.write_whole(path, codec.to_document(spec), mode=0o600)
 
 
-def read(path: Path) -> AttemptSpec:
+def read_attempt_spec(path: Path) -> AttemptSpec:
     """Raises InputError for one that is cut off, or of a newer version; OSError."""
     try:
         return codec.from_document(AttemptSpec, path.read_bytes(), str(path))

@@ -34,7 +34,7 @@ class Claim:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def read(path: Path) -> Claim | None:
+def read_claim(path: Path) -> Claim | None:
     """The claim, or None where the cell is free."""
     try:
         data = path.read_bytes()
@@ -43,7 +43,7 @@ def read(path: Path) -> Claim | None:
     return codec.from_document(Claim, data, str(path))
 
 
-def of_another(path: Path, queue: str) -> Claim | None:
+def claim_of_another(path: Path, queue: str) -> Claim | None:
     """The claim, where the cell belongs to another queue. Raises DamagedError, OSError."""
-    claim = read(path)
+    claim = read_claim(path)
     return claim if claim and claim.queue != queue else None

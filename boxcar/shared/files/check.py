@@ -28,12 +28,12 @@ class Running:
         return self._hash.hexdigest()
 
 
-def of(data: bytes) -> str:
+def check_of(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=_SIZE_BYTES).hexdigest()
 
 
 # What is before the first line of a journal, and before every document.
-OF_NOTHING = of(b"")
+OF_NOTHING = check_of(b"")
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Seal:
         return end == b"%b%b%b" % (self.head, found.encode(), self.tail)
 
     def _spelled(self, data: bytes) -> bytes:
-        return b"%b%b%b" % (self.head, of(data).encode(), self.tail)
+        return b"%b%b%b" % (self.head, check_of(data).encode(), self.tail)
 
     @cached_property
     def _size_bytes(self) -> int:

@@ -44,7 +44,7 @@ class Delivered:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def read(path: Path) -> Delivered:
+def read_delivered(path: Path) -> Delivered:
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -55,7 +55,7 @@ class Heartbeat:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def read(path: Path) -> Heartbeat | None:
+def read_heartbeat(path: Path) -> Heartbeat | None:
     """The last heartbeat, or None where there was none yet. Raises DamagedError."""
     try:
         data = path.read_bytes()
@@ -78,7 +78,7 @@ def journal_end(path: Path) -> JournalEnd | None:
     Raises OSError where it cannot be read now.
     """
     try:
-        beat = read(path)
+        beat = read_heartbeat(path)
     except DamagedError:
         return None
     except OSError as error:

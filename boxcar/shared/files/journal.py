@@ -79,16 +79,16 @@ class Reading:
         return end.seq <= len(self.checks) and self.checks[end.seq - 1] == end.check
 
 
-def read(path: Path) -> Reading:
+def read_journal(path: Path) -> Reading:
     """Every event of a journal; a missing file has none. Raises DamagedError for a bad line."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return Reading(())
-    return parse(data, str(path))
+    return parse_journal(data, str(path))
 
 
-def parse(data: bytes, where: str, after: JournalEnd | None = None) -> Reading:
+def parse_journal(data: bytes, where: str, after: JournalEnd | None = None) -> Reading:
     """`after`: the end of what stands before the data, and was read before."""
     walk = Walk(where, Chain.after(after.seq, after.check) if after else None)
     events: list[Event] = []

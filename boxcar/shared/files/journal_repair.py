@@ -39,7 +39,7 @@ def good_part(data: bytes) -> GoodPart:
 def problem(data: bytes, ends: Iterable[JournalEnd], where: str) -> str | None:
     """Why the journal is not as it was written; `ends` are where it is known to have ended once."""
     try:
-        reading = journal.parse(data, where)
+        reading = journal.parse_journal(data, where)
     except DamagedError as error:
         return error.messages[0].text
     return next((lack for end in ends if (lack := journal.lack(reading, end))), None)
@@ -82,6 +82,6 @@ def _is_proven(data: bytes, candidate: bytes, ends: list[JournalEnd]) -> bool:
 
 def _read(data: bytes) -> Reading | None:
     try:
-        return journal.parse(data, "a copy")
+        return journal.parse_journal(data, "a copy")
     except DamagedError:
         return None

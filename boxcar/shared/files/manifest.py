@@ -96,12 +96,12 @@ class Difference:
     problem: str
 
 
-def read(path: Path) -> Manifest:
+def read_manifest(path: Path) -> Manifest:
     """Raises FileNotFoundError, or DamagedError for a file that is no manifest."""
-    return parse(path.read_bytes(), str(path))
+    return parse_manifest(path.read_bytes(), str(path))
 
 
-def parse(data: bytes, where: str) -> Manifest:
+def parse_manifest(data: bytes, where: str) -> Manifest:
     manifest = codec.from_document(Manifest, data, where)
     for file in manifest.all_files:
         try:

@@ -200,10 +200,10 @@ def unlike(one: Plan, other: Plan) -> list[str]:
     return [name for name in names if getattr(one, name) != getattr(other, name)]
 
 
-def read(path: Path) -> Plan:
+def read_plan(path: Path) -> Plan:
     """Raises FileNotFoundError, or DamagedError for a file that is no plan."""
-    return parse(path.read_bytes(), str(path))
+    return parse_plan(path.read_bytes(), str(path))
 
 
-def parse(data: bytes, where: str) -> Plan:
+def parse_plan(data: bytes, where: str) -> Plan:
     return codec.from_document(Plan, data, where)

@@ -55,7 +55,7 @@ class Queue:
         return [one for one in self.lines if isinstance(one, BadLine)]
 
 
-def parse(data: bytes) -> Queue:
+def parse_queue(data: bytes) -> Queue:
     """Read a queue file's bytes. Never raises: what is wrong with a line stands in its BadLine."""
     lines: list[CellLine | BadLine] = []
     first_use: dict[str, CellLine] = {}

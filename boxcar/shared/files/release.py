@@ -56,7 +56,7 @@ class Release:
         return digest.of_json(codec.encode(self))
 
 
-def read(folder: Path) -> Release:
+def read_release(folder: Path) -> Release:
     """The release in `folder`. Raises DamagedError where it is not the one its name says."""
     path = folder / FILE
     release = codec.from_document(Release, path.read_bytes(), str(path))
@@ -72,16 +72,16 @@ def read_plan(folder: Path) -> Plan:
     Raises FileNotFoundError, or DamagedError.
     """
     path = folder / PLAN
-    listed = [file for file in read(folder).files if file.path == PLAN]
+    listed = [file for file in read_release(folder).files if file.path == PLAN]
     data = path.read_bytes()
     if [digest.of_bytes(data)] != [file.sha256 for file in listed]:
         raise DamagedError(f"{path}: is not as it was pushed", Command("repair"))
-    return plan.parse(data, str(path))
+    return plan.parse_plan(data, str(path))
 
 
 def check(folder: Path) -> list[Difference]:
     """Every file of the release that is not as it was pushed."""
-    return manifest.compare(folder, read(folder).files)
+    return manifest.compare(folder, read_release(folder).files)
 
 
 def is_unfinished(name: str, digest: str) -> bool:

@@ -39,7 +39,7 @@ class Resume:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def read(folder: Path) -> Resume | None:
+def read_resume_pointer(folder: Path) -> Resume | None:
     """The pointer in a cell's resume folder, or None where nothing was mirrored."""
     return read_file(folder / FILE)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from boxcar.shared.record import dataclass
 
-FILE = "training.json"
+TRAINING_FILE = "training.json"
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def _found(task: dict[str, Any]) -> dict[str, Any]:
         return {"value": number, "where": match.where}
     bounded_child.limit_time(FILE_CPU_S)
     with regular_file.open_left(Path(task["folder"]), task["file"]) as file:
-        found = result_files.series(task["file"], file)
+        found = result_files.series_of_file(task["file"], file)
     return {"series": {key: thin(points) for key, points in found.items()}}
 
 

@@ -32,7 +32,7 @@ class Left:
     is_growing: bool = False
 
 
-def take(metrics: Sequence[Metric], cells: Sequence[Left]) -> list[tuple[Number, ...]]:
+def take_numbers(metrics: Sequence[Metric], cells: Sequence[Left]) -> list[tuple[Number, ...]]:
     """The numbers of each cell, in the order of `metrics`. Raises nothing."""
     tasks = [task_of(metric, left) for left in cells for metric in metrics]
     return [

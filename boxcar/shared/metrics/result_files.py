@@ -52,7 +52,7 @@ def is_of_events(path: str) -> bool:
     return _EVENTS in _name(path)
 
 
-def series(path: str, file: BinaryIO) -> dict[str, list[Point]]:
+def series_of_file(path: str, file: BinaryIO) -> dict[str, list[Point]]:
     """By key, all that a file with results says of it; nothing of another file, and of one that is
     damaged what comes before. Raises OSError.
     """

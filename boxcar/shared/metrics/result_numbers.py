@@ -42,7 +42,7 @@ def last_of_file(path: Path) -> dict[str, Any]:
     that is finite.
     """
     with path.open("rb") as file:
-        series = result_files.series(path.name, file)
+        series = result_files.series_of_file(path.name, file)
     last = {key[:_LONGEST]: points[-1][2] for key, points in series.items()}
     finite = {key: value for key, value in last.items() if math.isfinite(value)}
     return {NUMBERS: dict(list(finite.items())[:_MOST])} if finite else {}

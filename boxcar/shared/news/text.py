@@ -164,7 +164,7 @@ def _what(event: Event) -> Sentence:
 
 def _idle(event: Event) -> Sentence:
     seconds = event.data.get("seconds")
-    time = duration.spelled(_rounded(seconds if isinstance(seconds, (int, float)) else 0))
+    time = duration.spell_duration(_rounded(seconds if isinstance(seconds, (int, float)) else 0))
     about = {"percent": _of(event, "percent"), "cell": _of(event, "cell"), "time": time}
     return Sentence("news.idle", box=_of(event, "box"), **about)
 
@@ -222,7 +222,7 @@ def _left(standing: Standing | None) -> list[Sentence]:
         return []
     counts = {"left": standing.left, "cells": standing.cells}
     if standing.left and standing.left_s is not None:
-        time = duration.spelled(_rounded(standing.left_s))
+        time = duration.spell_duration(_rounded(standing.left_s))
         return [Sentence("news.left_time", **counts, time=time)]
     return [Sentence("news.left", **counts)]
 

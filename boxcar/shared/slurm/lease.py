@@ -118,10 +118,10 @@ def path(folder: Path, number: int) -> Path:
 def newest(folder: Path) -> tuple[int, Lease | None]:
     """Its number, 0 where there is none. Raises DamagedError."""
     found = numbers_in(folder)
-    return (found[-1], read(path(folder, found[-1]))) if found else (0, None)
+    return (found[-1], read_lease(path(folder, found[-1]))) if found else (0, None)
 
 
-def read(path: Path) -> Lease | None:
+def read_lease(path: Path) -> Lease | None:
     """None where there is none. Raises DamagedError."""
     try:
         data = path.read_bytes()

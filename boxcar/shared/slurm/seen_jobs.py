@@ -59,7 +59,7 @@ class Seen:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def read(path: Path) -> Seen | None:
+def read_seen_jobs(path: Path) -> Seen | None:
     """None where nobody has asked yet, or what was written is not readable: it is asked again."""
     try:
         return codec.from_document(Seen, path.read_bytes(), str(path))

@@ -39,7 +39,7 @@ class Submit:
     extra: dict[str, Any] = field(default_factory=dict)
 
 
-def read(path: Path) -> Submit | None:
+def read_submit(path: Path) -> Submit | None:
     """None where there is none. Raises DamagedError."""
     try:
         data = path.read_bytes()

@@ -26,13 +26,13 @@ _STACKS = re.compile(
 _ENDED_A_RANK = "closing signal"
 
 
-def is_all(log_tail: str) -> bool:
+def is_abort_at_exit(log_tail: str) -> bool:
     """Whether ranks were aborted after their script's own end, and nothing else went wrong.
 
     A rank that torchrun had to end may have been at work: then it is not. What the script left must
     be looked at all the same; this only says that it was not cut off.
     """
-    own, torchruns = torchrun_words.parted(log_tail)
+    own, torchruns = torchrun_words.parted_by_torchrun(log_tail)
     rcs = torchrun_words.worker_rcs(torchruns)
     return _ends_with_it(own) and rcs <= {-SIGABRT} and _ENDED_A_RANK not in torchruns
 

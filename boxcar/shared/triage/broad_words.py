@@ -80,7 +80,7 @@ _ROWS = tuple(
 )
 
 
-def about(lines: Sequence[Line]) -> tuple[str, Line] | None:
+def subject_of_words(lines: Sequence[Line]) -> tuple[str, Line] | None:
     """The row and the line, from the last one up."""
     for line in reversed(lines[-_LAST:]):
         for id, pattern in _ROWS:

@@ -22,7 +22,7 @@ _ROWS = (
 _OF_SHELLS = {124: "TIME_LIMIT", 126: "NOEXE", 127: "NOEXE"}
 
 
-def of(rcs: Collection[int]) -> str:
+def signal_of_exit(rcs: Collection[int]) -> str:
     """The id of the row, '' for none. Negative is the signal's number, from 128 on a shell's."""
     for id, number in _ROWS:
         if -number in rcs or 128 + number in rcs:

@@ -102,7 +102,7 @@ _RULES = tuple(
 )
 
 
-def id_of(row_id: str, words: str, frame: str) -> str:
+def id_of_frames(row_id: str, words: str, frame: str) -> str:
     """The row by the place; where that says nothing, the one by the words, '' for none."""
     family = "PY" if row_id.startswith("PY-") else row_id
     for rows, of_words, of_frame, id in _RULES:

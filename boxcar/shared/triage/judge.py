@@ -15,7 +15,7 @@ from boxcar.shared.triage.cause import Cause, Quote
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.log_lines import Line, lines_of
-from boxcar.shared.triage.matching import LONGEST_WORDS, Hit, of_chain, of_lines, of_words
+from boxcar.shared.triage.matching import LONGEST_WORDS, Hit, hit_of_chain, hit_of_lines, hit_of_words
 from boxcar.shared.triage.signature import Signature, Where
 from boxcar.shared.triage.signatures import platform
 from boxcar.shared.triage.signatures.all_rows import BY_ID, SIGNATURES
@@ -86,7 +86,7 @@ class _Told:
         self._root_rank = int(rank) if rank.isdecimal() else None
 
     def by_platform(self) -> Hit | None:
-        return of_lines([row for row in SIGNATURES if row.where is Where.ANYWHERE], self._lines)
+        return hit_of_lines([row for row in SIGNATURES if row.where is Where.ANYWHERE], self._lines)
 
     def by_memory(self) -> Hit | None:
         """The counter is the container's: somebody else in it may have been killed."""
@@ -100,13 +100,13 @@ class _Told:
     def by_error_file(self) -> Hit | None:
         file = self._evidence.error_file
         found = tracebacks(lines_of(file)) if file else []
-        hits = [of_chain(one) for one in found[-1:]]
+        hits = [hit_of_chain(one) for one in found[-1:]]
         return next((hit for hit in hits if hit and not hit.row.is_symptom), None)
 
     def by_traceback(self) -> Hit | None:
         """The last one of the rank that failed first, if it says why."""
         ended_it = [one for one in self._found if not one.is_survived]
-        hits = [(one, of_chain(one)) for one in ended_it]
+        hits = [(one, hit_of_chain(one)) for one in ended_it]
         why = [(one, hit) for one, hit in hits if not (hit and hit.row.is_symptom)]
         if self._root_rank is not None:
             why = [pair for pair in why if pair[0].rank == self._root_rank] or why
@@ -119,21 +119,21 @@ class _Told:
     def _explained(self, hit: Hit | None) -> Hit | None:
         """By a line that says why what the exception tells could happen; it may be a warning."""
         rows = [BY_ID[id] for id in hit.row.explained_by] if hit else []
-        return of_lines(rows, self._lines) or hit
+        return hit_of_lines(rows, self._lines) or hit
 
     def by_lines(self) -> Hit | None:
         """What a line says that is no warning, or an exception without its traceback."""
         rows = [row for row in _IN_LINES if not (row.is_symptom or row.is_general)]
-        return self._explained(of_lines(rows, self._strong) or self._by_bare_error())
+        return self._explained(hit_of_lines(rows, self._strong) or self._by_bare_error())
 
     def _by_bare_error(self) -> Hit | None:
-        hits = [hit for one in self._bare if (hit := of_words(one)) and not hit.row.is_symptom]
+        hits = [hit for one in self._bare if (hit := hit_of_words(one)) and not hit.row.is_symptom]
         return hits[-1] if hits else None
 
     def by_kill(self) -> Hit | None:
         """What a launcher or a shell says of a signal."""
         rows = [row for row in platform.SIGNATURES if row.is_general and not row.is_symptom]
-        return of_lines(rows, self._strong)
+        return hit_of_lines(rows, self._strong)
 
     def by_signal(self) -> Hit | None:
         hit = self.by_mere_signal()
@@ -141,42 +141,42 @@ class _Told:
 
     def by_mere_signal(self) -> Hit | None:
         """An abort says nothing of why: a library's own last words do."""
-        name = exit_signals.of(self._evidence.rcs)
+        name = exit_signals.signal_of_exit(self._evidence.rcs)
         return Hit(BY_ID[name], ()) if name else None
 
     def by_symptom(self) -> Hit | None:
         """Nobody says why: then that a rank failed is all that is known."""
-        hits = [hit for one in self._found if not one.is_survived and (hit := of_chain(one))]
+        hits = [hit for one in self._found if not one.is_survived and (hit := hit_of_chain(one))]
         named = [hit for hit in hits if not hit.row.is_general]
         rows = [row for row in _IN_LINES if row.is_symptom and not row.is_general]
-        return (named[0] if named else None) or of_lines(rows, self._strong)
+        return (named[0] if named else None) or hit_of_lines(rows, self._strong)
 
     def by_family(self) -> Hit | None:
         rows = [row for row in _IN_LINES if row.is_general and not row.is_symptom]
-        hits = [hit for one in self._found if not one.is_survived and (hit := of_chain(one))]
-        found = of_lines(rows, self._strong) or (hits[-1] if hits else None)
-        return found or of_lines([row for row in _IN_LINES if row.is_symptom], self._strong)
+        hits = [hit for one in self._found if not one.is_survived and (hit := hit_of_chain(one))]
+        found = hit_of_lines(rows, self._strong) or (hits[-1] if hits else None)
+        return found or hit_of_lines([row for row in _IN_LINES if row.is_symptom], self._strong)
 
     def by_warning(self) -> Hit | None:
-        survived = [hit for one in self._found if one.is_survived and (hit := of_chain(one))]
+        survived = [hit for one in self._found if one.is_survived and (hit := hit_of_chain(one))]
         if survived:
             return survived[-1]
         if any(not one.is_survived for one in self._found) or self._bare:
             return None
-        said = of_lines([row for row in SIGNATURES if not row.is_general], self._last)
-        return said or of_lines([BY_ID["NET"], BY_ID["RESET"]], self._last)
+        said = hit_of_lines([row for row in SIGNATURES if not row.is_general], self._last)
+        return said or hit_of_lines([BY_ID["NET"], BY_ID["RESET"]], self._last)
 
     def by_mention(self) -> Hit | None:
         """An exception's name within a line, as people and loggers repeat it."""
         said = [(line, found) for line in self._lines if (found := _MENTIONED.search(line.text))]
         raised = [Raised(line.number, line.text[found.start() :]) for line, found in said]
-        return next((hit for one in reversed(raised) if (hit := of_words(one))), None)
+        return next((hit for one in reversed(raised) if (hit := hit_of_words(one))), None)
 
     def by_broad_words(self) -> Hit | None:
         """Not where an exception is known: it is the script's own."""
         if self._bare or any(not one.is_survived for one in self._found):
             return None
-        found = broad_words.about(self._strong)
+        found = broad_words.subject_of_words(self._strong)
         if not found:
             return None
         id, line = found

@@ -22,7 +22,7 @@ class Tail:
     begins_at_line: int = 1
 
 
-def of_file(file: BinaryIO, begin: int = 0, longest_bytes: int = 1024 * 1024) -> Tail:
+def tail_of_file(file: BinaryIO, begin: int = 0, longest_bytes: int = 1024 * 1024) -> Tail:
     """Its end from the byte `begin` on; a log that somebody has cut is taken whole."""
     file.seek(0)
     encoding = _encoding(file.read(2))
@@ -45,7 +45,7 @@ def _lines_before(file: BinaryIO, at: int) -> int:
     return count
 
 
-def of_stream(file: BinaryIO, longest_bytes: int) -> Tail:
+def tail_of_stream(file: BinaryIO, longest_bytes: int) -> Tail:
     """Of what can be read once only."""
     kept, first, encoding = b"", 1, ""
     while data := file.read(_CHUNK_BYTES):

@@ -25,7 +25,7 @@ class Hit:
     quotes: tuple[Quote, ...]
 
 
-def of_lines(rows: Iterable[Signature], lines: Sequence[Line]) -> Hit | None:
+def hit_of_lines(rows: Iterable[Signature], lines: Sequence[Line]) -> Hit | None:
     """The first row that stands in a line, with the last such line."""
     text = "\n".join(line.text for line in lines)
     for row in rows:
@@ -37,18 +37,18 @@ def of_lines(rows: Iterable[Signature], lines: Sequence[Line]) -> Hit | None:
     return None
 
 
-def of_chain(traceback: Traceback) -> Hit | None:
+def hit_of_chain(traceback: Traceback) -> Hit | None:
     """By the exception that was raised last; one that says little yields to what led to it."""
-    hits = [hit for raised in reversed(traceback.chain) if (hit := of_words(raised))]
+    hits = [hit for raised in reversed(traceback.chain) if (hit := hit_of_words(raised))]
     named = [hit for hit in hits if not (hit.row.is_general or hit.row.is_symptom)]
     best = named or [hit for hit in hits if not hit.row.is_symptom] or hits
     return best[0] if best else None
 
 
-def of_words(raised: Raised) -> Hit | None:
+def hit_of_words(raised: Raised) -> Hit | None:
     """By the words of an exception, and by the place where it was raised."""
     row = _row_of(raised)
-    id = frames.id_of(row.id if row else "", raised.words, raised.frame)
+    id = frames.id_of_frames(row.id if row else "", raised.words, raised.frame)
     if not id:
         return None
     return Hit(BY_ID[id], (Quote(raised.number, _words_of(row or BY_ID[id], raised)),))

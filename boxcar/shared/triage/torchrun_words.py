@@ -13,7 +13,7 @@ _LONGEST_ROOT = 700  # characters
 _ENDED = re.compile(r"Sending process (\d+) closing signal|Unable to shutdown process (\d+) via")
 
 
-def parted(log: str) -> tuple[str, str]:
+def parted_by_torchrun(log: str) -> tuple[str, str]:
     """What the ranks wrote, and what torchrun wrote of their failure."""
     begins = _BEGINS.search(log)
     at = begins.start() if begins else len(log)

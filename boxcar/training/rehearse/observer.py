@@ -78,7 +78,7 @@ class Observer:
     def _newest(self) -> Checkpoint | None:
         """The newest that is not half written, as far as one can see."""
         with contextlib.suppress(OSError):  # a link out of {out}, or a file that is replaced now
-            found = resume_match.look(self._out, self._resume)
+            found = resume_match.find_checkpoints(self._out, self._resume)
             return next((seen for seen in found if seen.is_whole(_A_MINUTE_LATER_NS)), None)
         return None
 

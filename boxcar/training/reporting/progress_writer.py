@@ -113,6 +113,6 @@ def _append_whole(path: Path, lines: bytes) -> None:
         written_bytes = os.write(fd, lines)
         if written_bytes < len(lines):
             os.ftruncate(fd, size_bytes + lines.rfind(b"\n", 0, written_bytes) + 1)
-            raise full.of_writing(str(path))
+            raise full.full_disk_error(str(path))
     finally:
         os.close(fd)

@@ -35,15 +35,15 @@ def test_currencies_are_not_added_up_and_boxes_without_a_price_are_told() -> Non
     )
     view = RunView("r", from_now(0), queues, ())
     prices = {"a": "2 CNY/h", "b": "1 USD/h"}
-    cost = money.of_run(prices, view, {"q1": 1800.0, "q2": 3600.0, "q3": None})
+    cost = money.money_of_run(prices, view, {"q1": 1800.0, "q2": 3600.0, "q3": None})
     assert cost is not None
-    said = money.spelled(cost, "en")
+    said = money.money_text(cost, "en")
     assert said == "2.00 CNY + 1.00 USD so far, 1.00 CNY + 1.00 USD to go (2 of 3 boxes)"
-    assert money.spelled(cost, "zh").startswith("已花 2.00 CNY + 1.00 USD，还需 ")
+    assert money.money_text(cost, "zh").startswith("已花 2.00 CNY + 1.00 USD，还需 ")
 
 
 def test_what_is_to_go_is_told_only_where_it_is_known_and_nothing_where_no_price_is() -> None:
     view = RunView("r", from_now(0), (queue(event("agent.started", -3600), is_alive=True),), ())
-    cost = money.of_run({"box-a": "2 CNY/h"}, view, {"q": None})
-    assert cost is not None and money.spelled(cost, "en") == "2.00 CNY so far"
-    assert money.of_run({}, view, {"q": None}) is None
+    cost = money.money_of_run({"box-a": "2 CNY/h"}, view, {"q": None})
+    assert cost is not None and money.money_text(cost, "en") == "2.00 CNY so far"
+    assert money.money_of_run({}, view, {"q": None}) is None

@@ -132,7 +132,7 @@ def test_nothing_is_held_open_and_nothing_is_forgotten(run: RunOnDisk, boxes: Lo
 def test_a_tier_that_is_out_of_sight_is_no_run_that_never_started(
     run: RunOnDisk, boxes: LocalBoxes
 ) -> None:
-    launch_record.append(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
+    launch_record.append_launch(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
     assert not boxes.is_tier_out_of_sight and boxes.is_agent_alive("queue_1") is False
     run.site.tier.root.rename(away := run.project.root / "away")
     assert boxes.is_tier_out_of_sight and boxes.is_agent_alive("queue_1") is None

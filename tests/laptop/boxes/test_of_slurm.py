@@ -17,7 +17,7 @@ from run_on_disk import (
 
 from boxcar.laptop.boxes.of_slurm import SlurmBoxes
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.slurm.slurm_site import SlurmSite
 from boxcar.laptop.teardown.still_running import alive
@@ -74,7 +74,7 @@ def cluster(run: RunOnDisk) -> Cluster:
 
 def view_of(run: RunOnDisk, cluster: Cluster) -> RunView:
     cluster.refresh()
-    return look(SlurmSite(run.project, cluster, print), timestamp.utc_now())
+    return look_at_run(SlurmSite(run.project, cluster, print), timestamp.utc_now())
 
 
 def word(run: RunOnDisk, cluster: Cluster) -> str:

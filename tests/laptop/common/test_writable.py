@@ -45,7 +45,7 @@ def test_a_verb_that_keeps_results_says_what_helps(
 def test_so_does_the_first_verb_of_a_run(run: FinishedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse(monkeypatch, atomic, "make_folder", errno.EROFS)
     with pytest.raises(InputError, match=r"Read-only file system, .*Make it writable"):
-        profile_choice.remember(run.project.results, "ssh", profile_choice.PUSHED)
+        profile_choice.remember_profile(run.project.results, "ssh", profile_choice.PUSHED)
 
 
 def test_any_other_trouble_stays_what_it_is(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from boxcar.laptop.fitness.rules import Row
-from boxcar.laptop.fitness.tier_check import Ask, judge, probe, sharing
+from boxcar.laptop.fitness.tier_check import Ask, judge_tier, probe, sharing
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.wire.box_asks import TierProbe, TierProbed
 from boxcar.shared.wire.question import RunOnBox
@@ -42,28 +42,28 @@ def refused(rows: list[Row]) -> dict[str, str]:
 def test_one_tier_for_all_passes_and_leaves_nothing(asked_on, tmp_path):
     found = probe(asked_on(), BOXES)
     assert found.is_shared
-    assert refused(judge(found)) == {}
-    assert [row.box for row in judge(found)] == [*BOXES, "all"]
+    assert refused(judge_tier(found)) == {}
+    assert [row.box for row in judge_tier(found)] == [*BOXES, "all"]
     assert list((tmp_path / "shared/boxcar").iterdir()) == []
 
 
 def test_a_box_in_another_region_is_told_apart_from_the_others(asked_on):
     found = probe(asked_on(box_c="other"), BOXES)
     assert not found.is_shared
-    told = refused(judge(found))
+    told = refused(judge_tier(found))
     assert told["box-c tier shared"] == "does not see box-a, box-b"
     assert list(told) == ["box-c tier shared"], "the others are as they should be"
-    assert "region" in judge(found)[2].reason
+    assert "region" in judge_tier(found)[2].reason
     assert sharing(found) == {"box-a", "box-b"}
-    assert [row.found for row in judge(found) if row.what == "claims"] == ["one of 2 won"]
+    assert [row.found for row in judge_tier(found) if row.what == "claims"] == ["one of 2 won"]
 
 
 def test_of_two_boxes_that_do_not_see_each_other_the_one_without_a_mount_is_refused(asked_on):
     found = probe(asked_on(box_b="other"), BOXES[:2])
     both = {"box-a tier shared": "does not see box-b", "box-b tier shared": "does not see box-a"}
-    assert refused(judge(found)) == both, "nobody can tell which of them is right"
-    assert refused(judge(found, ["box-b"])) == {"box-b tier shared": "does not see box-a"}
-    assert refused(judge(found, ["box-a", "box-b"])) == both
+    assert refused(judge_tier(found)) == both, "nobody can tell which of them is right"
+    assert refused(judge_tier(found, ["box-b"])) == {"box-b tier shared": "does not see box-a"}
+    assert refused(judge_tier(found, ["box-a", "box-b"])) == both
 
 
 def test_a_box_that_reads_other_bytes_is_refused(asked_on):
@@ -74,7 +74,7 @@ def test_a_box_that_reads_other_bytes_is_refused(asked_on):
 
     found = probe(asked_on(change), BOXES)
     assert not found.is_shared
-    assert refused(judge(found)) == {"box-b tier shared": "reads box-a otherwise than written"}
+    assert refused(judge_tier(found)) == {"box-b tier shared": "reads box-a otherwise than written"}
 
 
 @pytest.mark.parametrize("winner", BOXES)
@@ -89,7 +89,7 @@ def test_a_claim_is_judged_alike_whoever_won_it(asked_on, winner):
         is_wrong = box == "box-b" and question.step == "read"
         return TierProbed(files=told.files | {"box-a": "0" * 64}) if is_wrong else told
 
-    assert list(refused(judge(probe(asked_on(change), BOXES)))) == ["box-b tier shared"]
+    assert list(refused(judge_tier(probe(asked_on(change), BOXES)))) == ["box-b tier shared"]
 
 
 @pytest.mark.parametrize("has_won", [True, False])
@@ -97,7 +97,7 @@ def test_a_claim_with_two_winners_or_none_is_refused(asked_on, has_won):
     def change(box, question, told):
         return TierProbed(has_won=has_won) if question.step == "claim" else told
 
-    assert "all claims" in refused(judge(probe(asked_on(change), BOXES)))
+    assert "all claims" in refused(judge_tier(probe(asked_on(change), BOXES)))
 
 
 def test_a_claim_whose_winner_others_read_differently_is_refused(asked_on):
@@ -105,7 +105,7 @@ def test_a_claim_whose_winner_others_read_differently_is_refused(asked_on):
         is_last = question.step == "owner" and box == "box-c"
         return TierProbed(owner=None) if is_last else told
 
-    assert "all claims" in refused(judge(probe(asked_on(change), BOXES)))
+    assert "all claims" in refused(judge_tier(probe(asked_on(change), BOXES)))
 
 
 def test_a_box_that_falls_silent_is_refused_and_the_probe_is_cleaned_up(asked_on, tmp_path):
@@ -116,6 +116,6 @@ def test_a_box_that_falls_silent_is_refused_and_the_probe_is_cleaned_up(asked_on
 
     found = probe(asked_on(change), BOXES)
     assert not found.is_shared
-    told = next(row for row in judge(found) if row.box == "box-b")
+    told = next(row for row in judge_tier(found) if row.box == "box-b")
     assert (told.verdict, told.reason) == ("refuse", "box-b: the link is down")
     assert list((tmp_path / "shared/boxcar").iterdir()) == []

@@ -36,9 +36,9 @@ def test_each_cell_has_a_file_under_its_name(tmp_path: Path) -> None:
     found = cell_configs.files(tmp_path, "base.yaml", "c/g", [cell("lr=1"), cell("lr=2")])
     assert list(found) == ["c/g/base_lr1.yaml", "c/g/base_lr2.yaml"]
     assert not (tmp_path / "c").exists()
-    assert cell_configs.write(tmp_path, found) == 2
+    assert cell_configs.write_configs(tmp_path, found) == 2
     assert {path: (tmp_path / path).read_bytes() for path in found} == found
-    assert cell_configs.write(tmp_path, found) == 0
+    assert cell_configs.write_configs(tmp_path, found) == 0
 
 
 def test_values_are_typed_as_in_a_file_and_the_rest_of_the_base_stays(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_file_with_another_content_is_never_overwritten(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="is there with another content"):
         cell_configs.files(tmp_path, "base.yaml", "g", [cell("lr=1")])
     with pytest.raises(InputError, match="is there with another content"):
-        cell_configs.write(tmp_path, {"g/base_lr1.yaml": b"lr: 1\n"})
+        cell_configs.write_configs(tmp_path, {"g/base_lr1.yaml": b"lr: 1\n"})
     assert mine.read_text() == "mine: 1\n"
 
 

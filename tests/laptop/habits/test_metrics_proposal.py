@@ -16,7 +16,7 @@ from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.habits import draft, folder, job_text, script
 from boxcar.laptop.habits.metrics_proposal import proposed
-from boxcar.laptop.project.metric_keys import Metrics, cutting
+from boxcar.laptop.project.metric_keys import Metrics, cutting_pattern
 from boxcar.shared.metrics import read
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -43,7 +43,7 @@ def taken(source: str, log: str) -> dict[str, float]:
     found = {}
     for one in proposed(source):
         asked = yaml_models.parse(f"metrics:\n  {one.yaml}\n".encode(), "job.yaml", Asked)
-        assert list(cutting(asked.metrics)) == []
+        assert list(cutting_pattern(asked.metrics)) == []
         [metric] = [metric.planned(name) for name, metric in asked.metrics.items()]
         matches = read.in_log(io.BytesIO(log.encode()), 0, re.compile(metric.of), lambda: None)
         found[metric.name] = read.chosen(matches, metric.best)[0]

@@ -27,7 +27,7 @@ def run(tmp_path: Path) -> FinishedRun:
 
 
 def read(run: FinishedRun, known: dict[str, pulled_curves.Whole]) -> dict[str, pulled_curves.Whole]:
-    return pulled_curves.read(run.site.results, (LOSS,), ["a", "b", "c"], known)
+    return pulled_curves.read_pulled_curves(run.site.results, (LOSS,), ["a", "b", "c"], known)
 
 
 def test_a_pulled_cell_has_all_of_its_curve_and_another_what_was_seen(run: FinishedRun) -> None:

@@ -58,4 +58,4 @@ def test_without_it_the_line_to_type_is_said(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "apprise", None)
     told = by_apprise(ENDPOINT, "a")
     assert told.verdict == "refused"
-    assert install_line.of("apprise") in told.said
+    assert install_line.install_line("apprise") in told.said

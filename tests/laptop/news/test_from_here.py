@@ -16,7 +16,7 @@ from smtp_server import MailServer
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.news import from_here
 from boxcar.laptop.project.job import read_job
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.shared.disk import lock
 from boxcar.shared.files import delivered
 from boxcar.shared.files.journal import Journal
@@ -71,12 +71,12 @@ def fail(run: FinishedRun, cell: str) -> None:
 
 
 def at_a_look(site: Any, environ: dict[str, str] | None = None) -> list[str]:
-    view = look(site, "2026-11-22T22:41:07.123Z")
+    view = look_at_run(site, "2026-11-22T22:41:07.123Z")
     return from_here.send(site, view, environ or dict(os.environ))
 
 
 def begun(site: Any, environ: dict[str, str] | None = None) -> None:
-    from_here.begin(site, look(site, "2026-11-22T22:41:07.123Z"), environ or dict(os.environ))
+    from_here.begin(site, look_at_run(site, "2026-11-22T22:41:07.123Z"), environ or dict(os.environ))
 
 
 def test_what_happened_since_the_launch_is_one_mail_at_the_next_look(
@@ -168,7 +168,7 @@ def test_a_chat_that_this_machine_sends_to_is_judged_by_the_services_answer(
     assert TOKEN not in told
     path = Home(run.project.root).told("tiny", "q1")
     assert TOKEN not in path.read_text()
-    [cursor] = delivered.read(path).endpoints.values()
+    [cursor] = delivered.read_delivered(path).endpoints.values()
     assert cursor.seq == 0
 
 

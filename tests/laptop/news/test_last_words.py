@@ -15,7 +15,7 @@ from robot import YES, Robot
 from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.news import from_here
 from boxcar.laptop.project.job import read_job
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.shared.channels.answer import key_of
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import codec
@@ -70,7 +70,7 @@ def run(tmp_path: Path, robot: Robot) -> FinishedRun:
 
 def ended(run: FinishedRun, robot: Robot, **environ: str) -> dict[str, int]:
     site = run.site
-    queues = from_here.due(site, look(site, "2026-11-22T22:41:07.123Z"), ())
+    queues = from_here.due(site, look_at_run(site, "2026-11-22T22:41:07.123Z"), ())
     given = {"FEISHU_URL": robot.chat().url, "PATH": os.environ["PATH"]} | environ
     return from_here.deliver(site, queues, given)
 
@@ -96,7 +96,7 @@ def test_what_nobody_takes_is_counted_and_raises_nothing(
 def test_a_queue_of_a_box_that_has_ended_and_one_whose_news_arrived_are_left_alone(
     run: FinishedRun, robot: Robot
 ) -> None:
-    view = look(run.site, "2026-11-22T22:41:07.123Z")
+    view = look_at_run(run.site, "2026-11-22T22:41:07.123Z")
     assert from_here.due(run.site, view, ("box-a",)) == []
     done = Delivered({key_of(robot.chat()): Cursor(3, channel="feishu")})
     run.site.tier.delivered("q1").write_bytes(codec.to_document(done))

@@ -9,7 +9,7 @@ from boxcar.laptop.common import assets
 from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.shared.errors import InputError
 
-LOCAL = (assets.root() / "profiles" / "local.yaml").read_text()
+LOCAL = (assets.assets_root() / "profiles" / "local.yaml").read_text()
 NAS = """\
 name: lab
 extends: ssh

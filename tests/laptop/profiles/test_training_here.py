@@ -20,13 +20,13 @@ def environment(folder: Path) -> str:
 def test_the_active_environment_is_the_virtual_one_before_condas(tmp_path: Path) -> None:
     made, conda = environment(tmp_path / "venv"), environment(tmp_path / "conda")
     both = {"VIRTUAL_ENV": made, "CONDA_PREFIX": conda}
-    assert training_here.active(both) == f"{made}/bin/python"
-    assert training_here.active({"CONDA_PREFIX": conda}) == f"{conda}/bin/python"
+    assert training_here.active_python(both) == f"{made}/bin/python"
+    assert training_here.active_python({"CONDA_PREFIX": conda}) == f"{conda}/bin/python"
 
 
 @pytest.mark.parametrize("folder", ["", "relative", "/gone"])
 def test_what_is_no_environment_is_none(folder: str) -> None:
-    assert training_here.active({"VIRTUAL_ENV": folder}) is None
+    assert training_here.active_python({"VIRTUAL_ENV": folder}) is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from boxcar.laptop.project.box_prices import prices_of
+from boxcar.laptop.project.box_prices import box_prices
 
 
 def test_the_job_s_price_comes_over_the_profile_s() -> None:
@@ -18,7 +18,7 @@ def test_the_job_s_price_comes_over_the_profile_s() -> None:
             plan=SimpleNamespace(boxes=boxes),
         )
 
-    assert prices_of(project({}, None)) == {}
-    assert prices_of(project({"a": "1 CNY/h"}, None)) == {"a": "1 CNY/h"}
-    assert prices_of(project({"a": "1 CNY/h"}, "2 CNY/h")) == {"a": "1 CNY/h", "b": "2 CNY/h"}
-    assert prices_of(project({"": "3 CNY/h"}, "2 CNY/h")) == {"a": "3 CNY/h", "b": "3 CNY/h"}
+    assert box_prices(project({}, None)) == {}
+    assert box_prices(project({"a": "1 CNY/h"}, None)) == {"a": "1 CNY/h"}
+    assert box_prices(project({"a": "1 CNY/h"}, "2 CNY/h")) == {"a": "1 CNY/h", "b": "2 CNY/h"}
+    assert box_prices(project({"": "3 CNY/h"}, "2 CNY/h")) == {"a": "3 CNY/h", "b": "3 CNY/h"}

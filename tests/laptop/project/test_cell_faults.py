@@ -119,9 +119,9 @@ def test_a_chain_as_long_as_a_queue_is_followed(tmp_path: Path) -> None:
 def test_a_cell_of_another_boxs_tier_cannot_be_waited_for(tmp_path: Path) -> None:
     plan = resolved(tmp_path, "a.json t\n", q2="a.json t name=b after=a\n").plan
     job = read_job(tmp_path / "job.yaml")
-    files = [queue_files.read(tmp_path, file, box) for file, box in job.queues.items()]
-    assert list(cell_faults.of_cells(job, plan, files)) == []
-    [found] = cell_faults.of_cells(job, replace(plan, durable_scope=EACH_BOX), files)
+    files = [queue_files.read_queue_file(tmp_path, file, box) for file, box in job.queues.items()]
+    assert list(cell_faults.faults_of_cells(job, plan, files)) == []
+    [found] = cell_faults.faults_of_cells(job, replace(plan, durable_scope=EACH_BOX), files)
     assert "q2.txt:1: after=a: that cell runs on box-a, whose tier box-b cannot see" in found
 
 

@@ -17,8 +17,8 @@ from boxcar.laptop.project.profile_choice import (
     PUSHED,
     SMOKED,
     Choice,
-    choose,
-    remember,
+    choose_profile,
+    remember_profile,
 )
 from boxcar.laptop.project.project import open_project
 from boxcar.shared.errors import DamagedError, InputError
@@ -50,18 +50,18 @@ def results(tmp_path: Path) -> ResultPaths:
 
 def chosen(job: Job, results: ResultPaths, named: str = "", default: str = "") -> Choice:
     root = results.root.parent.parent
-    return choose(job, root, results, named=named, default=default, kinds=["local", "ssh"])
+    return choose_profile(job, root, results, named=named, default=default, kinds=["local", "ssh"])
 
 
 def launched(results: ResultPaths, profile: str) -> None:
-    launch_record.append(results, profile, "r", ["q1"], is_smoked=True)
+    launch_record.append_launch(results, profile, "r", ["q1"], is_smoked=True)
 
 
 @pytest.mark.parametrize("done", [AUDITED, SMOKED, PUSHED])
 def test_a_run_that_was_taken_elsewhere_is_not_started_here_because_a_flag_was_forgotten(
     job: Job, results: ResultPaths, done: str
 ) -> None:
-    remember(results, "autodl", done)
+    remember_profile(results, "autodl", done)
     found = chosen(job, results)
     assert found.profile == "autodl" and found.why == f"this run was first {done} with it"
     assert chosen(job, results, default="local").profile == "autodl"
@@ -74,7 +74,7 @@ def test_the_first_is_remembered_and_the_last_launch_counts_more(
     job: Job, results: ResultPaths
 ) -> None:
     for profile in ("local", "autodl", "runpod"):
-        remember(results, profile, AUDITED)
+        remember_profile(results, profile, AUDITED)
     assert chosen(job, results).profile == "autodl"
     launched(results, "vastai")
     launched(results, "local")
@@ -97,11 +97,11 @@ def test_a_run_whose_results_were_removed_stays_where_it_was_launched(
     job: Job, results: ResultPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    known_runs.remember("another", tmp_path / "job.yaml", "runpod")
-    known_runs.remember("run-1", tmp_path / "elsewhere" / "job.yaml", "runpod")
+    known_runs.remember_run("another", tmp_path / "job.yaml", "runpod")
+    known_runs.remember_run("run-1", tmp_path / "elsewhere" / "job.yaml", "runpod")
     assert chosen(job, results).profile == "local", "these are other runs"
     for profile in ("vastai", "local"):
-        known_runs.remember("run-1", tmp_path / "job.yaml", profile)
+        known_runs.remember_run("run-1", tmp_path / "job.yaml", profile)
     found = chosen(job, results, default="local")
     assert found.profile == "vastai" and "(runs.jsonl)" in found.why
     assert chosen(job, results, named="local").profile == "local", "this is the word for it"
@@ -130,7 +130,7 @@ def test_candidates_come_after_all_that_was_done(tmp_path: Path, results: Result
 def test_a_record_that_cannot_be_read_is_never_taken_for_none(
     job: Job, results: ResultPaths
 ) -> None:
-    remember(results, "autodl", SMOKED)
+    remember_profile(results, "autodl", SMOKED)
     (results.root / FILE).write_bytes(b"{}")
     with pytest.raises(DamagedError, match=r"profile\.json.*--profile"):
         chosen(job, results)
@@ -139,7 +139,7 @@ def test_a_record_that_cannot_be_read_is_never_taken_for_none(
 
 def test_a_project_says_why_it_has_its_profile(tmp_path: Path, results: ResultPaths) -> None:
     path = write_project(tmp_path)
-    remember(results, "ssh", AUDITED)
+    remember_profile(results, "ssh", AUDITED)
     words: dict[str, Any] = {"kinds": ["local", "ssh"]}
     assert open_project(path, **words).why == "profile ssh: this run was first audited with it"
     assert open_project(path, "local", **words).why == "profile local: named by --profile"
@@ -150,7 +150,7 @@ def test_the_first_line_of_a_verb_says_which_profile_and_why(
 ) -> None:
     settings = SimpleNamespace(profile="local", job=str(write_project(tmp_path)))
     typed: Any = SimpleNamespace(config=SimpleNamespace(boxcar=settings))
-    remember(results, "ssh", SMOKED)
+    remember_profile(results, "ssh", SMOKED)
     tasks._project(typed, "", "")
     assert capsys.readouterr().err == "profile ssh: this run was first smoked with it\n"
     tasks._project(typed, "", "", is_quiet=True)

@@ -73,7 +73,7 @@ def test_what_holds_for_cells_is_worked_out_once_for_all_of_which_the_same_is_sa
     of_few = len(made)
     project = project_of(tmp_path / "many", MANY)()
     assert len(made) == 2 * of_few < FEW
-    held = [terms.of_cell(project.plan, name) for name in ("c000", "c001")]
+    held = [terms.terms_of_cell(project.plan, name) for name in ("c000", "c001")]
     assert [(one.nproc, one.time_s) for one in held] == [(2, 3600), (None, 3600)]
 
 
@@ -92,7 +92,7 @@ def test_what_is_worth_a_look_is_worked_out_for_plan_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr(cell_faults, "notes", lambda *of: asked.append(of) or ["look at that"])
+    monkeypatch.setattr(cell_faults, "notes_on_cells", lambda *of: asked.append(of) or ["look at that"])
     project = project_of(tmp_path, FEW)()
     assert not asked
     assert project.take_notes() == project.take_notes() == ("look at that",)

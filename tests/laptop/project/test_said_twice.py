@@ -15,10 +15,10 @@ COMMAND = ("train.py", "{cfg}", "--epochs", "{epochs}", "--out={out}", "opt.lr=1
 
 
 def notes(*lines: str, **own: Any) -> list[str]:
-    parsed = queue_line.parse("".join(f"{line}\n" for line in lines).encode())
+    parsed = queue_line.parse_queue("".join(f"{line}\n" for line in lines).encode())
     assert not parsed.bad, parsed.bad
     queue = QueueFile("q1", "box-a", "queues/q1.txt", Path("q1.txt"), parsed)
-    return said_twice.notes(make_plan(**({"command": COMMAND} | own)), [queue])
+    return said_twice.notes_on_duplicate_flags(make_plan(**({"command": COMMAND} | own)), [queue])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tiny_project import TinyProject, make_project
 
 from boxcar.laptop.project import short_run
 from boxcar.laptop.project.project import open_project
-from boxcar.laptop.project.short_run import ShortRun, say
+from boxcar.laptop.project.short_run import ShortRun, describe_short_run
 from boxcar.shared.cell.said import Places
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
@@ -35,7 +35,7 @@ def plan(tiny: TinyProject) -> Plan:
 
 def words(plan: Plan, **short: Any) -> list[str]:
     asked = ShortRun.model_validate(short)
-    return list(say(plan, plan.cells[0], PLACES, asked).words)
+    return list(describe_short_run(plan, plan.cells[0], PLACES, asked).words)
 
 
 WHOLE = [
@@ -65,7 +65,7 @@ def test_a_word_is_swapped_where_it_stands_alone_also_among_the_overrides(plan: 
 def test_variables_with_a_placeholder_get_its_value_too(plan: Plan) -> None:
     env = {"A": "{epochs}/{{epochs}}", "B": '{"epochs": 1}'}
     short = ShortRun.model_validate({"replace": {"{epochs}": "1"}})
-    said = say(replace(plan, job_env=env), plan.cells[0], PLACES, short)
+    said = describe_short_run(replace(plan, job_env=env), plan.cells[0], PLACES, short)
     assert (said.env["A"], said.env["B"]) == ("1/{epochs}", '{"epochs": 1}')
 
 

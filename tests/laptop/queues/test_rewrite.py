@@ -82,7 +82,7 @@ def test_no_cell_and_no_comment_is_lost_or_doubled(
         files[f"q{at}"] = (text if ends else text[:-1]).encode()
     found = rewritten(files, wanted)
     for name, data in found.items():
-        assert sorted(line.name for line in queue_line.parse(data).cells) == sorted(wanted[name])
+        assert sorted(line.name for line in queue_line.parse_queue(data).cells) == sorted(wanted[name])
     before = b"".join(
         data if data.endswith(b"\n") or not data else data + b"\n" for data in files.values()
     )
@@ -123,9 +123,9 @@ def test_killed_at_any_write_no_cell_is_lost_and_the_same_command_finishes(
         _write_until(patch, calls)
         if calls < 5:
             with pytest.raises(Killed):
-                rewrite.write(tmp_path, {one: after["one"], two: after["two"]})
+                rewrite.write_queue(tmp_path, {one: after["one"], two: after["two"]})
         else:
-            rewrite.write(tmp_path, {one: after["one"], two: after["two"]})
+            rewrite.write_queue(tmp_path, {one: after["one"], two: after["two"]})
     assert _names(one, two) == every
     assert rewrite.finish(tmp_path) is (0 < calls < 5)
     wanted = (ONE, TWO) if calls == 0 else (after["one"], after["two"])
@@ -161,5 +161,5 @@ def test_lines_are_appended_below_a_last_line_without_its_end() -> None:
 
 
 def test_a_file_that_is_not_there_is_written_with_its_folder(tmp_path: Path) -> None:
-    rewrite.write(tmp_path, {tmp_path / "queues" / "new.txt": b"a b\n"})
+    rewrite.write_queue(tmp_path, {tmp_path / "queues" / "new.txt": b"a b\n"})
     assert (tmp_path / "queues" / "new.txt").read_bytes() == b"a b\n"

@@ -17,7 +17,7 @@ from boxcar.laptop.queues.sync import (
     anew,
     complete,
     decide,
-    read,
+    read_tier_queue,
     reconcile,
     to_comment_out,
 )
@@ -138,13 +138,13 @@ def test_what_was_appended_is_never_asked_for_again(local: bytes, shared: bytes 
 def test_a_queue_is_created_then_appended_to_then_left(tmp_path: Path) -> None:
     local, shared = tmp_path / "q.txt", tmp_path / "tier" / "queues" / "q.txt"
     local.write_bytes(A.replace(b"\n", b"\r\n"))
-    assert read(shared) is None
-    assert decide(local, shared, read(shared)) == Append(A)
+    assert read_tier_queue(shared) is None
+    assert decide(local, shared, read_tier_queue(shared)) == Append(A)
     shared.parent.mkdir(parents=True)
     shared.write_bytes(A)
-    assert decide(local, shared, read(shared)) == Same()
+    assert decide(local, shared, read_tier_queue(shared)) == Same()
     local.write_bytes(A + B.strip())
-    assert decide(local, shared, read(shared)) == Append(B)
+    assert decide(local, shared, read_tier_queue(shared)) == Append(B)
 
 
 def test_queues_that_diverged_are_refused_with_the_way_out(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_queues_that_diverged_are_refused_with_the_way_out(tmp_path: Path) -> No
     local.write_bytes(A + B)
     shared.write_bytes(A + C)
     with pytest.raises(InputError) as caught:
-        decide(local, shared, read(shared))
+        decide(local, shared, read_tier_queue(shared))
     message = str(caught.value)
     assert "-configs/c.yaml t\n" in message
     assert "+configs/b.yaml t\n" in message

@@ -87,9 +87,9 @@ def _releases(project: Project) -> list[str]:
 def test_a_release_holds_all_that_a_run_executes(project: Project) -> None:
     made, folder = _build(project)
     assert folder == project.root / ".boxcar" / "releases" / made.digest
-    assert release.read(folder) == made
+    assert release.read_release(folder) == made
     assert release.check(folder) == []
-    assert plan.read(folder / release.PLAN) == PLAN
+    assert plan.read_plan(folder / release.PLAN) == PLAN
     listed = {file.path for file in made.files} | {release.FILE}
     assert set(_contents(folder)) == listed
     assert listed == {
@@ -171,7 +171,7 @@ def test_the_executable_bit_travels(project: Project) -> None:
     assert os.access(folder / "code" / "train.py", os.X_OK)
     [record] = [file for file in made.files if file.path == "code/train.py"]
     assert record.extra == {"is_executable": True}
-    assert release.read(folder) == made
+    assert release.read_release(folder) == made
 
 
 def test_the_diff_of_dirty_code_is_in_the_release(project: Project) -> None:

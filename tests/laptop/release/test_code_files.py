@@ -38,12 +38,12 @@ def _commit(folder: Path) -> str:
 
 
 def _shipped(folder: Path) -> list[str]:
-    return [file.path for file in code_files.take(folder).files]
+    return [file.path for file in code_files.take_snapshot(folder).files]
 
 
 def _problems(folder: Path) -> tuple[str, ...]:
     with pytest.raises(InputError) as caught:
-        code_files.take(folder)
+        code_files.take_snapshot(folder)
     return caught.value.problems
 
 
@@ -83,7 +83,7 @@ def test_what_boxcarignore_names_is_not_looked_into_even_a_submodule_that_is_not
     assert "is not checked out" in _problems(code)[0]
     (code / ".boxcarignore").write_text("rl/\n")
     assert _shipped(code) == [".boxcarignore", ".gitmodules", "train.py"]
-    assert code_files.take(code).code.commit == _git(code, "rev-parse", "HEAD").strip()
+    assert code_files.take_snapshot(code).code.commit == _git(code, "rev-parse", "HEAD").strip()
 
 
 def test_in_git_its_own_rules_decide(code: Path) -> None:
@@ -119,16 +119,16 @@ def test_some_things_never_travel(code: Path, in_git: bool) -> None:
 
 def test_an_env_file_that_stays_is_said_unless_a_rule_names_it(code: Path) -> None:
     _put(code, "train.py", ".env", "sub/.env")
-    assert code_files.take(code).withheld == (".env", "sub/.env")
+    assert code_files.take_snapshot(code).withheld == (".env", "sub/.env")
     (code / ".boxcarignore").write_text("/.env\n")
-    assert code_files.take(code).withheld == ("sub/.env",)
+    assert code_files.take_snapshot(code).withheld == ("sub/.env",)
 
 
 def test_a_project_that_the_repository_around_it_ignores_is_shipped(code: Path) -> None:
     (code / ".gitignore").write_text("demo/\n")
     _commit(code)
     _put(code, "demo/train.py")
-    taken = code_files.take(code / "demo")
+    taken = code_files.take_snapshot(code / "demo")
     assert [file.path for file in taken.files] == ["train.py"]
     assert taken.code == Code(None, is_dirty=False)
 
@@ -147,7 +147,7 @@ def test_a_code_folder_without_files_is_refused(code: Path) -> None:
 def test_the_executable_bit_is_kept(code: Path) -> None:
     _put(code, "run.sh", "train.py")
     (code / "run.sh").chmod(0o755)
-    found = {file.path: file.is_executable for file in code_files.take(code).files}
+    found = {file.path: file.is_executable for file in code_files.take_snapshot(code).files}
     assert found == {"run.sh": True, "train.py": False}
 
 
@@ -161,7 +161,7 @@ def test_a_link_that_stays_inside_travels_as_what_it_points_to(code: Path, in_gi
     (code / "same").symlink_to("configs")
     if in_git:
         _commit(code)
-    taken = {file.path: file.source for file in code_files.take(code).files}
+    taken = {file.path: file.source for file in code_files.take_snapshot(code).files}
     inside = code.resolve() / "configs"
     assert taken == {
         "configs/base.yaml": inside / "base.yaml",
@@ -208,14 +208,14 @@ def test_a_link_that_leaves_is_fine_once_it_is_ignored(code: Path, tmp_path: Pat
 
 def test_outside_git_there_is_no_commit(code: Path) -> None:
     _put(code, "train.py")
-    taken = code_files.take(code)
+    taken = code_files.take_snapshot(code)
     assert (taken.code, taken.diff) == (Code(None, is_dirty=False), None)
 
 
 def test_before_the_first_commit_the_code_is_dirty(code: Path) -> None:
     _put(code, "train.py")
     _git(code, "init", "-q")
-    taken = code_files.take(code)
+    taken = code_files.take_snapshot(code)
     assert (taken.code, taken.diff) == (Code(None, is_dirty=True), None)
 
 
@@ -225,7 +225,7 @@ def test_committed_code_is_clean(code: Path) -> None:
     commit = _commit(code)
     _put(code, "b/untracked.py")
     (code / "b" / "other.py").write_text("changed\n")
-    taken = code_files.take(code / "a")
+    taken = code_files.take_snapshot(code / "a")
     assert (taken.code, taken.diff) == (Code(commit, is_dirty=False), None)
 
 
@@ -236,7 +236,7 @@ def test_changed_and_untracked_files_make_it_dirty_and_are_in_the_diff(code: Pat
     (code / "sub" / "gone.py").unlink()
     (code / "elsewhere.py").write_text("changed\n")
     _put(code, "sub/new.py")
-    taken = code_files.take(code / "sub")
+    taken = code_files.take_snapshot(code / "sub")
     assert taken.code == Code(commit, is_dirty=True, diff="code.diff")
     assert taken.diff is not None
     assert taken.diff.startswith(f"# what was shipped, against commit {commit}\n".encode())
@@ -257,7 +257,7 @@ def test_what_is_left_out_is_not_in_the_diff_either(code: Path) -> None:
     commit = _commit(code)
     (code / ".env").write_text("TOKEN=secret\n")
     (code / "keys.yaml").write_text("secret\n")
-    taken = code_files.take(code)
+    taken = code_files.take_snapshot(code)
     assert (taken.code, taken.diff) == (Code(commit, is_dirty=False), None)
 
 

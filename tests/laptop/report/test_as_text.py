@@ -21,7 +21,7 @@ HOSTILE = "<script>alert(1)</script>|&%$#_{}~^\\"
 
 
 def html(report: Report) -> str:
-    return report_page.page(report, {})
+    return report_page.page_of_report(report, {})
 
 
 FORMATS = {
@@ -89,7 +89,7 @@ def test_csv_has_a_line_for_each_cell_and_no_number_of_what_is_not_proven() -> N
 def test_the_baseline_and_what_is_furthest_from_it_get_colours() -> None:
     cells = [cell(f"g{n}", None, float(n), lr=str(n)) for n in range(20)]
     (table,) = made([*cells, cell("x_baseline", None, 3.0, lr="b")]).tables
-    assert [row.name for row in report_page.shown(table)][:4] == ["x_baseline", "g19", "g18", "g17"]
+    assert [row.name for row in report_page.shown_page(table)][:4] == ["x_baseline", "g19", "g18", "g17"]
 
 
 def test_a_number_that_never_changes_has_no_curve() -> None:
@@ -98,7 +98,7 @@ def test_a_number_that_never_changes_has_no_curve() -> None:
         "total": [(1.0, 1.0, 9.0), (2.0, 2.0, 9.0)],
     }
     points = {("r", "a"): lines}
-    text = report_page.page(made([cell("a", None, 1.0)]), points)
+    text = report_page.page_of_report(made([cell("a", None, 1.0)]), points)
     assert "<figcaption>loss" in text and "<figcaption>total" not in text
 
 
@@ -130,6 +130,6 @@ def test_latex_compiles_also_with_names_that_are_commands(tmp_path: Path) -> Non
 def test_cost_is_drawn_against_a_number_where_each_group_has_one_and_hours_else() -> None:
     priced = [cell("a", s, 0.5, lr="1", price="2 CNY/h") for s in (1, 2)]
     other = [cell("b", s, 0.6, lr="2", price="3 CNY/h") for s in (1, 2)]
-    assert "Cost against dice" in report_page.page(made([*priced, *other]), {})
+    assert "Cost against dice" in report_page.page_of_report(made([*priced, *other]), {})
     bare = [cell("b", s, 0.6, lr="2") for s in (1, 2)]
-    assert "Hours against dice" in report_page.page(made([*priced, *bare]), {})
+    assert "Hours against dice" in report_page.page_of_report(made([*priced, *bare]), {})

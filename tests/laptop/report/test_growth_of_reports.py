@@ -45,7 +45,7 @@ def _lines(cells: list[ReportCell]) -> int:
     try:
         report = made(cells)
         as_text.markdown(report)
-        report_page.page(report, {})
+        report_page.page_of_report(report, {})
     finally:
         sys.settrace(before)
     return next(counted)

@@ -9,7 +9,7 @@ import pytest
 from report_cells import ablation, cell, made
 
 from boxcar.laptop.report import as_text, table
-from boxcar.laptop.report.groups import ReportCell, of_cells
+from boxcar.laptop.report.groups import ReportCell, group_cells
 from boxcar.laptop.report.statistics import Spread
 from boxcar.laptop.report.table import Row
 from boxcar.shared.catalogue.sentence import Sentence
@@ -28,12 +28,12 @@ def test_cells_that_differ_in_nothing_but_their_seed_are_one_group() -> None:
 
 def test_a_name_makes_no_group() -> None:
     alike = [cell("a", None, 1.0, lr=str(lr)) for lr in (1, 2)]
-    assert len(of_cells(alike)) == 2
+    assert len(group_cells(alike)) == 2
 
 
 def test_the_job_may_name_another_key_of_the_seed() -> None:
     cells = [cell("a", None, 1.0, fold=str(fold)) for fold in (1, 2)]
-    assert len(of_cells(cells)) == 2 and len(of_cells(cells, "fold")) == 1
+    assert len(group_cells(cells)) == 2 and len(group_cells(cells, "fold")) == 1
 
 
 def test_a_difference_has_its_interval_where_both_sides_have_three_seeds() -> None:

@@ -14,7 +14,7 @@ LOG = b"=== attempt 1 ===\nTraceback: out of memory\n"
 
 def pull(run: RunOnDisk, *cells: str) -> list[BroughtLog]:
     view = run.look()
-    return bring_failed_logs.pull(run.site, [c for c in view.cells if c.name in cells])
+    return bring_failed_logs.pull_failed_logs(run.site, [c for c in view.cells if c.name in cells])
 
 
 @pytest.fixture

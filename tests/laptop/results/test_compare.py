@@ -9,7 +9,7 @@ from finished_run import FILES, FinishedRun, make_run
 
 from boxcar.laptop.results import compare
 from boxcar.laptop.results.judge import CellFacts
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.shared import paths, timestamp
@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> FinishedRun:
 
 
 def _look(run: FinishedRun) -> CellFacts:
-    return compare.look(run.site, CELL)
+    return compare.compare_folder(run.site, CELL)
 
 
 def test_a_good_copy_is_whole_and_has_the_tiers_manifest(run: FinishedRun) -> None:
@@ -40,7 +40,7 @@ def test_a_good_copy_is_whole_and_has_the_tiers_manifest(run: FinishedRun) -> No
 
 def test_every_file_is_hashed_on_every_look(run: FinishedRun) -> None:
     sizes: list[int] = []
-    compare.look(run.site, CELL, sizes.append)
+    compare.compare_folder(run.site, CELL, sizes.append)
     assert sorted(sizes) == sorted(len(data) for data in FILES.values())
     changed_at = run.here("a", "weights.dat").stat()
     run.flip_byte(run.here("a", "weights.dat"), 100)
@@ -49,7 +49,7 @@ def test_every_file_is_hashed_on_every_look(run: FinishedRun) -> None:
 
 
 def test_a_cell_without_any_copy_has_no_facts(run: FinishedRun) -> None:
-    assert compare.look(run.site, RosterCell("z", "q1")) == CellFacts("z", "q1")
+    assert compare.compare_folder(run.site, RosterCell("z", "q1")) == CellFacts("z", "q1")
 
 
 @pytest.mark.parametrize("where", ["cells", "cells/a", "cells/a/manifest.json"])
@@ -79,7 +79,7 @@ def test_a_manifest_that_cannot_be_read_is_a_problem(run: FinishedRun) -> None:
     assert "expected a JSON object" in (_look(run).problem or "")
     run.site.tier.manifest("b").unlink()
     run.site.tier.manifest("b").mkdir()
-    assert compare.look(run.site, RosterCell("b", "q1")).problem
+    assert compare.compare_folder(run.site, RosterCell("b", "q1")).problem
 
 
 def test_a_manifest_that_leads_out_of_the_folder_is_a_problem(run: FinishedRun) -> None:
@@ -91,7 +91,7 @@ def test_a_manifest_that_leads_out_of_the_folder_is_a_problem(run: FinishedRun) 
 def test_what_failed_is_known_from_the_journals(run: FinishedRun) -> None:
     log = journal.Journal(run.site.tier.journal("q1"), {"run": "tiny"})
     log.append("cell.failed", cell="b", attempt=1, failure="oom", reason="memory", release="r1")
-    failed = look(run.site, timestamp.utc_now()).failed
+    failed = look_at_run(run.site, timestamp.utc_now()).failed
     cells = [CELL, RosterCell("b", "q1")]
     assert [facts.has_failed for facts in compare.gather(run.site, cells, failed, {})] == [
         False,
@@ -104,7 +104,7 @@ def test_a_damaged_journal_hides_no_result(
 ) -> None:
     run.site.tier.journal("q1").write_bytes(b"nonsense\n")
     assert all(
-        facts.is_whole for facts in cell_facts(run.site, look(run.site, timestamp.utc_now()))
+        facts.is_whole for facts in cell_facts(run.site, look_at_run(run.site, timestamp.utc_now()))
     )
     assert "line 1 is damaged" in capsys.readouterr().err
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from boxcar.laptop.results.judge import CellFacts, Pulled, judge, missing
+from boxcar.laptop.results.judge import CellFacts, Pulled, judge_cell, missing
 from boxcar.laptop.run.missing import Missing
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact
@@ -126,8 +126,8 @@ def test_what_does_not_hash_right_is_not_judged_by_its_load() -> None:
 
 
 def test_a_cell_that_lacks_nothing_is_never_abandoned() -> None:
-    assert judge(WHOLE, (), LOADED, "it diverged").because is None
+    assert judge_cell(WHOLE, (), LOADED, "it diverged").because is None
     lost = CellFacts("a", "q1")
-    verdict = judge(lost, _missing(lost), (), "it diverged")
+    verdict = judge_cell(lost, _missing(lost), (), "it diverged")
     assert (verdict.because, verdict.missing) == ("it diverged", ("is not published",))
-    assert verdict.is_settled and not judge(lost, _missing(lost), (), None).is_settled
+    assert verdict.is_settled and not judge_cell(lost, _missing(lost), (), None).is_settled

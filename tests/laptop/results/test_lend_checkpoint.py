@@ -38,7 +38,7 @@ def test_a_new_box_continues_where_the_lost_one_was(run: RunOnDisk) -> None:
     assert bar.done == bar.total > 0
     assert said.startswith("a: continues on box-a from its checkpoint of 2026-11-21T03:27:43")
     folder = run.site.tier.resume("a")
-    assert resume_pointer.read(folder) == pointer
+    assert resume_pointer.read_resume_pointer(folder) == pointer
     assert (folder / pointer.file.path).read_bytes() == b"step 1000"
     assert list(lend_checkpoints(run.site, "queue_1", BAR)) == []  # it is there by now
 
@@ -66,7 +66,7 @@ def test_a_checkpoint_that_is_damaged_here_is_said_and_not_sent(run: RunOnDisk) 
     (run.project.results.resume("a") / pointer.file.path).write_bytes(b"step 10X0")
     [said] = lend_checkpoints(run.site, "queue_1", BAR)
     assert said.startswith("a: begins anew")
-    assert resume_pointer.read(run.site.tier.resume("a")) is None
+    assert resume_pointer.read_resume_pointer(run.site.tier.resume("a")) is None
 
 
 def test_what_does_not_arrive_whole_ends_the_launch_of_this_queue(

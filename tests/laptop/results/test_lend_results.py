@@ -13,7 +13,7 @@ from run_on_disk import cell_started, held
 from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.results import lend
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import verify
@@ -79,7 +79,7 @@ def comes_after(run: FinishedRun, cell: str, *names: str) -> None:
 
 
 def words(run: FinishedRun) -> dict[str, str]:
-    return {cell.name: cell.word for cell in look(run.site, timestamp.utc_now()).cells}
+    return {cell.name: cell.word for cell in look_at_run(run.site, timestamp.utc_now()).cells}
 
 
 def on_tier(run: FinishedRun, cell: str) -> list[str]:
@@ -98,9 +98,9 @@ def test_what_lies_here_proven_is_lent_as_a_small_record_without_its_files(
         assert on_tier(run, cell) == ["manifest.json", "receipt.json"]
         assert tier.manifest(cell).read_bytes() == run.here(cell, "manifest.json").read_bytes()
         assert published.is_verified(tier, cell) and not published.has_files(tier, cell)
-        claim = cell_claim.read(tier.claim(cell))
+        claim = cell_claim.read_claim(tier.claim(cell))
         assert claim and (claim.queue, claim.box) == ("q1", "box-a")
-    made = accepted.of_result(tier, "a")
+    made = accepted.accepted_result(tier, "a")
     assert made and made.is_lent
     assert list(lend.lend_results(run.site, "q1", BAR)) == [], "the box has it by now"
     assert list(lend.lend_results(run.site, "q2", BAR)) == []
@@ -112,7 +112,7 @@ def test_every_verb_says_of_it_that_it_is_verified(
 ) -> None:
     list(lend.lend_results(run.site, "q1", BAR))
     assert words(run) == {"a": "verified", "b": "verified"}
-    cells = look(run.site, timestamp.utc_now()).cells
+    cells = look_at_run(run.site, timestamp.utc_now()).cells
     assert all(cell.sentence.startswith("verified, lent: ") for cell in cells)
     assert pull(run.project) == 0
     assert verify(run.project) == 0

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from boxcar.laptop.results.judge import CellFacts, Pulled
-from boxcar.laptop.results.proven import proof
+from boxcar.laptop.results.proven import proof_of_cell
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import BYTES, CellReceipt, CellVerdict, Finding
@@ -35,17 +35,17 @@ def verdict(*findings: Finding, **other: object) -> CellVerdict:
 
 
 def lacks(facts: CellFacts, seen: CellVerdict | None = None) -> list[str]:
-    return [row.what for row in proof(facts, seen, AT, ARTIFACTS).lacks]
+    return [row.what for row in proof_of_cell(facts, seen, AT, ARTIFACTS).lacks]
 
 
 def test_what_its_box_has_loaded_and_is_whole_here_is_proven() -> None:
-    found = proof(FACTS, None, AT, ARTIFACTS)
+    found = proof_of_cell(FACTS, None, AT, ARTIFACTS)
     assert (found.lacks, found.at) == ((), BOX_AT)
 
 
 def test_what_verify_has_loaded_here_is_proven_without_a_receipt_of_its_box() -> None:
     facts = replace(FACTS, pulled=replace(PULLED, receipt=None))
-    found = proof(facts, verdict(GOOD, unpickled={"w.pth": AT}), AT, ARTIFACTS)
+    found = proof_of_cell(facts, verdict(GOOD, unpickled={"w.pth": AT}), AT, ARTIFACTS)
     assert (found.lacks, found.at, found.unpickled) == ((), AT, ("w.pth",))
 
 
@@ -81,11 +81,11 @@ def test_what_is_damaged_or_bad_is_not_proven(facts: CellFacts, seen: CellVerdic
 def test_what_nobody_has_looked_into_is_not_proven_and_nothing_speaks_against_it(
     facts: CellFacts,
 ) -> None:
-    found = proof(facts, verdict(BAD, manifest_sha256="0b" * 32), AT, ARTIFACTS)
+    found = proof_of_cell(facts, verdict(BAD, manifest_sha256="0b" * 32), AT, ARTIFACTS)
     assert found.lacks and found.is_only_unseen
 
 
 def test_what_is_damaged_was_not_only_unseen() -> None:
     pulled = replace(PULLED, differences=DIFFERENT)
-    assert not proof(replace(FACTS, pulled=pulled), None, AT, ARTIFACTS).is_only_unseen
-    assert not proof(by_box(BAD), None, AT, ARTIFACTS).is_only_unseen
+    assert not proof_of_cell(replace(FACTS, pulled=pulled), None, AT, ARTIFACTS).is_only_unseen
+    assert not proof_of_cell(by_box(BAD), None, AT, ARTIFACTS).is_only_unseen

@@ -6,7 +6,7 @@ import pytest
 
 from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.results.judge import CellFacts, Pulled, missing
-from boxcar.laptop.results.trusted import vouched
+from boxcar.laptop.results.trusted import vouched_by_receipt
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import BYTES_ONLY, SAFE, TRUSTED, Artifact
 from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding, RunReceipt
@@ -26,11 +26,11 @@ NOT_LOADED = (
 
 
 def test_what_its_box_has_loaded_is_told_by_the_boxs_word() -> None:
-    (found,) = vouched([LISTED], MADE, SHA, RECEIPT)
+    (found,) = vouched_by_receipt([LISTED], MADE, SHA, RECEIPT)
     facts = {"tensors": 3, "globals": ["src.Net"], "loaded_on": "box-a"}
     assert found == replace(LISTED, facts=facts)
     assert how_checked([found]) == "1 trusted (loaded on box-a)"
-    assert vouched([found], MADE, SHA, RECEIPT) == [found]
+    assert vouched_by_receipt([found], MADE, SHA, RECEIPT) == [found]
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_what_its_box_has_loaded_is_told_by_the_boxs_word() -> None:
          "of another file", "not looked into", "loaded safely"],
 )  # fmt: skip
 def test_nothing_but_the_boxs_receipt_for_these_bytes_vouches(receipt: CellReceipt | None) -> None:
-    (found,) = vouched([LISTED], MADE, SHA, receipt)
+    (found,) = vouched_by_receipt([LISTED], MADE, SHA, receipt)
     assert found.problems == (NOT_LOADED,)
     facts = CellFacts("a", "q1", tier_sha256=SHA, pulled=Pulled(MADE, SHA, (), receipt))
     wanted = [Artifact("last.ckpt", load=TRUSTED)]
     # The gate asks with what the receipt kept, also of a time when the box had vouched for it.
-    for kept in (LISTED, found, vouched([LISTED], MADE, SHA, RECEIPT)[0]):
+    for kept in (LISTED, found, vouched_by_receipt([LISTED], MADE, SHA, RECEIPT)[0]):
         (row,) = missing(facts, [kept], artifacts=wanted, is_tier_there=True)
         assert row.what == f"last.ckpt: {NOT_LOADED}"
         assert str(row.command).startswith("invoke pull (once its box has loaded it), or invoke l")
@@ -73,7 +73,7 @@ def test_what_is_bad_on_its_box_is_bad_here_in_the_same_words() -> None:
 
 
 def test_what_a_person_let_load_here_needs_no_word_of_a_box() -> None:
-    assert vouched([LOADED], MADE, SHA, None) == [LOADED]
+    assert vouched_by_receipt([LOADED], MADE, SHA, None) == [LOADED]
 
 
 def test_a_file_that_is_loaded_otherwise_by_now_is_verified_again() -> None:
@@ -91,7 +91,7 @@ HASHED_HERE = Finding("last.ckpt", "unchecked", facts={"hashed_here": True})
 
 def test_what_was_only_hashed_here_is_loaded_by_the_word_of_its_box() -> None:
     safely = replace(RECEIPT, findings=(replace(LOADED, load=SAFE),))
-    (found,) = vouched([HASHED_HERE], MADE, SHA, safely)
+    (found,) = vouched_by_receipt([HASHED_HERE], MADE, SHA, safely)
     assert found.is_good and found.kind == "torch"
     assert how_checked([found]) == "1 hashed (loaded on box-a)"
     facts = CellFacts("a", "q1", tier_sha256=SHA, pulled=Pulled(MADE, SHA, (), safely))
@@ -108,13 +108,13 @@ def test_what_was_only_hashed_here_is_loaded_by_the_word_of_its_box() -> None:
     ids=["none", "of other bytes", "loaded as trusted"],
 )
 def test_without_that_word_a_hashed_file_is_missing(receipt: CellReceipt | None) -> None:
-    (found,) = vouched([HASHED_HERE], MADE, SHA, receipt)
+    (found,) = vouched_by_receipt([HASHED_HERE], MADE, SHA, receipt)
     assert found.problems == (NOT_LOADED.replace("load: trusted", "there is no torch here"),)
 
 
 def test_what_its_box_called_bad_is_bad_here() -> None:
     bad = replace(LOADED, load=SAFE, problems=("holds NaN",))
-    (found,) = vouched([HASHED_HERE], MADE, SHA, replace(RECEIPT, findings=(bad,)))
+    (found,) = vouched_by_receipt([HASHED_HERE], MADE, SHA, replace(RECEIPT, findings=(bad,)))
     assert found.problems == ("holds NaN",)
 
 

@@ -20,7 +20,7 @@ def run(tmp_path: Path) -> RunOnDisk:
 
 
 def found(run: RunOnDisk) -> dict[str, Blocked]:
-    return blocked.of_run(run.look())
+    return blocked.blocked_of_run(run.look())
 
 
 def test_nothing_is_blocked_while_what_it_waits_for_may_still_come(run: RunOnDisk) -> None:

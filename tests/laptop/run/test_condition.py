@@ -11,7 +11,7 @@ from run_on_disk import RELEASE
 
 from boxcar.laptop.run.condition import (
     TRAINER_GRACE_S,
-    condition,
+    condition_of,
     heartbeat_age_s,
     may_run,
 )
@@ -42,7 +42,7 @@ def queue(**changes: Any) -> QueueView:
 
 
 def looked_at(view: QueueView, now: str) -> QueueView:
-    return replace(view, condition=condition(view, now))
+    return replace(view, condition=condition_of(view, now))
 
 
 def with_state(cell_state: Any) -> State:
@@ -52,7 +52,7 @@ def with_state(cell_state: Any) -> State:
 
 
 def told(view: QueueView, in_s: float = 605) -> Condition:
-    return condition(view, at(in_s))
+    return condition_of(view, at(in_s))
 
 
 def test_a_silent_box_is_unreachable_however_long_it_is_silent() -> None:

@@ -8,7 +8,7 @@ import pytest
 from finished_run import FinishedRun, make_run
 from run_on_disk import cell_failed, cell_started
 
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Line
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.verbs.down import down
@@ -39,7 +39,7 @@ def write(run: FinishedRun, text: str) -> None:
     """The local file, and what the plan makes of it."""
     path = run.root / "q1.txt"
     path.write_text(text)
-    names = [line.name for line in queue_line.parse(text.encode()).cells]
+    names = [line.name for line in queue_line.parse_queue(text.encode()).cells]
     cells = tuple(Cell(name, f"configs/{name}.yaml", "recon", 3, "q1", 0, None) for name in names)
     plan = replace(run.project.plan, cells=cells)
     run.project = replace(run.project, plan=plan, queue_files={"q1": path})
@@ -50,7 +50,7 @@ def on_tier(run: FinishedRun) -> Path:
 
 
 def seen(run: FinishedRun) -> RunView:
-    return look(run.site, timestamp.utc_now())
+    return look_at_run(run.site, timestamp.utc_now())
 
 
 def lines(run: FinishedRun) -> dict[str, Line]:

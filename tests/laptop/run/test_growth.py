@@ -144,12 +144,12 @@ def _merged(run: RunOnDisk) -> Callable[[], object]:
 
 def _judged(run: RunOnDisk) -> Callable[[], object]:
     found = roster_sources.of_plan(run.site.plan)
-    return lambda: dropped.judged(run.site, found, found.cells)
+    return lambda: dropped.judge_dropped(run.site, found, found.cells)
 
 
 def _blocked(run: RunOnDisk) -> Callable[[], object]:
     view = run.look()
-    return lambda: blocked.of_run(view)
+    return lambda: blocked.blocked_of_run(view)
 
 
 def _failed_logs(run: RunOnDisk) -> Callable[[], object]:

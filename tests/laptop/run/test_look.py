@@ -22,8 +22,8 @@ from run_on_disk import (
 from waiting import LIMIT_S
 
 from boxcar.laptop.boxes.local import LocalBoxes
-from boxcar.laptop.run.condition import condition, may_run
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.condition import condition_of, may_run
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
@@ -198,7 +198,7 @@ def test_a_cell_of_slow_steps_gets_five_times_its_median_gap():
     for now, word in (("07:59", "running"), ("08:01", "step frozen")):
         at = f"2026-01-01T{now}:00.000Z"
         beat = Heartbeat("queue_1", "box-a", RELEASE, at, 7, "running")
-        assert condition(replace(queue, heartbeat=beat), at).word == word
+        assert condition_of(replace(queue, heartbeat=beat), at).word == word
 
 
 def test_a_damaged_journal_hides_no_other_queue(run):
@@ -346,7 +346,7 @@ def test_a_queue_that_has_left_the_plan_is_still_shown(run):
         cells=tuple(cell for cell in plan.cells if cell.queue == "queue_1"),
     )
     run.say("queue_2", agent_started(), cell_started("c"))
-    view = look(RunOnDisk(replace(run.project, plan=narrower)).site, from_now(0))
+    view = look_at_run(RunOnDisk(replace(run.project, plan=narrower)).site, from_now(0))
     assert (view.queue("queue_2").box, view.cells[-1].name) == ("box-b", "c")
 
 

@@ -11,7 +11,7 @@ from finished_run import FinishedRun, make_run
 from flips import flipped
 from run_on_disk import cell_failed, cell_started
 
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.shared import timestamp
 from boxcar.shared.files import codec
@@ -26,7 +26,7 @@ def run(tmp_path: Path) -> FinishedRun:
 
 
 def survey(run: FinishedRun) -> Roster:
-    return look(run.site, timestamp.utc_now()).roster
+    return look_at_run(run.site, timestamp.utc_now()).roster
 
 
 def _names(run: FinishedRun) -> list[str]:
@@ -212,5 +212,5 @@ def test_without_the_tier_the_receipt_is_the_roster(run: FinishedRun) -> None:
 def test_a_local_line_that_nobody_can_read_is_a_doubt(run: FinishedRun) -> None:
     line = Message("queues/q1.txt:3: expected <cfg> <task> [epochs]")
     project = replace(run.project, doubts=(line,))
-    (doubt,) = look(replace(run.site, project=project), timestamp.utc_now()).roster.doubts
+    (doubt,) = look_at_run(replace(run.site, project=project), timestamp.utc_now()).roster.doubts
     assert doubt.cell is None and line.text in doubt.what

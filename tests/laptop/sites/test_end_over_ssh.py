@@ -34,7 +34,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import codec, receipt
-from boxcar.shared.files.agent_start import Start
+from boxcar.shared.files.agent_start import AgentStart
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 
@@ -109,7 +109,7 @@ def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Far:
 
 def test_secrets_go_and_nothing_starts_again_and_all_else_stays(far: Far) -> None:
     scratch = far.run.project.scratch("box-a")
-    start = Start("tiny", "q1", "box-a", "ab" * 32, "/tier", 0, (), {}, timestamp.utc_now())
+    start = AgentStart("tiny", "q1", "box-a", "ab" * 32, "/tier", 0, (), {}, timestamp.utc_now())
     atomic.write_whole(scratch.start("q1"), codec.to_document(start))
     before = far.run.snapshot(far.run.root)
     assert list(far.stop().boxes) == ["box-a", "box-b"]
@@ -569,7 +569,7 @@ def others_result(far: Far) -> str:
 
 def verified_here(root: Path, sha256: str) -> None:
     """The records of this machine, as `launch`, `pull` and `verify` of that run leave them."""
-    known_runs.remember("next", root / "job.yaml", "ssh")
+    known_runs.remember_run("next", root / "job.yaml", "ssh")
     results = results_of(root, "next")
     results.manifest("x").parent.mkdir(parents=True)
     results.manifest("x").write_bytes(b"of x")

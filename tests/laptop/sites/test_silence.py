@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from boxcar.laptop.sites.ssh import silence
-from boxcar.laptop.sites.ssh.silence import LOOKS, Sign, look, wait_until_silent
+from boxcar.laptop.sites.ssh.silence import LOOKS, Sign, look_for_signs, wait_until_silent
 from boxcar.laptop.ssh.ssh_errors import (
     HostKeyChanged,
     KeyRefused,
@@ -60,11 +60,11 @@ def knocking(*looks: Exception | None, other: Exception | None = None) -> Callab
 def test_a_look_tells_a_silent_box_from_a_silent_network(
     met: Exception | None, other: Exception | None, sign: Sign
 ) -> None:
-    assert look(knocking(met, other=other), "box-a", ["box-b"]) is sign
+    assert look_for_signs(knocking(met, other=other), "box-a", ["box-b"]) is sign
 
 
 def test_where_no_other_box_can_be_asked_nothing_is_known() -> None:
-    assert look(knocking(TIMED_OUT), "box-a", []) is Sign.LOST
+    assert look_for_signs(knocking(TIMED_OUT), "box-a", []) is Sign.LOST
 
 
 def test_a_box_is_silent_after_looks_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:

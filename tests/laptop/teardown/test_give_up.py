@@ -8,7 +8,7 @@ from finished_run import FinishedRun, make_run
 
 from boxcar.laptop.results.judge import CellFacts
 from boxcar.laptop.teardown.gate import GateFacts
-from boxcar.laptop.teardown.give_up import give_up, reasons
+from boxcar.laptop.teardown.give_up import give_up, reasons_to_give_up
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
@@ -107,24 +107,24 @@ def test_what_is_given_up_and_a_reason_come_together(
     cells: list[str], gone: list[str], because: str | None
 ) -> None:
     with pytest.raises(InputError, match="--because"):
-        reasons(cells, gone, because)
+        reasons_to_give_up(cells, gone, because)
 
 
 def test_without_either_there_is_nothing_to_say() -> None:
-    reasons([], [], None)
-    reasons(["a"], [], "it diverged")
-    reasons([], ["box-a"], "the host left the market")
+    reasons_to_give_up([], [], None)
+    reasons_to_give_up(["a"], [], "it diverged")
+    reasons_to_give_up([], ["box-a"], "the host left the market")
 
 
 def test_one_reason_is_that_of_all_and_several_are_each_ones_own() -> None:
-    assert reasons(["a", "b"], ["box-a"], "it is over") == dict.fromkeys(
+    assert reasons_to_give_up(["a", "b"], ["box-a"], "it is over") == dict.fromkeys(
         ["a", "b", "box-a"], "it is over"
     )
-    assert reasons(["a", "b"], [], ["it diverged", "no use"]) == {"a": "it diverged", "b": "no use"}
+    assert reasons_to_give_up(["a", "b"], [], ["it diverged", "no use"]) == {"a": "it diverged", "b": "no use"}
     for cells, gone, because in (
         (["a", "b", "c"], [], ["x", "y"]),
         (["a"], ["box-a"], ["x", "y"]),  # who typed which first is not known
         (["a", "b"], [], ["x", " "]),
     ):
         with pytest.raises(InputError, match="--because"):
-            reasons(cells, gone, because)
+            reasons_to_give_up(cells, gone, because)

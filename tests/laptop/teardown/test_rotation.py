@@ -41,7 +41,7 @@ def test_what_goes_to_a_box_is_named_and_never_its_value(tmp_path: Path, job: Jo
     assert credential_names(job) == ("WANDB_API_KEY", "MY_KEY", "HOOK_URL", "HOOK_SECRET")
     results = ResultPaths(tmp_path / "results", "tiny")
     before = ["OLD_KEY", "MY_KEY"]
-    launch_record.append(results, "autodl", "r", ["q1"], is_smoked=True, credentials=before)
+    launch_record.append_launch(results, "autodl", "r", ["q1"], is_smoked=True, credentials=before)
     names = rotation.names(job, results)
     assert names == ["HOOK_SECRET", "HOOK_URL", "MY_KEY", "OLD_KEY", "WANDB_API_KEY"]
 
@@ -49,7 +49,7 @@ def test_what_goes_to_a_box_is_named_and_never_its_value(tmp_path: Path, job: Jo
 def test_a_launch_of_an_earlier_version_recorded_no_names(tmp_path: Path) -> None:
     results = ResultPaths(tmp_path / "results", "tiny")
     atomic.make_folder(results.root)
-    (results.root / launch_record.FILE).write_text('{"profile": "autodl"}\n[]\n{"credentials')
+    (results.root / launch_record.LAUNCHES).write_text('{"profile": "autodl"}\n[]\n{"credentials')
     assert launch_record.credentials_of(results) == set()
 
 

@@ -11,7 +11,7 @@ from boxcar.shared.triage.told_cause import course_of, quotes_of
 
 @pytest.mark.parametrize("row", SIGNATURES, ids=lambda row: row.id)
 def test_each_row_says_what_to_do_and_what_to_type_in_both_languages(row) -> None:
-    found = advice.of(row.id, cell="a")
+    found = advice.advice_of(row.id, cell="a")
     assert found.todo is not None
     assert all(found.todo.said(one) and found.words.said(one) for one in ("en", "zh"))
     assert found.types.verb and "{" not in str(found.types)
@@ -19,24 +19,24 @@ def test_each_row_says_what_to_do_and_what_to_type_in_both_languages(row) -> Non
 
 
 def test_memory_has_a_ladder_that_changes_the_experiment_last() -> None:
-    ladder = advice.of("M2").ladder
+    ladder = advice.advice_of("M2").ladder
     assert "expandable_segments" in ladder[0]
     assert "changes the experiment" in ladder[-1]
 
 
 def test_an_error_of_the_scripts_own_and_an_unknown_id_are_told_too() -> None:
-    assert advice.of("EXIT1").link.endswith("#PY")
-    assert "exit code 42" in advice.of("EXIT42").words
-    assert advice.of("OF-A-NEWER-BOXCAR").course is None
-    assert list(verdict_lines.lines(advice.of("OF-A-NEWER-BOXCAR"), ())) == []
-    assert next(verdict_lines.lines(advice.of("OF-A-NEWER-BOXCAR", Course.ASK), ())).startswith(
+    assert advice.advice_of("EXIT1").link.endswith("#PY")
+    assert "exit code 42" in advice.advice_of("EXIT42").words
+    assert advice.advice_of("OF-A-NEWER-BOXCAR").course is None
+    assert list(verdict_lines.verdict_lines(advice.advice_of("OF-A-NEWER-BOXCAR"), ())) == []
+    assert next(verdict_lines.verdict_lines(advice.advice_of("OF-A-NEWER-BOXCAR", Course.ASK), ())).startswith(
         "ASK"
     )
 
 
 def test_the_evidence_is_told_with_its_place() -> None:
     lines = list(
-        verdict_lines.lines(advice.of("M2"), [Quote(812, "CUDA out of memory"), Quote(0, "NVML")])
+        verdict_lines.verdict_lines(advice.advice_of("M2"), [Quote(812, "CUDA out of memory"), Quote(0, "NVML")])
     )
     assert "  line 812: CUDA out of memory" in lines
     assert "  NVML" in lines

@@ -28,20 +28,20 @@ def test_what_is_compressed_is_said_with_the_line_to_type(tmp_path, data, progra
     path = tmp_path / "my log"
     path.write_bytes(data)
     with pytest.raises(InputError, match=f"compressed: type {program} '{path}' | boxcar triage -"):
-        log_file.read(str(path))
+        log_file.read_log_file(str(path))
 
 
 def test_a_pipe_is_not_waited_for_but_what_a_shell_made_is_read(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(InputError, match="is a pipe or a device"):
-        log_file.read(str(pipe))
+        log_file.read_log_file(str(pipe))
     with pytest.raises(InputError, match="is a pipe or a device"):
-        log_file.read("/dev/zero")
+        log_file.read_log_file("/dev/zero")
     reader, writer = os.pipe()
     os.write(writer, END.encode())
     os.close(writer)
-    assert log_file.read(f"/dev/fd/{reader}").text == END
+    assert log_file.read_log_file(f"/dev/fd/{reader}").text == END
     os.close(reader)
 
 
@@ -49,7 +49,7 @@ def test_bytes_that_are_no_text_are_said(tmp_path: Path) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes(bytes(range(128, 256)) * 1000)
     with pytest.raises(InputError, match="is no text"):
-        log_file.read(str(path))
+        log_file.read_log_file(str(path))
 
 
 def test_what_may_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def test_what_may_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(InputError, match="cannot be read: Permission denied"):
-        log_file.read(str(path))
+        log_file.read_log_file(str(path))
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_what_may_not_be_read_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_whatever_a_terminal_or_a_shell_made_of_it_is_read(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "log"
     path.write_bytes(data)
-    assert judge(Evidence(log_file.read(str(path)).text)).id == "M2"
+    assert judge(Evidence(log_file.read_log_file(str(path)).text)).id == "M2"

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from boxcar.laptop.tryout.alike import essence, own_names
+from boxcar.laptop.tryout.alike import log_essence, own_names
 
 TRACEBACK = """\
 10:{second}: loading
@@ -24,7 +24,7 @@ NAMES = own_names([cell("a"), cell("b"), cell("recon_lr1e-3")])
 def of(name: str, second: int, text: str = TRACEBACK) -> str:
     folder = Path("/p/.boxcar/smoke/r/cells", name)
     lines = text.format(name=name, second=second, folder=folder).splitlines()
-    return essence(lines, folder, NAMES)
+    return log_essence(lines, folder, NAMES)
 
 
 def test_the_same_failure_of_two_cells_is_one() -> None:
@@ -44,7 +44,7 @@ def test_an_override_that_a_script_refuses_is_one_failure_whatever_its_value() -
 
     def said(*words: str) -> str:
         lines = ["usage: train.py [-h]", f"error: unrecognized arguments: {' '.join(words)}"]
-        return essence(lines, Path("/x"), names)
+        return log_essence(lines, Path("/x"), names)
 
     assert said("--wrong=2") == said("--wrong=3") != said("--other=2")
     assert said("--lr", "0.1") == said("--lr", "0.01") != said("--wrong=2")
@@ -54,7 +54,7 @@ def test_an_override_that_a_script_refuses_is_one_failure_whatever_its_value() -
 def test_without_a_traceback_the_last_line_tells() -> None:
     usage = "usage: train.py {name} [-h]\n{second} s\ntrain.py: error: unrecognized: --x {name}\n\n"
     assert of("a", 1, usage) == of("b", 2, usage) == "train.py: error: unrecognized: --x {}"
-    assert essence([], Path("/x"), NAMES) == ""
+    assert log_essence([], Path("/x"), NAMES) == ""
 
 
 def test_a_cells_name_that_is_a_word_of_the_message_makes_no_two_failures_of_one() -> None:

@@ -24,7 +24,7 @@ def project(tmp_path: Path) -> Project:
 def copy(project: Project, tmp_path: Path) -> CodeCopy:
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy/litter").touch()
-    return code_copy.make(project, tmp_path / "copy")
+    return code_copy.copy_code(project, tmp_path / "copy")
 
 
 def listed(copy: CodeCopy) -> set[str]:

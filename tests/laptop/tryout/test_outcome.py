@@ -1,37 +1,37 @@
 from __future__ import annotations
 
 from boxcar.laptop.tryout.code_copy import Written
-from boxcar.laptop.tryout.outcome import FAILED, PASSED, Outcome, fault, note
+from boxcar.laptop.tryout.outcome import FAILED, PASSED, Outcome, try_fault, try_note
 
 
 def test_a_declared_file_beside_the_code_is_no_pass_and_says_the_way_out() -> None:
     written = Written(("best.pt",), (), (("best.pt", "runs/best.pt"),))
-    why = fault(written, is_in_out=False, has_left_anything=True)
+    why = try_fault(written, is_in_out=False, has_left_anything=True)
     assert why == (
         "your script wrote ./runs/best.pt beside its code, not into {out}: "
         "set workdir: out in job.yaml"
     )
-    assert "write it into {out}" in fault(written, is_in_out=True, has_left_anything=True)
+    assert "write it into {out}" in try_fault(written, is_in_out=True, has_left_anything=True)
 
 
 def test_what_else_lies_there_is_a_pass_that_says_so() -> None:
-    assert fault(Written(("wandb/",)), is_in_out=False, has_left_anything=True) == ""
+    assert try_fault(Written(("wandb/",)), is_in_out=False, has_left_anything=True) == ""
     item = Outcome("a", PASSED, lacks=("*",), beside=("wandb/", "data/"), wrote=("saved/m.pth",))
     assert (
-        note(item) == "did not write *; but wrote saved/m.pth; wrote wandb/, data/ beside its code"
+        try_note(item) == "did not write *; but wrote saved/m.pth; wrote wandb/, data/ beside its code"
     )
 
 
 def test_who_edits_his_own_code_fails_here_as_on_a_box() -> None:
-    why = fault(Written((), ("train.py",)), is_in_out=False, has_left_anything=True)
+    why = try_fault(Written((), ("train.py",)), is_in_out=False, has_left_anything=True)
     assert why == "it changed train.py of its own code, which a box refuses (CODE)"
 
 
 def test_who_leaves_nothing_at_all_has_not_passed() -> None:
-    why = fault(Written(), is_in_out=False, has_left_anything=False)
+    why = try_fault(Written(), is_in_out=False, has_left_anything=False)
     assert why == "it ended with 0, but left no file in {out} and no line of log"
 
 
 def test_of_a_failure_only_the_reason_and_its_like_are_noted() -> None:
     item = Outcome("b", FAILED, "exit code 1", lacks=("m.json",), beside=("x",), like="a")
-    assert note(item) == "exit code 1; the same as a"
+    assert try_note(item) == "exit code 1; the same as a"

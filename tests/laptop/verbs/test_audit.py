@@ -12,7 +12,7 @@ from box_facts import facts_of
 
 from boxcar.laptop.fitness.rules import Row, Wanted
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.sites.local.local_site import LocalSite
 from boxcar.laptop.verbs import audit
 from boxcar.shared import timestamp
@@ -78,7 +78,7 @@ def test_a_wish_that_no_box_here_can_grant_is_refused_in_table_and_document(proj
 
 
 def report_of(site: LocalSite, **words: Any) -> audit.Report:
-    return audit.of_run(site, look(site, timestamp.utc_now()), **words)
+    return audit.of_run(site, look_at_run(site, timestamp.utc_now()), **words)
 
 
 def test_only_the_named_boxes_are_asked_and_an_unknown_one_is_refused(project, capsys):

@@ -6,7 +6,7 @@ import pytest
 from far_boxes import make_far_run
 from run_on_disk import RunOnDisk, agent_started, cell_started, held, make_run
 
-from boxcar.laptop.verbs.control import write as write_control
+from boxcar.laptop.verbs.control import write_control
 from boxcar.laptop.verbs.drain import drain
 from boxcar.laptop.verbs.status import status
 from boxcar.laptop.verbs.stop import stop
@@ -112,7 +112,7 @@ def test_a_full_tier_and_a_box_that_is_cut_off_keep_no_third_from_being_asked(
             raise full[queue]
         real(site, box, queue, want)
 
-    monkeypatch.setattr("boxcar.laptop.verbs.control.write", write)
+    monkeypatch.setattr("boxcar.laptop.verbs.control.write_control", write)
     for queue in ("queue_1", "queue_2"):
         run.agents.say(queue, agent_started())
     locks = [run.agents.site.tier.lock(queue) for queue in ("queue_1", "queue_2")]

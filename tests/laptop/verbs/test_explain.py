@@ -22,7 +22,7 @@ from run_on_disk import (
 from boxcar.laptop.common import show
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.run.view import QueueView, RunView
-from boxcar.laptop.verbs.cell_history import history, told
+from boxcar.laptop.verbs.cell_history import history_of_cell, tell_history
 from boxcar.laptop.verbs.explain import explain, explanation
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
@@ -72,7 +72,7 @@ def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
     ):
         assert sentence in said.out
     assert "next: invoke logs --cell a" in said.err
-    first = journal.read(run.journal("queue_1").path).events[1]
+    first = journal.read_journal(run.journal("queue_1").path).events[1]
     assert any(first.at in line and "claimed" in line for line in said.out.splitlines())
 
 
@@ -117,7 +117,7 @@ def test_the_history_of_a_moved_cell_is_that_of_both_queues_in_order():
         QueueView("queue_1", "box-a", events=(event(1, "queue_1"), event(3, "queue_1"))),
         QueueView("queue_2", "box-b", events=(event(2, "queue_2"), event(4, "queue_2"))),
     )
-    found = history(RunView("demo", from_now(0), queues, ()), "a")
+    found = history_of_cell(RunView("demo", from_now(0), queues, ()), "a")
     assert [moment.queue for moment in found] == ["queue_1", "queue_2"] * 2
 
 
@@ -191,14 +191,14 @@ def test_a_cell_of_a_damaged_journal_is_unknown(run):
 
 
 def test_an_event_that_lacks_fields_or_is_new_is_told_as_far_as_it_goes():
-    failed = told(Event(1, "e", "t", "cell.failed", {"reason": "{failure}"}))
+    failed = tell_history(Event(1, "e", "t", "cell.failed", {"reason": "{failure}"}))
     assert failed.startswith("attempt ? failed after ? (?: {failure}); ")
-    assert told(Event(1, "e", "t", "cell.teleported", {"cell": "a"})) == "cell.teleported"
+    assert tell_history(Event(1, "e", "t", "cell.teleported", {"cell": "a"})) == "cell.teleported"
 
 
 def test_gpus_that_idled_are_a_moment_of_the_cell() -> None:
     data = {"cell": "a", "attempt": 2, "percent": 3, "seconds": 1260}
-    said = told(Event(1, "e", "2026-01-02T03:04:05.000Z", "box.idle", data))
+    said = tell_history(Event(1, "e", "2026-01-02T03:04:05.000Z", "box.idle", data))
     assert said == "attempt 2: every GPU was under 10 % for 21m00s"
 
 

@@ -144,7 +144,7 @@ def test_after_a_launch_the_next_command_is_launch(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = project(tmp_path)
-    launch_record.append(found.results, "local", "ab" * 32, ["q1"], is_smoked=False)
+    launch_record.append_launch(found.results, "local", "ab" * 32, ["q1"], is_smoked=False)
     grid(found, asked("lr=1"), is_to_write=True)
     assert "1 line appended. Next: invoke launch" in capsys.readouterr().err
 
@@ -314,7 +314,7 @@ def test_configs_that_were_written_before_a_kill_get_their_lines_by_the_same_com
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(rewrite, "write", killed)
+        patch.setattr(rewrite, "write_queue", killed)
         with pytest.raises(Killed):
             grid(found, wanted, is_to_write=True)
     assert lines(tmp_path, "q1") == lines(tmp_path, "q2") == []

@@ -18,10 +18,10 @@ from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.report import gather
 from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.results.hashed_before import HashedBefore
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs import down, verify
 from boxcar.laptop.verbs.cell_facts import cell_facts
-from boxcar.laptop.verbs.judged import judged, measured
+from boxcar.laptop.verbs.judged import judge_cells, measured_numbers
 from boxcar.laptop.verbs.pull_cells import pull_cells
 from boxcar.laptop.verbs.pull_journals import pull_journals
 from boxcar.laptop.verbs.report import asked_of
@@ -37,7 +37,7 @@ def _pull_again(run: FinishedRun) -> Callable[[], object]:
     site = run.site
 
     def act() -> None:
-        view = look(site, timestamp.utc_now())
+        view = look_at_run(site, timestamp.utc_now())
         pull_cells(site, view, view.roster.cells, 0, Progress(""))
         pull_journals(site)
 
@@ -49,8 +49,8 @@ def _verify(run: FinishedRun) -> Callable[[], object]:
     site = run.site
 
     def act() -> None:
-        facts = cell_facts(site, look(site, timestamp.utc_now()))
-        cells = measured(site, [judged(site, one, [], None, {}) for one in facts])
+        facts = cell_facts(site, look_at_run(site, timestamp.utc_now()))
+        cells = measured_numbers(site, [judge_cells(site, one, [], None, {}) for one in facts])
         verify._write(site, cells, Loaded({}, "", ()))
 
     return act

@@ -282,8 +282,8 @@ def test_a_config_whose_name_no_line_can_hold_is_left_out(root: Path, name: str)
         (root / "configs" / each).write_text("a: 1")
     init(root, yes=True)
     text = (root / job_text.QUEUE).read_bytes()
-    assert [line.name for line in queue_line.parse(text).cells] == ["a", "b"]
-    assert not queue_line.parse(text).bad and b"# configs/c.yaml" in text
+    assert [line.name for line in queue_line.parse_queue(text).cells] == ["a", "b"]
+    assert not queue_line.parse_queue(text).bad and b"# configs/c.yaml" in text
 
 
 def test_configs_of_any_name_are_lines_that_plan_reads(root: Path) -> None:

@@ -58,7 +58,7 @@ def started(tiny: TinyProject, **words: Any) -> int:
 
 
 def records(project: Project) -> list[dict[str, Any]]:
-    path = project.results.root / launch_record.FILE
+    path = project.results.root / launch_record.LAUNCHES
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -239,7 +239,7 @@ def ordered(tiny: TinyProject, want: str) -> Project:
     project = opened(tiny)
     for folder in project.on_tier.folders():
         atomic.make_folder(folder)
-    control.write(LocalSite.of(project, print), "box-a", "q1", want)
+    control.write_control(LocalSite.of(project, print), "box-a", "q1", want)
     return project
 
 
@@ -433,7 +433,7 @@ def test_an_earlier_drain_is_taken_back_before_the_start_and_cells_can_be_passed
     tiny: TinyProject, asked: Asked
 ) -> None:
     project = opened(tiny)
-    control.write(LocalSite.of(project, print), "box-a", "q1", "drain")
+    control.write_control(LocalSite.of(project, print), "box-a", "q1", "drain")
     asked.clear()
     assert started(tiny, boxes=["box-a"], start_index=1) == 0
     assert controls.wanted(project.on_tier.control("q1")) == "run"
@@ -547,7 +547,7 @@ def test_what_was_said_at_an_earlier_launch_is_not_said_again(
     module._say_unknown(project, unknown)
     assert "a, b are launched without a smoke: needs two GPUs" in capsys.readouterr().err
     queues = list(project.plan.queues)
-    launch_record.append(
+    launch_record.append_launch(
         project.results, "local", "ab" * 32, queues, is_smoked=True, skipped=unknown.skipped
     )
     module._say_unknown(project, unknown)
@@ -584,9 +584,9 @@ def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.Monke
         read.append(path)
         return real(path)
 
-    real = followed.of_path
+    real = followed.followed_journal
     with monkeypatch.context() as patch:
-        patch.setattr(followed, "of_path", count)
+        patch.setattr(followed, "followed_journal", count)
         patch.setattr(LocalBoxes, "ask", lambda self, box, asked, **more: answers.get(type(asked)))
         patch.setattr(
             first_minute, "SILENT_S", 0.0

@@ -57,7 +57,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FarRun:
 
 
 def owner(agents: RunOnDisk) -> Claim:
-    claim = cell_claim.read(agents.site.tier.claim("a"))
+    claim = cell_claim.read_claim(agents.site.tier.claim("a"))
     assert claim
     return claim
 
@@ -143,7 +143,7 @@ def test_a_cell_that_waits_leaves_the_queue_of_an_agent_that_is_at_work(
     with held(run.agents.site.tier.lock("queue_1")):
         assert move(run.project, cell="b", queue="queue_2") == 0
         assert move(run.project, cell="b", queue="queue_2") == 0
-    claim = cell_claim.read(run.agents.site.tier.claim("b"))
+    claim = cell_claim.read_claim(run.agents.site.tier.claim("b"))
     assert claim and (claim.queue, claim.moved_from) == ("queue_2", "queue_1")
     assert lines(run, "queue_1") == ["configs/a.yaml recon 3", "# configs/b.yaml [red] 3"]
     assert lines(run, "queue_2") == ["configs/c.yaml seg 3", "configs/b.yaml [red] 3"]
@@ -163,7 +163,7 @@ def test_a_cell_that_its_agent_begins_at_that_moment_stays_with_its_line(
     with held(run.agents.site.tier.lock("queue_1")), pytest.raises(InputError, match="at work"):
         move(run.project, cell="b", queue="queue_2")
     assert {queue: lines(run, queue) for queue in before} == before
-    claim = cell_claim.read(run.agents.site.tier.claim("b"))
+    claim = cell_claim.read_claim(run.agents.site.tier.claim("b"))
     assert claim and claim.queue == "queue_1"
 
 
@@ -241,10 +241,10 @@ def test_a_box_with_its_own_tier_is_told_when_it_is_back_and_named_until_then(
     again.boxes.refresh()
     with monkeypatch.context() as cut:
         cut.setattr(again.boxes, "ask", raise_cut)
-        moves.tell(again, show.say)
+        moves.tell_boxes(again, show.say)
     assert "box-a was not told that a was moved: the link was cut" in capsys.readouterr().err
     assert moves.untold(again) and owner(run.agents).queue == "queue_1"
-    moves.tell(again, show.say)
+    moves.tell_boxes(again, show.say)
     assert owner(run.agents) == owner(of_b)
     assert "box-a was told that a is queue_2's now" in capsys.readouterr().err
     assert moves.untold(again) == []
@@ -271,5 +271,5 @@ def test_a_move_that_the_old_box_refuses_is_not_on_record(
     monkeypatch.setattr("boxcar.laptop.verbs.move._refuse_at_work", lambda site, view, cell: None)
     with held(run.agents.site.tier.lock("queue_1")), pytest.raises(InputError, match="is at work"):
         move(run.project, cell="a", queue="queue_2")
-    assert moves.read(run.project.results) == ()
+    assert moves.read_moves(run.project.results) == ()
     assert not of_b.site.tier.claim("a").exists()

@@ -17,7 +17,7 @@ from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.report import gather
 from boxcar.laptop.report.run_report import Asked
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.mixed_code import without_config
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.pull_new import pull_new
@@ -100,7 +100,7 @@ def of_the_results(run: FinishedRun) -> dict[str, Path]:
         "pulled pointer": results.resume_pointer("a"),
         "second home": results.root / "second.json",
         "moves": results.root / "moves.json",
-        "launches": results.root / launch_record.FILE,
+        "launches": results.root / launch_record.LAUNCHES,
         "hashed": run.root / ".boxcar" / "hashed" / "tiny.json",
     }
 
@@ -137,12 +137,12 @@ def test_the_other_cells_are_verified(run, name, spoil) -> None:
 
 
 def _words(run: FinishedRun) -> set[tuple[str, str]]:
-    return {(cell.name, cell.word) for cell in look(run.site, timestamp.utc_now()).cells}
+    return {(cell.name, cell.word) for cell in look_at_run(run.site, timestamp.utc_now()).cells}
 
 
 @pytest.mark.parametrize("spoil", [as_a_folder, as_a_circle, as_a_link_that_may_not_be_followed])
 def test_a_receipt_that_cannot_be_read_ends_no_watch(run, spoil: Callable[[Path], None]) -> None:
-    view = look(run.site, timestamp.utc_now())
+    view = look_at_run(run.site, timestamp.utc_now())
     shutil.rmtree(run.project.results.cell("b"))
     run.site.tier.receipt("b").write_bytes(b"{}")
     spoil(run.site.tier.receipt("a"))
@@ -181,6 +181,6 @@ def test_a_lock_that_cannot_be_asked_hides_nothing(run, monkeypatch: pytest.Monk
 
     run.say("q1", cell_started("a", 2))
     monkeypatch.setattr(LocalBoxes, "is_attempt_alive", broken)
-    view = look(run.site, timestamp.utc_now())
+    view = look_at_run(run.site, timestamp.utc_now())
     assert "a.log" in " ".join(view.queue("q1").problems)
     assert ("b", "verified") in {(cell.name, cell.word) for cell in view.cells}

@@ -15,7 +15,7 @@ from run_on_disk import held
 
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.results import hashed_before, results_folder
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.laptop.verbs.pull import pull
 from boxcar.shared import paths, timestamp
@@ -336,7 +336,7 @@ def test_with_the_tier_gone_the_second_home_gives_the_results_and_verify_counts_
 ) -> None:
     plan = replace(run.project.plan, second=f"file://{tmp_path}/second")
     run.project = replace(run.project, plan=plan)
-    launch_record.append(run.project.results, "local", "r1", ["q1"], is_smoked=True)
+    launch_record.append_launch(run.project.results, "local", "r1", ["q1"], is_smoked=True)
     wanted = run.snapshot(run.site.tier.cell("a"))
     there = tmp_path / "second" / "boxcar" / RUN
     shutil.copytree(run.site.tier.cell("a"), there / "cells" / "a")
@@ -347,7 +347,7 @@ def test_with_the_tier_gone_the_second_home_gives_the_results_and_verify_counts_
     assert "not published yet: b" in said
     assert run.snapshot(run.project.results.cell("a")) == wanted
     run.site.tier.root.mkdir(parents=True)  # a new box, which has nothing of it
-    [a, _] = cell_facts(run.site, look(run.site, timestamp.utc_now()))
+    [a, _] = cell_facts(run.site, look_at_run(run.site, timestamp.utc_now()))
     assert a.tier_sha256 == a.manifest_sha256
 
 
@@ -358,7 +358,7 @@ def test_a_second_home_out_of_reach_is_said_and_nothing_else_suffers(
     plan = replace(run.project.plan, second=f"file://{tmp_path}/second")
     run.project = replace(run.project, plan=plan)
     pull(run.project)
-    launch_record.append(run.project.results, "local", "r1", ["q1"], is_smoked=True)
+    launch_record.append_launch(run.project.results, "local", "r1", ["q1"], is_smoked=True)
     shutil.rmtree(run.site.tier.root)
     capsys.readouterr()
     assert pull(run.project) == 1
@@ -372,7 +372,7 @@ def test_one_damaged_manifest_in_the_second_home_hides_no_other_cell(
 ) -> None:
     plan = replace(run.project.plan, second=f"file://{tmp_path}/second")
     run.project = replace(run.project, plan=plan)
-    launch_record.append(run.project.results, "local", "r1", ["q1"], is_smoked=True)
+    launch_record.append_launch(run.project.results, "local", "r1", ["q1"], is_smoked=True)
     there = tmp_path / "second" / "boxcar" / RUN / "cells"
     shutil.copytree(run.site.tier.cells, there)
     (there / "a" / paths.MANIFEST).write_bytes(b"{")

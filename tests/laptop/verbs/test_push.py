@@ -85,7 +85,7 @@ def test_the_release_and_the_queues_are_on_the_tier(
     assert told["is_new"] and told["queues"] == {"q1": "appended", "q2": "appended"}
     assert (tiny.tier / "queues/q1.txt").read_text() == "configs/a.json one\n"
     folder = tiny.tier / "releases" / told["release"]
-    assert release.read(folder).digest == told["release"]
+    assert release.read_release(folder).digest == told["release"]
 
 
 def test_pushed_again_it_sends_nothing(

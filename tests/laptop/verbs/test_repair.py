@@ -45,7 +45,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
         log.append("cell.synced", **about, size_bytes=1, files=1)
         log.append("cell.verified", **about, metrics={})
     beat = Heartbeat(
-        "q1", "box-a", "r1", journal.read(log.path).events[-1].at, 1, "idle", journal=log.end
+        "q1", "box-a", "r1", journal.read_journal(log.path).events[-1].at, 1, "idle", journal=log.end
     )
     tier.heartbeat("q1").write_bytes(codec.to_document(beat))
     return run
@@ -195,7 +195,7 @@ def test_a_claim_of_version_1_that_names_another_queue_is_put_right_from_the_jou
         b'{"format": "boxcar.claim/1", "cell": "b", "queue": "q3", "box": "box-a", "at": "x"}'
     )
     assert repair(run.project, is_to_write=True) == 0
-    claim = cell_claim.read(path)
+    claim = cell_claim.read_claim(path)
     assert claim and (claim.queue, claim.box) == ("q1", "box-a")
 
 
@@ -203,14 +203,14 @@ def test_a_claim_that_a_power_cut_left_of_no_cell_is_no_damage_but_of_another_qu
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = run.site.tier.claim("b")
-    good = cell_claim.read(path)
+    good = cell_claim.read_claim(path)
     assert good
     path.write_bytes(codec.to_document(replace(good, cell="")))
     assert repair(run.project, is_to_write=True) == 0
     assert "nothing is damaged" in capsys.readouterr().err
     path.write_bytes(codec.to_document(replace(good, cell="", queue="q3")))
     assert repair(run.project, is_to_write=True) == 0
-    assert cell_claim.read(path) == good
+    assert cell_claim.read_claim(path) == good
 
 
 def test_a_claim_that_was_moved_and_not_begun_yet_is_no_damage(
@@ -220,14 +220,14 @@ def test_a_claim_that_was_moved_and_not_begun_yet_is_no_damage(
     run.site.tier.claim("b").write_bytes(codec.to_document(moved))
     assert repair(run.project, is_to_write=True) == 0
     assert "nothing is damaged" in capsys.readouterr().err
-    assert cell_claim.read(run.site.tier.claim("b")) == moved
+    assert cell_claim.read_claim(run.site.tier.claim("b")) == moved
 
 
 def test_a_claim_that_is_gone_is_written_anew(run: FinishedRun) -> None:
-    good = cell_claim.read(run.site.tier.claim("b"))
+    good = cell_claim.read_claim(run.site.tier.claim("b"))
     run.site.tier.claim("b").unlink()
     assert repair(run.project, is_to_write=True) == 0
-    assert cell_claim.read(run.site.tier.claim("b")) == good
+    assert cell_claim.read_claim(run.site.tier.claim("b")) == good
 
 
 def test_a_cursor_and_a_heartbeat_are_put_aside_and_written_anew_by_the_agent(
@@ -324,10 +324,10 @@ def test_what_a_box_cannot_say_is_its_own_row(
 def test_a_journal_is_read_again_once_it_is_put_back(run: FinishedRun) -> None:
     pull(run.project)
     path = run.site.tier.journal("q1")
-    good = journal.read(path).events
+    good = journal.read_journal(path).events
     flip(path)
     repair(run.project, is_to_write=True)
-    assert journal.read(path).events == good
+    assert journal.read_journal(path).events == good
 
 
 def test_what_only_a_repaired_journal_tells_is_put_back_with_it(run: FinishedRun) -> None:

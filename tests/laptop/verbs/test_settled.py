@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from finished_run import FinishedRun, make_run
 
-from boxcar.laptop.run.look import look
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs import settled, verify
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic
@@ -16,8 +16,8 @@ CELLS = ("a", "b", "c")
 
 def is_so(run: FinishedRun) -> tuple[bool, bool]:
     """Whether all is settled, and whether something is stale."""
-    view = look(run.site, timestamp.utc_now())
-    return settled.is_settled(view, run.site), bool(settled.stale(view, run.site))
+    view = look_at_run(run.site, timestamp.utc_now())
+    return settled.is_settled(view, run.site), bool(settled.stale_cells(view, run.site))
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.common.named_numbers import named_numbers
-from boxcar.laptop.run.condition import condition
+from boxcar.laptop.run.condition import condition_of
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import exit_code, notes, status, tables
 from boxcar.shared import timestamp
@@ -116,7 +116,7 @@ def test_when_a_cell_is_tried_again_is_said_by_this_machines_clock_in_both_table
     with held(run.site.tier.lock("queue_1")):
         view = run.look()
     fast = replace(view.queue("queue_1"), clock_ahead_s=3600.0)
-    fast = replace(fast, condition=condition(fast, timestamp.after(view.at, -3600)))
+    fast = replace(fast, condition=condition_of(fast, timestamp.after(view.at, -3600)))
     cells = tables(replace(view, queues=(fast,)))[-1]
     [why] = [row[cells.columns.index("why")] for row in cells.rows if row[0] == "a"]
     monkeypatch.undo()

@@ -385,7 +385,7 @@ def _answered_here(self: LocalBoxes, box: str, question: Any, **more: Any) -> An
 
 
 def _kept(run: FinishedRun) -> Accepted | None:
-    return accepted.of_result(run.site.tier, "a")
+    return accepted.accepted_result(run.site.tier, "a")
 
 
 def test_what_is_proven_here_is_told_to_the_box_that_called_it_failed(

@@ -41,7 +41,7 @@ def test_three_cells_run_one_after_another_and_each_is_verified_once(make_run):
     assert run.events("queue.done")[0].data["verified"] == 3
     for cell in cells:
         assert run.result(cell) == {"step": 2, "first": 0, "starts": 1}
-        owner = cell_claim.read(run.durable.claim(cell))
+        owner = cell_claim.read_claim(run.durable.claim(cell))
         assert owner
         assert (owner.queue, owner.box) == ("q1", "box-a")
         found = receipt.read_cell(run.durable.receipt(cell))
@@ -51,7 +51,7 @@ def test_three_cells_run_one_after_another_and_each_is_verified_once(make_run):
         assert (run.out(cell) / "m.json").exists()
     left = sorted(path.name for path in run.durable.claims.iterdir())
     assert left == sorted(f"{cell}.json" for cell in cells)
-    beat = heartbeat.read(run.durable.heartbeat("q1"))
+    beat = heartbeat.read_heartbeat(run.durable.heartbeat("q1"))
     assert beat
     assert beat.phase == "idle"
 
@@ -270,7 +270,7 @@ def test_a_config_is_found_however_its_line_spells_it(make_run):
         "größe": f"configs/{stored}.json",
         "é": "configs/é.json",
     }
-    assert [manifest.read(run.durable.manifest(cell)).cfg for cell in handed] == [*handed.values()]
+    assert [manifest.read_manifest(run.durable.manifest(cell)).cfg for cell in handed] == [*handed.values()]
 
 
 def test_a_line_whose_config_cannot_be_told_fails_its_cell_and_the_queue_goes_on(make_run):

@@ -44,7 +44,7 @@ def tick(one: Beat, *, is_settling: bool = False, **webhooks: Any) -> dict[str, 
 
 
 def last(place: Place) -> Heartbeat:
-    found = heartbeat.read(place.durable.heartbeat("q"))
+    found = heartbeat.read_heartbeat(place.durable.heartbeat("q"))
     assert found
     return found
 

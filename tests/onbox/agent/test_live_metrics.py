@@ -100,7 +100,7 @@ def test_an_expression_that_is_late_twice_is_off_with_a_warning_and_the_others_s
     first = METRICS[0]
     place = with_metrics(place, (replace(first, best=None), METRICS[1]))
 
-    monkeypatch.setattr(measure, "take", take)
+    monkeypatch.setattr(measure, "take_numbers", take)
     live = LiveMetrics(replace(place), lambda *words: told.append(words))
     for number in range(1, 5):
         (place.scratch.out("c") / "s.csv").write_text("x" * number)
@@ -115,7 +115,7 @@ def test_without_metrics_nothing_is_looked_at(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(place.plan, "metrics", ())
-    monkeypatch.delattr(measure, "take")
+    monkeypatch.delattr(measure, "take_numbers")
     assert LiveMetrics(place, never).numbers("c", 1) == LiveNumbers()
 
 

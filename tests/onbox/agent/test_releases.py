@@ -33,7 +33,7 @@ def finish(run: Any) -> int:
 
 
 def release_of(run: Any, cell: str) -> str:
-    return manifest.read(run.durable.manifest(cell)).release
+    return manifest.read_manifest(run.durable.manifest(cell)).release
 
 
 def test_a_line_with_a_new_config_runs_wholly_on_the_release_that_has_it(running, archives):
@@ -50,7 +50,7 @@ def test_a_line_with_a_new_config_runs_wholly_on_the_release_that_has_it(running
     assert [release_of(running, cell) for cell in ("a", "b", "new")] == [own, own, newer.name]
     started = {e.cell: e.data["release"] for e in running.events("cell.started")}
     assert started == {"a": own, "b": own, "new": newer.name}
-    files = {file.path for file in manifest.read(running.durable.manifest("new")).files}
+    files = {file.path for file in manifest.read_manifest(running.durable.manifest("new")).files}
     assert "starts" in files
     assert "WHICH" not in json.loads((running.out("b") / "environment.json").read_text())
     assert json.loads((running.out("new") / "environment.json").read_text())["WHICH"] == "newer"
@@ -131,7 +131,7 @@ def test_an_attempt_of_a_newer_release_is_adopted_and_judged_by_it(make_run, arc
     run.ask("drain")
     assert second.wait(LIMIT_S) == 0
     assert release_of(run, "new") == newer.name
-    files = {file.path for file in manifest.read(run.durable.manifest("new")).files}
+    files = {file.path for file in manifest.read_manifest(run.durable.manifest("new")).files}
     assert "starts" in files
 
 

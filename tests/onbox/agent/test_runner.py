@@ -266,11 +266,11 @@ def test_what_a_cell_saves_when_it_is_told_to_leave_is_mirrored(make_run, until)
     run = make_run({"a": {"gate": 1, "steps": 5, "on_term": 85}})
     agent = run.start()
     run.wait_for_step("a")
-    until(lambda: resume_pointer.read(run.durable.resume("a")))
+    until(lambda: resume_pointer.read_resume_pointer(run.durable.resume("a")))
     agent.terminate()
     agent.wait(LIMIT_S)
     saved_at = (run.out("a") / "latest.json").stat().st_mtime_ns
-    pointer = resume_pointer.read(run.durable.resume("a"))
+    pointer = resume_pointer.read_resume_pointer(run.durable.resume("a"))
     assert pointer
     assert str(saved_at) in pointer.file.path
 
@@ -279,7 +279,7 @@ def test_on_another_box_the_cell_goes_on_from_what_was_mirrored(make_run, until)
     run = make_run({"a": {"gate": 1, "steps": 5}})
     agent = run.start()
     script = run.wait_for_step("a")
-    until(lambda: resume_pointer.read(run.durable.resume("a")))
+    until(lambda: resume_pointer.read_resume_pointer(run.durable.resume("a")))
     kill(agent)
     os.kill(wrapper_of(run, "a"), signal.SIGKILL)
     os.kill(script, signal.SIGKILL)
@@ -294,10 +294,10 @@ def test_a_damaged_mirror_stops_the_queue_by_name_before_anything_runs(make_run,
     run = make_run({"a": {"gate": 1, "on_term": 85}})
     agent = run.start()
     run.wait_for_step("a")
-    until(lambda: resume_pointer.read(run.durable.resume("a")))
+    until(lambda: resume_pointer.read_resume_pointer(run.durable.resume("a")))
     agent.terminate()
     agent.wait(LIMIT_S)
-    pointer = resume_pointer.read(run.durable.resume("a"))
+    pointer = resume_pointer.read_resume_pointer(run.durable.resume("a"))
     assert pointer
     shutil.rmtree(run.scratch().root)
     path = run.durable.resume("a") / pointer.file.path
@@ -516,7 +516,7 @@ def test_nothing_starts_before_it_is_written_that_it_starts(make_run, monkeypatc
             raise error
 
     reporter = SimpleNamespace(say=say, was_left=lambda cell: False)
-    found = release.read(run.release)
+    found = release.read_release(run.release)
     where = place.of_queue(run.plan, run.release, found, "q1")
     runner = Runner(where, found, reporter, SimpleNamespace(), lambda: None)
     cell = CellLine(0, 1, "a", "configs/a.json", "count", 3)
@@ -527,4 +527,4 @@ def test_nothing_starts_before_it_is_written_that_it_starts(make_run, monkeypatc
     assert said == ["cell.started"]
     assert runner.start(cell, 1) == 1
     assert said[1:] == ["cell.started", str(run.scratch().spec("a", 1))]
-    assert attempt_spec.read(run.scratch().spec("a", 1)).words[0] == "train.py"
+    assert attempt_spec.read_attempt_spec(run.scratch().spec("a", 1)).words[0] == "train.py"

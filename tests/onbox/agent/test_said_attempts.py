@@ -99,7 +99,7 @@ def test_without_a_config_and_in_out_the_code_is_found_and_nothing_else_lies_the
     assert start["cwd"] == str(run.out("a")) and set(start["beside"]) == {f"{code}/configs"}
     parts = start["env"]["PYTHONPATH"].split(":")
     assert "training-" in parts[0] and parts[1:] == [str(code)]
-    made = manifest.read(run.durable.manifest("a"))
+    made = manifest.read_manifest(run.durable.manifest("a"))
     assert (made.cfg, made.task, made.config) == ("-", "-", None)
 
 
@@ -127,7 +127,7 @@ def test_an_adopted_cell_is_published_as_its_line_said(run_lines, tmp_path, unti
     run.open_gate()
     assert second.wait(LIMIT_S) == 0
     assert len(starts(run, "a")) == 1
-    made, claim = manifest.read(run.durable.manifest("a")), cell_claim.read(run.durable.claim("a"))
+    made, claim = manifest.read_manifest(run.durable.manifest("a")), cell_claim.read_claim(run.durable.claim("a"))
     asked = parse(line.encode(), 0, 1)
     assert made.overrides == asked.overrides
     assert made.words == ("train.py", "configs/c.json", *asked.overrides)
@@ -170,14 +170,14 @@ def test_a_verified_cell_whose_line_says_something_else_stays_and_is_told_once(r
 def test_a_failed_cell_whose_config_was_put_right_begins_anew(make_run, archives):
     run = make_run({"a": {"exits": [1], "steps": 2}})
     assert run.finish() == 1
-    first = cell_claim.read(run.durable.claim("a"))
+    first = cell_claim.read_claim(run.durable.claim("a"))
     run.release = run.push(archives, {"a": {"steps": 3}})
     assert run.finish() == 0
     assert run.result("a") == {"step": 3, "first": 0, "starts": 1}
     [aside] = run.scratch().earlier.iterdir()
     assert json.loads((aside / "latest.json").read_text()) == {"step": 2}
     assert "with another text of configs/a.json" in run.warnings("begun_anew")[0]
-    claim = cell_claim.read(run.durable.claim("a"))
+    claim = cell_claim.read_claim(run.durable.claim("a"))
     assert first and claim and claim.saying not in (None, first.saying)
 
 

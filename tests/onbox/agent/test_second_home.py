@@ -173,7 +173,7 @@ def test_live_checkpoints_go_there_and_leave_with_the_verified_cell(
     pointer = mirror(place, reporter, "a", b"20")
     until(lambda: home.left() == [])
     folder = second(place).resume("a")
-    assert resume_pointer.read(folder) == pointer
+    assert resume_pointer.read_resume_pointer(folder) == pointer
     assert sorted(path.name for path in folder.iterdir()) == [pointer.file.path, "resume.json"]
     assert (folder / pointer.file.path).read_bytes() == b"20"
     publish(place, reporter, "a")

@@ -16,7 +16,7 @@ from boxcar.shared.disk import checked_tree
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, manifest
 from boxcar.shared.files.attempt import Done
-from boxcar.shared.files.journal import Journal, read
+from boxcar.shared.files.journal import Journal, read_journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import Artifact, Box, Plan
 from boxcar.shared.paths import DurablePaths, ScratchPaths
@@ -90,7 +90,7 @@ def settled(place: Place, reporter: Reporter, *attempts: int) -> list[BaseExcept
 
 def events(place: Place) -> list[Event]:
     """Those that were said since it was handed over."""
-    return list(read(place.durable.journal("q")).events[2:])
+    return list(read_journal(place.durable.journal("q")).events[2:])
 
 
 def said(place: Place) -> list[str]:
@@ -136,7 +136,7 @@ def test_how_far_a_copy_is_can_be_asked_while_it_goes_on_and_no_longer(
     monkeypatch.setattr(checked_tree, "copy_all", copy_all)
     one.hand_over(CELL, 1)
     one.close()
-    size_bytes = manifest.read(place.durable.manifest("c")).size_bytes
+    size_bytes = manifest.read_manifest(place.durable.manifest("c")).size_bytes
     assert [(now.cell, now.done_bytes, now.total_bytes) for now in seen] == [
         ("c", 0, 2 * size_bytes),
         ("c", 2 * size_bytes, 2 * size_bytes),
@@ -213,7 +213,7 @@ def test_what_is_left_out_of_a_result_is_a_warning(place, reporter):
     assert said(place) == ["left_out", "cell.synced", "cell.verified"]
     (warning,) = reporter.state().warnings
     assert warning.data["text"] == "c: art/pipe is a pipe; it is left out"
-    published = manifest.read(place.durable.manifest("c"))
+    published = manifest.read_manifest(place.durable.manifest("c"))
     assert published.warnings == ("art/pipe is a pipe; it is left out",)
 
 

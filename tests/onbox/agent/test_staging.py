@@ -110,7 +110,7 @@ def test_what_a_cell_adds_beside_its_code_is_named_and_seen_by_no_other_cell(mak
     assert "a left configs/new, data/ beside its code" in first
     assert "$BOXCAR_DATA_DIR" in first
     assert "b left data/ beside its code" in second
-    assert manifest.read(run.durable.manifest("a")).warnings == (first,)
+    assert manifest.read_manifest(run.durable.manifest("a")).warnings == (first,)
     assert (run.scratch().beside("a") / "configs/new").exists()
     for cell in "ab":
         assert (run.scratch().beside(cell) / "data/x/one").read_text() == "\n"
@@ -129,7 +129,7 @@ def test_what_is_collected_is_carried_wherever_a_tracker_wrote_it_and_of_every_a
     adds = ["wandb/run-1/log", "data/one"]
     run = make_run({"a": {"adds": adds, "exits": [75, 0]}}, collect=("wandb/",))
     assert run.finish() == 0
-    made = manifest.read(run.durable.manifest("a"))
+    made = manifest.read_manifest(run.durable.manifest("a"))
     assert {f.path for f in made.carried.files} == {"wandb/run-1/log", "wandb/run-1/log.1"}
     assert manifest.compare(run.durable.cell("a"), made.all_files) == []
     assert all("wandb" not in text for text in run.warnings("code_added"))
@@ -246,7 +246,7 @@ def test_through_its_links_a_cell_reads_the_code_and_what_it_does_there_is_seen(
     assert "configs/more.json" in added and (run.scratch().beside("b") / "configs").is_dir()
     [changed] = run.events("cell.failed", cell="c")
     assert changed.data["failure"] == "CODE" and "configs/a.json" in changed.data["reason"]
-    assert [file.path for file in manifest.read(run.durable.manifest("d")).files] == [
+    assert [file.path for file in manifest.read_manifest(run.durable.manifest("d")).files] == [
         "d.log", "m.json",
     ]  # fmt: skip
     assert json.loads((run.durable.cell("d") / "m.json").read_text()) == {"step": 4}

@@ -18,7 +18,7 @@ from waiting import until
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.files import codec
-from boxcar.shared.files.agent_start import Start
+from boxcar.shared.files.agent_start import AgentStart
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Code, Release
@@ -43,7 +43,7 @@ class Box:
 
     def started(self, release: str) -> None:
         tier, now = str(self.tier.durable_dir), timestamp.utc_now()
-        start = Start("other", "q1", "box", release, tier, 0, (), {}, now)
+        start = AgentStart("other", "q1", "box", release, tier, 0, (), {}, now)
         atomic.write_whole(self.scratch.start("q1"), codec.to_document(start))
 
     def asks_for(self, **job_env: str) -> None:

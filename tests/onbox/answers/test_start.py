@@ -171,7 +171,7 @@ def test_how_it_was_started_is_on_record_before_it_is(make_run: Any) -> None:
     wrapper = run.release / "run_queue.sh"
     wrapper.write_text(f"cp {run.scratch().start('q1')} {run.root}/found\n")
     ask(run, start_index=1, detach=["setsid", "tmux"])
-    found = record.read(run.root / "found")
+    found = record.read_agent_start(run.root / "found")
     assert (found.run, found.queue, found.box) == ("tiny", "q1", "box-a")
     assert (found.release, found.start_index) == (run.release.name, 1)
     assert (found.durable_dir, found.detach) == (run.plan.durable_dir, ("setsid", "tmux"))

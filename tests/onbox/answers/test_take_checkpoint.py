@@ -48,7 +48,7 @@ def ask(on_box: RunOnBox) -> run_asks.CheckpointTaken:
 
 def test_a_whole_checkpoint_is_what_the_next_attempt_finds(on_box: RunOnBox, folder: Path) -> None:
     assert ask(on_box) == TAKEN
-    assert resume_pointer.read(folder) == pointer()
+    assert resume_pointer.read_resume_pointer(folder) == pointer()
 
 
 @pytest.mark.parametrize("data", [None, b"", DATA[:-1], DATA[:-1] + b"X"])
@@ -59,7 +59,7 @@ def test_what_is_not_whole_is_asked_for_and_counts_for_nothing(
     if data is not None:
         (folder / "1-7-latest.pth").write_bytes(data)
     assert ask(on_box) == LACKING
-    assert resume_pointer.read(folder) is None
+    assert resume_pointer.read_resume_pointer(folder) is None
 
 
 def test_on_a_box_that_knows_nothing_of_the_run_it_is_asked_for(on_box: RunOnBox) -> None:
@@ -70,7 +70,7 @@ def test_on_a_box_that_knows_nothing_of_the_run_it_is_asked_for(on_box: RunOnBox
 def test_what_the_box_mirrored_itself_is_kept(on_box: RunOnBox, folder: Path) -> None:
     (folder / resume_pointer.FILE).write_bytes(codec.to_document(pointer(attempt=4)))
     assert ask(on_box) == NOT_NEEDED
-    assert resume_pointer.read(folder) == pointer(attempt=4)
+    assert resume_pointer.read_resume_pointer(folder) == pointer(attempt=4)
 
 
 def test_a_cell_that_the_queue_has_tried_is_lent_nothing(on_box: RunOnBox, folder: Path) -> None:
@@ -79,12 +79,12 @@ def test_a_cell_that_the_queue_has_tried_is_lent_nothing(on_box: RunOnBox, folde
     common = {"run": "tiny", "queue": "q1", "box": "box-a"}
     Journal(path, common).append("cell.started", cell="a", attempt=1, cfg="a", task="t", epochs=1)
     assert ask(on_box) == NOT_NEEDED
-    assert resume_pointer.read(folder) is None
+    assert resume_pointer.read_resume_pointer(folder) is None
 
 
 def test_asked_twice_it_is_taken_once(on_box: RunOnBox, folder: Path) -> None:
     assert [ask(on_box), ask(on_box)] == [TAKEN, NOT_NEEDED]
-    assert resume_pointer.read(folder) == pointer()
+    assert resume_pointer.read_resume_pointer(folder) == pointer()
 
 
 def test_nothing_is_written_behind_a_link(on_box: RunOnBox, folder: Path) -> None:
@@ -92,4 +92,4 @@ def test_nothing_is_written_behind_a_link(on_box: RunOnBox, folder: Path) -> Non
     folder.symlink_to(elsewhere)
     with pytest.raises(InputError, match="symbolic link"):
         ask(on_box)
-    assert resume_pointer.read(elsewhere) is None
+    assert resume_pointer.read_resume_pointer(elsewhere) is None

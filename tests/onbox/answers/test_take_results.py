@@ -62,8 +62,8 @@ def test_the_record_makes_the_cell_one_that_is_verified(on_box: RunOnBox) -> Non
     tier = on_box.tier
     assert tier.manifest("a").read_bytes() == MANIFEST
     assert tier.receipt("a").read_bytes() == LENT.receipt
-    assert accepted.of_result(tier, "a") == LENT.document
-    assert cell_claim.read(tier.claim("a")) == LENT.claim
+    assert accepted.accepted_result(tier, "a") == LENT.document
+    assert cell_claim.read_claim(tier.claim("a")) == LENT.claim
     assert published.is_verified(tier, "a") and published.stands(tier, "a")
     assert not published.has_files(tier, "a")
 

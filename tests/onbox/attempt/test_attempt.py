@@ -292,16 +292,16 @@ def test_a_spec_holds_no_secret_and_is_its_users_alone(make_run):
     path = run.scratch().spec("a", 1)
     assert path.stat().st_mode & 0o777 == 0o600
     assert b"s3cr3t" not in path.read_bytes()
-    assert attempt_spec.read(path) == run.spec("a")
+    assert attempt_spec.read_attempt_spec(path) == run.spec("a")
 
 
 def test_the_wrapper_stays_small(make_run):
     run = make_run({"a": {"gate": 1}}, is_hurried=False)
-    made = release.read(run.release)
+    made = release.read_release(run.release)
     stage.of_release(run.release, made, run.scratch()).restore()
     path = run.scratch().spec("a", 1)
     path.parent.mkdir(parents=True)
-    attempt_spec.write(path, run.spec("a"))
+    attempt_spec.write_attempt_spec(path, run.spec("a"))
     run.release = run.scratch().wrapper(run.release.name)
     wrapper = run.run(RUN_ONE, str(path))
     run.wait_for_step("a")

@@ -52,7 +52,7 @@ def live(out: Path, folder: Path, attempt: int = 1) -> Mirror:
 
 
 def mirrored(folder: Path) -> bytes | None:
-    pointer = resume_pointer.read(folder)
+    pointer = resume_pointer.read_resume_pointer(folder)
     return (folder / pointer.file.path).read_bytes() if pointer else None
 
 
@@ -144,7 +144,7 @@ def test_a_copy_is_behind_once_a_newer_checkpoint_is_complete(out, folder):
 def test_a_checkpoint_that_vanishes_while_it_is_copied_is_dropped(out, folder):
     save(out, b"step 1")
     live(out, folder).tick(lambda size_bytes: (out / "latest.pth").unlink(missing_ok=True))
-    assert resume_pointer.read(folder) is None
+    assert resume_pointer.read_resume_pointer(folder) is None
 
 
 def test_nothing_is_mirrored_before_there_is_something(out, folder):
@@ -155,7 +155,7 @@ def test_nothing_is_mirrored_before_there_is_something(out, folder):
 def test_a_checkpoint_that_is_a_folder_is_not_mirrored(out, folder):
     (out / "latest.pth").mkdir()
     live(out, folder).tick(ignore)
-    assert resume_pointer.read(folder) is None
+    assert resume_pointer.read_resume_pointer(folder) is None
 
 
 @pytest.fixture
@@ -364,7 +364,7 @@ def test_a_folder_without_an_index_is_mirrored_once_it_was_unchanged_for_a_minut
     assert not folder.exists()
     age(out / "ckpt/model.pth", UNCHANGED_S + 1)
     sharded(out, folder).tick(ignore)
-    assert resume_pointer.read(folder)
+    assert resume_pointer.read_resume_pointer(folder)
 
 
 def test_a_sharded_checkpoint_that_came_back_is_whole_again(out: Path, folder: Path) -> None:
@@ -372,7 +372,7 @@ def test_a_sharded_checkpoint_that_came_back_is_whole_again(out: Path, folder: P
     sharded(out, folder).tick(ignore)
     shutil.rmtree(out / "ckpt")
     restore(folder, out, "ckpt")
-    (seen,) = resume_match.look(out, "ckpt")
+    (seen,) = resume_match.find_checkpoints(out, "ckpt")
     assert seen.is_whole(time.time_ns())
 
 
@@ -396,7 +396,7 @@ def test_a_folder_with_a_link_out_of_it_is_not_mirrored_without_that_part(
     (out / "model.pt").write_bytes(b"weights")
     with pytest.raises(OSError, match="leads out"):
         sharded(out, folder).tick(ignore)
-    assert resume_pointer.read(folder) is None
+    assert resume_pointer.read_resume_pointer(folder) is None
 
 
 def test_nothing_is_mirrored_where_a_tier_was_unmounted(out: Path, tmp_path: Path) -> None:
@@ -435,7 +435,7 @@ def test_the_newest_match_is_mirrored_and_comes_back_under_its_own_name(out, fol
     for step in (90, 100):
         save_step(out, step)
     of_pattern(out, folder).tick(ignore)
-    pointer = resume_pointer.read(folder)
+    pointer = resume_pointer.read_resume_pointer(folder)
     assert pointer and pointer.path == "checkpoints/step_100.pt"
     shutil.rmtree(out / "checkpoints")
     assert restore(folder, out, STEPS)
@@ -583,7 +583,7 @@ def test_a_pointer_that_leads_out_of_the_cell_is_refused(out, folder):
 def test_an_old_pointer_of_a_plain_path_has_only_its_last_part(out, folder):
     save(out, b"step 1")
     live(out, folder).tick(ignore)
-    pointer = resume_pointer.read(folder)
+    pointer = resume_pointer.read_resume_pointer(folder)
     assert pointer and pointer.path == "latest.pth"
     assert restore(folder, out, "ckpts/latest.pth")
     assert (out / "ckpts/latest.pth").read_bytes() == b"step 1"
@@ -655,7 +655,7 @@ def test_a_pattern_that_matches_both_kinds_takes_the_one_that_is_meant_and_says_
     assert mirrored(folder) == b"file"
     [(_, text)] = said_of(out, folder, "checkpoint-*/")
     assert "the file checkpoint-400" in text
-    pointer = resume_pointer.read(folder)
+    pointer = resume_pointer.read_resume_pointer(folder)
     assert pointer and pointer.path == "checkpoint-500"
 
 

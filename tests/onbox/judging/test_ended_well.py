@@ -64,7 +64,7 @@ def make(make_run: Any, cells: Mapping[str, Mapping[str, Any]], **changes: Any) 
 def doubt_of(run: Any, cell: str) -> str:
     """In the event, in the manifest and in the state that all tables are made of."""
     [told] = [event.data.get("doubt") for event in run.events("cell.succeeded", cell=cell)]
-    assert manifest.read(run.durable.manifest(cell)).doubt == told
+    assert manifest.read_manifest(run.durable.manifest(cell)).doubt == told
     assert state.replay(run.events()).cell(cell).doubt == (told or "")
     return told or ""
 
@@ -204,7 +204,7 @@ def test_a_kill_for_memory_beside_exit_code_0_marks_what_a_person_put_right(make
     record.write_bytes(codec.to_document(replace(done, oom_kills=2)))
     (run.out("a") / "best.json").write_text('{"loss": 0}')
     assert run.finish() == 0
-    made = manifest.read(run.durable.manifest("a"))
+    made = manifest.read_manifest(run.durable.manifest("a"))
     assert made.doubt == "exit code 0, but 2 kills for memory while it ran"
     assert state.replay(run.events()).cell("a").doubt == made.doubt
 

@@ -117,7 +117,7 @@ def lose_all_but_what_is_lent(run: Any, *cells: str) -> None:
 
 
 def lend(run: Any, cell: str) -> None:
-    made = manifest.read(run.durable.manifest(cell))
+    made = manifest.read_manifest(run.durable.manifest(cell))
     sha256 = manifest.sha256(run.durable.manifest(cell))
     now = timestamp.utc_now()
     document = Accepted("tiny", cell, sha256, now, (), "0.1.0", is_lent=True)
@@ -148,7 +148,7 @@ def test_a_line_that_asks_for_something_else_than_what_was_lent_is_told(make_run
     assert run.finish() == 0
     assert run.warnings("said_otherwise") == []
     [event] = run.events("cell.verified", cell="a")
-    assert begun.line(event).own.env == {"X": "1"}
+    assert begun.begun_line(event).own.env == {"X": "1"}
     lose_all_but_what_is_lent(run, "a")
     run.durable.queue("q1").write_text("configs/a.json count 4\n")
     assert run.finish() == 0

@@ -36,7 +36,7 @@ def of(count: int, reporter: Reporter) -> tuple[Lines, SimpleNamespace]:
         file.now += "".join(f"c{n}.json t\n" for n in range(start, end)).encode()
 
     def look() -> bool:
-        file.queue = queue_line.parse(file.now)
+        file.queue = queue_line.parse_queue(file.now)
         return True
 
     file.append, file.look = append, look

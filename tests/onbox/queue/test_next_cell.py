@@ -14,7 +14,7 @@ from onbox.queue.next_cell import (
     to_settle,
 )
 
-QUEUE = queue_line.parse(b"# head\nc/a.yaml t 1\nc/b.yaml t\n\nc/c.yaml t 3\n")
+QUEUE = queue_line.parse_queue(b"# head\nc/a.yaml t 1\nc/b.yaml t\n\nc/c.yaml t 3\n")
 BASE = {"run": "r", "queue": "q", "box": "b"}
 
 
@@ -53,21 +53,21 @@ def test_start_index_passes_over_complete_lines_that_are_no_comments():
     assert above(Begin(1), QUEUE, ()) == Above(frozenset("a"), 3)
     for beyond in (3, 9):
         assert above(Begin(beyond), QUEUE, ()) == Above(frozenset("abc"), 6)
-    assert above(Begin(2), queue_line.parse(b""), ()) == Above()
+    assert above(Begin(2), queue_line.parse_queue(b""), ()) == Above()
 
 
 def test_a_named_beginning_counts_whatever_stands_above_it_now():
     assert above(Begin(1, "b"), QUEUE, ()) == Above(frozenset("a"), 3)
     data = b"# head\n#c/a.yaml t 1\nc/b.yaml t\n\nc/c.yaml t 3\n"
     commented = queue_line.commented_out(data)
-    assert above(Begin(1, "b"), queue_line.parse(data), commented) == Above(frozenset(), 3)
+    assert above(Begin(1, "b"), queue_line.parse_queue(data), commented) == Above(frozenset(), 3)
 
 
 def test_a_beginning_that_was_dropped_keeps_its_place_and_one_that_is_gone_has_none():
     data = b"# head\nc/a.yaml t 1\n#c/b.yaml t\n\nc/c.yaml t 3\n"
     commented = queue_line.commented_out(data)
-    assert above(Begin(1, "b"), queue_line.parse(data), commented) == Above(frozenset("a"), 3)
-    assert above(Begin(1, "z"), queue_line.parse(data), commented) is None
+    assert above(Begin(1, "b"), queue_line.parse_queue(data), commented) == Above(frozenset("a"), 3)
+    assert above(Begin(1, "z"), queue_line.parse_queue(data), commented) is None
 
 
 def test_a_failed_cell_waits_for_a_later_agent():
@@ -127,15 +127,15 @@ def test_two_fast_failures_alike_are_the_same_trouble():
 
 
 def test_an_edit_in_the_middle_is_named_and_an_appended_line_is_not():
-    appended = queue_line.parse(b"c/a.yaml t 1\nc/b.yaml t\nc/c.yaml t 3\nc/d.yaml t\n")
+    appended = queue_line.parse_queue(b"c/a.yaml t 1\nc/b.yaml t\nc/c.yaml t 3\nc/d.yaml t\n")
     assert changes(QUEUE, appended) == []
-    edited = queue_line.parse(b"c/a.yaml t 1\nc/z.yaml t\nc/c.yaml t 3\n")
+    edited = queue_line.parse_queue(b"c/a.yaml t 1\nc/z.yaml t\nc/c.yaml t 3\n")
     assert changes(QUEUE, edited) == ["cell 1 was 'c/b.yaml t' and is now 'c/z.yaml t'"]
-    assert changes(QUEUE, queue_line.parse(b"c/a.yaml t 1\n")) == ["2 lines removed at the end"]
+    assert changes(QUEUE, queue_line.parse_queue(b"c/a.yaml t 1\n")) == ["2 lines removed at the end"]
 
 
 def test_a_line_is_left_open_where_it_is_bad_or_its_cell_is_anothers():
-    queue = queue_line.parse(b"configs/a.json t 3\nconfigs/b.json t many\nconfigs/c.json t 3\n")
+    queue = queue_line.parse_queue(b"configs/a.json t 3\nconfigs/b.json t many\nconfigs/c.json t 3\n")
     assert left_open(queue, Above(), passed_over=()) == ["line 2 cannot be read"]
     assert left_open(queue, Above(end=2), passed_over=()) == ["line 2 cannot be read"]
     assert left_open(queue, Above(end=3), passed_over=()) == []
@@ -145,5 +145,5 @@ def test_a_line_is_left_open_where_it_is_bad_or_its_cell_is_anothers():
 
 def test_a_line_that_was_commented_out_is_named_once_and_moves_no_other():
     data = b"# head\n# c/a.yaml t 1\nc/b.yaml t\n\nc/c.yaml t 3\nc/d.yaml t\n"
-    now, commented = queue_line.parse(data), queue_line.commented_out(data)
+    now, commented = queue_line.parse_queue(data), queue_line.commented_out(data)
     assert changes(QUEUE, now, commented) == ["a was commented out"]

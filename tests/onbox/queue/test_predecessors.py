@@ -150,4 +150,4 @@ def test_a_cell_gets_the_folder_of_the_one_before(make_run):
     lines(run, "q1", "configs/a.json t 3", "configs/b.json t 3 after=a")
     assert run.finish() == 0
     folder = str(run.durable.cell("a"))
-    assert manifest.read(run.durable.manifest("b")).words[-2:] == (folder, folder)
+    assert manifest.read_manifest(run.durable.manifest("b")).words[-2:] == (folder, folder)

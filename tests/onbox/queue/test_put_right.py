@@ -40,7 +40,7 @@ def relaunch(run: Any, archives: Any, cells: Any = CELLS, *, more: str = "", **p
 def test_what_it_left_is_taken_and_nothing_is_trained_again(failed, archives):
     assert relaunch(failed, archives, **RIGHT) == 0
     assert tries(failed) == 1 and failed.state("a") == "verified"
-    made = manifest.read(failed.durable.manifest("a"))
+    made = manifest.read_manifest(failed.durable.manifest("a"))
     assert made.attempt == 1 and made.release != failed.release.name
     assert "judged anew" in made.warnings[0]
     [said] = failed.events("cell.succeeded", cell="a")

@@ -84,7 +84,7 @@ def test_a_line_that_was_appended_since_is_judged_as_plan_would(
 def test_what_it_says_is_of_the_configs_bytes_in_this_release(tmp_path: Path) -> None:
     found = lines(tmp_path, "x.yaml", "a.yaml")
     asked = line("a.yaml t lr=1")
-    assert found.saying(asked) == saying.of(make_plan(), asked, "1" * 64)
+    assert found.saying(asked) == saying.saying_of(make_plan(), asked, "1" * 64)
     assert found.saying(line("b.yaml t")) is None
     assert found.asked(asked).saying == found.saying(asked)
 

@@ -27,7 +27,7 @@ class Watching:
         self.seen.append(-1)
 
     def wake(self) -> None:
-        self.seen.append(len(journal.read(self.path).events))
+        self.seen.append(len(journal.read_journal(self.path).events))
 
     def refusals(self) -> list[str]:
         return []
@@ -54,7 +54,7 @@ def test_an_event_is_in_the_journal_before_a_webhook_hears_of_it(path):
     reporter.say("queue.started", cells=3)
     reporter.say("cell.started", cell="c", attempt=1)
     assert watching.seen == [-1, 1, 2]
-    assert journal.read(path).events[0].data == COMMON | {"cells": 3}
+    assert journal.read_journal(path).events[0].data == COMMON | {"cells": 3}
     assert reporter.webhooks() == {"one": {"seq": 1}}
     reporter.close(2.5)
     assert watching.flushed == [2.5]
@@ -65,7 +65,7 @@ def test_without_webhooks_it_only_writes_the_journal(path):
     reporter.say("queue.started", cells=3)
     assert reporter.webhooks() == {}
     reporter.close(1.0)
-    assert len(journal.read(path).events) == 1
+    assert len(journal.read_journal(path).events) == 1
 
 
 def test_a_warning_is_said_once(path):
@@ -73,7 +73,7 @@ def test_a_warning_is_said_once(path):
     for _ in range(3):
         reporter.warn("queue_line", "line 3 is bad")
     reporter.warn("queue_line", "line 4 is bad", "c")
-    found = journal.read(path).events
+    found = journal.read_journal(path).events
     assert [event.data["text"] for event in found] == ["line 3 is bad", "line 4 is bad"]
     assert [event.cell for event in found] == [None, "c"]
 
@@ -84,7 +84,7 @@ def test_what_is_said_once_for_a_cell_is_not_said_again_by_the_next_agent(path):
         reporter.warn_once("no_checkpoint", text, "c")
     reporter.warn_once("no_checkpoint", "another cell", "d")
     reporter.warn_once("resume_kind", "another matter", "c")
-    found = [event.data["text"] for event in journal.read(path).events]
+    found = [event.data["text"] for event in journal.read_journal(path).events]
     assert found == ["ran for 10 minutes", "another cell", "another matter"]
 
 
@@ -125,7 +125,7 @@ def test_a_torn_line_is_named_and_a_new_event_takes_its_place(path):
     assert reporter.torn_file
     assert reporter.torn_file.read_bytes() == b'{"v":1,"seq":2,"ty'
     reporter.say("queue.done", verified=0, failed=0)
-    assert [event.type for event in journal.read(path).events] == ["queue.started", "queue.done"]
+    assert [event.type for event in journal.read_journal(path).events] == ["queue.started", "queue.done"]
 
 
 def test_two_threads_that_speak_at_once_leave_a_whole_journal(path):
@@ -141,7 +141,7 @@ def test_two_threads_that_speak_at_once_leave_a_whole_journal(path):
         thread.start()
     for thread in threads:
         thread.join()
-    found = journal.read(path).events
+    found = journal.read_journal(path).events
     assert [event.seq for event in found] == list(range(1, 151))
     assert reporter.state().last_seq == 150
 
@@ -154,7 +154,7 @@ def test_a_damaged_cursor_of_the_webhooks_is_said_and_stops_no_queue(path, tmp_p
     reporter.say("queue.started", cells=3)
     assert reporter.webhooks() == {}
     reporter.close(1.0)
-    warning, started = journal.read(path).events
+    warning, started = journal.read_journal(path).events
     assert warning.data["what"] == "webhooks_off"
     assert str(cursor) in warning.data["text"]
     assert started.type == "queue.started"
@@ -167,10 +167,10 @@ def test_what_a_chat_refuses_is_a_warning_once_and_written_by_the_agents_loop(pa
             return ["feishu refused a message: answered 200: no such robot"]
 
     reporter = Reporter(open_journal(path), Refusing(path))  # type: ignore[arg-type]
-    assert not journal.read(path).events
+    assert not journal.read_journal(path).events
     reporter.webhooks()
     reporter.webhooks()
-    [told] = journal.read(path).events
+    [told] = journal.read_journal(path).events
     assert (told.type, told.data["what"]) == ("box.warning", "news_refused")
 
 
@@ -196,7 +196,7 @@ def test_an_event_that_needs_a_person_says_what_to_type(path):
     reporter.warn("webhooks_off", "no webhooks are sent: x")
     reporter.warn("code_restored", "a file of the code was restored")
     reporter.say("queue.stopped", reason="x", by="trouble")
-    assert [event.data.get("needs") for event in journal.read(path).events] == [
+    assert [event.data.get("needs") for event in journal.read_journal(path).events] == [
         "repair --put-back",
         None,
         "status",

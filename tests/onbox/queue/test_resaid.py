@@ -31,7 +31,7 @@ def claim(saying: str | None = "one", moved_from: str | None = None) -> Claim:
 def started(saying: str | None = None, text: str = "a.yaml t 3 name=a lr=1") -> Event:
     line = cell_line.parse(text.encode(), 0, 1)
     data = {"cell": "a", "cfg": line.cfg, "epochs": line.epochs, "saying": saying}
-    kept = {key: value for key, value in (data | begun.data(line)).items() if value is not None}
+    kept = {key: value for key, value in (data | begun.begun_fields(line)).items() if value is not None}
     return Event(1, "evt_1", AT, "cell.started", kept)
 
 

@@ -96,7 +96,7 @@ def test_names_of_ours_that_a_script_uses_take_the_place_of_nothing(place):
     assert made.matches == {"*.json": ("m.json",)}
     left_out = sorted(text.split(" ")[0] for text in made.warnings)
     assert left_out == ["manifest.json", "receipt.json"]
-    assert manifest.read(place.durable.manifest("c")) == made
+    assert manifest.read_manifest(place.durable.manifest("c")) == made
     checked = settle.verify(here, made)
     assert checked.is_good
     assert measure.notes(checked.metrics) == {
@@ -165,7 +165,7 @@ def test_everything_is_published_and_the_manifest_says_it_byte_by_byte(place):
     assert manifest.compare(place.durable.cell("c"), made.files) == []
     assert (made.run, made.queue, made.box, made.attempt) == ("r", "q", "b", 1)
     assert (made.cfg, made.task, made.epochs) == ("configs/c.json", "count", 3)
-    assert manifest.read(place.durable.manifest("c")) == made
+    assert manifest.read_manifest(place.durable.manifest("c")) == made
 
 
 def test_a_folder_is_an_artifact_with_all_that_is_in_it(place):
@@ -302,9 +302,9 @@ def test_killed_at_any_step_and_run_again_it_is_published_once_and_whole(place):
     while dies_at(step := step + 1, here, lambda: settle.publish(here, CELL, done())):
         path = here.durable.manifest("c")
         if path.exists():
-            assert manifest.compare(path.parent, manifest.read(path).files) == []
+            assert manifest.compare(path.parent, manifest.read_manifest(path).files) == []
     assert step > 10
-    made = manifest.read(here.durable.manifest("c"))
+    made = manifest.read_manifest(here.durable.manifest("c"))
     assert names(made) == {"model/config.json", "m.json", "w.dat", "c.log"}
     parts = [path.name for path in here.durable.cell("c").rglob("*.part")]
     assert not [name for name in parts if "manifest" not in name]  # of those a few bytes may stay
@@ -318,7 +318,7 @@ def test_killed_at_any_step_a_bad_result_is_replaced_and_never_lost(place):
         kept = [place.durable.cell("c"), *(place.durable.root / "replaced").glob("*")]
         texts = [path.read_bytes() for folder in kept for path in folder.glob("m.json")]
         assert b'{"step": NaN}' in texts, f"killed at step {step}"
-    assert manifest.read(place.durable.manifest("c")).attempt == 2
+    assert manifest.read_manifest(place.durable.manifest("c")).attempt == 2
 
 
 def dies_at(step: int, place: Place, work: Callable[[], object]) -> bool:

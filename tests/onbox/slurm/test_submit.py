@@ -90,7 +90,7 @@ def test_an_unsure_submit_is_not_repeated_until_slurm_must_have_shown_it(
     with pytest.raises(TemporaryError, match="nothing is submitted twice"):
         submit.answer(BOTH, slurm.run)
     assert len(slurm.calls("sbatch")) == 1
-    intent = submitted.read(slurm.tier.slurm_intent)
+    intent = submitted.read_submit(slurm.tier.slurm_intent)
     assert intent and intent.is_sent
     aged = codec.to_document(replace(intent, at=LONG_AGO))
     atomic.write_whole(slurm.tier.slurm_intent, aged)
@@ -102,7 +102,7 @@ def test_a_killed_submit_that_slurm_has_taken_is_noted_and_left_alone(slurm: Pre
     slurm.has("7|0|7_0|PENDING|N/A||Priority", token=left.token)
     done = submit.answer(BOTH, slurm.run)
     assert done.left_alone == ("queue_1",) and done.queues == ("queue_3",)
-    noted = submitted.read(slurm.tier.slurm_submit(left.token))
+    noted = submitted.read_submit(slurm.tier.slurm_submit(left.token))
     assert noted and noted.job == "7"
 
 

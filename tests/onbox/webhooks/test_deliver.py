@@ -156,7 +156,7 @@ def flush(journal: Journal, cursor: Path, *webhooks: Webhook) -> int:
 
 
 def seq_of(cursor: Path, webhook: Webhook) -> int:
-    return delivered.read(cursor).endpoints[digest.of_bytes(webhook.url.encode())].seq
+    return delivered.read_delivered(cursor).endpoints[digest.of_bytes(webhook.url.encode())].seq
 
 
 # -- order, identity, the cursor
@@ -473,7 +473,7 @@ def test_410_switches_an_endpoint_off_also_after_a_restart(
     assert flush(journal, cursor, endpoint.webhook) == 0
 
     assert endpoint.types == ["cell.started"]
-    (one,) = delivered.read(cursor).endpoints.values()
+    (one,) = delivered.read_delivered(cursor).endpoints.values()
     assert one.seq == 0
     assert str(one.disabled).startswith("answered 410 at ")
 

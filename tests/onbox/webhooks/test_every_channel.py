@@ -78,7 +78,7 @@ class Table:
         return made
 
     def cursor(self) -> delivered.Cursor:
-        found = delivered.read(self.folder / "delivered.json").endpoints
+        found = delivered.read_delivered(self.folder / "delivered.json").endpoints
         return found.get(key_of(self.endpoint), delivered.Cursor())
 
     def fail(self, cell: str) -> Any:

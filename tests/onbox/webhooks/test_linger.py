@@ -83,7 +83,7 @@ def test_it_ends_when_the_receiver_is_back_and_has_taken_all(
     assert not lock.is_held(tier.lock("q1"))  # the box's queue is free meanwhile
     is_back.set()
     assert one.ended() == 0
-    [cursor] = delivered.read(tier.delivered("q1")).endpoints.values()
+    [cursor] = delivered.read_delivered(tier.delivered("q1")).endpoints.values()
     assert cursor.seq == 1
 
 

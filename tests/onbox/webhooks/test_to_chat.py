@@ -91,7 +91,7 @@ def sender(
 
 
 def cursor(tmp_path: Path, robot: Robot, channel: str = "feishu") -> delivered.Cursor:
-    found = delivered.read(tmp_path / "delivered.json").endpoints
+    found = delivered.read_delivered(tmp_path / "delivered.json").endpoints
     return found.get(key_of(robot.chat(channel)), delivered.Cursor())
 
 
@@ -242,7 +242,7 @@ def test_what_is_left_is_said_without_reading_the_journal_again(
     journal.append("queue.started", cells=9)
     fail(journal, "a")
     deliverer, _ = sender(journal, robot, tmp_path)
-    monkeypatch.setattr("boxcar.shared.files.journal.read", lambda _: pytest.fail("read again"))
+    monkeypatch.setattr("boxcar.shared.files.journal.read_journal", lambda _: pytest.fail("read again"))
     until(lambda: cursor(tmp_path, robot).seq == 3)
     again = fail(journal, "b")
     deliverer.wake()

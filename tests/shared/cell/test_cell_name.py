@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boxcar.shared.cell import cell_name
-from boxcar.shared.cell.cell_name import LONGEST_DERIVED_BYTES, check, key_of, of_line
+from boxcar.shared.cell.cell_name import LONGEST_DERIVED_BYTES, check_name, key_of, name_of_line
 
 
 @pytest.mark.parametrize(
@@ -35,34 +35,34 @@ from boxcar.shared.cell.cell_name import LONGEST_DERIVED_BYTES, check, key_of, o
 def test_a_name_comes_from_the_lines_own_words(
     cfg: str, task: str, overrides: tuple[str, ...], name: str
 ) -> None:
-    assert of_line(cfg, task, overrides) == name
-    check(name)
+    assert name_of_line(cfg, task, overrides) == name
+    check_name(name)
 
 
 def test_without_overrides_a_configs_basename_is_the_name_whatever_it_is() -> None:
-    assert of_line("a b=c.yaml", "t", ()) == "a b=c"
+    assert name_of_line("a b=c.yaml", "t", ()) == "a b=c"
 
 
 def test_the_name_is_in_one_form() -> None:
     decomposed = unicodedata.normalize("NFD", "ü.yaml")
-    assert of_line(decomposed, "t", ()) == of_line("ü.yaml", "t", ()) == "ü"
+    assert name_of_line(decomposed, "t", ()) == name_of_line("ü.yaml", "t", ()) == "ü"
 
 
 def test_a_long_name_is_cut_and_ends_in_eight_digits_of_its_words() -> None:
     one, other = (
-        of_line("a.yaml", "t", ("x=" + "1" * 200,)),
-        of_line("a.yaml", "t", ("x=" + "1" * 201,)),
+        name_of_line("a.yaml", "t", ("x=" + "1" * 200,)),
+        name_of_line("a.yaml", "t", ("x=" + "1" * 201,)),
     )
     assert len(one) == len(other) == LONGEST_DERIVED_BYTES == 80
     assert one != other
     assert re.fullmatch(r"a_x1+-[0-9a-f]{8}", one)
-    assert of_line("a.yaml", "t", ("x=" + "1" * 76,)) == "a_x" + "1" * 76
+    assert name_of_line("a.yaml", "t", ("x=" + "1" * 76,)) == "a_x" + "1" * 76
 
 
 @pytest.mark.parametrize("cfg", ["数" * 90 + ".yaml", "x" * 250 + ".yaml", "ü" * 100 + ".yaml"])
 def test_a_long_basename_with_overrides_still_makes_a_name(cfg: str) -> None:
-    check(of_line(cfg, "t", ("lr=1",)))
-    assert of_line(cfg, "t", ("lr=1",)) != of_line(cfg, "t", ("lr=2",))
+    check_name(name_of_line(cfg, "t", ("lr=1",)))
+    assert name_of_line(cfg, "t", ("lr=1",)) != name_of_line(cfg, "t", ("lr=2",))
 
 
 @given(
@@ -70,19 +70,19 @@ def test_a_long_basename_with_overrides_still_makes_a_name(cfg: str) -> None:
     st.lists(st.text(max_size=60), min_size=1, max_size=6),
 )
 def test_a_derived_name_is_a_good_folder_for_hydra_too(head: str, overrides: list[str]) -> None:
-    name = of_line("-", head, overrides)
+    name = name_of_line("-", head, overrides)
     assert re.fullmatch(r"[A-Za-z0-9._-]{1,80}", name)
-    check(name)
+    check_name(name)
 
 
 @given(st.lists(st.text(max_size=60), max_size=6))
 def test_it_comes_from_this_line_alone(overrides: list[str]) -> None:
-    assert of_line("a.yaml", "t", overrides) == of_line("a.yaml", "t", tuple(overrides))
+    assert name_of_line("a.yaml", "t", overrides) == name_of_line("a.yaml", "t", tuple(overrides))
 
 
 @pytest.mark.parametrize("name", ["a", "0", "a.b+c=d@e,f-g_h", "数据", "x" * 100])
 def test_these_are_names(name: str) -> None:
-    check(name)
+    check_name(name)
 
 
 @pytest.mark.parametrize(
@@ -90,12 +90,12 @@ def test_these_are_names(name: str) -> None:
 )
 def test_these_are_not(name: str) -> None:
     with pytest.raises(ValueError, match="the cell's name"):
-        check(name)
+        check_name(name)
 
 
 def test_a_name_has_room_for_endings_in_bytes() -> None:
     with pytest.raises(ValueError, match="longer than 200 bytes"):
-        check("数" * 67)
+        check_name("数" * 67)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def test_no_config_is_a_dash() -> None:
 def test_letters_of_every_script_stand_only_in_a_name_that_is_given(
     overrides: list[str], plain: str, in_any_script: str
 ) -> None:
-    assert of_line("c/base.yaml", "t", overrides) == plain
+    assert name_of_line("c/base.yaml", "t", overrides) == plain
     assert cell_name.in_any_script("c/base.yaml", "t", overrides) == in_any_script
-    check(in_any_script)
+    check_name(in_any_script)
 
 
 @pytest.mark.parametrize("value", ["x" * 200, "字" * 60, "字" * 200])
@@ -136,4 +136,4 @@ def test_long_names_in_any_script_are_cut_and_stay_apart(value: str) -> None:
     names = {cell_name.in_any_script("基线.yaml", "t", [f"k={value}{n}"]) for n in range(3)}
     assert len(names) == 3
     for name in names:
-        check(name)
+        check_name(name)

@@ -13,7 +13,7 @@ from boxcar.shared.cell import duration
      ("1d2h3m4s", 93_784), ("0h1s", 1)],
 )  # fmt: skip
 def test_a_time_is_read_in_seconds(text: str, seconds: int) -> None:
-    assert duration.parse(text) == seconds
+    assert duration.parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ def test_a_time_is_read_in_seconds(text: str, seconds: int) -> None:
 )
 def test_another_text_is_refused_with_what_is_one(text: str) -> None:
     with pytest.raises(ValueError, match="expected a time such as 90s, 30m, 2h or 1h30m"):
-        duration.parse(text)
+        duration.parse_duration(text)
 
 
 @given(st.integers(1, 10**9))
 def test_it_is_spelled_as_it_is_read(seconds: int) -> None:
-    assert duration.parse(duration.spelled(seconds)) == seconds
+    assert duration.parse_duration(duration.spell_duration(seconds)) == seconds
 
 
 def test_it_is_spelled_in_short() -> None:
-    assert [duration.spelled(s) for s in (60, 5400, 86_400, 61)] == ["1m", "1h30m", "1d", "1m1s"]
+    assert [duration.spell_duration(s) for s in (60, 5400, 86_400, 61)] == ["1m", "1h30m", "1d", "1m1s"]

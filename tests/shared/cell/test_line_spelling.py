@@ -38,7 +38,7 @@ OVERRIDES = st.lists(
 
 def is_name(text: str) -> bool:
     try:
-        cell_name.check(text)
+        cell_name.check_name(text)
     except ValueError:
         return False
     return True
@@ -49,7 +49,7 @@ def lines(draw: st.DrawFn) -> CellLine:
     cfg = draw(st.sampled_from(["a.yaml", "-", "配置/b c.yaml"]))
     task = draw(st.sampled_from(["t", "-", "two words"]))
     overrides = draw(OVERRIDES)
-    derived = cell_name.of_line(cfg, task, overrides)
+    derived = cell_name.name_of_line(cfg, task, overrides)
     name = draw(st.just(derived if is_name(derived) else "x") | NAMES.filter(is_name))
     epochs = draw(st.none() | st.integers(1, 999_999_999))
     return CellLine(0, 1, name, cfg, task, epochs, draw(OWNS), overrides)
@@ -67,7 +67,7 @@ def with_words(*overrides: str, own: Own = NOTHING_OWN) -> CellLine:
 @example(with_words("#x", "-v"))
 @example(with_words("60"))
 def test_what_a_person_is_shown_says_the_same_line(asked: CellLine) -> None:
-    assert line(line_spelling.of(asked)) == asked
+    assert line(line_spelling.line_of(asked)) == asked
 
 
 @given(st.text(max_size=60))
@@ -76,16 +76,16 @@ def test_a_line_that_is_read_is_spelled_as_what_it_says(text: str) -> None:
         found = line(text)
     except ValueError:
         return
-    assert line(line_spelling.of(found)) == found
+    assert line(line_spelling.line_of(found)) == found
 
 
 def test_letters_of_any_script_need_no_quotes() -> None:
     text = "配置/a.yaml 重建 3 标题=你好 größe=1"
-    assert line_spelling.of(line(text)) == text
-    assert line_spelling.of(line("a.yaml t 标题='你 好'")) == "a.yaml t '标题=你 好'"
+    assert line_spelling.line_of(line(text)) == text
+    assert line_spelling.line_of(line("a.yaml t 标题='你 好'")) == "a.yaml t '标题=你 好'"
 
 
 def test_the_words_of_a_line_are_its_variables_and_its_overrides() -> None:
     found = line("a.yaml t 3 nproc=2 env.B=1 env.A=2 lr=1")
-    assert line_spelling.words(found) == ("env.B=1", "env.A=2", "lr=1")
-    assert line_spelling.words(line("a.yaml t 3 nproc=2")) == ()
+    assert line_spelling.words_of_line(found) == ("env.B=1", "env.A=2", "lr=1")
+    assert line_spelling.words_of_line(line("a.yaml t 3 nproc=2")) == ()

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boxcar.shared.cell.rules import fits, is_pattern, of_cell, quarrels
+from boxcar.shared.cell.rules import rule_fits, is_pattern, rules_of_cell, quarrels_of_rules
 from boxcar.shared.files.plan import Artifact, Rule
 
 
 def found(rules: list[Rule], cell: str = "recon_big") -> list[tuple[str, str, str]]:
-    return [(key, one.cells, other.cells) for key, one, other in quarrels(rules, cell)]
+    return [(key, one.cells, other.cells) for key, one, other in quarrels_of_rules(rules, cell)]
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def found(rules: list[Rule], cell: str = "recon_big") -> list[tuple[str, str, st
      ("a.b+c", "a.b+c"), ("配置*", "配置_lr1"), ("*=1", "a=1")],
 )  # fmt: skip
 def test_these_fit(pattern: str, cell: str) -> None:
-    assert fits(pattern, cell)
+    assert rule_fits(pattern, cell)
 
 
 @pytest.mark.parametrize(
@@ -29,13 +29,13 @@ def test_these_fit(pattern: str, cell: str) -> None:
      ("[ab]", "a"), ("recon_*", "xrecon_big"), ("?", "")],
 )  # fmt: skip
 def test_these_do_not(pattern: str, cell: str) -> None:
-    assert not fits(pattern, cell)
+    assert not rule_fits(pattern, cell)
 
 
 def test_a_name_fits_in_whatever_form_it_is_spelled() -> None:
     decomposed = unicodedata.normalize("NFD", "größe")
-    assert fits(decomposed, "größe") and fits("größe", decomposed)
-    assert fits(f"{decomposed}*", "größe_1") and fits("gr?ße", decomposed)
+    assert rule_fits(decomposed, "größe") and rule_fits("größe", decomposed)
+    assert rule_fits(f"{decomposed}*", "größe_1") and rule_fits("gr?ße", decomposed)
 
 
 def test_only_a_star_or_a_question_mark_makes_a_pattern() -> None:
@@ -46,7 +46,7 @@ def test_only_a_star_or_a_question_mark_makes_a_pattern() -> None:
 
 def test_an_exact_name_comes_before_patterns_and_these_in_their_order() -> None:
     rules = [Rule("*", nproc=1), Rule("recon_*", nproc=2), Rule("recon_big", nproc=3), Rule("x")]
-    assert [rule.nproc for rule in of_cell(rules, "recon_big")] == [3, 1, 2]
+    assert [rule.nproc for rule in rules_of_cell(rules, "recon_big")] == [3, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -101,4 +101,4 @@ def test_a_pattern_means_what_a_slow_reader_says(pattern: str, cell: str) -> Non
             return means(p[1:], c) or (bool(c) and means(p, c[1:]))
         return bool(c) and p[0] in ("?", c[0]) and means(p[1:], c[1:])
 
-    assert fits(pattern, cell) == means(pattern, cell)
+    assert rule_fits(pattern, cell) == means(pattern, cell)

@@ -23,7 +23,7 @@ def line(*overrides: str, cfg: str = "conf/a.yaml", own: Own = NOTHING_OWN) -> C
 def say(
     *overrides: str, places: Places = PLACES, added: tuple[str, ...] = (), **plan: Any
 ) -> SaidCell:
-    return said.say(make_plan(**plan), line(*overrides), places, added)
+    return said.say_cell(make_plan(**plan), line(*overrides), places, added)
 
 
 # --- words
@@ -98,7 +98,7 @@ def test_the_order_is_command_overrides_resume_args_added_words() -> None:
 def test_a_cell_of_a_plan_says_what_its_line_says() -> None:
     of_plan = Cell("a", "conf/a.yaml", "recon", 3, "queue_1", 0, None, NOTHING_OWN, ("lr=1",))
     plan = make_plan(command=("t.py", "{cfg}", "{name}"))
-    assert said.say(plan, of_plan, PLACES) == said.say(plan, line("lr=1"), PLACES)
+    assert said.say_cell(plan, of_plan, PLACES) == said.say_cell(plan, line("lr=1"), PLACES)
 
 
 # --- environment
@@ -123,7 +123,7 @@ def test_json_in_env_is_untouched() -> None:
 
 def test_the_values_of_profile_and_line_are_never_filled() -> None:
     own = Own(env={"L": "{name}"})
-    found = said.say(make_plan(env={"P": "{name}"}, job_env={"J": "{name}"}), line(own=own), PLACES)
+    found = said.say_cell(make_plan(env={"P": "{name}"}, job_env={"J": "{name}"}), line(own=own), PLACES)
     assert found.env == {"P": "{name}", "J": "a", "L": "{name}"}
 
 
@@ -133,7 +133,7 @@ def test_a_variable_of_the_line_comes_over_rule_job_and_profile() -> None:
         job_env=dict.fromkeys("BCD", "job"),
         rules=(Rule("a", env=dict.fromkeys("CD", "rule {task}")),),
     )
-    found = said.say(plan, line(own=Own(env={"D": "line"})), PLACES)
+    found = said.say_cell(plan, line(own=Own(env={"D": "line"})), PLACES)
     assert found.env == {"A": "profile", "B": "job", "C": "rule recon", "D": "line"}
 
 
@@ -179,21 +179,21 @@ def test_an_absolute_script_stays_and_braces_in_the_code_folder_are_no_placehold
 
 
 def test_without_a_config_there_is_nothing_to_make_absolute() -> None:
-    found = said.say(make_plan(job_env={"C": "{cfg}"}, workdir=IN_OUT), line(cfg="-"), PLACES)
+    found = said.say_cell(make_plan(job_env={"C": "{cfg}"}, workdir=IN_OUT), line(cfg="-"), PLACES)
     assert found.env == {"C": "-"}
 
 
 def test_launcher_ranks_and_time_are_the_cells() -> None:
     plan = make_plan(rules=(Rule("a", launcher="python", nproc=2, time_s=60),))
-    found = said.say(plan, line(own=Own(nproc=4)), PLACES)
+    found = said.say_cell(plan, line(own=Own(nproc=4)), PLACES)
     assert (found.launcher, found.nproc, found.time_s) == ("python", 4, 60)
 
 
 def test_the_folders_of_cells_before_have_placeholders() -> None:
     plan, own = make_plan(command=("t.py", "{after:y}", "{after}")), Own(after=("x", "y"))
     places = Places("/o", "/c", after={"x": "/t/x", "y": "/t/y"})
-    assert said.say(plan, line(own=own), places).words[1:] == ("/t/y", "/t/x")
-    assert said.say(plan, line(own=own), PLACES).words[1:] == ("{after:y}", "{after:x}")
+    assert said.say_cell(plan, line(own=own), places).words[1:] == ("/t/y", "/t/x")
+    assert said.say_cell(plan, line(own=own), PLACES).words[1:] == ("{after:y}", "{after:x}")
 
 
 def test_a_plain_resume_has_a_place_before_anything_is_there() -> None:

@@ -17,7 +17,7 @@ SHA = "a" * 64
 
 
 def of(**changes: Any) -> str:
-    return saying.of(PLAN, replace(LINE, **changes), SHA)
+    return saying.saying_of(PLAN, replace(LINE, **changes), SHA)
 
 
 @pytest.mark.parametrize(
@@ -56,27 +56,27 @@ def test_the_order_of_variables_does_not_count() -> None:
 
 
 def test_the_configs_bytes_count() -> None:
-    assert saying.of(PLAN, LINE, "b" * 64) != of() != saying.of(PLAN, LINE, None)
+    assert saying.saying_of(PLAN, LINE, "b" * 64) != of() != saying.saying_of(PLAN, LINE, None)
 
 
 def test_box_command_and_code_do_not_count() -> None:
     other = make_plan(boxes=(Box("z", "/z", "/z"),), command=("other.py",), env={"X": "1"})
-    assert saying.of(other, LINE, SHA) == of()
+    assert saying.saying_of(other, LINE, SHA) == of()
 
 
 def test_epochs_by_the_jobs_default_are_those_epochs() -> None:
     bare = replace(LINE, epochs=None)
-    assert saying.of(make_plan(epochs=3), bare, SHA) == of()
-    assert saying.of(make_plan(epochs=4), bare, SHA) != of()
+    assert saying.saying_of(make_plan(epochs=3), bare, SHA) == of()
+    assert saying.saying_of(make_plan(epochs=4), bare, SHA) != of()
 
 
 def test_a_cell_of_a_plan_says_what_its_line_says() -> None:
     cell = Cell("a", "a.yaml", "t", 3, "queue_1", 0, 8, LINE.own, LINE.overrides)
-    assert saying.of(PLAN, cell, SHA) == of()
+    assert saying.saying_of(PLAN, cell, SHA) == of()
 
 
 def test_what_is_not_known_differs_from_nothing() -> None:
-    assert saying.differ("a", "b")
+    assert saying.sayings_differ("a", "b")
     assert not any(
-        saying.differ(*pair) for pair in (("a", "a"), ("a", None), (None, "b"), (None, None))
+        saying.sayings_differ(*pair) for pair in (("a", "a"), ("a", None), (None, "b"), (None, None))
     )

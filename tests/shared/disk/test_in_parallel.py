@@ -6,14 +6,14 @@ import pytest
 
 from boxcar.shared.disk import in_parallel
 
-MANY = range(in_parallel._MANY + 2 * in_parallel._BLOCK)
+MANY = range(in_parallel._MANY_THINGS + 2 * in_parallel._BLOCK)
 
 
 def threads_of(these: range, monkeypatch: pytest.MonkeyPatch, *quick: int) -> list[str]:
     """In which thread each was done, where those that were tried alone were quick or not."""
     answers = iter(quick)
     monkeypatch.setattr(in_parallel, "is_quick", lambda *took: bool(next(answers, True)))
-    return in_parallel.run(lambda one: threading.current_thread().name, these)
+    return in_parallel.run_in_parallel(lambda one: threading.current_thread().name, these)
 
 
 def test_what_is_done_in_no_time_is_done_one_after_another(monkeypatch) -> None:
@@ -33,7 +33,7 @@ def test_of_few_nobody_is_tried_alone(monkeypatch) -> None:
 
 
 def test_one_is_done_here() -> None:
-    assert in_parallel.run(lambda one: threading.current_thread().name, [1]) == [
+    assert in_parallel.run_in_parallel(lambda one: threading.current_thread().name, [1]) == [
         threading.current_thread().name
     ]
 
@@ -42,7 +42,7 @@ def test_one_is_done_here() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, len(MANY)])
 def test_what_came_of_each_stands_in_its_place(monkeypatch, count: int, is_quick: bool) -> None:
     monkeypatch.setattr(in_parallel, "is_quick", lambda *took: is_quick)
-    assert in_parallel.run(lambda one: -one, range(count)) == [-one for one in range(count)]
+    assert in_parallel.run_in_parallel(lambda one: -one, range(count)) == [-one for one in range(count)]
 
 
 @pytest.mark.parametrize("is_quick", [True, False])
@@ -55,7 +55,7 @@ def test_what_the_first_raises_is_raised(monkeypatch, at: int, is_quick: bool) -
             raise ValueError(one)
 
     with pytest.raises(ValueError, match=f"^{at}$"):
-        in_parallel.run(fail, MANY)
+        in_parallel.run_in_parallel(fail, MANY)
 
 
 @pytest.mark.parametrize(

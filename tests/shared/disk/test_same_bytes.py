@@ -35,13 +35,13 @@ def test_two_files_are_the_same_or_one_is_the_beginning_of_the_other(
     path.write_bytes(data)
     copy.write_bytes(other)
     assert same_bytes.begins_with(path, copy) is begins
-    assert same_bytes.is_same(path, copy) is is_same
+    assert same_bytes.has_same_bytes(path, copy) is is_same
 
 
 @pytest.mark.parametrize("gone", ["path", "copy"])
 def test_a_file_that_is_not_there_is_no_other_one(tmp_path: Path, gone: str) -> None:
     for name in {"path", "copy"} - {gone}:
         (tmp_path / name).write_bytes(b"")
-    for ask in (same_bytes.begins_with, same_bytes.is_same):
+    for ask in (same_bytes.begins_with, same_bytes.has_same_bytes):
         with pytest.raises(FileNotFoundError):
             ask(tmp_path / "path", tmp_path / "copy")

@@ -6,11 +6,11 @@ import pytest
 
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import agent_start, codec
-from boxcar.shared.files.agent_start import Start
+from boxcar.shared.files.agent_start import AgentStart
 
 
 def test_what_was_started_is_read_back(tmp_path: Path) -> None:
-    made = Start(
+    made = AgentStart(
         "r",
         "q",
         "b",
@@ -23,11 +23,11 @@ def test_what_was_started_is_read_back(tmp_path: Path) -> None:
     )
     path = tmp_path / "start-q.json"
     path.write_bytes(codec.to_document(made))
-    assert agent_start.read(path) == made
+    assert agent_start.read_agent_start(path) == made
 
 
 def test_what_is_no_record_is_damage_with_its_path(tmp_path: Path) -> None:
     path = tmp_path / "start-q.json"
     path.write_bytes(b"")
     with pytest.raises(DamagedError, match=r"start-q\.json"):
-        agent_start.read(path)
+        agent_start.read_agent_start(path)

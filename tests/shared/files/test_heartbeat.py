@@ -24,11 +24,11 @@ RUNNING = Heartbeat(
 def test_a_heartbeat_reads_as_it_was_written(tmp_path: Path, beat: Heartbeat) -> None:
     path = tmp_path / "queue_1.json"
     path.write_bytes(codec.to_document(beat))
-    assert heartbeat.read(path) == beat
+    assert heartbeat.read_heartbeat(path) == beat
 
 
 def test_before_the_first_heartbeat_there_is_none(tmp_path: Path) -> None:
-    assert heartbeat.read(tmp_path / "queue_1.json") is None
+    assert heartbeat.read_heartbeat(tmp_path / "queue_1.json") is None
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,11 @@ def test_a_copy_that_cannot_be_so_is_a_damage(tmp_path: Path, copying: Copying, 
     path = tmp_path / "queue_1.json"
     path.write_bytes(codec.to_document(replace(IDLE, copying=copying)))
     with pytest.raises(DamagedError, match=f"^{path}: {words}"):
-        heartbeat.read(path)
+        heartbeat.read_heartbeat(path)
 
 
 def test_a_damaged_heartbeat_is_not_taken_for_a_missing_one(tmp_path: Path) -> None:
     path = tmp_path / "queue_1.json"
     path.touch()
     with pytest.raises(DamagedError, match=f"^{path}: "):
-        heartbeat.read(path)
+        heartbeat.read_heartbeat(path)

@@ -50,7 +50,7 @@ def test_an_event_says_what_when_and_where(path: Path) -> None:
     assert event.data == COMMON | {"cell": "recon_baseline"}
     assert (event.seq, event.type, event.cell) == (1, "cell.claimed", "recon_baseline")
     timestamp.parse_utc(event.at)
-    assert journal.read(path).events == (event,)
+    assert journal.read_journal(path).events == (event,)
 
 
 def test_events_are_one_json_object_a_line_and_count_from_one(path: Path) -> None:
@@ -89,7 +89,7 @@ def test_no_text_breaks_a_line(path: Path, text: str) -> None:
     writer = Journal(path, COMMON)
     event = writer.append("cell.failed", reason=text, **{"data-" + text: 1})
     writer.append("agent.stopped")
-    assert journal.read(path).events[0] == event
+    assert journal.read_journal(path).events[0] == event
     assert path.read_bytes().count(b"\n") == 2
 
 
@@ -99,7 +99,7 @@ def test_a_loss_that_is_no_number_leaves_json_that_everybody_can_read(path: Path
 
     event = Journal(path, COMMON).append("cell.progress", progress={"loss": float("nan")})
     json.loads(path.read_bytes(), parse_constant=refuse)
-    assert journal.read(path).events == (event,)
+    assert journal.read_journal(path).events == (event,)
 
 
 @pytest.mark.parametrize("step", ["os.write", "os.fsync"])
@@ -122,7 +122,7 @@ def test_after_an_append_that_failed_the_next_one_still_leaves_a_good_journal(
         with pytest.raises(OSError):
             writer.append("cell.claimed", cell="recon_baseline")
     last = writer.append("agent.stopped", reason="no space left")
-    assert journal.read(path).events == (first, last)
+    assert journal.read_journal(path).events == (first, last)
 
 
 def test_a_journal_on_a_full_disk_goes_on_once_there_is_room(
@@ -136,7 +136,7 @@ def test_a_journal_on_a_full_disk_goes_on_once_there_is_room(
             writer.append("box.warning", text="x" * 1000)
     (disk / "checkpoint").unlink()
     writer.append("queue.stopped", reason="no space left")
-    reading = journal.read(disk / "queue_1.jsonl")
+    reading = journal.read_journal(disk / "queue_1.jsonl")
     assert reading.end == writer.end and reading.torn == b""
 
 
@@ -156,7 +156,7 @@ def test_a_writer_that_dies_within_an_append_loses_that_event_only(
     writer = Journal(path, COMMON)
     assert writer.torn_file is not None
     assert writer.append("agent.started").seq == 3
-    assert [event.seq for event in journal.read(path).events] == [1, 2, 3]
+    assert [event.seq for event in journal.read_journal(path).events] == [1, 2, 3]
 
 
 # --- a torn last line
@@ -167,7 +167,7 @@ def test_a_torn_last_line_never_happened_and_is_said(path: Path, kept: int) -> N
     before = written(path, 2)
     torn = line(3)[:-1][:kept]
     path.write_bytes(before + torn)
-    reading = journal.read(path)
+    reading = journal.read_journal(path)
     assert [event.seq for event in reading.events] == [1, 2]
     assert reading.torn == torn
     assert path.read_bytes() == before + torn
@@ -175,7 +175,7 @@ def test_a_torn_last_line_never_happened_and_is_said(path: Path, kept: int) -> N
 
 def test_even_a_whole_event_without_its_line_feed_never_happened(path: Path) -> None:
     path.write_bytes(line(1) + line(2)[:-1])
-    assert [event.seq for event in journal.read(path).events] == [1]
+    assert [event.seq for event in journal.read_journal(path).events] == [1]
 
 
 @pytest.mark.parametrize("before", [0, 2])
@@ -192,8 +192,8 @@ def test_the_writer_puts_a_torn_line_aside_and_goes_on(
     assert path.read_bytes() == good
     event = writer.append("agent.started")
     assert event.seq == before + 1
-    assert path.read_bytes() == good + chained([event], journal.parse(good, "here").end.check)
-    assert journal.read(path).torn == b""
+    assert path.read_bytes() == good + chained([event], journal.parse_journal(good, "here").end.check)
+    assert journal.read_journal(path).torn == b""
 
 
 def test_a_journal_that_was_cut_back_is_on_the_disk_before_it_goes_on(
@@ -249,7 +249,7 @@ def test_a_bad_line_is_damage_that_names_the_line_and_the_file_stays(
 ) -> None:
     data = line(1) + bad + after
     path.write_bytes(data)
-    for read in (journal.read, lambda path: Journal(path, COMMON)):
+    for read in (journal.read_journal, lambda path: Journal(path, COMMON)):
         with pytest.raises(DamagedError, match=rf"^{path}: line 2 is damaged"):
             read(path)
     assert path.read_bytes() == data
@@ -259,13 +259,13 @@ def test_a_bad_line_is_damage_that_names_the_line_and_the_file_stays(
 def test_a_bad_first_line_is_damage_even_where_it_is_empty(path: Path) -> None:
     path.write_bytes(b"\n")
     with pytest.raises(DamagedError, match="line 1"):
-        journal.read(path)
+        journal.read_journal(path)
 
 
 @given(st.binary())
 def test_any_bytes_are_events_a_torn_line_or_damage(data: bytes) -> None:
     try:
-        reading = journal.parse(data, "here.jsonl")
+        reading = journal.parse_journal(data, "here.jsonl")
     except DamagedError as error:
         assert str(error).startswith("here.jsonl: line ")
     else:
@@ -279,13 +279,13 @@ def test_any_bytes_are_events_a_torn_line_or_damage(data: bytes) -> None:
 def test_no_journal_and_an_empty_one_have_no_events(path: Path, data: bytes | None) -> None:
     if data is not None:
         path.write_bytes(data)
-    assert journal.read(path) == journal.Reading(())
+    assert journal.read_journal(path) == journal.Reading(())
     assert Journal(path, COMMON).append("agent.started").seq == 1
 
 
 def test_fields_of_a_newer_boxcar_are_kept_and_written_back() -> None:
     data = line(1, host="box-a", data={"cell": "x", "new": {"a": [1]}})
-    [event] = journal.parse(data, "here.jsonl").events
+    [event] = journal.parse_journal(data, "here.jsonl").events
     assert event.extra == {"host": "box-a"}
     assert event.data["new"] == {"a": [1]}
     written = json.loads(event.to_line())
@@ -294,7 +294,7 @@ def test_fields_of_a_newer_boxcar_are_kept_and_written_back() -> None:
 
 
 def test_types_of_a_newer_boxcar_are_read() -> None:
-    [event] = journal.parse(line(1, type="cell.teleported"), "here.jsonl").events
+    [event] = journal.parse_journal(line(1, type="cell.teleported"), "here.jsonl").events
     assert event.type == "cell.teleported"
 
 
@@ -304,7 +304,7 @@ def test_ten_thousand_events_are_read(path: Path) -> None:
         for number in range(1, 10_001)
     ]
     path.write_bytes(chained(events))
-    assert journal.read(path).events == tuple(events)
+    assert journal.read_journal(path).events == tuple(events)
 
 
 def test_webhooks_carry_the_types_of_the_contract_and_no_other() -> None:
@@ -368,7 +368,7 @@ def test_an_agent_that_lost_its_queue_to_another_writes_nothing_more(path: Path)
     os.close(other)
     with pytest.raises(TemporaryError, match="invoke status"):
         writer.append("cell.claimed", cell="recon_baseline")
-    assert [event.seq for event in journal.read(path).events] == [1, 2, 3]
+    assert [event.seq for event in journal.read_journal(path).events] == [1, 2, 3]
     os.close(held)
 
 
@@ -390,7 +390,7 @@ def test_an_event_whose_write_fails_never_was(
         with pytest.raises(OSError, match="No space"):
             made.append("cell.started", cell="b")
     made.append("cell.started", cell="c")
-    found = [(event.seq, event.type, event.cell) for event in journal.read(path).events]
+    found = [(event.seq, event.type, event.cell) for event in journal.read_journal(path).events]
     assert found == [(1, "cell.succeeded", "a"), (2, "cell.started", "c")]
 
 
@@ -411,7 +411,7 @@ def test_what_a_crash_tore_is_cut_after_the_last_whole_line(tmp_path: Path) -> N
             sum(end - 1 <= cut for end in ends),
         )
         again.append("agent.started")
-        assert len(journal.read(path).events) == again.end.seq
+        assert len(journal.read_journal(path).events) == again.end.seq
 
 
 GROUP = [("cell.succeeded", "a"), ("cell.claimed", "b"), ("cell.started", "b")]
@@ -454,7 +454,7 @@ def test_an_agent_that_dies_at_any_line_leaves_a_beginning_of_what_it_wrote(tmp_
     while True:
         path = tmp_path / f"{lines}.jsonl"
         was_killed = killed_after(lines, path)
-        there = [(event.type, event.cell) for event in journal.read(path).events]
+        there = [(event.type, event.cell) for event in journal.read_journal(path).events]
         assert there == GROUP[: len(there)], lines
         following = Journal(path, COMMON).append("agent.started")
         assert following.seq == len(there) + 1

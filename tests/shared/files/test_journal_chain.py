@@ -31,11 +31,11 @@ def replaced(data: bytes, number: int, change: Callable[[bytes], bytes]) -> byte
 @pytest.mark.parametrize("name", ["journal.jsonl", "journal-after-v1.jsonl"])
 def test_of_a_thousand_flipped_bits_none_changes_the_state(name: str) -> None:
     data = (V2 / name).read_bytes()
-    right = state.replay(journal.parse(data, name).events)
+    right = state.replay(journal.parse_journal(data, name).events)
     refused = 0
     for bad in flipped(data, 1_000, seed=3):
         try:
-            assert state.replay(journal.parse(bad, name).events) == right
+            assert state.replay(journal.parse_journal(bad, name).events) == right
         except DamagedError:
             refused += 1
     assert refused > 990
@@ -44,28 +44,28 @@ def test_of_a_thousand_flipped_bits_none_changes_the_state(name: str) -> None:
 @pytest.mark.parametrize("name", ["journal.jsonl", "journal-after-v1.jsonl"])
 def test_a_flip_in_the_last_line_feed_loses_no_event(name: str, tmp_path: Path) -> None:
     data = (V2 / name).read_bytes()
-    right = journal.parse(data, name)
+    right = journal.parse_journal(data, name)
     path = tmp_path / name
     for bit in range(8):
         path.write_bytes(data[:-1] + bytes([data[-1] ^ 1 << bit]))
-        assert journal.read(path).events == right.events
+        assert journal.read_journal(path).events == right.events
         writer = Journal(path, COMMON)
         assert path.read_bytes() == data and writer.torn_file is None
         writer.append("agent.started")
-        assert journal.read(path).end == writer.end
+        assert journal.read_journal(path).end == writer.end
 
 
 def test_a_last_line_whose_line_feed_never_came_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "q1.jsonl"
     data = chained(events(3))
     path.write_bytes(data[:-1])
-    assert journal.read(path).events == tuple(events(3))
+    assert journal.read_journal(path).events == tuple(events(3))
     assert Journal(path, COMMON).torn_file is None
     assert path.read_bytes() == data
 
 
 def test_of_version_1_a_last_line_without_its_line_feed_never_happened() -> None:
-    reading = journal.parse(v1_lines(events(3))[:-1], "here")
+    reading = journal.parse_journal(v1_lines(events(3))[:-1], "here")
     assert len(reading.events) == 2 and reading.torn
 
 
@@ -88,16 +88,16 @@ def test_a_changed_line_is_damage_with_its_number(change: Callable[[bytes], byte
     data = chained(events(4))
     assert replaced(data, 2, change) != data
     with pytest.raises(DamagedError, match=r"^here: line 2 is damaged.*invoke repair"):
-        journal.parse(replaced(data, 2, change), "here")
+        journal.parse_journal(replaced(data, 2, change), "here")
 
 
 def test_the_first_line_of_version_2_covers_all_that_is_before_it() -> None:
     old = v1_lines(events(3))
-    data = old + chained(events(2, first=4), journal.parse(old, "here").end.check)
-    assert journal.parse(data, "here").events == tuple(events(5))
+    data = old + chained(events(2, first=4), journal.parse_journal(old, "here").end.check)
+    assert journal.parse_journal(data, "here").events == tuple(events(5))
     for bad in flipped(old, 200, seed=5):
         with pytest.raises(DamagedError):
-            journal.parse(bad + data[len(old) :], "here")
+            journal.parse_journal(bad + data[len(old) :], "here")
 
 
 def test_an_agent_goes_on_after_lines_of_version_1(tmp_path: Path) -> None:
@@ -106,12 +106,12 @@ def test_an_agent_goes_on_after_lines_of_version_1(tmp_path: Path) -> None:
     writer = Journal(path, COMMON)
     writer.append("agent.started")
     assert path.read_bytes().startswith(v1_lines(events(2)) + b'{"v":2,"seq":3,')
-    assert journal.read(path).end == writer.end
+    assert journal.read_journal(path).end == writer.end
 
 
 def test_after_a_line_of_version_2_none_of_version_1_is_accepted() -> None:
     with pytest.raises(DamagedError, match=r"line 3 is damaged \(version 1 after version 2"):
-        journal.parse(chained(events(2)) + v1_lines(events(1, first=3)), "here")
+        journal.parse_journal(chained(events(2)) + v1_lines(events(1, first=3)), "here")
 
 
 # --- a newer version
@@ -124,14 +124,14 @@ def newer(seq: int, **more: Any) -> bytes:
 @pytest.mark.parametrize("before", [b"", chained(events(2)), v1_lines(events(2))])
 def test_a_newer_version_is_said_and_is_not_called_damage(before: bytes) -> None:
     with pytest.raises(NewerError, match="written by a newer Boxcar: update") as raised:
-        journal.parse(before + newer(3) + newer(4), "here")
+        journal.parse_journal(before + newer(3) + newer(4), "here")
     assert "damage" not in str(raised.value)
 
 
 def test_a_newer_version_before_a_line_of_this_one_is_a_flipped_bit() -> None:
     data = chained(events(3))
     with pytest.raises(DamagedError, match="line 2 is damaged"):
-        journal.parse(replaced(data, 2, lambda line: line.replace(b'"v":2', b'"v":3')), "here")
+        journal.parse_journal(replaced(data, 2, lambda line: line.replace(b'"v":2', b'"v":3')), "here")
 
 
 # --- a tail that is missing
@@ -140,12 +140,12 @@ def test_a_newer_version_before_a_line_of_this_one_is_a_flipped_bit() -> None:
 @pytest.mark.parametrize("before", [b"", v1_lines(events(2))])
 def test_where_a_journal_ended_once_tells_whether_its_tail_is_missing(before: bytes) -> None:
     first = 1 + before.count(b"\n")
-    start = journal.parse(before, "here").end
+    start = journal.parse_journal(before, "here").end
     data = before + chained(events(3, first), start.check)
     lines = data.splitlines(keepends=True)
-    reading = journal.parse(data, "here")
+    reading = journal.parse_journal(data, "here")
     for kept in range(len(lines) + 1):
-        was = journal.parse(b"".join(lines[:kept]), "here")
+        was = journal.parse_journal(b"".join(lines[:kept]), "here")
         assert reading.has(was.end) and journal.lack(reading, was.end) is None
         if kept < len(lines):
             problem = journal.lack(was, reading.end)
@@ -153,13 +153,13 @@ def test_where_a_journal_ended_once_tells_whether_its_tail_is_missing(before: by
 
 
 def test_a_journal_of_another_history_is_not_the_one_that_was_seen() -> None:
-    one = journal.parse(chained(events(3)), "here")
+    one = journal.parse_journal(chained(events(3)), "here")
     assert journal.lack(one, JournalEnd(2, "0" * 16)) == "up to event 2 it is not what it was"
 
 
 def test_an_agent_does_not_go_on_after_a_tail_that_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "q1.jsonl"
-    end = journal.parse(chained(events(5)), "here").end
+    end = journal.parse_journal(chained(events(5)), "here").end
     path.write_bytes(chained(events(3)))
     with pytest.raises(DamagedError, match=r"ends after event 3: its last 2 events are missing"):
         Journal(path, COMMON, seen=end)

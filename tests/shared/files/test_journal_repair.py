@@ -9,7 +9,7 @@ from boxcar.shared.files.journal_repair import from_copy, problem
 
 V2 = Path(__file__).parents[2] / "data" / "v2"
 DATA = (V2 / "journal.jsonl").read_bytes()
-END = journal.parse(DATA, "here").end
+END = journal.parse_journal(DATA, "here").end
 LINES = DATA.splitlines(keepends=True)
 
 
@@ -38,7 +38,7 @@ def test_a_copy_of_another_history_is_not_put_back() -> None:
 
 def test_lines_of_version_1_come_back_from_a_copy_that_the_first_new_line_covers() -> None:
     old = v1_lines(events(4))
-    data = old + chained(events(3, first=5), journal.parse(old, "here").end.check)
+    data = old + chained(events(3, first=5), journal.parse_journal(old, "here").end.check)
     bad = data.replace(b'"c2"', b'"c3"', 1)
     assert problem(bad, [], "here")
     assert from_copy(bad, old, []) == data

@@ -165,7 +165,7 @@ def test_compare_does_not_follow_a_path_out_of_the_folder(cell: Path) -> None:
 def test_a_manifest_reads_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
     path.write_bytes(codec.to_document(of_cell()))
-    assert manifest.read(path) == of_cell()
+    assert manifest.read_manifest(path) == of_cell()
     assert manifest.sha256(path) == digest.of_bytes(path.read_bytes())
     assert of_cell().size_bytes == 7006
 
@@ -175,12 +175,12 @@ def test_a_manifest_that_names_a_file_outside_is_refused_when_it_is_read(name: s
     hostile = of_cell(files=(*records(), FileRecord(name, 0, "0" * 64)))
     document = json.dumps(json.loads(codec.to_document(of_cell())) | codec.encode(hostile))
     with pytest.raises(DamagedError, match=r"^there/manifest\.json: "):
-        manifest.parse(document.encode(), "there/manifest.json")
+        manifest.parse_manifest(document.encode(), "there/manifest.json")
 
 
 def test_a_missing_manifest_is_not_a_damaged_one(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        manifest.read(tmp_path / "manifest.json")
+        manifest.read_manifest(tmp_path / "manifest.json")
     (tmp_path / "manifest.json").touch()
     with pytest.raises(DamagedError, match=str(tmp_path)):
-        manifest.read(tmp_path / "manifest.json")
+        manifest.read_manifest(tmp_path / "manifest.json")

@@ -34,7 +34,7 @@ PLAN = Plan(
 def test_a_plan_reads_as_it_was_written(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     path.write_bytes(codec.to_document(PLAN))
-    assert plan.read(path) == PLAN
+    assert plan.read_plan(path) == PLAN
 
 
 def test_a_box_is_found_by_its_name() -> None:
@@ -46,7 +46,7 @@ def test_a_box_is_found_by_its_name() -> None:
 def test_a_missing_plan_is_not_a_damaged_one(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     with pytest.raises(FileNotFoundError):
-        plan.read(path)
+        plan.read_plan(path)
     path.write_bytes(codec.to_document(PLAN)[:-30])
     with pytest.raises(DamagedError, match=f"^{path}: not a JSON document"):
-        plan.read(path)
+        plan.read_plan(path)

@@ -14,7 +14,7 @@ from boxcar.shared.files.queue_line import (
     Queue,
     commented_out,
     normalise,
-    parse,
+    parse_queue,
 )
 
 BOM = b"\xef\xbb\xbf"
@@ -24,7 +24,7 @@ GOOD = b"configs/recon_baseline.yaml reconstruction 20\n"
 def only_line(line: str | bytes) -> CellLine | BadLine:
     """What one complete line says."""
     data = line.encode() if isinstance(line, str) else line
-    [found] = parse(data + b"\n").lines
+    [found] = parse_queue(data + b"\n").lines
     return found
 
 
@@ -44,7 +44,7 @@ def reason(line: str | bytes) -> str:
 
 
 def test_a_line_is_a_config_a_task_and_maybe_epochs() -> None:
-    assert parse(GOOD + b"configs/det_baseline.yaml detection\n").lines == (
+    assert parse_queue(GOOD + b"configs/det_baseline.yaml detection\n").lines == (
         CellLine(
             index=0,
             number=1,
@@ -235,7 +235,7 @@ def test_a_config_that_looks_like_a_flag_is_refused() -> None:
     ],
 )
 def test_two_cells_that_would_share_a_folder_somewhere_are_refused(other: str) -> None:
-    queue = parse(f"configs/grösse.yaml t\n# between\n{other} t\nb.yaml t\n".encode())
+    queue = parse_queue(f"configs/grösse.yaml t\n# between\n{other} t\nb.yaml t\n".encode())
     assert [found.name for found in queue.cells] == ["grösse", "b"]
     [bad] = queue.bad
     assert (bad.index, bad.number) == (1, 3)
@@ -247,7 +247,7 @@ def test_two_cells_that_would_share_a_folder_somewhere_are_refused(other: str) -
 
 
 def test_a_bad_line_does_not_use_up_its_name() -> None:
-    queue = parse(b"a.yaml t 0\na.yaml t 1\n")
+    queue = parse_queue(b"a.yaml t 0\na.yaml t 1\n")
     assert [type(line) for line in queue.lines] == [BadLine, CellLine]
 
 
@@ -255,27 +255,27 @@ def test_a_bad_line_does_not_use_up_its_name() -> None:
 
 
 def test_comments_and_blank_lines_do_not_count_and_bad_lines_do() -> None:
-    queue = parse(b"# head\n\na.yaml t\n  \t\n  # indented\nbad\n#\n\xff\nb.yaml t\n")
+    queue = parse_queue(b"# head\n\na.yaml t\n  \t\n  # indented\nbad\n#\n\xff\nb.yaml t\n")
     assert [(line.index, line.number) for line in queue.lines] == [(0, 3), (1, 6), (2, 8), (3, 9)]
     assert [type(line) for line in queue.lines] == [CellLine, BadLine, BadLine, CellLine]
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"# only a comment\n", BOM, BOM + b"\r\n"])
 def test_a_file_without_cells_is_an_empty_queue(data: bytes) -> None:
-    assert parse(data).lines == ()
+    assert parse_queue(data).lines == ()
 
 
 def test_windows_line_ends_and_a_byte_order_mark_are_taken_as_what_they_mean() -> None:
     plain = b"# head\na.yaml t\n\nb.yaml t 3\n"
-    assert parse(BOM + plain.replace(b"\n", b"\r\n")) == parse(plain)
+    assert parse_queue(BOM + plain.replace(b"\n", b"\r\n")) == parse_queue(plain)
     assert normalise(BOM + plain.replace(b"\n", b"\r\n")) == plain
 
 
 def test_an_unfinished_last_line_is_said_and_not_acted_on() -> None:
     typed = b"configs/b.yaml t 2"
-    assert parse(GOOD + typed) == Queue(parse(GOOD).lines, typed.decode())
-    assert parse(typed) == Queue(unfinished=typed.decode()) != Queue()
-    assert parse(GOOD + b"\xff\xfe").lines == parse(GOOD).lines
+    assert parse_queue(GOOD + typed) == Queue(parse_queue(GOOD).lines, typed.decode())
+    assert parse_queue(typed) == Queue(unfinished=typed.decode()) != Queue()
+    assert parse_queue(GOOD + b"\xff\xfe").lines == parse_queue(GOOD).lines
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_invalid_utf8_is_a_bad_line(line: bytes) -> None:
 
 
 def test_a_line_that_is_too_long_is_said_and_the_next_one_is_read() -> None:
-    queue = parse(b"a" * 5000 + b".yaml t\n" + GOOD)
+    queue = parse_queue(b"a" * 5000 + b".yaml t\n" + GOOD)
     assert [type(line) for line in queue.lines] == [BadLine, CellLine]
     assert "5007 bytes long; at most 4096 are allowed" in queue.bad[0].reason
 
@@ -309,7 +309,7 @@ def test_the_longest_line_and_the_largest_file_are_read() -> None:
     assert cell(line).name == "a"
     assert "are allowed" in reason(line + b"t")
     comments = b"#" * (queue_line.LARGEST_FILE_BYTES - len(GOOD) - 1) + b"\n"
-    assert len(parse(comments + GOOD).cells) == 1 and not parse(comments + GOOD).bad
+    assert len(parse_queue(comments + GOOD).cells) == 1 and not parse_queue(comments + GOOD).bad
 
 
 TOO_MANY = queue_line.LARGEST_FILE_BYTES + 1_000_000
@@ -319,15 +319,15 @@ TOO_MANY = queue_line.LARGEST_FILE_BYTES + 1_000_000
 def test_a_line_larger_than_a_file_may_be_is_said_once_and_keeps_the_lines_before(
     end: bytes,
 ) -> None:
-    queue = parse(b"# head\n" + GOOD + b"x" * TOO_MANY + end)
+    queue = parse_queue(b"# head\n" + GOOD + b"x" * TOO_MANY + end)
     assert [(line.index, line.number) for line in queue.lines] == [(0, 2), (1, 3)]
-    assert queue.cells == parse(b"# head\n" + GOOD).cells
+    assert queue.cells == parse_queue(b"# head\n" + GOOD).cells
     assert "larger than" in queue.bad[0].reason
     assert len(queue.unfinished) <= cell_line.LONGEST_BYTES
 
 
 def test_a_first_line_larger_than_a_file_may_be_is_line_one() -> None:
-    [bad] = parse(b"x" * TOO_MANY + b"\n").bad
+    [bad] = parse_queue(b"x" * TOO_MANY + b"\n").bad
     assert (bad.index, bad.number) == (0, 1)
 
 
@@ -336,7 +336,7 @@ def test_a_first_line_larger_than_a_file_may_be_is_line_one() -> None:
 def test_no_flood_of_one_character_holds_the_reader_up(piece: bytes) -> None:
     flood = piece * (1_000_000 // len(piece))
     for data in (flood, flood + b"\n", GOOD + flood + b"\n", flood + b"\n" + GOOD):
-        assert len(parse(data).lines) <= 2
+        assert len(parse_queue(data).lines) <= 2
 
 
 # --- laws
@@ -363,7 +363,7 @@ FILES = st.binary() | st.lists(LINES, max_size=8).map(b"".join)
 
 @given(FILES)
 def test_no_bytes_make_parse_raise_and_indices_have_no_gap(data: bytes) -> None:
-    queue = parse(data)
+    queue = parse_queue(data)
     assert [line.index for line in queue.lines] == list(range(len(queue.lines)))
     numbers = [line.number for line in queue.lines]
     assert numbers == sorted(set(numbers))
@@ -373,7 +373,7 @@ def test_no_bytes_make_parse_raise_and_indices_have_no_gap(data: bytes) -> None:
 
 @given(FILES, FILES)
 def test_appending_never_changes_what_the_lines_before_say(data: bytes, more: bytes) -> None:
-    before, after = parse(data).lines, parse(data + more).lines
+    before, after = parse_queue(data).lines, parse_queue(data + more).lines
     assert after[: len(before)] == before
 
 
@@ -381,7 +381,7 @@ def test_appending_never_changes_what_the_lines_before_say(data: bytes, more: by
 def test_the_box_reads_what_the_laptop_read(data: bytes) -> None:
     pushed = normalise(data)
     assert normalise(pushed) == pushed
-    assert parse(pushed) == parse(data)
+    assert parse_queue(pushed) == parse_queue(data)
 
 
 def test_a_line_behind_a_mark_is_known_by_its_name_and_place() -> None:
@@ -390,7 +390,7 @@ def test_a_line_behind_a_mark_is_known_by_its_name_and_place() -> None:
         ("b", 3, 3),
         ("c", 4, None),
     ]
-    assert [line.name for line in parse(data).cells] == ["a"]
+    assert [line.name for line in parse_queue(data).cells] == ["a"]
 
 
 @given(st.binary(max_size=60))

@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_release_reads_as_it_was_pushed(folder: Path) -> None:
-    assert release.read(folder) == of_files()
+    assert release.read_release(folder) == of_files()
     assert release.check(folder) == []
 
 
@@ -60,13 +60,13 @@ def test_a_changed_list_is_another_release(folder: Path) -> None:
     document["files"].pop()
     (folder / release.FILE).write_text(json.dumps(document))
     with pytest.raises(DamagedError, match="digest"):
-        release.read(folder)
+        release.read_release(folder)
 
 
 def test_the_digest_is_that_of_the_content_and_not_of_its_spelling(folder: Path) -> None:
     document = json.loads((folder / release.FILE).read_bytes())
     (folder / release.FILE).write_text(json.dumps(dict(reversed(document.items()))))
-    assert release.read(folder) == of_files()
+    assert release.read_release(folder) == of_files()
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_a_release_that_names_a_file_outside_itself_is_refused(tmp_path: Path) -
 
 def test_a_missing_release_is_not_a_damaged_one(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        release.read(tmp_path)
+        release.read_release(tmp_path)

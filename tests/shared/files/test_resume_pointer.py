@@ -20,17 +20,17 @@ POINTER = Resume(
 
 def test_the_pointer_reads_as_it_was_written(tmp_path: Path) -> None:
     (tmp_path / resume_pointer.FILE).write_bytes(codec.to_document(POINTER))
-    assert resume_pointer.read(tmp_path) == POINTER
+    assert resume_pointer.read_resume_pointer(tmp_path) == POINTER
 
 
 def test_where_nothing_was_mirrored_there_is_no_pointer(tmp_path: Path) -> None:
     (tmp_path / "1-1763632800000000000-latest.pth").write_bytes(b"not believed without it")
-    assert resume_pointer.read(tmp_path) is None
-    assert resume_pointer.read(tmp_path / "no folder") is None
+    assert resume_pointer.read_resume_pointer(tmp_path) is None
+    assert resume_pointer.read_resume_pointer(tmp_path / "no folder") is None
 
 
 def test_a_damaged_pointer_is_not_taken_for_a_missing_one(tmp_path: Path) -> None:
     path = tmp_path / resume_pointer.FILE
     path.touch()
     with pytest.raises(DamagedError, match=f"^{path}: "):
-        resume_pointer.read(tmp_path)
+        resume_pointer.read_resume_pointer(tmp_path)

@@ -33,7 +33,7 @@ def test_each_number_comes_in_the_order_of_the_job_for_each_cell(
     left: Left, tmp_path: Path
 ) -> None:
     nothing = Left(tmp_path / "none", tmp_path / "none.log")
-    first, second = measure.take((TOP1, LOSS, DICE), [left, nothing])
+    first, second = measure.take_numbers((TOP1, LOSS, DICE), [left, nothing])
     assert first == (Number("top1", 0.5), Number("loss", 0.25), Number("dice", 0.125))
     assert measure.of_named(second) == {"top1": None, "loss": None, "dice": None}
     assert measure.notes(second) == {
@@ -44,13 +44,13 @@ def test_each_number_comes_in_the_order_of_the_job_for_each_cell(
 
 
 def test_an_expression_that_never_ends_costs_its_second_and_no_other_number(left: Left) -> None:
-    [numbers] = measure.take((TOP1, ENDLESS, LOSS), [left])
+    [numbers] = measure.take_numbers((TOP1, ENDLESS, LOSS), [left])
     assert numbers == (Number("top1", 0.5), Number("endless", None, LATE), Number("loss", 0.25))
 
 
 def test_without_metrics_no_child_is_started(left: Left, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(bounded_child.subprocess, "Popen")
-    assert measure.take((), [left, left]) == [(), ()]
+    assert measure.take_numbers((), [left, left]) == [(), ()]
 
 
 def test_what_is_no_file_or_leads_out_of_the_folder_is_not_opened(left: Left) -> None:
@@ -58,7 +58,7 @@ def test_what_is_no_file_or_leads_out_of_the_folder_is_not_opened(left: Left) ->
     os.mkfifo(left.folder / "s.csv")
     (left.folder / "out.json").symlink_to("/etc/hostname")
     outside = Metric("outside", "json", "out.json", key="a")
-    [numbers] = measure.take((TOP1, outside), [left])
+    [numbers] = measure.take_numbers((TOP1, outside), [left])
     assert [number.value for number in numbers] == [None, None]
     assert "not a regular file" in numbers[0].note and "leads out" in numbers[1].note
 
@@ -67,6 +67,6 @@ def test_where_no_child_can_be_started_every_number_has_a_note(
     left: Left, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounded_child.sys, "executable", "/none/python")
-    [numbers] = measure.take((TOP1, LOSS), [left])
+    [numbers] = measure.take_numbers((TOP1, LOSS), [left])
     assert [number.value for number in numbers] == [None, None]
     assert "No such file" in numbers[0].note

@@ -17,12 +17,12 @@ REAL = Path(__file__).parents[2] / "data" / "numbers"
 
 def of_real(path: str) -> dict[str, list[Point]]:
     with (REAL / path).open("rb") as file:
-        return result_files.series(path, file)
+        return result_files.series_of_file(path, file)
 
 
 def of(path: str, data: Any) -> dict[str, list[Point]]:
     text = data if isinstance(data, str) else json.dumps(data)
-    return result_files.series(path, io.BytesIO(text.encode()))
+    return result_files.series_of_file(path, io.BytesIO(text.encode()))
 
 
 @pytest.mark.parametrize(

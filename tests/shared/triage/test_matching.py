@@ -5,24 +5,24 @@ from __future__ import annotations
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.judge import judge
 from boxcar.shared.triage.log_lines import lines_of
-from boxcar.shared.triage.matching import of_chain, of_lines
+from boxcar.shared.triage.matching import hit_of_chain, hit_of_lines
 from boxcar.shared.triage.signatures.all_rows import BY_ID
 from boxcar.shared.triage.tracebacks import Raised, Traceback
 
 
 def test_of_lines_that_a_row_fits_the_last_is_quoted() -> None:
     lines = lines_of("Killed\nsomething else\n77 Killed\nthe end\n")
-    hit = of_lines([BY_ID["M2"], BY_ID["137-N"]], lines)
+    hit = hit_of_lines([BY_ID["M2"], BY_ID["137-N"]], lines)
     assert hit and (hit.row.id, hit.quotes[0].line) == ("137-N", 3)
-    assert of_lines([BY_ID["M2"]], lines) is None
+    assert hit_of_lines([BY_ID["M2"]], lines) is None
 
 
 def test_of_a_chain_what_says_why_outranks_what_says_little() -> None:
     little, why = Raised(9, "RuntimeError: it failed"), Raised(3, "CUDA out of memory")
     for chain in ((why, little), (little, why)):
-        hit = of_chain(Traceback(chain, None, False))
+        hit = hit_of_chain(Traceback(chain, None, False))
         assert hit and (hit.row.id, hit.quotes[0].line) == ("M2", 3)
-    alone = of_chain(Traceback((little,), None, False))
+    alone = hit_of_chain(Traceback((little,), None, False))
     assert alone and alone.row.id == "PY"
 
 

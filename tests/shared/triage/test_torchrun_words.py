@@ -12,11 +12,11 @@ E1122 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1
 
 
 def test_what_ranks_wrote_ends_where_torchrun_tells_of_a_failure() -> None:
-    assert torchrun_words.parted(OWN + REPORT) == (OWN, REPORT)
-    assert torchrun_words.parted(OWN) == (OWN, "")
+    assert torchrun_words.parted_by_torchrun(OWN + REPORT) == (OWN, REPORT)
+    assert torchrun_words.parted_by_torchrun(OWN) == (OWN, "")
     # What it warns of at its start is of no failure.
     begun = "W1122 torch/distributed/run.py:851] OMP_NUM_THREADS\n"
-    assert torchrun_words.parted(begun + OWN) == (begun + OWN, "")
+    assert torchrun_words.parted_by_torchrun(begun + OWN) == (begun + OWN, "")
 
 
 def test_a_worker_that_torchrun_ended_did_not_fail() -> None:

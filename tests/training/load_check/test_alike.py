@@ -227,7 +227,7 @@ def proof(tmp_path_factory: pytest.TempPathFactory) -> Proof:
     wanted = [Artifact(case.path, load=case.load) for case, _ in written.values()]
     run: FinishedRun = make_run(root, cells=("c",), artifacts=wanted)
     run.publish("c", files)
-    on_box = settle.verify(_place(run, root), manifest.read(run.site.tier.manifest("c")))
+    on_box = settle.verify(_place(run, root), manifest.read_manifest(run.site.tier.manifest("c")))
     run.copy_here()
     verify(run.project)
     here = receipt.read_run(run.project.results.receipt)

@@ -46,7 +46,7 @@ _STATES = {
 }
 
 
-def of_terminal(encoding: str | None, environ: Mapping[str, str]) -> Glyphs:
+def glyphs_of_terminal(encoding: str | None, environ: Mapping[str, str]) -> Glyphs:
     """What a terminal of this encoding can show."""
     try:
         "".join((*vars(UNICODE).values(),)).encode(encoding or "ascii")
@@ -55,7 +55,7 @@ def of_terminal(encoding: str | None, environ: Mapping[str, str]) -> Glyphs:
     return ASCII if environ.get("TERM") == "linux" else UNICODE
 
 
-def of_state(word: str, glyphs: Glyphs) -> tuple[str, str]:
+def state_glyph(word: str, glyphs: Glyphs) -> tuple[str, str]:
     """The sign of a cell's state, and its look."""
     name, look = _STATES.get(word, ("trouble", WARN))
     return getattr(glyphs, name), look

@@ -65,7 +65,7 @@ def pad(line: Line, room: int, *, is_right: bool = False) -> Line:
     return (blank, *line) if is_right else (*line, blank)
 
 
-def chosen(line: Line, room: int) -> Line:
+def mark_chosen(line: Line, room: int) -> Line:
     """The line under the cursor, to the edge."""
     return tuple(Span(one.text, f"{one.look} {CHOSEN}".strip()) for one in pad(line, room))
 
@@ -88,7 +88,7 @@ def spread(left: Line, right: Line, room: int, mark: str) -> Line:
 
 def wrapped(words: str, room: int, most: int, mark: str) -> list[str]:
     """The text on at most `most` lines; a command that is wider than a line is broken as well."""
-    lines = [part for line in wrap.wrapped(words, room) for part in _broken(line, room)]
+    lines = [part for line in wrap.wrap_text(words, room) for part in _broken(line, room)]
     if len(lines) > most:
         rest = cut((Span(" ".join(lines[most - 1 :])),), room, mark)
         lines = [*lines[: most - 1], text(rest)]

@@ -15,8 +15,8 @@ from boxcar.laptop.board.focus import (
     QUEUED,
     RUNNING,
     Focus,
-    moved,
-    opened,
+    move_focus,
+    open_cell,
 )
 from boxcar.laptop.board.snapshot import Snapshot
 
@@ -36,7 +36,7 @@ _LISTS = {
 _STEPS = {UP: -1, DOWN: 1, HOME: -_FAR, END: _FAR}
 
 
-def keys(data: bytes) -> list[str]:
+def read_keys(data: bytes) -> list[str]:
     """The keys in what a terminal sent: a letter, or one of the names above."""
     return [_key(found) for found in _KEY.findall(data)]
 
@@ -50,7 +50,7 @@ def _key(found: bytes) -> str:
     return text if text.isprintable() else OTHER
 
 
-def after(snapshot: Snapshot, focus: Focus, key: str, page: int) -> Focus:
+def focus_after_key(snapshot: Snapshot, focus: Focus, key: str, page: int) -> Focus:
     """Where the person is after the key; `page` is how many rows a page has."""
     if focus.is_typing:
         return _typed(focus, key)
@@ -62,11 +62,11 @@ def after(snapshot: Snapshot, focus: Focus, key: str, page: int) -> Focus:
         shown = OVERVIEW if focus.shown == _LISTS[key] else _LISTS[key]
         return Focus(shown)
     if key in _STEPS or key in (PAGE_UP, PAGE_DOWN):
-        return moved(snapshot, focus, _STEPS.get(key, page if key == PAGE_DOWN else -page))
+        return move_focus(snapshot, focus, _STEPS.get(key, page if key == PAGE_DOWN else -page))
     if key in (ENTER, "l"):
-        return opened(snapshot, focus, LOG)
+        return open_cell(snapshot, focus, LOG)
     if key == "e":
-        return opened(snapshot, focus, HISTORY)
+        return open_cell(snapshot, focus, HISTORY)
     if key == "/":
         return Focus(is_typing=True)
     return Focus() if key == ESCAPE else focus

@@ -39,7 +39,7 @@ class Feed(Protocol):
         """What is known of a cell that was opened; it goes on asking for more meanwhile."""
 
 
-def show(console: Console, terminal: Terminal, feed: Feed, waiting: str) -> None:
+def show_board(console: Console, terminal: Terminal, feed: Feed, waiting: str) -> None:
     """Until there is nothing more to come, or the person leaves. `waiting` is said before the first
     look. Raises KeyboardInterrupt, SystemExit.
     """
@@ -66,7 +66,7 @@ def _until_paused(live: Live, terminal: Terminal, feed: Feed, focus: Focus, wait
             typed = terminal.wait(_TICK_S)
         except EOFError:
             return replace(focus, has_left=True)
-        for key in keys.keys(typed):
+        for key in keys.read_keys(typed):
             focus = _after(feed, focus, key, height)
     return focus
 
@@ -75,7 +75,7 @@ def _after(feed: Feed, focus: Focus, key: str, height: int) -> Focus:
     found = feed.latest()
     if found is None:
         return replace(focus, has_left=key == "x")
-    return keys.after(found[0], focus, key, max(1, height - _FRAME))
+    return keys.focus_after_key(found[0], focus, key, max(1, height - _FRAME))
 
 
 def _lines(feed: Feed, focus: Focus, width: int, height: int, waiting: str) -> Sequence[Line]:

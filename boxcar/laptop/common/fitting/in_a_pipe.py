@@ -14,7 +14,7 @@ _BETWEEN = "  "
 _TAB_COLUMNS = 8
 
 
-def lines(title: str, columns: Sequence[Sequence[str]]) -> Iterator[str]:
+def table_for_pipe(title: str, columns: Sequence[Sequence[str]]) -> Iterator[str]:
     """The lines, each without spaces at its end; a field of several lines takes as many. A column
     begins with its head.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from boxcar.laptop.common.fitting.short_name import short_name
-from boxcar.laptop.common.fitting.wrap import cells
+from boxcar.laptop.common.fitting.wrap import width_in_cells
 from boxcar.shared.record import dataclass
 
 GAP = 2
@@ -27,7 +27,7 @@ class Narrow:
     rows: tuple[tuple[str, ...], ...]
 
 
-def narrowed(
+def narrow_table(
     heads: Sequence[str],
     rows: Rows,
     width: int,
@@ -39,7 +39,7 @@ def narrowed(
     """`names` are shortened in their middle; of `first_to_go` one column after the other is left
     out, as is first of all one in which nothing is said.
     """
-    natural = [max(map(cells, (head, *column))) for head, *column in zip(heads, *rows, strict=True)]
+    natural = [max(map(width_in_cells, (head, *column))) for head, *column in zip(heads, *rows, strict=True)]
 
     def at_least(name: int, text: int) -> list[int]:
         return [min(width, name if at in names else text) for at, width in enumerate(natural)]

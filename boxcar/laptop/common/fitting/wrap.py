@@ -19,20 +19,20 @@ _WORD = re.compile(r" *[^ ]+")
 _CLOSING, _OPENING = "，。、；：！？）》」』”’…", "（《「『“‘"
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap_text(text: str, width: int) -> list[str]:
     """Each line of `text` in one or more, none wider than `width` cells but for a single word."""
     return [part for line in text.split("\n") for part in _lines(line, width)]
 
 
 def _lines(line: str, width: int) -> Iterator[str]:
-    if cells(line) <= width:
+    if width_in_cells(line) <= width:
         yield line
         return
     kept = _COMMAND.sub(lambda found: found[0].replace(" ", _KEPT), line)
     indent = line[: len(line) - len(line.lstrip(" "))]
     now = ""
     for piece in _pieces(kept):
-        if now.strip() and cells(now) + cells(piece) > width:
+        if now.strip() and width_in_cells(now) + width_in_cells(piece) > width:
             yield _shown(now)
             now = indent + piece.lstrip(" ")
         else:
@@ -62,7 +62,7 @@ def _shown(line: str) -> str:
     return line.replace(_KEPT, " ").rstrip(" ")
 
 
-def cells(text: str) -> int:
+def width_in_cells(text: str) -> int:
     """How many columns of a terminal it takes."""
     return sum(2 if _is_wide(char) else not unicodedata.combining(char) for char in text)
 

@@ -32,7 +32,7 @@ def _faults(code: Path, plan: Plan) -> Iterator[str]:
 def _named(plan: Plan) -> Iterator[tuple[str, str]]:
     """What the job looks for below {out}, by the key that names it, each once."""
     found = dict[tuple[str, str], None]()
-    for held in terms.distinct(plan, (cell.name for cell in plan.cells)):
+    for held in terms.terms_that_differ(plan, (cell.name for cell in plan.cells)):
         found |= {("artifacts", item.path): None for item in held.artifacts}
         found |= {("resume", held.resume): None} if held.resume else {}
     found |= {("collect", path): None for path in plan.collect}

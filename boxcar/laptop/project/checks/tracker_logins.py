@@ -44,7 +44,7 @@ def lacking(code: Path, plan: Plan) -> dict[str, list[Lacking]]:
     used: dict[str, list[Tracker]] = {}
     found: dict[str, list[Lacking]] = {}
     for cell in plan.cells:
-        what = said.say(plan, cell, Places("{out}", ""))
+        what = said.say_cell(plan, cell, Places("{out}", ""))
         script = _script(code, what.words)
         if script not in used:
             used[script] = list(_used(code, script)) if script else []

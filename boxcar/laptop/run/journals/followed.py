@@ -24,19 +24,19 @@ class Followed:
     begun: Sequence[RosterCell]
 
 
-def of_path(path: Path) -> Followed:
+def followed_journal(path: Path) -> Followed:
     """By all of its events; a missing file has none. Raises DamagedError, OSError."""
-    reading = walked(path)
-    return Followed(reading, state.replay(reading.events), cells(path.stem, reading.events))
+    reading = walk_journals(path)
+    return Followed(reading, state.replay(reading.events), cells_of_journals(path.stem, reading.events))
 
 
-def walked(path: Path) -> Reading:
+def walk_journals(path: Path) -> Reading:
     """A missing file has no events. Raises DamagedError, OSError."""
     data = path.read_bytes() if path.exists() else b""
-    return journal.parse(data, str(path))
+    return journal.parse_journal(data, str(path))
 
 
-def cells(queue: str, events: Iterable[Event]) -> tuple[RosterCell, ...]:
+def cells_of_journals(queue: str, events: Iterable[Event]) -> tuple[RosterCell, ...]:
     told: dict[str, RosterCell] = {}
     for event in events:
         _tell(told, queue, event)
@@ -49,7 +49,7 @@ def _tell(told: dict[str, RosterCell], queue: str, event: Event) -> None:
         return
     if cell not in told:
         told[cell] = RosterCell(cell, queue)
-    if event.type in begun.TYPES and begun.tells(event):
+    if event.type in begun.TYPES and begun.tells_begun(event):
         told[cell] = _as_started(told[cell], event)
 
 
@@ -58,5 +58,5 @@ def _as_started(cell: RosterCell, event: Event) -> RosterCell:
     task, cfg, epochs = data.get("task", ""), data.get("cfg", ""), data.get("epochs")
     if not cfg:
         return replace(cell, task=task, cfg=cfg, epochs=epochs)
-    line = begun.line(event)
+    line = begun.begun_line(event)
     return RosterCell(cell.name, cell.queue, task, cfg, epochs, line.own, line.overrides)

@@ -19,16 +19,16 @@ from boxcar.shared.message import Command
 T = TypeVar("T")
 
 
-def read(run: OpenRun, queue: str) -> Reading:
+def read_journal(run: OpenRun, queue: str) -> Reading:
     """The journal on the tier. Raises DamagedError, also where its tail is missing: the heartbeat
     or a copy on the laptop goes further.
     """
-    return _whole(run, queue, followed.walked, lambda reading: reading)
+    return _whole(run, queue, followed.walk_journals, lambda reading: reading)
 
 
-def follow(run: OpenRun, queue: str) -> Followed:
+def follow_journal(run: OpenRun, queue: str) -> Followed:
     """The same, with what it comes to."""
-    return _whole(run, queue, followed.of_path, lambda found: found.reading)
+    return _whole(run, queue, followed.followed_journal, lambda found: found.reading)
 
 
 def _whole(

@@ -19,7 +19,7 @@ from boxcar.shared.wire.cluster_asks import SlurmFacts, SlurmTried
 _NO_LIMIT = ("UNLIMITED", "INFINITE", "NONE", "")
 
 
-def judge(facts: SlurmFacts, jobs: Sequence[BatchJob], plan: Plan, login: str | None) -> list[Row]:
+def judge_cluster(facts: SlurmFacts, jobs: Sequence[BatchJob], plan: Plan, login: str | None) -> list[Row]:
     """All rows; `box` is a queue, or all."""
     where = login or Sentence("cluster.here")
     version = Sentence("cluster.version", version=facts.version, where=where)
@@ -35,7 +35,7 @@ def judge(facts: SlurmFacts, jobs: Sequence[BatchJob], plan: Plan, login: str | 
     return [*rows, *_resume(plan)]
 
 
-def of_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
+def judge_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
     """What a short srun found there. A cluster without a free node refuses nothing."""
     box = ", ".join(plan.queues[queue] for queue in job.queues.values())
     if tried.silent:

@@ -82,10 +82,10 @@ class SlurmSite(Site):
         options = {job.script: tuple(job.options.lines()) for job in jobs}
         question = cluster_asks.SlurmAudit(first.credentials, options)
         facts = self.boxes.ask(first.name, question, timeout_s=AUDIT_TIMEOUT_S)
-        rows = cluster_rules.judge(facts, jobs, self.plan, self.boxes.login)
+        rows = cluster_rules.judge_cluster(facts, jobs, self.plan, self.boxes.login)
         if is_thorough and not any(row.verdict == "refuse" for row in rows):
             for job in jobs:
-                rows += cluster_rules.of_nodes(self._tried(job), job, self.plan)
+                rows += cluster_rules.judge_nodes(self._tried(job), job, self.plan)
         return rows
 
     def _tried(self, job: BatchJob) -> cluster_asks.SlurmTried:

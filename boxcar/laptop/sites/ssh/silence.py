@@ -53,7 +53,7 @@ def wait_until_silent(knock: Knock, box: str, others: Sequence[str]) -> Sign | N
     """None once the box is silent; the last sign where it is not, or nobody can tell."""
     silent_looks, until = 0, time.monotonic() + WITHIN_S
     while True:
-        sign = look(knock, box, others)
+        sign = look_for_signs(knock, box, others)
         if sign is Sign.STRANGER:
             return sign
         silent_looks = silent_looks + 1 if sign in (Sign.TURNED_AWAY, Sign.NOTHING) else 0
@@ -65,7 +65,7 @@ def wait_until_silent(knock: Knock, box: str, others: Sequence[str]) -> Sign | N
         time.sleep(PAUSE_S[sign])
 
 
-def look(knock: Knock, box: str, others: Sequence[str]) -> Sign:
+def look_for_signs(knock: Knock, box: str, others: Sequence[str]) -> Sign:
     """One look at the box; where nothing comes back, at the others too."""
     sign = _sign_of(knock, box)
     if sign is not Sign.NOTHING or _is_any_heard(knock, others):

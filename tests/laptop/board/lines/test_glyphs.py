@@ -1,22 +1,22 @@
 from __future__ import annotations
 
-from boxcar.laptop.board.lines.glyphs import ASCII, UNICODE, of_state, of_terminal
+from boxcar.laptop.board.lines.glyphs import ASCII, UNICODE, state_glyph, glyphs_of_terminal
 from boxcar.shared import state
 
 
 def test_a_terminal_gets_the_signs_that_it_can_show() -> None:
-    assert of_terminal("utf-8", {"TERM": "xterm"}) is UNICODE
-    assert of_terminal("ascii", {"TERM": "xterm"}) is ASCII
-    assert of_terminal(None, {}) is ASCII
-    assert of_terminal("utf-8", {"TERM": "linux"}) is ASCII, "its font has few letters"
+    assert glyphs_of_terminal("utf-8", {"TERM": "xterm"}) is UNICODE
+    assert glyphs_of_terminal("ascii", {"TERM": "xterm"}) is ASCII
+    assert glyphs_of_terminal(None, {}) is ASCII
+    assert glyphs_of_terminal("utf-8", {"TERM": "linux"}) is ASCII, "its font has few letters"
 
 
 def test_states_that_differ_in_kind_have_signs_that_differ() -> None:
     for glyphs in (ASCII, UNICODE):
-        signs = [of_state(word, glyphs)[0] for word in ("verified", "running", "failed", "queued")]
+        signs = [state_glyph(word, glyphs)[0] for word in ("verified", "running", "failed", "queued")]
         assert len(set(signs)) == 4
 
 
 def test_every_state_of_a_cell_has_a_sign() -> None:
     words = [kind.word for kind in state.CellState.__args__]
-    assert all(of_state(word, UNICODE)[0] for word in (*words, "dropped", "damaged", "unknown"))
+    assert all(state_glyph(word, UNICODE)[0] for word in (*words, "dropped", "damaged", "unknown"))

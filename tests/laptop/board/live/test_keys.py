@@ -14,7 +14,7 @@ from boxcar.laptop.board.focus import (
     QUEUED,
     RUNNING,
     Focus,
-    rows,
+    rows_in_reach,
 )
 from boxcar.laptop.board.live.keys import (
     DOWN,
@@ -25,8 +25,8 @@ from boxcar.laptop.board.live.keys import (
     OTHER,
     PAGE_DOWN,
     UP,
-    after,
-    keys,
+    focus_after_key,
+    read_keys,
 )
 
 SHOT = shot(36, 3)
@@ -34,16 +34,16 @@ SHOT = shot(36, 3)
 
 def pressed(*typed: str, at: Focus = AT_START) -> Focus:
     for key in typed:
-        at = after(SHOT, at, key, page=5)
+        at = focus_after_key(SHOT, at, key, page=5)
     return at
 
 
 def test_what_a_terminal_sends_becomes_keys() -> None:
-    assert keys(b"fx/") == ["f", "x", "/"]
-    assert keys(b"\x1b[A\x1bOB\x1b[5~\x1b[H\x1b[F") == ["up", "down", "page up", "home", "end"]
-    assert keys(b"\r\x7f\x1b") == ["enter", "backspace", "escape"]
-    assert keys("层".encode()) == ["层"]
-    assert keys(b"\x1b[200~\x00\xff") == [OTHER, OTHER, "\ufffd"]
+    assert read_keys(b"fx/") == ["f", "x", "/"]
+    assert read_keys(b"\x1b[A\x1bOB\x1b[5~\x1b[H\x1b[F") == ["up", "down", "page up", "home", "end"]
+    assert read_keys(b"\r\x7f\x1b") == ["enter", "backspace", "escape"]
+    assert read_keys("层".encode()) == ["层"]
+    assert read_keys(b"\x1b[200~\x00\xff") == [OTHER, OTHER, "\ufffd"]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_list_opens_with_its_key_and_closes_with_it_or_escape(key: str, shown:
 
 
 def test_the_arrows_move_between_the_rows_and_stop_at_both_ends() -> None:
-    names = rows(SHOT, Focus(DONE))
+    names = rows_in_reach(SHOT, Focus(DONE))
     assert pressed("d", DOWN).chosen == names[0]
     assert pressed("d", DOWN, DOWN).chosen == names[1]
     assert pressed("d", DOWN, UP, UP).chosen == names[0]
@@ -69,10 +69,10 @@ def test_the_arrows_move_between_the_rows_and_stop_at_both_ends() -> None:
 def test_enter_and_l_open_the_log_e_the_history_and_escape_goes_back() -> None:
     for key, page in ((ENTER, LOG), ("l", LOG), ("e", HISTORY)):
         opened = pressed("d", DOWN, DOWN, key)
-        assert (opened.opened, opened.page) == (rows(SHOT, Focus(DONE))[1], page)
+        assert (opened.opened, opened.page) == (rows_in_reach(SHOT, Focus(DONE))[1], page)
     back = pressed(ESCAPE, at=opened)
     assert (back.opened, back.shown, back.chosen) == ("", DONE, opened.chosen)
-    assert pressed("l").opened == rows(SHOT, Focus())[0], "nothing chosen: what needs a person"
+    assert pressed("l").opened == rows_in_reach(SHOT, Focus())[0], "nothing chosen: what needs a person"
 
 
 def test_in_an_opened_cell_the_arrows_scroll_and_never_below_its_end() -> None:

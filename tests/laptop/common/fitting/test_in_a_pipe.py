@@ -26,8 +26,8 @@ def test_it_is_what_rich_draws(
         console.print(show.draw(title, heads, rows))
     expected = [line.rstrip() for line in drawn.get().splitlines()]
     columns = [*zip(heads, *([show._field(value) for value in row] for row in rows), strict=True)]
-    assert list(in_a_pipe.lines(title, columns)) == expected
+    assert list(in_a_pipe.table_for_pipe(title, columns)) == expected
 
 
 def test_a_tab_never_breaks_a_row() -> None:
-    assert list(in_a_pipe.lines("T", [["a", "x\ty"], ["b", "z"]]))[2] == "x       y  z"
+    assert list(in_a_pipe.table_for_pipe("T", [["a", "x\ty"], ["b", "z"]]))[2] == "x       y  z"

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.common.fitting.narrow import narrowed
-from boxcar.laptop.common.fitting.wrap import cells
+from boxcar.laptop.common.fitting.narrow import narrow_table
+from boxcar.laptop.common.fitting.wrap import width_in_cells
 
 NAME = "ablation_remove_skip_connection_q1_seed1"
 HEADS = ("cell", "state", "note", "metric", "release")
@@ -14,7 +14,7 @@ ROWS = [
 
 
 def made(width, rows=ROWS, heads=HEADS, first_to_go=(4,)):
-    return narrowed(heads, rows, width, names=(0,), first_to_go=first_to_go, mark="…")
+    return narrow_table(heads, rows, width, names=(0,), first_to_go=first_to_go, mark="…")
 
 
 def test_where_there_is_room_all_is_as_it_was():
@@ -42,17 +42,17 @@ def test_many_columns_that_may_not_go_still_fit():
     heads = ("cell", "a", "b", "c", "d")
     rows = [(NAME, *(["some words that fold anywhere"] * 4))]
     found = made(70, rows, heads, ())
-    assert sum(found.widths) + 8 <= 70 and cells(found.rows[0][0]) <= found.widths[0]
+    assert sum(found.widths) + 8 <= 70 and width_in_cells(found.rows[0][0]) <= found.widths[0]
 
 
 @pytest.mark.parametrize("width", range(58, 130))
 def test_it_fits(width):
     found = made(width)
     assert sum(found.widths) + 2 * (len(found.kept) - 1) <= width
-    assert all(cells(row[0]) <= found.widths[0] for row in found.rows)
+    assert all(width_in_cells(row[0]) <= found.widths[0] for row in found.rows)
 
 
 def test_chinese_names_are_measured_as_they_are_shown():
     rows = [("消融_去掉跳连_很长的名字_种子一_再长一些", "已验证", "x" * 60)]
     found = made(60, rows, ("cell", "state", "metric"), ())
-    assert cells(found.rows[0][0]) <= found.widths[0] and found.rows[0][0].endswith("些")
+    assert width_in_cells(found.rows[0][0]) <= found.widths[0] and found.rows[0][0].endswith("些")
