@@ -20,9 +20,8 @@ from pathlib import Path
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
-from boxcar.laptop.board.focus import Focus
 from boxcar.laptop.board.history import NOTHING_SEEN, seen
-from boxcar.laptop.board.layout import layout
+from boxcar.laptop.board.layout import Focus, layout
 from boxcar.laptop.board.lines.glyphs import UNICODE
 from boxcar.laptop.board.lines.paint import painted
 from boxcar.laptop.board.snapshot import Snapshot, snapshot

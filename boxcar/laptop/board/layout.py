@@ -7,20 +7,362 @@ that says how many, and which key shows them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from boxcar.laptop.board import one_list, opened_cell
+from boxcar.laptop.board import box_rows, cell_rows, needs_you
 from boxcar.laptop.board.box_rows import BoxRow
 from boxcar.laptop.board.cell_rows import CellRow
-from boxcar.laptop.board.focus import OVERVIEW, Focus
-from boxcar.laptop.board.frame import foot, head, title
+from boxcar.laptop.board.lines.glyphs import state_glyph
 from boxcar.laptop.board.lines.group import ALL, Group, shares
-from boxcar.laptop.board.lines.line import DIM, Line, Span, cut, stripped
+from boxcar.laptop.board.lines.line import (
+    BOLD,
+    DIM,
+    Line,
+    Span,
+    cut,
+    mark_chosen,
+    span,
+    spread,
+    stripped,
+    text,
+    width,
+    wrapped,
+)
+from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.board.needs_you import Need
-from boxcar.laptop.board.opened_cell import OpenedCell
-from boxcar.laptop.board.sheet import Sheet
 from boxcar.laptop.board.snapshot import Snapshot
+from boxcar.laptop.common import units
+from boxcar.shared.record import dataclass
+
+# Where the person is on the board: which list is open, which row is chosen, what is typed.
+
+
+OVERVIEW, FAILED, RUNNING, DONE = "overview", "failed", "running", "done"
+QUEUED, BOXES = "queued", "boxes"
+LOG, HISTORY = "log", "history"
+
+
+@dataclass(frozen=True)
+class Focus:
+    """`chosen` is a cell's name. `opened` is the cell whose page is shown, `page` which part of it,
+    `back` how many lines before its end. `filter` narrows to names that contain it.
+    """
+
+    shown: str = OVERVIEW
+    chosen: str = ""
+    filter: str = ""
+    is_typing: bool = False
+    opened: str = ""
+    page: str = LOG
+    back: int = 0
+    has_left: bool = False
+
+
+AT_START = Focus()
+
+
+def rows_in_reach(snapshot: Snapshot, focus: Focus) -> list[str]:
+    """The cells between which the arrows move, in the order of the screen."""
+    cells = [need.cell for need in snapshot.needs if need.cell]
+    busy = [row.cell for row in snapshot.under_way]
+    done = [row.cell for row in snapshot.done]
+    queued = [row.cell for row in snapshot.queued]
+    if focus.filter:
+        wanted = focus.filter.casefold()
+        failed = [row.cell for row in snapshot.failed]
+        found = (*failed, *busy, *done, *queued)
+        return list(dict.fromkeys(name for name in found if wanted in name.casefold()))
+    lists = {FAILED: cells, RUNNING: busy, DONE: done, QUEUED: queued}
+    shown = [need.cell for need in snapshot.short_needs if need.cell]
+    lists[BOXES] = [row.cell for row in snapshot.boxes if row.cell]
+    return list(dict.fromkeys(lists.get(focus.shown, (*shown, *busy, *done))))
+
+
+def move_focus(snapshot: Snapshot, focus: Focus, by: int) -> Focus:
+    """The cursor so many rows down. It comes in at the edge, and stops at both."""
+    names = rows_in_reach(snapshot, focus)
+    if not names:
+        return replace(focus, chosen="")
+    before = -1 if by > 0 else len(names)
+    at = (names.index(focus.chosen) if focus.chosen in names else before) + by
+    return replace(focus, chosen=names[min(len(names) - 1, max(0, at))])
+
+
+def open_cell(snapshot: Snapshot, focus: Focus, page: str) -> Focus:
+    """The page of the chosen cell, else of the first one."""
+    names = rows_in_reach(snapshot, focus)
+    cell = focus.chosen if focus.chosen in names else next(iter(names), "")
+    return replace(focus, opened=cell, chosen=cell, page=page, back=0) if cell else focus
+
+
+# A snapshot on a terminal of some width, and where the person is on it.
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Without a focus nobody is there to press a key."""
+
+    snapshot: Snapshot
+    width: int
+    focus: Focus | None
+
+    def word(self, name: str, /, **fields: Any) -> str:
+        return word(name, self.snapshot.facts.language, **fields)
+
+    def dim(self, text: str) -> Line:
+        return cut((Span(text, DIM),), self.width, self.snapshot.facts.glyphs.mark)
+
+    def key(self, key: str) -> str:
+        """What shows the rest: the key, or the command that prints all."""
+        return key if self.focus else self.snapshot.facts.see_all
+
+    def more(self, n: int, key: str) -> Line:
+        """That `n` rows had no room."""
+        if not n:
+            return ()
+        mark = self.snapshot.facts.glyphs.mark
+        return self.dim(f"{mark} {self.word('more', n=n, key=self.key(key))}")
+
+    def needs(self, rows: Sequence[Need]) -> list[Line]:
+        facts = self.snapshot.facts
+        lines = needs_you.drawn(rows, self.width, facts.glyphs)
+        return self._with_cursor(lines, [row.cell for row in rows])
+
+    def cells(self, rows: Sequence[CellRow]) -> list[Line]:
+        facts = self.snapshot.facts
+        lines = cell_rows.drawn(rows, self.width, facts.language, facts.glyphs)
+        return self._with_cursor(lines, [row.cell for row in rows])
+
+    def boxes(self, rows: Sequence[BoxRow], *, has_cursor: bool = False) -> list[Line]:
+        """Below a line of titles."""
+        facts, looked_s = self.snapshot.facts, self.snapshot.looked_s
+        lines = box_rows.drawn(rows, self.width, facts.language, facts.glyphs, looked_s)
+        if not has_cursor:
+            return lines
+        return [lines[0], *self._with_cursor(lines[1:], [row.cell for row in rows])]
+
+    def _with_cursor(self, lines: list[Line], cells: Sequence[str | None]) -> list[Line]:
+        if self.focus is None or not self.focus.chosen:
+            return lines
+        return [
+            mark_chosen(line, self.width) if cell == self.focus.chosen else line
+            for line, cell in zip(lines, cells, strict=True)
+        ]
+
+
+# What always stands on the board: the head and the counts above, the next command below. Pure.
+
+
+_MOST_NEXT, _SMALL = 3, 12  # lines of the next command, and of a terminal that has no room for them
+
+
+def head(sheet: Sheet) -> list[Line]:
+    """The run, and how many cells are in which state."""
+    snapshot, facts, room = sheet.snapshot, sheet.snapshot.facts, sheet.width
+    age = sheet.word("looked", age=units.about(snapshot.looked_s))
+    boxes = sheet.word("boxes", n=len(snapshot.boxes))
+    between = f" {facts.glyphs.between} "
+    # The first that fits: how old all of it is says more than the time of the day.
+    words = [facts.profile, boxes, snapshot.clock, age]
+    choices = [words, [facts.profile, boxes, age], [boxes, age], [age], []]
+    money: Line = (Span(snapshot.money, BOLD),) if snapshot.money else ()
+    left: Line = ()
+    for chosen in choices:
+        left = (span(snapshot.run, BOLD), *(Span(f"{between}{one}") for one in chosen))
+        if width(left) + (width(money) + 2 if money else 0) <= room:
+            break
+    return [spread(left, money, room, facts.glyphs.mark), _counts(sheet)]
+
+
+def _counts(sheet: Sheet) -> Line:
+    snapshot, room, glyphs = sheet.snapshot, sheet.width, sheet.snapshot.facts.glyphs
+    total: Line = (Span(f"{sheet.word('cells')} {snapshot.cells}", BOLD),)
+    left_s = snapshot.left_s
+    left = (Span(sheet.word("left", time=units.about(left_s))),) if left_s else ()
+    full, short = total, total
+    for state, number in snapshot.counts:
+        sign, look = state_glyph("synced" if state == "settling" else state, glyphs)
+        full = (*full, Span("   "), Span(f"{sign} {number} {sheet.word(state)}", look))
+        short = (*short, Span(" "), Span(f"{sign}{number}", look))
+    fits = width(full) <= room
+    return spread(full if fits else short, left, room, glyphs.mark)
+
+
+def title(sheet: Sheet, name: str) -> Line:
+    """`── needs you ─────`."""
+    rule, room = sheet.snapshot.facts.glyphs.rule, sheet.width
+    line = (Span(f"{rule}{rule} ", DIM), Span(name, BOLD), Span(" ", DIM))
+    rest = Span(rule * max(0, room - width(line)), DIM)
+    return cut((*line, rest), room, sheet.snapshot.facts.glyphs.mark)
+
+
+def foot(sheet: Sheet, height: int | None) -> list[Line]:
+    """The next command with its reason, and the keys."""
+    lines, room = _next(sheet, height), sheet.width
+    if sheet.focus is None:
+        return lines
+    keys = _keys(sheet, sheet.focus)
+    if len(lines) == 1 and width(lines[0]) + width(keys) + 2 <= room:
+        return [spread(lines[0], keys, room, sheet.snapshot.facts.glyphs.mark)]
+    return [*lines, keys]
+
+
+def _next(sheet: Sheet, height: int | None) -> list[Line]:
+    facts, room = sheet.snapshot.facts, sheet.width
+    because = facts.because
+    most = _MOST_NEXT if height is None or height > _SMALL else 2
+    if not facts.next:
+        return [(span(one, BOLD),) for one in wrapped(because, room, most, facts.glyphs.mark)]
+    command = sheet.word("next", command=facts.next)
+    said = sheet.word("why", command=command, because=because) if because else command
+    lines = wrapped(said, room, most, facts.glyphs.mark)
+    left = len(command)
+    drawn: list[Line] = []
+    for line in lines:
+        bold, rest = line[: max(0, left)], line[max(0, left) :]
+        drawn.append(tuple(one for one in (span(bold, BOLD), span(rest)) if one.text))
+        left -= len(line) + 1
+    return drawn
+
+
+def _keys(sheet: Sheet, focus: Focus) -> Line:
+    if focus.is_typing:
+        typed = sheet.word("filter", text=f"{focus.filter}_")
+        return cut((span(typed, BOLD),), sheet.width, sheet.snapshot.facts.glyphs.mark)
+    is_overview = focus.shown == OVERVIEW and not focus.filter
+    name = "keys_in_cell" if focus.opened else "keys" if is_overview else "keys_in_list"
+    for key in (name, "keys_short"):
+        line = (Span(sheet.word(key), DIM),)
+        if width(line) <= sheet.width:
+            return line
+    return ()
+
+
+def plain_lines(lines: list[Line]) -> list[str]:
+    """Without looks and without blanks at the ends."""
+    return [text(line).rstrip() for line in lines]
+
+
+# One list of the board over the whole height: all that failed, is done, waits, or has a name.
+
+
+R = TypeVar("R", bound=Need | CellRow | BoxRow)
+
+
+def list_lines(sheet: Sheet, focus: Focus, room: int) -> list[Line]:
+    """The title, and as many rows around the cursor as there is room for."""
+    snapshot = sheet.snapshot
+    if focus.filter:
+        found = _found(snapshot, focus.filter.casefold())
+        name = sheet.word("found_title", text=focus.filter, n=len(found))
+        return _list(sheet, name, found, sheet.cells, room=room)
+    if focus.shown == FAILED:
+        name = sheet.word("failed_title", n=len(snapshot.needs))
+        return _list(sheet, name, snapshot.needs, sheet.needs, room=room)
+    if focus.shown == BOXES:
+        name = sheet.word("boxes_title", n=len(snapshot.boxes))
+        rows = snapshot.boxes
+        return _list(
+            sheet, name, rows, lambda some: sheet.boxes(some, has_cursor=True), room=room, heads=1
+        )
+    cells = {DONE: snapshot.done, RUNNING: snapshot.under_way}.get(focus.shown, snapshot.queued)
+    name = sheet.word(f"{focus.shown}_title", n=len(cells))
+    return _list(sheet, name, cells, sheet.cells, room=room)
+
+
+def _found(snapshot: Snapshot, wanted: str) -> list[CellRow]:
+    """The cells whose name contains it, in whatever state."""
+    rows = (*snapshot.failed, *snapshot.under_way, *snapshot.done, *snapshot.queued)
+    return [row for row in rows if wanted in row.cell.casefold()]
+
+
+def _list(
+    sheet: Sheet,
+    name: str,
+    rows: Sequence[R],
+    draw: Callable[[Sequence[R]], list[Line]],
+    *,
+    room: int,
+    heads: int = 0,
+) -> list[Line]:
+    start, end = _window([row.cell for row in rows], sheet.focus, room - 1 - heads)
+    between = f" {sheet.snapshot.facts.glyphs.between} "
+    told: list[str] = [sheet.word("more_above", n=start)] if start else []
+    told += [sheet.word("more_below", n=len(rows) - end)] if end < len(rows) else []
+    drawn: list[Line] = draw(rows[start:end]) if rows[start:end] else [_nothing(sheet)]
+    return [title(sheet, between.join([name, *told])), *drawn][: max(0, room)]
+
+
+def _nothing(sheet: Sheet) -> Line:
+    return sheet.dim(sheet.word("nothing"))
+
+
+def _window(cells: Sequence[str | None], focus: Focus | None, room: int) -> tuple[int, int]:
+    """From which row to which there is room, with the chosen one among them."""
+    room = max(0, room)
+    at = cells.index(focus.chosen) if focus and focus.chosen in cells else 0
+    start = max(0, min(at - room // 2, len(cells) - room))
+    return start, min(len(cells), start + room)
+
+
+# One cell over the whole height: how it stands, and the end of its log or what happened to it.
+
+
+_MOST_FACTS = 4
+
+
+@dataclass(frozen=True)
+class OpenedCell:
+    """`facts` and `history` are sentences. `log` is None as long as nobody has read it, and empty
+    where there is none.
+    """
+
+    cell: str
+    state: str
+    facts: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
+    log: tuple[str, ...] | None = None
+
+
+def opened_cell_lines(sheet: Sheet, opened: OpenedCell, focus: Focus, room: int) -> list[Line]:
+    top = [*_head(sheet, opened), title(sheet, sheet.word(focus.page))]
+    body = _body(sheet, opened, focus)
+    left = max(0, room - len(top))
+    # From the end, as far back as was asked for and there is.
+    end = len(body) - min(focus.back, max(0, len(body) - left))
+    return [*top, *body[max(0, end - left) : end]][: max(0, room)]
+
+
+def _head(sheet: Sheet, opened: OpenedCell) -> list[Line]:
+    glyphs, width = sheet.snapshot.facts.glyphs, sheet.width
+    sign, look = state_glyph(opened.state, glyphs)
+    name = (Span(f"{sign} ", look), span(opened.cell, BOLD), span(f"  {opened.state}", look))
+    facts = [
+        (span(f"  {line}"),)
+        for fact in opened.facts[:_MOST_FACTS]
+        for line in wrapped(fact, width - 2, 3, glyphs.mark)
+    ]
+    return [cut(name, width, glyphs.mark), *facts]
+
+
+def _body(sheet: Sheet, opened: OpenedCell, focus: Focus) -> list[Line]:
+    if focus.page == HISTORY:
+        told = opened.history
+    elif opened.log is None:
+        return [sheet.dim(sheet.word("asking"))]
+    else:
+        told = opened.log
+    if not told:
+        return [sheet.dim(sheet.word("no_log" if focus.page != HISTORY else "nothing"))]
+    mark = sheet.snapshot.facts.glyphs.mark
+    # Only what may be seen is wrapped: a log may have thousands of lines.
+    newest = told[-(focus.back + 500) :]
+    return [
+        (span(part),) for line in newest for part in wrapped(span(line).text, sheet.width, 20, mark)
+    ]
+
 
 # Of what is done, so many rows where nobody can ask for more.
 _DONE_ONCE = 3
@@ -43,9 +385,9 @@ def layout(
     top = top[: max(0, height - len(bottom))]
     room = max(0, height - len(top) - len(bottom))
     if focus and opened:
-        body = opened_cell.opened_cell_lines(sheet, opened, focus, room)
+        body = opened_cell_lines(sheet, opened, focus, room)
     elif focus and (focus.shown != OVERVIEW or focus.filter):
-        body = one_list.list_lines(sheet, focus, room)
+        body = list_lines(sheet, focus, room)
     else:
         body = _overview(sheet, room)
     blank: list[Line] = [()] * (room - len(body))

@@ -10,9 +10,16 @@ from dataclasses import replace
 import pytest
 from big_run import FACTS, NEXT, shot
 
-from boxcar.laptop.board.focus import BOXES, DONE, FAILED, QUEUED, RUNNING, Focus
-from boxcar.laptop.board.frame import plain_lines
-from boxcar.laptop.board.layout import layout
+from boxcar.laptop.board.layout import (
+    BOXES,
+    DONE,
+    FAILED,
+    QUEUED,
+    RUNNING,
+    Focus,
+    layout,
+    plain_lines,
+)
 from boxcar.laptop.board.lines import line
 from boxcar.laptop.board.lines.glyphs import ASCII
 from boxcar.laptop.board.snapshot import Snapshot

@@ -2,11 +2,8 @@ from __future__ import annotations
 
 from big_run import shot
 
-from boxcar.laptop.board.focus import HISTORY, Focus
-from boxcar.laptop.board.frame import plain_lines
-from boxcar.laptop.board.layout import layout
+from boxcar.laptop.board.layout import HISTORY, Focus, OpenedCell, layout, plain_lines
 from boxcar.laptop.board.lines.line import width
-from boxcar.laptop.board.opened_cell import OpenedCell
 
 SHOT = shot(36, 3)
 LOG = tuple(f"epoch {n} loss {1 / (n + 1):.3f}" for n in range(200))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from boxcar.laptop.board.focus import (
+from boxcar.laptop.board.layout import (
     BOXES,
     DONE,
     FAILED,

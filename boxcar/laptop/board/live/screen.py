@@ -13,13 +13,11 @@ from typing import Protocol
 from rich.console import Console
 from rich.live import Live
 
-from boxcar.laptop.board.focus import AT_START, Focus
-from boxcar.laptop.board.layout import layout
+from boxcar.laptop.board.layout import AT_START, Focus, OpenedCell, layout
 from boxcar.laptop.board.lines.line import Line, span
 from boxcar.laptop.board.lines.paint import page
 from boxcar.laptop.board.live import keys
 from boxcar.laptop.board.live.terminal import Terminal
-from boxcar.laptop.board.opened_cell import OpenedCell
 from boxcar.laptop.board.snapshot import Snapshot
 
 _TICK_S = 1.0  # between two that differ in the ages alone

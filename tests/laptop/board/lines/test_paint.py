@@ -9,9 +9,7 @@ import pytest
 from big_run import shot
 from rich.console import Console
 
-from boxcar.laptop.board.focus import Focus
-from boxcar.laptop.board.frame import plain_lines
-from boxcar.laptop.board.layout import layout
+from boxcar.laptop.board.layout import Focus, layout, plain_lines
 from boxcar.laptop.board.lines import paint
 
 _CODE = re.compile(r"\x1b\[([0-9;]*)m")

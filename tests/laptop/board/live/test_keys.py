@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from big_run import shot
 
-from boxcar.laptop.board.focus import (
+from boxcar.laptop.board.layout import (
     AT_START,
     BOXES,
     DONE,
@@ -72,7 +72,9 @@ def test_enter_and_l_open_the_log_e_the_history_and_escape_goes_back() -> None:
         assert (opened.opened, opened.page) == (rows_in_reach(SHOT, Focus(DONE))[1], page)
     back = pressed(ESCAPE, at=opened)
     assert (back.opened, back.shown, back.chosen) == ("", DONE, opened.chosen)
-    assert pressed("l").opened == rows_in_reach(SHOT, Focus())[0], "nothing chosen: what needs a person"
+    assert pressed("l").opened == rows_in_reach(SHOT, Focus())[0], (
+        "nothing chosen: what needs a person"
+    )
 
 
 def test_in_an_opened_cell_the_arrows_scroll_and_never_below_its_end() -> None:
