@@ -13,8 +13,7 @@ from boxcar.laptop.board.layout import layout
 from boxcar.laptop.board.lines import glyphs
 from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.board.needs_you import Quiet
-from boxcar.laptop.board.snapshot import Facts, snapshot
-from boxcar.laptop.board.webhooks_off import webhooks_off
+from boxcar.laptop.board.snapshot import Facts, snapshot, webhooks_off
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.project import box_prices

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from boxcar.laptop.board import money
-from boxcar.laptop.board.nearest_clock import left_by_queue, nearest_clock
+from boxcar.laptop.board import snapshot
+from boxcar.laptop.board.snapshot import left_by_queue, nearest_clock
 from boxcar.laptop.common import known_runs, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.known_runs import KnownRun
@@ -143,7 +143,7 @@ def _past(site: Site) -> RunView:
 
 
 def _spent(site: Site, view: RunView) -> dict[str, float] | None:
-    found = money.money_of_run(box_prices.box_prices(site.project), view, left_by_queue(view))
+    found = snapshot.money_of_run(box_prices.box_prices(site.project), view, left_by_queue(view))
     return found.so_far if found and found.so_far else None
 
 
@@ -188,7 +188,7 @@ def _row(one: SeenRun) -> Sequence[object]:
             sentence_or_text(f"runs.is_{one.state.replace(' ', '_')}", one.state),
             cells,
             ", ".join(one.boxes),
-            money.amounts(one.spent) if one.spent else None,
+            snapshot.amounts(one.spent) if one.spent else None,
             one.clock,
             one.profile,
         ),

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from boxcar.laptop.board.webhooks_off import webhooks_off
+from boxcar.laptop.board.snapshot import webhooks_off
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.named_numbers import named_numbers

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from big_run import view
 
-from boxcar.laptop.board.nearest_clock import nearest_clock
+from boxcar.laptop.board.snapshot import nearest_clock
 from boxcar.laptop.run.view import Condition, RunView
 from boxcar.shared import timestamp
 from boxcar.shared.files.journal_chain import Event

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from run_on_disk import RELEASE, from_now
 
-from boxcar.laptop.board.webhooks_off import webhooks_off
+from boxcar.laptop.board.snapshot import webhooks_off
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.run.view import Condition, QueueView, RunView
