@@ -13,7 +13,7 @@ from typing import Any
 
 from invoke import Argument
 
-from boxcar.laptop.common import assets
+from boxcar.laptop.common import home
 from boxcar.shared.files import queue_line
 from boxcar.shared.record import dataclass
 
@@ -119,13 +119,15 @@ def _queues(job: Path) -> Mapping[str, Any]:
 
 
 def _profiles(job: Path) -> Iterator[str]:
-    for folder in (assets.assets_root() / "profiles", job.parent / "profiles"):
+    for folder in (home.assets_root() / "profiles", job.parent / "profiles"):
         yield from (path.stem for path in folder.glob("*.yaml") if not path.stem.startswith("_"))
 
 
 def _cells(job: Path) -> Iterator[str]:
     for file in _queues(job):
-        yield from (line.name for line in queue_line.parse_queue((job.parent / file).read_bytes()).cells)
+        yield from (
+            line.name for line in queue_line.parse_queue((job.parent / file).read_bytes()).cells
+        )
 
 
 _READERS: dict[str, Callable[[Path], Any]] = {

@@ -20,7 +20,7 @@ from invoke.exceptions import ParseError
 from boxcar import __version__
 from boxcar.door import completion, flags, garbage, help, streams
 from boxcar.door.shells import SCRIPTS
-from boxcar.laptop.common import assets, documents
+from boxcar.laptop.common import documents, home
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.shared import exit_codes, message
@@ -193,9 +193,11 @@ def _width() -> int:
 
 @functools.cache
 def _tasks() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("boxcar_tasks", assets.assets_root() / "tasks.py")
+    spec = importlib.util.spec_from_file_location("boxcar_tasks", home.assets_root() / "tasks.py")
     if spec is None or spec.loader is None:
-        raise ImportError(f"{assets.assets_root() / 'tasks.py'}: cannot be loaded; install boxcar again")
+        raise ImportError(
+            f"{home.assets_root() / 'tasks.py'}: cannot be loaded; install boxcar again"
+        )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -14,7 +14,7 @@ from email.utils import formatdate, make_msgid
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from boxcar.laptop.boxes import ask_here
-from boxcar.laptop.common import install_line
+from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project
 from boxcar.shared.channels.answer import Endpoint, title, without_secrets
@@ -146,7 +146,7 @@ def by_apprise(endpoint: Endpoint, text: str) -> news_asks.Posted:
     try:
         apprise = importlib.import_module("apprise")
     except ImportError:
-        missing = f"apprise is not installed here; type: {install_line.install_line(APPRISE)}"
+        missing = f"apprise is not installed here; type: {home.install_line(APPRISE)}"
         return news_asks.Posted(news_asks.REFUSED, missing)
     # It shows whole URLs in what it logs.
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)

@@ -11,7 +11,7 @@ import posixpath
 import sys
 from pathlib import Path
 
-from boxcar.laptop.common import assets, yaml_models
+from boxcar.laptop.common import home, yaml_models
 from boxcar.laptop.common.near import did_you_mean, nearest
 from boxcar.laptop.common.yaml_models import Document
 from boxcar.laptop.profiles import training_here
@@ -170,7 +170,7 @@ def load_file(path: Path, project_root: Path) -> Profile:
 
 def known(project_root: Path) -> dict[str, Path]:
     """The file of every profile that can be named here; the project's own come first."""
-    return _files(assets.assets_root() / FOLDER) | _files(project_root / FOLDER)
+    return _files(home.assets_root() / FOLDER) | _files(project_root / FOLDER)
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -212,6 +212,6 @@ def _document(path: Path, project_root: Path, above: tuple[Path, ...]) -> Docume
 
 def _extensible(path: Path, project_root: Path) -> dict[str, Path]:
     """What the file may extend; with its own name it means the shipped profile of that name."""
-    shipped = _files(assets.assets_root() / FOLDER)
+    shipped = _files(home.assets_root() / FOLDER)
     same = {path.stem: shipped[path.stem]} if path.stem in shipped else {}
     return known(project_root) | same

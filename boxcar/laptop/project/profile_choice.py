@@ -12,7 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from boxcar.laptop.common import known_runs, writable
+from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import candidates, launch_record
 from boxcar.laptop.project.job import Job
@@ -59,7 +59,7 @@ def remember_profile(results: ResultPaths, profile: str, done: str) -> None:
     path = results.root / FILE
     if profile == HERE or path.exists():
         return
-    with writable.results_to(results.root):
+    with home.results_to(results.root):
         atomic.make_folder(results.root)
         atomic.write_whole(path, codec.to_document(FirstUse(profile, done, timestamp.utc_now())))
 
@@ -85,7 +85,7 @@ def choose_profile(
         return Choice(elsewhere[-1], Sentence("planning.launched_with"))
     if first := _first_use(results):
         return Choice(first.profile, Sentence("planning.first_used", done=_done(first.done)))
-    if before := [one for one in known_runs.profiles_of(job.name, root) if one != HERE]:
+    if before := [one for one in home.profiles_of(job.name, root) if one != HERE]:
         return Choice(before[-1], Sentence("planning.launched_before"))
     if default:
         return Choice(default, Sentence("planning.settings"))

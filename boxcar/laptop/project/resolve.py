@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from boxcar.laptop.common import assets
+from boxcar.laptop.common import home
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project import cell_faults, cell_smoke, queue_files, run_words
@@ -19,7 +19,7 @@ from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.checks import links
 from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import CellException, Job
-from boxcar.laptop.project.queue_files import QueueFile, bad_lines, queue_lines, nearest_file
+from boxcar.laptop.project.queue_files import QueueFile, bad_lines, nearest_file, queue_lines
 from boxcar.laptop.triage import failures_file
 from boxcar.shared import cadence
 from boxcar.shared.catalogue.sentence import Sentence
@@ -166,7 +166,9 @@ def _wrong_configs(
     if not code.is_dir():
         return  # _wrong_code says it
     found = [
-        (queue, line, configs.find(line.cfg)) for queue, line in queue_lines(queues) if line.has_config
+        (queue, line, configs.find(line.cfg))
+        for queue, line in queue_lines(queues)
+        if line.has_config
     ]
     for queue, line, names in found:
         if len(names) > 1:
@@ -313,7 +315,7 @@ def _old_template(root: Path) -> Iterator[str]:
     if template.is_file() and _OLD_TEMPLATE in template.read_text(errors="replace"):
         yield (
             f"{template}: run_one.sh gets a cell's words as arguments now, and fills none: put "
-            f"your changes into a copy of {assets.assets_root() / 'templates' / template.name}"
+            f"your changes into a copy of {home.assets_root() / 'templates' / template.name}"
         )
 
 

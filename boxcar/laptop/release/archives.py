@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import boxcar
-from boxcar.laptop.common import assets
+from boxcar.laptop.common import home
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
 
@@ -64,7 +64,7 @@ def build_onbox() -> bytes:
     Raises InputError where an installed package would not run on the agent's oldest Python.
     """
     check_pythons(DEPENDENCIES.values())
-    files = {"__main__.py": MAIN} | _formats() | _tree(assets.assets_root() / "onbox", "onbox")
+    files = {"__main__.py": MAIN} | _formats() | _tree(home.assets_root() / "onbox", "onbox")
     for name, distribution in DEPENDENCIES.items():
         files |= _dependency(name) | _licences(distribution)
     return _zip(files)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from boxcar.laptop.common import assets
+from boxcar.laptop.common import home
 from boxcar.laptop.profiles.interpreters import INTERPRETERS
 from boxcar.laptop.release import batch_jobs
 from boxcar.laptop.release.batch_jobs import BatchJob
@@ -107,7 +107,7 @@ def _render(name: str, values: dict[str, Any], templates: Path | None) -> str:
 
     own = [templates] if templates else []
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([*own, assets.assets_root() / "templates"]),
+        loader=jinja2.FileSystemLoader([*own, home.assets_root() / "templates"]),
         undefined=jinja2.StrictUndefined,
         finalize=_shell,
         trim_blocks=True,

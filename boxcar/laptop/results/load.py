@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.common import install_line
+from boxcar.laptop.common import home
 from boxcar.shared import load_child
 from boxcar.shared.disk import in_parallel
 from boxcar.shared.file_kinds import BY_TORCH, kind_of
@@ -97,7 +97,7 @@ def has_torch() -> bool:
 
 def how_to_get_torch() -> str:
     """What to type, for torch that is for the CPU."""
-    if not install_line.has_pip():
+    if not home.has_pip():
         return f'pipx inject boxcar-run torch numpy --pip-args "--extra-index-url {_CPU_INDEX}"'
     return f"{sys.executable} -m pip install torch --index-url {_CPU_INDEX}"
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
-from boxcar.laptop.common import writable
+from boxcar.laptop.common import home
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
@@ -34,7 +34,7 @@ def hold(run: OpenRun) -> Iterator[int]:
     this one was launched. Raises TemporaryError where another keeps the lock, and InputError where
     the folder cannot be written to.
     """
-    with writable.results_to(run.results.root):
+    with home.results_to(run.results.root):
         atomic.make_folder(run.results.root)
         fd = _take(run.results.root / ".lock")
     try:

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boxcar.laptop.common import assets, side_by_side
+from boxcar.laptop.common import home, side_by_side
 from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.profiles import training_here
@@ -63,7 +63,7 @@ def check(
         second_home_child.url_of(url, tier, tier.root),
         plan.training_python,
         hook,
-        assets.training_program("second_home"),
+        home.training_program("second_home"),
         second_home_child.variables(plan),
         dict(secrets),
     )
@@ -193,5 +193,5 @@ def _child(run: OpenRun, environ: Mapping[str, str]) -> Child:
     """The person's own environment: the way to their storage is in it, and in their home."""
     own = second_home_child.variables(replace(run.plan, env={}))
     secrets = tuple(environ[name] for name in run.plan.secrets if environ.get(name))
-    text = assets.training_program("second_home")
+    text = home.training_program("second_home")
     return Child(training_here.for_training(), {**environ, **own}, secrets, text)

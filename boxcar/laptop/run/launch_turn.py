@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterator
 
-from boxcar.laptop.common import writable
+from boxcar.laptop.common import home
 from boxcar.laptop.run.open_run import Tell
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
@@ -28,7 +28,7 @@ def take_turn(results: ResultPaths, tell: Tell) -> Iterator[None]:
 
     Raises TemporaryError where that one does not come to its end.
     """
-    with writable.results_to(results.root):
+    with home.results_to(results.root):
         atomic.make_folder(results.root)
         fd = _wait(results, tell)
     try:

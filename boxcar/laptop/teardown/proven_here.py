@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from boxcar.laptop.common import known_runs
+from boxcar.laptop.common import home
 from boxcar.laptop.project.project import results_of
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.shared.disk import digest
@@ -28,7 +28,7 @@ def not_proven(run: str, cells: Mapping[str, str | None]) -> list[str]:
 
 
 def _folders(run: str) -> Iterator[ResultPaths]:
-    for known in known_runs.known_runs():
+    for known in home.known_runs():
         if known.run == run:
             yield results_of(known.job.parent, run)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from boxcar.laptop.common import assets
+from boxcar.laptop.common import home
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.laptop.ssh.forward_port import forward
 from boxcar.laptop.tensorboard.shown import Shown
@@ -93,4 +93,4 @@ def _has_event(folder: Path) -> bool:
 
 
 def _program() -> str:
-    return assets.training_program(_PROGRAM)
+    return home.training_program(_PROGRAM)

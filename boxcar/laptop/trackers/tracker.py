@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import Protocol
 
-from boxcar.laptop.common import install_line
+from boxcar.laptop.common import home
 from boxcar.laptop.common.near import no_choice
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 from boxcar.shared.errors import InputError
@@ -43,7 +43,7 @@ def load(name: str) -> Tracker:
     """Raises InputError, with what to type, where its library is not here."""
     if not _is_installed(name):
         raise InputError(
-            f"{name} is not installed where Boxcar runs. Type: {install_line.install_line(name)}"
+            f"{name} is not installed where Boxcar runs. Type: {home.install_line(name)}"
         )
     module: Tracker = importlib.import_module(f"boxcar.laptop.trackers.to_{name}")
     return module

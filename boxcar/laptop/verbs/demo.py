@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from boxcar.laptop.common import assets, install_line, show
+from boxcar.laptop.common import home, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.progress import THINGS, Part
 from boxcar.laptop.profiles import training_here
@@ -95,7 +95,7 @@ def _check_libraries() -> None:
 
 def _to_install(python: str, missing: Sequence[str]) -> str:
     """An environment of pipx has no pip of its own."""
-    if python == sys.executable and not install_line.has_pip():
+    if python == sys.executable and not home.has_pip():
         index = f"--extra-index-url {_TORCH_CPU_INDEX}"
         return shlex.join(["pipx", "inject", "boxcar-run", *missing, "--pip-args", index])
     words = ("-m", "pip", "install", *missing, "--extra-index-url", _TORCH_CPU_INDEX)
@@ -110,7 +110,7 @@ def prepare(root: Path) -> Path:
         shutil.rmtree(left)
     unfinished = atomic.temporary_name(root)
     for name in _COPIED:
-        source, target = assets.assets_root() / name, unfinished / name
+        source, target = home.assets_root() / name, unfinished / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from boxcar.laptop.common import show, writable
+from boxcar.laptop.common import home, show
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import gather
@@ -39,7 +39,7 @@ def export(project: Project, asked: Asked, *, to: str, out: str = "", as_json: b
     cells = list(to_export.of_report(project, gather.report_of(project, asked)))
     folder = Path(out) if out else gather.results_of(project, asked.runs[0]).root / FOLDER / to
     proven = [cell for cell in cells if isinstance(cell, ExportedCell)]
-    with writable.results_to(folder):
+    with home.results_to(folder):
         atomic.make_folder(folder)
     export_record.read_export_record(folder, to)  # before a lock is left in somebody else's folder
     held = _hold(folder)

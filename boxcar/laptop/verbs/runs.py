@@ -13,9 +13,8 @@ from dataclasses import replace
 
 from boxcar.laptop.board import snapshot
 from boxcar.laptop.board.snapshot import left_by_queue, nearest_clock
-from boxcar.laptop.common import known_runs, show
-from boxcar.laptop.common.home import Home
-from boxcar.laptop.common.known_runs import KnownRun
+from boxcar.laptop.common import home, show
+from boxcar.laptop.common.home import Home, KnownRun
 from boxcar.laptop.project import box_prices, launch_record
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
@@ -65,7 +64,7 @@ class SeenRun:
 
 def runs(*, as_json: bool = False) -> int:
     """Returns 1 where a run cannot be read."""
-    found = [_seen(one) for one in known_runs.known_runs() if not _is_past(one)]
+    found = [_seen(one) for one in home.known_runs() if not _is_past(one)]
     if as_json:
         show.json_document("runs", {"runs": found})
     elif found:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from boxcar.laptop.common import known_runs, show, side_by_side
+from boxcar.laptop.common import home, show, side_by_side
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.project import from_environment, launch_record
 from boxcar.laptop.results.lend import lend_checkpoints, lend_results
@@ -95,7 +95,7 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
     is_new = push.serve(site, box, order.built, bar)
     by_name = {queue.name: queue for queue in queues}
     profile = site.project.profile.name
-    known_runs.remember_run(site.plan.run, site.project.job_path, profile)
+    home.remember_run(site.plan.run, site.project.job_path, profile)
     launch_record.append_launch(
         site.results,
         profile,

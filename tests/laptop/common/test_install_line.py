@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from boxcar.laptop.common import install_line
+from boxcar.laptop.common import home
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ def test_what_is_typed_is_for_the_environment_in_which_boxcar_runs(
     monkeypatch: pytest.MonkeyPatch, found: object, line: str
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: found)
-    assert install_line.install_line("wandb") == line
+    assert home.install_line("wandb") == line

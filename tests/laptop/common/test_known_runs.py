@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.common import known_runs
+from boxcar.laptop.common import home
 
 
 @pytest.fixture(autouse=True)
@@ -17,8 +17,8 @@ def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_newest_launch_of_each_is_known_the_last_first(tmp_path: Path) -> None:
     for run, job in (("a", "x"), ("b", "y"), ("a", "x"), ("a", "z")):
-        known_runs.remember_run(run, tmp_path / job / "job.yaml", "autodl")
-    assert [(one.run, one.job.parent.name) for one in known_runs.known_runs()] == [
+        home.remember_run(run, tmp_path / job / "job.yaml", "autodl")
+    assert [(one.run, one.job.parent.name) for one in home.known_runs()] == [
         ("a", "z"),
         ("a", "x"),
         ("b", "y"),
@@ -26,15 +26,15 @@ def test_the_newest_launch_of_each_is_known_the_last_first(tmp_path: Path) -> No
 
 
 def test_nothing_was_launched_yet() -> None:
-    assert known_runs.known_runs() == []
+    assert home.known_runs() == []
 
 
 def test_a_torn_line_hides_no_other(tmp_path: Path) -> None:
-    known_runs.remember_run("a", tmp_path, "ssh")
-    path = known_runs.known_runs_file(os.environ)
+    home.remember_run("a", tmp_path, "ssh")
+    path = home.known_runs_file(os.environ)
     path.write_bytes(path.read_bytes() + b'{"run": "tor')
-    known_runs.remember_run("b", tmp_path, "ssh")
-    assert {one.run for one in known_runs.known_runs()} == {"a", "b"}
+    home.remember_run("b", tmp_path, "ssh")
+    assert {one.run for one in home.known_runs()} == {"a", "b"}
 
 
 def test_a_home_that_cannot_be_written_keeps_nobody_from_launching(
@@ -42,9 +42,9 @@ def test_a_home_that_cannot_be_written_keeps_nobody_from_launching(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    known_runs.remember_run("a", tmp_path, "ssh")
-    assert known_runs.known_runs() == []
+    home.remember_run("a", tmp_path, "ssh")
+    assert home.known_runs() == []
 
 
 def test_a_relative_state_home_counts_for_nothing() -> None:
-    assert known_runs.known_runs_file({"XDG_STATE_HOME": "state"}).is_absolute()
+    assert home.known_runs_file({"XDG_STATE_HOME": "state"}).is_absolute()

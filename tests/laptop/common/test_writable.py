@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from finished_run import FinishedRun, make_run
 
-from boxcar.laptop.common import writable
+from boxcar.laptop.common import home
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import verify
@@ -49,5 +49,5 @@ def test_so_does_the_first_verb_of_a_run(run: FinishedRun, monkeypatch: pytest.M
 
 
 def test_any_other_trouble_stays_what_it_is(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="full"), writable.results_to(tmp_path):
+    with pytest.raises(OSError, match="full"), home.results_to(tmp_path):
         raise OSError(errno.ENOSPC, "full")

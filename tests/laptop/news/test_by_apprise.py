@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.laptop.common import install_line
+from boxcar.laptop.common import home
 from boxcar.laptop.news.posting import by_apprise
 from boxcar.shared.channels.answer import Endpoint
 
@@ -58,4 +58,4 @@ def test_without_it_the_line_to_type_is_said(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "apprise", None)
     told = by_apprise(ENDPOINT, "a")
     assert told.verdict == "refused"
-    assert install_line.install_line("apprise") in told.said
+    assert home.install_line("apprise") in told.said

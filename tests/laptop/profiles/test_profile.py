@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.common import assets
+from boxcar.laptop.common import home
 from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.shared.errors import InputError
 
-LOCAL = (assets.assets_root() / "profiles" / "local.yaml").read_text()
+LOCAL = (home.assets_root() / "profiles" / "local.yaml").read_text()
 NAS = """\
 name: lab
 extends: ssh

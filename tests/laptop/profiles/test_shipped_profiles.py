@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.common import assets
+from boxcar.laptop.common import home
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.json_schema import json_schema
 from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.laptop.profiles.schema import Sentence
 from boxcar.shared.errors import InputError
 
-NAMES = sorted(path.stem for path in (assets.assets_root() / "profiles").glob("*.yaml"))
+NAMES = sorted(path.stem for path in (home.assets_root() / "profiles").glob("*.yaml"))
 NO_SHARED_TIER = ("gpushare", "paperspace", "runpod", "ssh", "vastai")
 
 
 @pytest.fixture(scope="module", params=NAMES)
 def profile(request: pytest.FixtureRequest) -> Profile:
-    return load_profile(request.param, assets.assets_root() / "tests")
+    return load_profile(request.param, home.assets_root() / "tests")
 
 
 def test_every_platform_is_there() -> None:
@@ -70,14 +70,14 @@ def test_its_hook_is_harmless_where_the_platform_is_not(profile: Profile) -> Non
 
 
 def test_the_json_schema_in_the_docs_is_that_of_the_models() -> None:
-    docs = assets.assets_root() / "docs" / "profile.schema.json"
+    docs = home.assets_root() / "docs" / "profile.schema.json"
     assert docs.read_text(encoding="utf-8") == json_schema(), (
         "write it anew: python -m boxcar.laptop.profiles.json_schema > docs/profile.schema.json"
     )
 
 
 def test_the_page_about_profiles_names_every_one(profile: Profile) -> None:
-    page = (assets.assets_root() / "docs" / "profiles.md").read_text(encoding="utf-8")
+    page = (home.assets_root() / "docs" / "profiles.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith(f"| `{profile.name}`")]
     assert rows, f"docs/profiles.md has no row for {profile.name}"
     [row] = rows

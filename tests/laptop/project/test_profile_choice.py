@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tasks
-from boxcar.laptop.common import known_runs
+from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.job import Job, read_job
@@ -97,11 +97,11 @@ def test_a_run_whose_results_were_removed_stays_where_it_was_launched(
     job: Job, results: ResultPaths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    known_runs.remember_run("another", tmp_path / "job.yaml", "runpod")
-    known_runs.remember_run("run-1", tmp_path / "elsewhere" / "job.yaml", "runpod")
+    home.remember_run("another", tmp_path / "job.yaml", "runpod")
+    home.remember_run("run-1", tmp_path / "elsewhere" / "job.yaml", "runpod")
     assert chosen(job, results).profile == "local", "these are other runs"
     for profile in ("vastai", "local"):
-        known_runs.remember_run("run-1", tmp_path / "job.yaml", profile)
+        home.remember_run("run-1", tmp_path / "job.yaml", profile)
     found = chosen(job, results, default="local")
     assert found.profile == "vastai" and "(runs.jsonl)" in found.why
     assert chosen(job, results, named="local").profile == "local", "this is the word for it"

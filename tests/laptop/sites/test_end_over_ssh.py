@@ -17,7 +17,7 @@ from finished_run import FinishedRun, make_run, steps_until_end
 from run_on_disk import held
 
 from boxcar.laptop.boxes.reported_files import Mirror
-from boxcar.laptop.common import known_runs, show
+from boxcar.laptop.common import home, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project, results_of
@@ -569,7 +569,7 @@ def others_result(far: Far) -> str:
 
 def verified_here(root: Path, sha256: str) -> None:
     """The records of this machine, as `launch`, `pull` and `verify` of that run leave them."""
-    known_runs.remember_run("next", root / "job.yaml", "ssh")
+    home.remember_run("next", root / "job.yaml", "ssh")
     results = results_of(root, "next")
     results.manifest("x").parent.mkdir(parents=True)
     results.manifest("x").write_bytes(b"of x")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.common import known_runs
+from boxcar.laptop.common import home
 from boxcar.laptop.project.project import results_of
 from boxcar.laptop.teardown import proven_here
 from boxcar.shared.disk import digest
@@ -23,7 +23,7 @@ CELLS = dict.fromkeys(("a", "b", "c"), SHA256)
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ResultPaths:
     """Of a run that was launched here: what `pull` and `verify` leave of three cells."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    known_runs.remember_run("other", tmp_path / "job.yaml", "local")
+    home.remember_run("other", tmp_path / "job.yaml", "local")
     found = results_of(tmp_path, "other")
     for cell in CELLS:
         found.manifest(cell).parent.mkdir(parents=True)

@@ -21,7 +21,7 @@ from run_on_disk import (
     make_run,
 )
 
-from boxcar.laptop.common import known_runs
+from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import launch_record
 from boxcar.laptop.project.project import open_project
@@ -60,7 +60,7 @@ def launched(job: Path) -> str:
     found = open_project(job, "local")
     described, _ = build(found, print)
     launch_record.append_launch(found.results, "local", described.digest, ["q"], is_smoked=True)
-    known_runs.remember_run(found.plan.run, job, "local")
+    home.remember_run(found.plan.run, job, "local")
     return described.digest
 
 
@@ -86,7 +86,7 @@ def test_runs_of_several_folders_stand_beside_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("one", "two"):
-        known_runs.remember_run(name, project(tmp_path / name, name), "local")
+        home.remember_run(name, project(tmp_path / name, name), "local")
     assert runs() == 0
     said = capsys.readouterr().out
     assert "one" in said and "two" in said and "0 of 1 verified" in said
@@ -104,7 +104,7 @@ def test_without_a_run_the_first_command_is_named(capsys: pytest.CaptureFixture[
 def test_a_folder_that_is_gone_is_told_because_its_boxes_may_bill(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known_runs.remember_run("lost", tmp_path / "gone" / "job.yaml", "autodl")
+    home.remember_run("lost", tmp_path / "gone" / "job.yaml", "autodl")
     assert runs() == 1
     assert "may still bill" in capsys.readouterr().err
 
@@ -112,17 +112,17 @@ def test_a_folder_that_is_gone_is_told_because_its_boxes_may_bill(
 def test_a_local_run_whose_folder_was_removed_is_forgotten(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known_runs.remember_run("past", tmp_path / "gone" / "job.yaml", "local")
+    home.remember_run("past", tmp_path / "gone" / "job.yaml", "local")
     assert runs() == 0 and rows(capsys) == []
 
 
 def test_a_job_that_cannot_be_read_hides_no_other_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known_runs.remember_run("fine", project(tmp_path / "fine", "fine"), "local")
+    home.remember_run("fine", project(tmp_path / "fine", "fine"), "local")
     broken = project(tmp_path / "broken", "broken")
     broken.write_text("name: [")
-    known_runs.remember_run("broken", broken, "local")
+    home.remember_run("broken", broken, "local")
     assert runs() == 1
     assert [row["state"] for row in rows(capsys)] == ["unknown", "unfinished"]
 
@@ -130,9 +130,9 @@ def test_a_job_that_cannot_be_read_hides_no_other_run(
 def test_a_path_that_cannot_be_looked_at_hides_no_other_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known_runs.remember_run("fine", project(tmp_path / "fine", "fine"), "local")
+    home.remember_run("fine", project(tmp_path / "fine", "fine"), "local")
     for profile in ("local", "ssh"):
-        known_runs.remember_run(profile, tmp_path / ("n" * 300) / "job.yaml", profile)
+        home.remember_run(profile, tmp_path / ("n" * 300) / "job.yaml", profile)
     assert runs() == 1
     assert [(row["run"], row["state"]) for row in rows(capsys)] == [
         ("ssh", "gone"),
@@ -210,7 +210,7 @@ def test_a_run_that_verify_has_proven_is_not_to_be_brought_home_again(
 def test_what_is_known_of_no_run_is_no_column(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    known_runs.remember_run("one", project(tmp_path / "one", "one"), "local")
+    home.remember_run("one", project(tmp_path / "one", "one"), "local")
     runs()
     shown = capsys.readouterr().out
     assert "spent" not in shown and "clock" not in shown
@@ -223,7 +223,7 @@ def test_spent_is_what_the_agents_time_cost_also_after_the_teardown(
 ) -> None:
     job = project(tmp_path / "one", "one")
     job.write_text(f"{job.read_text()}price: 2.00 CNY/h\n")
-    known_runs.remember_run("one", job, "local")
+    home.remember_run("one", job, "local")
     found = open_project(job, "local")
     at_work = found.on_tier.journal("q")
     at_work.parent.mkdir(parents=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.common import assets
+from boxcar.laptop.common import home
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import try_second_home
@@ -16,7 +16,7 @@ RUN = RunOnBox("tiny", "/tier", "/data")
 
 @pytest.fixture
 def question(tmp_path: Path) -> box_asks.TrySecondHome:
-    program = assets.training_program("second_home")
+    program = home.training_program("second_home")
     url = f"file://{tmp_path}/second"
     return box_asks.TrySecondHome(url, sys.executable, ":", program, {}, {"KEY": "s3cret"})
 
