@@ -14,7 +14,7 @@ from finished_run import make_run
 from tiny_project import make_project
 from waiting import until
 
-from boxcar.laptop.common import now_and_then, show
+from boxcar.laptop.common import progress, show
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results import compare
@@ -34,8 +34,8 @@ needs_rsync = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The lines, which come at once and all the time."""
     lines: list[str] = []
-    monkeypatch.setattr(now_and_then, "FIRST_S", 0.01)
-    monkeypatch.setattr(now_and_then, "EVERY_S", 0.01)
+    monkeypatch.setattr(progress, "FIRST_S", 0.01)
+    monkeypatch.setattr(progress, "EVERY_S", 0.01)
     monkeypatch.setattr(show, "say", lambda message: lines.append(str(message)))
     return lines
 
@@ -87,7 +87,9 @@ def test_a_smoke_names_the_cell_at_work(
     tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny = make_project(tmp_path / "project", {"q1": ["configs/a.json one"]}, smoke="--limit 1")
-    monkeypatch.setattr(one_try, "make_try", holds(said, r"smoke: 0 of 1 .*\ba\b", one_try.make_try))
+    monkeypatch.setattr(
+        one_try, "make_try", holds(said, r"smoke: 0 of 1 .*\ba\b", one_try.make_try)
+    )
     smoke(open_project(tiny.root / "job.yaml", "local"))
 
 

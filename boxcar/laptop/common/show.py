@@ -19,9 +19,8 @@ from boxcar.laptop.common.fitting import in_a_pipe
 from boxcar.laptop.common.fitting.narrow import NOTHING, Narrow, narrow_table
 from boxcar.laptop.common.fitting.wrap import wrap_text
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.now_and_then import NowAndThen
 from boxcar.laptop.common.plain import plain
-from boxcar.laptop.common.progress import BYTES, Progress
+from boxcar.laptop.common.progress import BYTES, NowAndThen, Progress
 from boxcar.laptop.common.units import duration, four_digits
 from boxcar.shared.catalogue.headings import heading
 from boxcar.shared.catalogue.sentence import Sentence, in_language

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from boxcar.laptop.common import now_and_then
-from boxcar.laptop.common.now_and_then import NowAndThen
+from boxcar.laptop.common import progress
+from boxcar.laptop.common.progress import NowAndThen
 from tests.waiting import until
 
 
@@ -20,8 +20,8 @@ def test_what_ends_soon_says_nothing() -> None:
 
 
 def test_lines_come_until_it_stops_also_a_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(now_and_then, "FIRST_S", 0.01)
-    monkeypatch.setattr(now_and_then, "EVERY_S", 0.01)
+    monkeypatch.setattr(progress, "FIRST_S", 0.01)
+    monkeypatch.setattr(progress, "EVERY_S", 0.01)
     said: list[str] = []
     moving = NowAndThen(lambda: "a line", said.append)
     for _ in range(2):
@@ -33,8 +33,8 @@ def test_lines_come_until_it_stops_also_a_second_time(monkeypatch: pytest.Monkey
 
 
 def test_nothing_known_is_no_line_and_a_full_disk_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(now_and_then, "FIRST_S", 0.01)
-    monkeypatch.setattr(now_and_then, "EVERY_S", 0.01)
+    monkeypatch.setattr(progress, "FIRST_S", 0.01)
+    monkeypatch.setattr(progress, "EVERY_S", 0.01)
     lines, tried = iter([None, "one", "two"]), []
 
     def tell(line: str) -> None:
