@@ -25,11 +25,24 @@ from boxcar.laptop.common.units import duration, four_digits
 from boxcar.shared.catalogue.headings import heading
 from boxcar.shared.catalogue.sentence import Sentence, in_language
 from boxcar.shared.message import Command, Message
+from boxcar.shared.record import dataclass
 
-# Rich is imported where something is drawn: most that is said goes to a pipe or a file.
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+
+# A table before it is drawn.
+
+
+@dataclass(frozen=True)
+class TableView:
+    """What stands in a table, as values: whoever shows it spells them."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
 
 # Columns: nothing is wrapped for a program that reads it, however long a path is.
 _IN_A_PIPE = 1_000_000

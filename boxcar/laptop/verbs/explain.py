@@ -12,7 +12,7 @@ from typing import Any
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.table_view import TableView
+from boxcar.laptop.common.show import TableView
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.page import document, page
 from boxcar.laptop.profiles.profile import Profile
@@ -153,7 +153,9 @@ def _verdict(view: RunView, cell: CellView) -> tuple[Advice, tuple[Quote, ...]] 
     events = [event for queue in view.queues for event in queue.events if event.cell == cell.name]
     ended = [event for event in events if event.type in ("cell.failed", "cell.retried")]
     data = max(ended, key=lambda event: event.at).data if ended else {}
-    found = advice.advice_of(now.failure, course_of(now.course), cell.name, str(data.get("reason", "")))
+    found = advice.advice_of(
+        now.failure, course_of(now.course), cell.name, str(data.get("reason", ""))
+    )
     return found, quotes_of(data.get("evidence"))
 
 

@@ -11,7 +11,7 @@ from boxcar.laptop.board.snapshot import webhooks_off
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.named_numbers import named_numbers
-from boxcar.laptop.common.table_view import TableView
+from boxcar.laptop.common.show import TableView
 from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import blocked, moves, time_left
