@@ -15,7 +15,7 @@ from boxcar.laptop.board.lines.line import BUSY, DIM, Line, Span, span
 from boxcar.laptop.board.lines.sparkline import in_order, sparkline
 from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.common import units
-from boxcar.laptop.common.named_numbers import named_numbers
+from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.run.view import BROKEN_OFF, CellView, QueueView, RunView
 from boxcar.shared import state, timestamp
 from boxcar.shared.files.journal_chain import Event

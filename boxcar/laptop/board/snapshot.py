@@ -13,7 +13,7 @@ from boxcar.laptop.board.history import History
 from boxcar.laptop.board.lines.glyphs import UNICODE, Glyphs
 from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.board.needs_you import Need, Quiet
-from boxcar.laptop.common import price, units
+from boxcar.laptop.common import units
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.notify.targets import missing_for_boxes
 from boxcar.laptop.run import time_left
@@ -94,7 +94,7 @@ def _sums(
     """By currency: what stands in two of them is not added up."""
     sums: dict[str, float] = {}
     for queue in queues:
-        amount, currency = price.price_of_text(prices[queue.box])
+        amount, currency = units.price_of_text(prices[queue.box])
         hours = seconds[queue.name] / HOUR_S
         sums[currency] = sums.get(currency, 0.0) + amount * hours
     return {currency: total for currency, total in sums.items() if total}

@@ -2,6 +2,38 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from boxcar.shared.metrics.not_metrics import NOT_METRICS
+
+# What an hour of a box costs, as a person typed it: `1.98 CNY/h`. Nobody is asked for prices.
+
+
+_PRICE = re.compile(r"(?P<amount>\d{1,6}(?:\.\d{1,6})?) (?P<currency>[A-Z]{3})/h")
+
+
+def price_of_text(text: str) -> tuple[float, str]:
+    """The amount for an hour, and its currency. Raises ValueError."""
+    found = _PRICE.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            f'expected an amount, a currency of three letters and /h, such as "1.98 CNY/h"; '
+            f"found {text!r}"
+        )
+    return float(found["amount"]), found["currency"]
+
+
+def _checked(text: str) -> str:
+    price_of_text(text)
+    return text
+
+
+Price = Annotated[str, AfterValidator(_checked)]
+
 
 def size(size_bytes: int) -> str:
     """Bytes: 999 B, 1.5 MB."""
@@ -41,3 +73,51 @@ def count(number: int) -> str:
 def four_digits(number: object) -> str:
     """A measured number: 0.9123, 1.235e-05."""
     return f"{number:.4g}"
+
+
+# The numbers of a cell in one line, for people.
+
+
+_NUMBER = (int, float, type(None))
+_NO_BEST: Mapping[str, Any] = {}
+
+
+def named_numbers(
+    values: dict[str, Any], most: int | None = None, best: Mapping[str, Any] = _NO_BEST
+) -> str:
+    """Metrics in a line: `loss 0.41 (best 0.38), psnr 27.3, top1 -`. Step and epoch have columns of
+    their own; None is a number that the job names and nobody found. `best` is the word of job.yaml.
+    """
+    numbers = [
+        f"{name} {_number(value)}{_beside(value, best.get(name))}"
+        for name, value in values.items()
+        if isinstance(value, _NUMBER) and name not in NOT_METRICS
+    ]
+    return ", ".join(numbers[:most])
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else four_digits(value)
+
+
+def _beside(value: float | None, best: object) -> str:
+    if not isinstance(best, (int, float)) or best == value:
+        return ""
+    return f" (best {_number(best)})"
+
+
+# Names that somebody else's rules make alike, kept apart.
+
+
+def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
+    """In their order, each one once and none that is `taken`: `acc`, `acc_2`, `acc_3`."""
+    found: list[str] = []
+    used = set(taken)
+    for name in names:
+        free, count = name, 1
+        while free in used:
+            count += 1
+            free = f"{name}_{count}"
+        used.add(free)
+        found.append(free)
+    return found

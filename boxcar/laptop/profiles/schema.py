@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from boxcar.laptop.common.price import Price
+from boxcar.laptop.common.units import Price
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.profiles.slurm_options import Cluster
 from boxcar.shared import names

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from boxcar.laptop.common.price import Price
+from boxcar.laptop.common.units import Price
 from boxcar.laptop.project import command_words, pattern_words
 from boxcar.shared import names, out_pattern, paths
 from boxcar.shared.catalogue.sentence import Sentence

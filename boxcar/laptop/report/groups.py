@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
-from boxcar.laptop.common import price
+from boxcar.laptop.common import units
 from boxcar.laptop.report import statistics
 from boxcar.laptop.report.settings import Value
 from boxcar.laptop.report.statistics import Spread
@@ -92,7 +92,7 @@ class Group:
         sums: dict[str, float] = {}
         for cell in self.cells:
             if cell.price:
-                amount, currency = price.price_of_text(cell.price)
+                amount, currency = units.price_of_text(cell.price)
                 sums[currency] = sums.get(currency, 0.0) + amount * cell.seconds / HOUR_S
         return sums
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from boxcar.laptop.common.distinct import distinct
+from boxcar.laptop.common.units import distinct
 from boxcar.shared.disk import digest
 
 Value = str | int | float | bool

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from boxcar.laptop.common.distinct import distinct
+from boxcar.laptop.common.units import distinct
 from boxcar.laptop.report.settings import Value
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from boxcar.laptop.common.distinct import distinct
+from boxcar.laptop.common.units import distinct
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boxcar.laptop.common.distinct import distinct
+from boxcar.laptop.common.units import distinct
 from boxcar.laptop.trackers import whole_folder
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boxcar.laptop.common.distinct import distinct
+from boxcar.laptop.common.units import distinct
 from boxcar.laptop.trackers import whole_folder
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from boxcar.laptop.common import units
-from boxcar.laptop.common.named_numbers import named_numbers
+from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.triage import advice
 from boxcar.shared.catalogue.sentence import Sentence, chained
@@ -40,7 +40,9 @@ def history_of_cell(view: RunView, cell: str) -> tuple[Moment, ...]:
 
 def _moments(type_: str, row: list[Event]) -> Iterable[Moment]:
     if type_ != "cell.progress" or len(row) < 3:
-        return [Moment(event.at, event.data.get("queue", "?"), tell_history(event)) for event in row]
+        return [
+            Moment(event.at, event.data.get("queue", "?"), tell_history(event)) for event in row
+        ]
     first, last = row[0], row[-1]
     words = {"first": tell_history(first), "last": tell_history(last), "at": last.at, "n": len(row)}
     return [Moment(first.at, first.data.get("queue", "?"), Sentence("story.row", **words))]

@@ -23,7 +23,7 @@ from boxcar.laptop.board.live import screen
 from boxcar.laptop.board.live.terminal import Terminal
 from boxcar.laptop.board.snapshot import Snapshot, snapshot
 from boxcar.laptop.common import show
-from boxcar.laptop.common.named_numbers import named_numbers
+from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.triage import advice

@@ -10,8 +10,8 @@ from typing import Any
 from boxcar.laptop.board.snapshot import webhooks_off
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.named_numbers import named_numbers
 from boxcar.laptop.common.show import TableView
+from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import blocked, moves, time_left

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from boxcar.laptop.common import show, units
-from boxcar.laptop.common.named_numbers import named_numbers
+from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.results import (
     carried,
 )

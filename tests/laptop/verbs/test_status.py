@@ -28,7 +28,7 @@ from run_on_disk import (
     queue_done,
 )
 
-from boxcar.laptop.common.named_numbers import named_numbers
+from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.run.condition import condition_of
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import exit_code, notes, status, tables
