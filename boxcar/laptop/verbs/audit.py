@@ -13,9 +13,8 @@ from datetime import timedelta
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import THINGS
-from boxcar.laptop.fitness import other_runs, rules, space, tier_check
-from boxcar.laptop.fitness.rules import ALL, Row, Told, Verdict, Wanted
-from boxcar.laptop.fitness.space import Measured
+from boxcar.laptop.fitness import other_runs, rules, tier_check
+from boxcar.laptop.fitness.rules import ALL, Measured, Row, Told, Verdict, Wanted
 from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.project import from_environment, profile_choice
 from boxcar.laptop.project.project import Project
@@ -136,7 +135,7 @@ def run_audit(
     several = sharing if len(sharing) > 1 else frozenset()
     rows = rules.judge(told, replace(wanted, sharing=several))
     rows += tier_check.judge_tier(probe, suspects) if probe else []
-    rows += space.check_space(told, plan, measured, wanted.resources.disk, verified)
+    rows += rules.check_space(told, plan, measured, wanted.resources.disk, verified)
     return Report(tuple(rows), {box: one.facts for box, one in told.items()})
 
 

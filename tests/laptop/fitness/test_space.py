@@ -7,8 +7,15 @@ import pytest
 from box_facts import facts_of, good
 from plans import make_plan
 
-from boxcar.laptop.fitness.rules import Row, Told
-from boxcar.laptop.fitness.space import FILES_A_CELL, OWN_BYTES, OWN_FILES, Measured, check_space
+from boxcar.laptop.fitness.rules import (
+    FILES_A_CELL,
+    OWN_BYTES,
+    OWN_FILES,
+    Measured,
+    Row,
+    Told,
+    check_space,
+)
 from boxcar.laptop.project.resources import Resources
 from boxcar.shared.files.plan import Cell, Plan
 
@@ -102,7 +109,9 @@ def test_cells_that_are_verified_need_nothing_more():
 
 def test_inodes_are_counted_like_bytes_and_the_mend_is_another():
     needs = OWN_FILES + 3 * (10 + FILES_A_CELL)
-    assert verdicts(check_space(told(free_inodes=needs), plan("box"), ONE))["box-a room: data"] == "ok"
+    assert (
+        verdicts(check_space(told(free_inodes=needs), plan("box"), ONE))["box-a room: data"] == "ok"
+    )
     row = check_space(told(free_inodes=needs - 1), plan("box"), ONE)[0]
     assert row.verdict == "refuse"
     assert f"{needs} inodes are needed" in row.reason
@@ -117,7 +126,9 @@ def test_two_tiers_on_one_disk_share_what_it_has_left():
     facts = told(data=7, durable=7)
     assert set(verdicts(check_space(facts, plan("box"), ONE)).values()) == {"ok"}
     facts = {"box-a": changed(told(data=5, durable=5)["box-a"], "durable", device=1)}
-    assert verdicts(check_space(facts, plan("box"), ONE)) == {"box-a room: data and durable": "refuse"}
+    assert verdicts(check_space(facts, plan("box"), ONE)) == {
+        "box-a room: data and durable": "refuse"
+    }
 
 
 def test_boxes_that_are_folders_of_one_machine_share_its_disk():
