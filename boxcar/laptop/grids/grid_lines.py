@@ -2,17 +2,118 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.grids import axes
-from boxcar.shared.cell import cell_line, cell_name, line_spelling, own_words
+from boxcar.laptop.project import queue_files, resolve
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.project.queue_files import QueueFile
+from boxcar.laptop.queues import cell_cost, longest_first, rewrite, sync
+from boxcar.laptop.queues.cell_cost import Sample
+from boxcar.shared.cell import cell_line, cell_name, line_spelling, own_words, said, saying
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.own_words import REST
 from boxcar.shared.cell.spelling import same_name_key
-from boxcar.shared.errors import InputError
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.files import journal, queue_line
+from boxcar.shared.files.plan import Cell
+from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
+
+# What the queue files may not become: what `plan` or `push` would refuse is never written.
+
+
+def refuse_what_plan_refuses(
+    project: Project,
+    queues: Sequence[QueueFile],
+    after: Mapping[str, bytes],
+    configs: Collection[str],
+) -> None:
+    """What is wrong already is said as `plan` says it; of what the grid would add, the first."""
+    changed = [
+        queue_files.with_data(queue, after[queue.name]) if queue.name in after else queue
+        for queue in queues
+    ]
+    found = resolve.resolve_queues(project.root, project.job, project.profile, changed, configs)
+    problems = [*found.doubts, *found.faults]
+    if old := [one for one in problems if one in (*project.doubts, *project.faults)]:
+        raise InputError(old)
+    if problems:
+        more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
+        raise InputError(
+            f"`plan` would refuse these lines: {problems[0].text}{more}. No file was changed"
+        )
+
+
+def refuse_what_push_refuses(
+    tier: DurablePaths | None, queues: Sequence[QueueFile], after: Mapping[str, bytes]
+) -> None:
+    """Lines that would not come below all those of the tier, as far as it is known here."""
+    problems = []
+    for queue in queues:
+        there = tier.queue(queue.name) if tier else None
+        shared = sync.read_tier_queue(there) if there else None
+        if queue.name in after and isinstance(
+            sync.reconcile(after[queue.name], shared), sync.Diverged
+        ):
+            here, theirs = shlex.quote(str(queue.path)), shlex.quote(str(there))
+            problems.append(
+                f"{queue.file}: {there} holds lines that it lacks, and new ones come below them. "
+                f"No file was changed; take that one first: cp {here} {here}.mine && "
+                f"cp {theirs} {here}"
+            )
+    if problems:
+        raise InputError(problems)
+
+
+# Which queue gets which new cell: the longest first, to where it ends earliest.
+
+
+def queues_of_cells(
+    project: Project,
+    chosen: Sequence[QueueFile],
+    new: Sequence[CellLine],
+    samples: Sequence[Sample],
+    tier: DurablePaths | None,
+) -> dict[str, str]:
+    """The queue of each new cell, by its name.
+
+    `samples` are what earlier cells took; `tier` is read where it is within reach.
+    """
+    cells = [_cell(project, line) for line in new]
+    every, _ = cell_cost.costs_of_cells([*project.plan.cells, *cells], samples, {}, {})
+    costs = {name: cost.amount for name, cost in every.items()}
+    busy = {
+        queue.name: sum(costs[name] for name in _waiting(project, queue.name, tier))
+        for queue in chosen
+    }
+    speeds = dict.fromkeys(busy, 1.0)
+    spread = longest_first.lines_by_cost(
+        {line.name: costs[line.name] for line in new}, speeds, busy
+    )
+    return {cell: queue for queue, names in spread.items() for cell in names}
+
+
+def _cell(project: Project, line: CellLine) -> Cell:
+    epochs = said.epochs(project.plan, line) or 1
+    return Cell(line.name, line.cfg, line.task, epochs, "", -1, None, line.own, line.overrides)
+
+
+def _waiting(project: Project, queue: str, tier: DurablePaths | None) -> Iterator[str]:
+    """The cells of a queue that have not ended, as far as this machine knows without asking."""
+    ended = set[str]()
+    # It is only a guess of how long the queue is at work.
+    with contextlib.suppress(OSError, DamagedError):
+        if tier:
+            ended = cell_cost.ended_well(journal.read_journal(tier.journal(queue)).events)
+    for cell in project.plan.cells:
+        if cell.queue == queue and cell.name not in ended:
+            yield cell.name
+
 
 _AFTER = "after="
 _NAME = "name="
@@ -150,3 +251,33 @@ def _check_own(word: str) -> None:
             f"{word!r} is a word of Boxcar's own, and has one value for all cells; if your script "
             f"takes it, put it after {REST}"
         )
+
+
+# The lines that are there already, and what each line says: none is written a second time.
+
+
+def known_lines_of_queues(queues: Sequence[QueueFile]) -> list[Known]:
+    """The lines of all queues, and those with a # before them."""
+    found = [Known(line, queue.at(line)) for queue, line in queue_files.queue_lines(queues)]
+    for queue in queues:
+        dropped = queue_line.commented_out(rewrite.content(queue.path))
+        found += [Known(line, queue.at(line), is_dropped=True) for line in dropped]
+    return found
+
+
+def sayings_of_lines(project: Project, configs: Mapping[str, bytes]) -> Callable[[CellLine], str]:
+    """A line's saying, with its config as it is here or as it will be."""
+    code = project.root / project.job.code
+    known = {path: digest.of_bytes(data) for path, data in configs.items()}
+
+    def config_sha256(cfg: str) -> str:
+        if cfg not in known:
+            path = code / cfg
+            known[cfg] = digest.of_file(path) if path.is_file() else ""
+        return known[cfg]
+
+    def of_line(line: CellLine) -> str:
+        sha256 = config_sha256(line.cfg) if line.has_config else None
+        return saying.saying_of(project.plan, line, sha256)
+
+    return of_line

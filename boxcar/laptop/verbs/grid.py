@@ -10,14 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.grids import (
-    asked_grid,
-    cell_configs,
-    grid_lines,
-    homes,
-    known_lines,
-    refusals,
-)
+from boxcar.laptop.grids import asked_grid, cell_configs, grid_lines
 from boxcar.laptop.grids.asked_grid import Asked
 from boxcar.laptop.grids.grid_lines import LeftOut
 from boxcar.laptop.project import launch_record, queue_files
@@ -49,11 +42,13 @@ def grid(
     queues = queue_files.queue_files_of_job(project.root, project.job)
     chosen = asked_grid.chosen(queues, asked.queues)
     cells, configs = asked_grid.cells(project, asked)
-    known = known_lines.known_lines_of_queues(queues)
-    new, left_out = grid_lines.divide_lines(cells, known, known_lines.sayings_of_lines(project, configs))
+    known = grid_lines.known_lines_of_queues(queues)
+    new, left_out = grid_lines.divide_lines(
+        cells, known, grid_lines.sayings_of_lines(project, configs)
+    )
     site = find_site(project, show.say)
     tier = site.tier if site else None
-    places = homes.queues_of_cells(project, chosen, new, split.measured(project), tier)
+    places = grid_lines.queues_of_cells(project, chosen, new, split.measured(project), tier)
     after = {
         queue.name: rewrite.appended(
             rewrite.content(queue.path),
@@ -62,8 +57,8 @@ def grid(
         for queue in queues
         if queue in chosen or not queue.path.exists()  # which `plan` would refuse
     }
-    refusals.refuse_what_plan_refuses(project, queues, after, configs)
-    refusals.refuse_what_push_refuses(tier, queues, after)
+    grid_lines.refuse_what_plan_refuses(project, queues, after, configs)
+    grid_lines.refuse_what_push_refuses(tier, queues, after)
     if is_to_write:
         _write_configs(project.root / project.job.code, configs)
     if is_to_write and new:
