@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Protocol
 
-from boxcar.laptop.profiles.interpreters import INTERPRETERS
+from boxcar.laptop.profiles.profile import INTERPRETERS
 from boxcar.laptop.ssh import host_keys
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
