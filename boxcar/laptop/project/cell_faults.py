@@ -5,23 +5,176 @@ Pure, but for one look at the code folder.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.profiles.schema import OWN_SCOPES
 from boxcar.laptop.profiles.slurm_options import laid_over
-from boxcar.laptop.project import cell_smoke, command_notes, metric_keys, pattern_words, said_twice
+from boxcar.laptop.project import command_notes, metric_keys, pattern_words, short_run
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.project.queue_files import QueueFile, queue_lines
+from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared.cell import misfits, placeholders, rules, terms
-from boxcar.shared.cell.own_words import NOTHING_OWN
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.cell_name import key_of
+from boxcar.shared.cell.own_words import NOTHING_OWN, REST
+from boxcar.shared.cell.placeholders import MORE
 from boxcar.shared.cell.said import is_script
 from boxcar.shared.cell.spelling import nfc
 from boxcar.shared.files.plan import EACH_BOX, IN_OUT, Cell, Plan
+from boxcar.shared.message import counted, some
+from boxcar.shared.record import dataclass
+
+# Flags that a line's overrides say a second time: beside the command, or beside one another.
+#
+# Nothing of it is refused: to override a default of the command is what people do, and some flags
+# may stand twice. But the cell is named by its line, and a script takes one of the two. Behind a
+# `--` nothing is judged. Pure.
+
+
+_MEANT = f"; where that is meant, a {REST} before it says so"
+
+
+@dataclass(frozen=True)
+class _Flag:
+    """`key` without what stands before it, and all of it as typed: `--epochs {epochs}`."""
+
+    key: str
+    text: str
+    is_behind_more: bool = False
+
+    @property
+    def head(self) -> str:
+        """Without its value: `--epochs`, `lr=`."""
+        return re.split(r"(?<==)| ", self.text, maxsplit=1)[0]
+
+
+def notes_on_duplicate_flags(plan: Plan, queues: Sequence[QueueFile]) -> list[str]:
+    """One sentence for each flag, with the first line and how many say so."""
+    found: dict[str, list[str]] = {}
+    for queue, line in queue_lines(queues):
+        for text in dict.fromkeys(_of_line(plan, line)):
+            found.setdefault(text, []).append(queue.at(line))
+    return [f"{_where(places)}: {text}" for text, places in found.items()]
+
+
+def _where(places: Sequence[str]) -> str:
+    more = f" and {counted(len(places) - 1, 'more line')}" if len(places) > 1 else ""
+    return f"{places[0]}{more}"
+
+
+def _of_line(plan: Plan, line: CellLine) -> Iterator[str]:
+    mine = _flags(line.overrides[: line.judged])
+    if not mine:
+        return
+    command = {flag.key: flag for flag in _flags(_whole(plan, line))}
+    keys = [flag.key for flag in mine]
+    for flag in mine:
+        if keys.count(flag.key) > 1:
+            yield f"{flag.head} stands twice, and most scripts take the last{_MEANT}"
+        if other := command.get(flag.key):
+            taken = "the command's" if other.is_behind_more else "the line's"
+            yield (
+                f"{flag.head} stands in the command too ({other.text}), and most scripts take the "
+                f"last, which is {taken}{_MEANT}"
+            )
+
+
+def _whole(plan: Plan, line: CellLine) -> tuple[str, ...]:
+    """All of the command but the overrides, which take the place of {more}."""
+    command = terms.terms_of_cell(plan, line.name).command
+    return (*command, *(() if MORE in command else (MORE,)), *plan.resume_args)
+
+
+def _flags(words: Sequence[str]) -> list[_Flag]:
+    """The words that say something by a key: `--lr 1`, `--lr=1`, `lr=1`, `+lr=1`."""
+    found, is_behind = list[_Flag](), False
+    for word, value in pairwise((*words, "")):
+        is_behind = is_behind or word == MORE
+        is_flag = word.startswith("-") and not _is_number(word) and bool(key_of(word))
+        if "=" in word and key_of(word):
+            found.append(_Flag(key_of(word), word, is_behind))
+        elif is_flag:
+            is_value = bool(value) and value != MORE and not value.startswith("-")
+            found.append(_Flag(key_of(word), f"{word} {value}" if is_value else word, is_behind))
+    return found
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+# Which short run a cell has: the `smoke:` of its name in `cells:`, of a pattern, or the job's.
+#
+# Only a laptop tries cells, so the plan that a box reads knows nothing of it.
+
+
+_MOST_NAMED = 3
+
+
+def short_run_of_cell(job: Job, cell: str) -> ShortRun:
+    return next((short for _, short in _of_rules(job, cell)), job.smoke)
+
+
+def why_skipped(job: Job, cell: str) -> str | None:
+    """The reason to leave the cell out; what the job says of it by name counts also here."""
+    return short_run_of_cell(job, cell).why_skipped(cell) or job.smoke.why_skipped(cell)
+
+
+def is_smoke_given(job: Job) -> bool:
+    """Whether any cell's run is made short."""
+    return job.smoke.is_given or any(
+        rule.smoke is not None and rule.smoke.is_given for rule in job.cells.values()
+    )
+
+
+def cells_without_smoke(job: Job, cells: Iterable[str]) -> str:
+    """That `smoke:` says nothing of some of these cells; '' where it speaks of each."""
+    without = [cell for cell in cells if not short_run_of_cell(job, cell).is_given]
+    if not without:
+        return ""
+    of = "" if not is_smoke_given(job) else f" of {some(without, _MOST_NAMED)}"
+    return f"{job.at('smoke')}: the job does not say what makes a run{of} short"
+
+
+def faults_of_smoke(job: Job, plan: Plan) -> Iterator[str]:
+    """What of it speaks of nothing that is there."""
+    yield from short_run.faults(plan, plan.cells, job.smoke, job.at("smoke"))
+    yield from short_run.faults(plan, plan.cells, job.rehearse, job.at("rehearse"))
+    for name, rule in job.cells.items():
+        cells = [cell for cell in plan.cells if rules.rule_fits(name, cell.name)]
+        # A pattern may be for lines that are appended later.
+        if rule.smoke is not None and cells:
+            yield from short_run.faults(plan, cells, rule.smoke, job.at("cells", name, "smoke"))
+
+
+def quarrels_of_smoke(job: Job, plan: Plan) -> Iterator[tuple[str, str, str]]:
+    """A cell that two patterns give different ones, and both; not where its own name gives one."""
+    given = [name for name, rule in job.cells.items() if rule.smoke is not None]
+    for cell in plan.cells if any(map(rules.is_pattern, given)) else ():
+        found = list(_of_rules(job, cell.name))
+        if len(found) > 1 and rules.is_pattern(found[0][0]):
+            for name, short in found[1:]:
+                if short != found[0][1]:
+                    yield cell.name, found[0][0], name
+
+
+def _of_rules(job: Job, cell: str) -> Iterator[tuple[str, ShortRun]]:
+    """Those of `cells:` that speak of the cell, the one that counts most first."""
+    given = [(name, rule.smoke) for name, rule in job.cells.items() if rule.smoke is not None]
+    for name, short in sorted(given, key=lambda one: rules.is_pattern(one[0])):
+        if rules.rule_fits(name, cell):
+            yield name, short
+
 
 _NO_RESUME = "no key 'resume' says which file that is"
 _MOST = 20  # of one kind: what is wrong with a thousand lines is one thing
@@ -51,8 +204,11 @@ def notes_on_cells(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]
     return [
         *idle,
         *command_notes.notes_on_commands(root, job, plan),
-        *said_twice.notes_on_duplicate_flags(plan, queues),
-        *(f"{job.at('metrics', name)}: {text}" for name, text in metric_keys.cutting_pattern(job.metrics)),
+        *notes_on_duplicate_flags(plan, queues),
+        *(
+            f"{job.at('metrics', name)}: {text}"
+            for name, text in metric_keys.cutting_pattern(job.metrics)
+        ),
         *_left_in_code(root, job, plan, queues),
     ]
 
@@ -80,7 +236,7 @@ def _quarrels(job: Job, plan: Plan) -> Iterator[str]:
 
 def _smoke_quarrels(job: Job, plan: Plan) -> Iterator[str]:
     said = set[tuple[str, str]]()
-    for cell, one, other in cell_smoke.quarrels_of_smoke(job, plan):
+    for cell, one, other in quarrels_of_smoke(job, plan):
         if (one, other) not in said:
             said.add((one, other))
             yield _quarrel(job, "smoke", one, other, cell)

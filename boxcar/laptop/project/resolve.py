@@ -14,7 +14,7 @@ from pathlib import Path
 from boxcar.laptop.common import home
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
-from boxcar.laptop.project import cell_faults, cell_smoke, queue_files, run_words
+from boxcar.laptop.project import cell_faults, queue_files, run_words
 from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.checks import links
 from boxcar.laptop.project.config_files import ConfigFiles
@@ -91,7 +91,7 @@ def resolve_queues(
         *cell_faults.faults_of_nodes(job, profile, plan),
     ]
     if not doubts:  # a cell that was not understood may be the one that is meant
-        faults += cell_smoke.faults_of_smoke(job, plan)
+        faults += cell_faults.faults_of_smoke(job, plan)
     if homeless:
         raise InputError([*homeless, *doubts, *faults])
     return Resolved(

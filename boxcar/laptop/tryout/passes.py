@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.project import cell_smoke, short_run
+from boxcar.laptop.project import cell_faults, short_run
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout import choice
@@ -63,7 +63,7 @@ class SmokePass:
 def skipped(project: Project) -> dict[str, str]:
     """The cells that the job leaves out of its smoke, with the reasons."""
     names = [cell.name for cell in project.plan.cells]
-    reasons = {name: cell_smoke.why_skipped(project.job, name) for name in names}
+    reasons = {name: cell_faults.why_skipped(project.job, name) for name in names}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
@@ -168,12 +168,16 @@ def ranks(cell: Cell) -> int:
 def _kind(project: Project, cell: Cell) -> Hashable:
     """Two cells of one kind differ in values alone."""
     keys = (key_of(word) for word in cell.overrides if word.startswith(MARKS) or "=" in word)
-    return cell.cfg, frozenset(keys), terms.terms_of_cell(project.plan, cell.name, cell.own).launcher
+    return (
+        cell.cfg,
+        frozenset(keys),
+        terms.terms_of_cell(project.plan, cell.name, cell.own).launcher,
+    )
 
 
 def _passes(project: Project) -> dict[str, SmokePass | None]:
     """Each cell's pass, by name. Nothing is asked of the code where nothing was ever tried."""
-    if not cell_smoke.is_smoke_given(project.job) or not Home(project.root).smoke_passes.is_dir():
+    if not cell_faults.is_smoke_given(project.job) or not Home(project.root).smoke_passes.is_dir():
         return {}
     files = code_files.take_snapshot(project.root / project.job.code).files
     return {name: read_passes(project.root, key) for name, key in keys(project, files).items()}
@@ -229,7 +233,7 @@ def _tried(project: Project, cell: Cell) -> dict[str, Any]:
     """
     found = terms.terms_of_cell(project.plan, cell.name, cell.own)
     places = Places("{out}", "{code}", said.resume_place("{out}", found.resume))
-    short = cell_smoke.short_run_of_cell(project.job, cell.name)
+    short = cell_faults.short_run_of_cell(project.job, cell.name)
     what = short_run.describe_short_run(project.plan, cell, places, short)
     metrics = [codec.encode(metric) for metric in project.plan.metrics]
     return {

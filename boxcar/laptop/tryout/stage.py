@@ -20,7 +20,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import units
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.project import cell_smoke, short_run
+from boxcar.laptop.project import cell_faults, short_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
@@ -170,7 +170,7 @@ def said_cell(stage: Stage, cell: Cell, checkpoint: str = "") -> SaidCell:
     plan, out = stage.project.plan, str(stage.out(cell.name))
     resume = checkpoint or said.resume_place(out, terms.terms_of_cell(plan, cell.name).resume)
     places = Places(out, str(stage.code), resume, bool(checkpoint), _after(stage, cell))
-    short = cell_smoke.short_run_of_cell(stage.project.job, cell.name)
+    short = cell_faults.short_run_of_cell(stage.project.job, cell.name)
     return short_run.describe_short_run(plan, cell, places, short)
 
 

@@ -18,12 +18,7 @@ from boxcar.laptop.fitness import other_runs, room_here, training_python
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.news import from_here
 from boxcar.laptop.profiles.page import first_look
-from boxcar.laptop.project import (
-    cell_smoke,
-    from_environment,
-    launch_record,
-    profile_choice,
-)
+from boxcar.laptop.project import cell_faults, from_environment, launch_record, profile_choice
 from boxcar.laptop.project.checks import todos
 from boxcar.laptop.project.notify.endpoints import BOX
 from boxcar.laptop.project.notify.targets import credentials, targets
@@ -69,7 +64,9 @@ def launch(
         queues = _chosen(project, boxes, start_index)
         push.refuse_a_finished_run(project)
         push.refuse_a_tier_out_of_sight(site)
-        profile_choice.remember_profile(project.results, project.profile.name, profile_choice.LAUNCHED)
+        profile_choice.remember_profile(
+            project.results, project.profile.name, profile_choice.LAUNCHED
+        )
         told = targets(project.job, environ, BOX)
         secrets = from_environment.resolve_secrets(project.job, environ)
         _refuse_full_disks(site, queues)
@@ -164,7 +161,7 @@ def _refuse_unsmoked(project: Project) -> None:
         return
     skipped = passes.skipped(project)
     wanted = [cell.name for cell in project.plan.cells if cell.name not in skipped]
-    if lacking := cell_smoke.cells_without_smoke(project.job, wanted):
+    if lacking := cell_faults.cells_without_smoke(project.job, wanted):
         raise InputError(
             Sentence("mistakes.no_smoke_words", what=lacking, profile=project.profile.name),
             _NO_SMOKE,

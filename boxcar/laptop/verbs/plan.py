@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from boxcar.laptop.common import show, units
 from boxcar.laptop.fitness import room_here
 from boxcar.laptop.profiles import survival
-from boxcar.laptop.project import candidates, cell_smoke, launch_record
+from boxcar.laptop.project import candidates, cell_faults, launch_record
 from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import resolve_secrets
 from boxcar.laptop.project.job import Job
@@ -113,7 +113,7 @@ def _next(project: Project, size: Expected, *, is_refused: bool) -> Message:
 def _next_verb(project: Project) -> str:
     if launch_record.releases_of(project.results):
         return "status"
-    if cell_smoke.is_smoke_given(project.job) and passes.missing(project):
+    if cell_faults.is_smoke_given(project.job) and passes.missing(project):
         return "smoke"
     site = find_site(project, show.say)
     return "audit" if site is None or site.needs_audit else "launch"

@@ -21,7 +21,7 @@ from typing import Any
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import THINGS, Part
-from boxcar.laptop.project import cell_smoke
+from boxcar.laptop.project import cell_faults
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import python_here
 from boxcar.laptop.tryout import one_at_a_time, passes
@@ -83,7 +83,7 @@ def rehearse(
 
 def _refuse(project: Project, kills: int, tolerance: float | None) -> None:
     job, problems = project.job, []
-    if not (job.rehearse.is_given or cell_smoke.is_smoke_given(job)):
+    if not (job.rehearse.is_given or cell_faults.is_smoke_given(job)):
         problems.append(Sentence("mistakes.no_rehearse_words", at=job.at("rehearse")))
     if not job.resume:
         problems.append(Sentence("mistakes.no_resume", at=job.at("resume")))

@@ -16,7 +16,7 @@ from pathlib import Path
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import THINGS
-from boxcar.laptop.project import cell_smoke, profile_choice
+from boxcar.laptop.project import cell_faults, profile_choice
 from boxcar.laptop.project.checks import tracker_logins
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import find_site, python_here
@@ -58,7 +58,7 @@ def smoke(
 
 
 def _refuse_without_words(project: Project, cells: Sequence[Cell]) -> None:
-    if lacking := cell_smoke.cells_without_smoke(project.job, [cell.name for cell in cells]):
+    if lacking := cell_faults.cells_without_smoke(project.job, [cell.name for cell in cells]):
         raise InputError(
             f"{lacking}. Add the words that your script takes for it, such as: "
             "smoke: --limit-batches 2 --epochs 1"

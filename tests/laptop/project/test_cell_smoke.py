@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tiny_project import TinyProject, make_project
 
-from boxcar.laptop.project import cell_smoke
+from boxcar.laptop.project import cell_faults
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.tryout import passes
 from boxcar.shared.errors import InputError
@@ -26,7 +26,7 @@ def opened(tiny: TinyProject, cells: dict[str, Any], **job: Any) -> Project:
 
 def added(project: Project) -> dict[str, str]:
     names = [cell.name for cell in project.plan.cells]
-    return {name: " ".join(cell_smoke.short_run_of_cell(project.job, name).add) for name in names}
+    return {name: " ".join(cell_faults.short_run_of_cell(project.job, name).add) for name in names}
 
 
 def test_the_exact_name_counts_before_a_pattern_and_that_before_the_job(tiny: TinyProject) -> None:
@@ -53,9 +53,11 @@ def test_a_cell_is_skipped_by_its_own_reason_or_by_the_jobs(tiny: TinyProject) -
 def test_cells_that_nothing_makes_short_are_named(tiny: TinyProject) -> None:
     project = opened(tiny, {"a_lr1": {"smoke": "-s"}}, smoke=None)
     names = [cell.name for cell in project.plan.cells]
-    assert "what makes a run of a, a_lr2 short" in cell_smoke.cells_without_smoke(project.job, names)
-    assert cell_smoke.cells_without_smoke(project.job, ["a_lr1"]) == ""
-    assert cell_smoke.is_smoke_given(project.job)
+    assert "what makes a run of a, a_lr2 short" in cell_faults.cells_without_smoke(
+        project.job, names
+    )
+    assert cell_faults.cells_without_smoke(project.job, ["a_lr1"]) == ""
+    assert cell_faults.is_smoke_given(project.job)
 
 
 def refused(tiny: TinyProject, cells: dict[str, Any], **job: Any) -> list[str]:
