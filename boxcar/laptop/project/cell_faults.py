@@ -14,7 +14,7 @@ from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.profiles.schema import OWN_SCOPES
 from boxcar.laptop.profiles.slurm_options import laid_over
-from boxcar.laptop.project import command_notes, metric_keys, pattern_words, short_run
+from boxcar.laptop.project import command_notes, job_values, short_run
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.project.queue_files import QueueFile, queue_lines
@@ -207,7 +207,7 @@ def notes_on_cells(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]
         *notes_on_duplicate_flags(plan, queues),
         *(
             f"{job.at('metrics', name)}: {text}"
-            for name, text in metric_keys.cutting_pattern(job.metrics)
+            for name, text in job_values.cutting_pattern(job.metrics)
         ),
         *_left_in_code(root, job, plan, queues),
     ]
@@ -289,10 +289,10 @@ def _misplaced_resume(job: Job, plan: Plan) -> Iterator[str]:
     found = dict[str, None]()
     for holds in terms.terms_that_differ(plan, (cell.name for cell in plan.cells)):
         for key, words in (("command", holds.command), ("env", tuple(holds.env.values()))):
-            if why := pattern_words.misplaced_pattern(holds.resume, words):
+            if why := job_values.misplaced_pattern(holds.resume, words):
                 found[f"{job.at(key)}: {why}"] = None
     for key, words in (("smoke", job.smoke.add), ("rehearse", job.rehearse.add)):
-        if why := pattern_words.misplaced_pattern(job.resume, words):
+        if why := job_values.misplaced_pattern(job.resume, words):
             found[f"{job.at(key)}: {why}"] = None
     yield from found
 

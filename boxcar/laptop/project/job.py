@@ -15,7 +15,7 @@ from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.near import no_such
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.profiles.slurm_options import SlurmOfJob
-from boxcar.laptop.project import artifact_words, run_words, short_run
+from boxcar.laptop.project import job_values, short_run
 from boxcar.laptop.project.job_values import (
     EVERY_BOX,
     ArtifactPath,
@@ -28,6 +28,7 @@ from boxcar.laptop.project.job_values import (
     Language,
     Launcher,
     Links,
+    Metrics,
     Prices,
     Queues,
     Ranks,
@@ -38,7 +39,6 @@ from boxcar.laptop.project.job_values import (
     Time,
     distinct,
 )
-from boxcar.laptop.project.metric_keys import Metrics
 from boxcar.laptop.project.notify.endpoints import Notify
 from boxcar.laptop.project.resources import Resources
 from boxcar.laptop.project.short_run import ShortRun
@@ -60,7 +60,7 @@ class Artifact(Model):
 
     @model_validator(mode="after")
     def _fits(self) -> Artifact:
-        artifact_words.refuse_odd_artifact(self.path, keys=self.keys, load=self.load, take=self.take)
+        job_values.refuse_odd_artifact(self.path, keys=self.keys, load=self.load, take=self.take)
         return self
 
 
@@ -159,7 +159,7 @@ class Job(Model):
             return value
         if "queues" in value:
             raise ValueError("run names the queues as well: leave one of run and queues out")
-        return value | {"queues": run_words.queues_of(value["run"])}
+        return value | {"queues": job_values.queues_of(value["run"])}
 
     @model_validator(mode="after")
     def _prices_of_boxes(self) -> Job:

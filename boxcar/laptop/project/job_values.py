@@ -2,20 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import contextlib
+import re
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.common.units import Price
-from boxcar.laptop.project import command_words, pattern_words
+from boxcar.laptop.common.yaml_models import Model
 from boxcar.shared import names, out_pattern, paths
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import duration, typed_words
-from boxcar.shared.cell.placeholders import MORE
+from boxcar.shared.cell import duration, placeholders, typed_words
+from boxcar.shared.cell.placeholders import KNOWN, MORE, UnknownPlaceholderError
 from boxcar.shared.channels import known
+from boxcar.shared.files import plan
+from boxcar.shared.files.plan import ALL, BYTES_ONLY, CSV, JSON, LOG
+
+# Which keys of an artifact in job.yaml go together.
+
+
+def refuse_odd_artifact(path: str, *, keys: Sequence[str], load: str, take: str) -> None:
+    """Raises ValueError for keys that cannot both hold."""
+    if keys and load == BYTES_ONLY:
+        raise ValueError(f"keys are looked for when {path!r} is loaded, and load: bytes is not to")
+    if take != ALL and not out_pattern.is_pattern(path):
+        raise ValueError(
+            f"take: {take} is said of a pattern, such as checkpoints/*.ckpt, and {path!r} is none"
+        )
+
+
+# The words of a command as a person typed them: a placeholder that is unknown gets a hint.
+
+
+def check_command(words: Iterable[str]) -> None:
+    """Raises ValueError for a word that cannot be filled."""
+    known = [*(f"{{{name}}}" for name in KNOWN), MORE]
+    try:
+        for word in words:
+            if word != MORE:
+                placeholders.parse_word(word)
+    except UnknownPlaceholderError as error:
+        hint = did_you_mean(f"{{{error.name}}}", known)
+        raise UnknownPlaceholderError(error.name, hint) from None
+
+
+# `run: bash run_queue.sh queue.txt` of job.yaml: another way to name the queues.
+#
+# Nothing of it is run as it stands: the words say which files are queues, and Boxcar's own wrapper
+# runs them.
+
+
+_PROGRAM = ["bash", "run_queue.sh"]
+SCRIPT = _PROGRAM[1]
+
+
+def queues_of(text: object) -> dict[str, str]:
+    """Queue file -> box-a, box-b, ... Raises ValueError for any other words."""
+    words = shlex.split(text) if isinstance(text, str) else []
+    files = words[len(_PROGRAM) :]
+    if words[: len(_PROGRAM)] != _PROGRAM or not files:
+        raise ValueError(f"expected {' '.join(_PROGRAM)} FILE [FILE ...], found {text!r}")
+    if len(files) > len(ascii_lowercase):
+        raise ValueError(f"{len(files)} queues: name each with its box, under queues:")
+    return {file: f"box-{letter}" for file, letter in zip(files, ascii_lowercase, strict=False)}
+
+
+# What a path or pattern below {out} may say, in `resume` and `artifacts` of job.yaml, and where the
+# placeholder {resume} may stand.
+
+
+# The placeholder, and not the text {{resume}}.
+_TAKES = re.compile(r"(?<!\{)(?:\{\{)*\{resume\}")
+
+
+def refuse_odd_pattern(text: str) -> None:
+    """Raises ValueError for what nothing could match, whatever a script saves."""
+    if "{" in text or "}" in text:
+        raise ValueError(
+            f"{text!r} takes no placeholder: it is below each cell's own {{out}}. What changes "
+            "from one save to the next is a *, such as checkpoints/step_*.pt"
+        )
+    if "**" in text:
+        raise ValueError(
+            f"{text!r} has '**': a * stands for characters of one name; write */ for each folder"
+        )
+    if out_pattern.is_pattern(text) and "[" in text:
+        raise ValueError(f"{text!r} has a '[': only * and ? stand for something else")
+
+
+def misplaced_pattern(resume: str | None, words: Iterable[str]) -> str:
+    """Why `{resume}` may not stand in these words or values; '' where it may, or is not there."""
+    if resume is None or not out_pattern.is_pattern(resume):
+        return ""
+    if not any(_TAKES.search(word) for word in words):
+        return ""
+    return (
+        f"takes {{resume}}, which is empty while nothing matches {resume}: write these words as "
+        "resume_args, which are added only where there is a checkpoint"
+    )
+
 
 ENV_PREFIX = "env:"
 # In place of a box's name: what was typed for all of them.
@@ -54,13 +145,13 @@ def _words(value: object) -> tuple[str, ...]:
         raise ValueError(Sentence("files.no_command"))
     if words[0] in _LAUNCHERS:
         raise ValueError(Sentence("files.launcher_first", word=words[0]))
-    command_words.check_command(words)
+    check_command(words)
     return words
 
 
 def _resume_args(value: object) -> tuple[str, ...]:
     words = tuple(typed_words.split_words(_text(value)))
-    command_words.check_command(words)
+    check_command(words)
     if MORE in words:
         raise ValueError(f"{MORE} stands in the command, not here")
     return words
@@ -90,13 +181,13 @@ def _inside(text: str) -> str:
 
 
 def _resume(text: str) -> str:
-    pattern_words.refuse_odd_pattern(text)
+    refuse_odd_pattern(text)
     _inside(text.removesuffix("/"))
     return text
 
 
 def _artifact_path(text: str) -> str:
-    pattern_words.refuse_odd_pattern(text)
+    refuse_odd_pattern(text)
     _not_ours(text)
     _inside(text.removesuffix("/"))
     return text if out_pattern.is_pattern(text) else text.removesuffix("/")
@@ -238,3 +329,120 @@ WebhookUrl = Annotated[str, AfterValidator(_webhook_url)]
 EnvReference = Annotated[str, AfterValidator(_env_reference)]
 Language = Literal["en", "zh"]
 WebhookSecret = Annotated[str, AfterValidator(_webhook_secret)]
+
+
+# `metrics` of job.yaml: numbers to be shown, each out of the log, a CSV or a JSON file.
+
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./@%+-]{0,63}")
+# They have columns of their own, from what the script reports.
+_TAKEN = ("step", "epoch", "at")
+_SOURCES = (LOG, CSV, JSON)
+_BEGINS = re.compile(r"\((?!\?)|\(\?P<\w+>")
+_GREEDY = re.compile(r"(?<!\\)(?:\.|\\[Sw])[*+]$")
+_OF_NUMBERS = ("9.5e-05", "-0.5")
+
+
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError(
+            f"the name {text!r} may hold letters, digits and _./@%+-, and begins with a letter"
+        )
+    if text in _TAKEN:
+        raise ValueError(f"{text!r} has a column of its own: give the number another name")
+    return text
+
+
+def _expression(text: str) -> str:
+    try:
+        groups = re.compile(text).groups
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+    if groups != 1:
+        raise ValueError(
+            f"{text!r} has {groups} groups, expected one around the number, such as "
+            "'val loss (\\S+)'; a group that only holds together is (?:...)"
+        )
+    return text
+
+
+class Metric(Model):
+    """One number, from exactly one of `log`, `csv` and `json`."""
+
+    log: Annotated[str, AfterValidator(_expression)] | None = None
+    csv: MetricFile | None = None
+    json_: MetricFile | None = None
+    column: str | None = None
+    key: str | None = None
+    best: Literal["min", "max"] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_yaml(cls, value: object) -> object:
+        # pydantic's own models have a method of this name.
+        if isinstance(value, dict) and "json" in value:
+            return {("json_" if name == "json" else name): each for name, each in value.items()}
+        return value
+
+    @model_validator(mode="after")
+    def _fits(self) -> Metric:
+        given = [name for name in _SOURCES if self._of(name) is not None]
+        if len(given) != 1:
+            found = " and ".join(given) or "none of them"
+            raise ValueError(f"expected one of log, csv and json, found {found}")
+        _refuse_other_keys(given[0], column=self.column, key=self.key)
+        return self
+
+    def _of(self, source: str) -> str | None:
+        return {LOG: self.log, CSV: self.csv, JSON: self.json_}[source]
+
+    def planned(self, name: str) -> plan.Metric:
+        source = next(each for each in _SOURCES if self._of(each) is not None)
+        return plan.Metric(name, source, str(self._of(source)), self.column or self.key, self.best)
+
+
+def cutting_pattern(metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
+    """The numbers whose expression takes a part of some numbers, each with what it is."""
+    for name, metric in metrics.items():
+        before, taken = _group(metric.log) if metric.log else ("", None)
+        if taken is None:
+            continue
+        if (greedy := _GREEDY.search(before)) and taken.fullmatch("5"):
+            but = f"{greedy[0]}? leaves it all"
+            yield name, f"{greedy[0]} before ({taken.pattern}) leaves it the last digit; {but}"
+            continue
+        no = [number for number in _OF_NUMBERS if not taken.fullmatch(number)]
+        if no and taken.fullmatch("9.5"):
+            text = (
+                f"({taken.pattern}) does not take {' and '.join(no)} as a whole; a number is "
+                "read to its end all the same, and (\\S+) takes each"
+            )
+            yield name, text
+
+
+def _group(pattern: str) -> tuple[str, re.Pattern[str] | None]:
+    """What stands before its one group and in it: from a bracket to the first one with which it is
+    whole.
+    """
+    for begin in _BEGINS.finditer(pattern):
+        for end in re.finditer(r"\)", pattern[begin.end() :]):
+            with contextlib.suppress(re.error, RecursionError, OverflowError):
+                found = re.compile(pattern[begin.end() :][: end.start()])
+                if not found.groups:
+                    return pattern[: begin.start()], found
+    return pattern, None
+
+
+def _refuse_other_keys(source: str, *, column: str | None, key: str | None) -> None:
+    if source == CSV and not column:
+        raise ValueError("csv: needs the column: {csv: summary.csv, column: eval_top1}")
+    if source == JSON and not key:
+        raise ValueError("json: needs the key: {json: metrics.json, key: dice}")
+    if source != CSV and column is not None:
+        raise ValueError(f"column: is said of a csv, and this is of {source}")
+    if source != JSON and key is not None:
+        raise ValueError(f"key: is said of a json, and this is of {source}")
+
+
+MetricName = Annotated[str, AfterValidator(_name)]
+Metrics = dict[MetricName, Metric]

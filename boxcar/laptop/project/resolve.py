@@ -14,7 +14,7 @@ from pathlib import Path
 from boxcar.laptop.common import home
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile
-from boxcar.laptop.project import cell_faults, queue_files, run_words
+from boxcar.laptop.project import cell_faults, job_values, queue_files
 from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.checks import links
 from boxcar.laptop.project.config_files import ConfigFiles
@@ -303,9 +303,9 @@ def _default_epochs(job: Job) -> int | None:
 
 def _own_wrapper(root: Path, job: Job) -> Iterator[str]:
     """Who has a script of that name might think that it is the one that is run."""
-    if job.run and (root / job.code / run_words.SCRIPT).exists():
+    if job.run and (root / job.code / job_values.SCRIPT).exists():
         yield (
-            f"{job.at('run')}: {run_words.SCRIPT} is the wrapper that Boxcar itself writes; the "
+            f"{job.at('run')}: {job_values.SCRIPT} is the wrapper that Boxcar itself writes; the "
             "one in the code folder would be run by nobody: give it another name"
         )
 

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.laptop.project import command_words
+from boxcar.laptop.project import job_values
 from boxcar.shared.cell import placeholders, rules, said, typed_words
 from boxcar.shared.cell.placeholders import Placeholder
 from boxcar.shared.cell.said import Places, SaidCell
@@ -30,13 +30,13 @@ def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, str):
         raise ValueError("expected one text")
     words = tuple(typed_words.split_words(value))
-    command_words.check_command(words)
+    job_values.check_command(words)
     return words
 
 
 def _key(text: str) -> str:
     if match := _PLACEHOLDER.fullmatch(text):
-        command_words.check_command([text])
+        job_values.check_command([text])
         if match[1] not in placeholders.KNOWN:
             raise ValueError(f"{text} cannot be replaced: name the words that it becomes")
     return text

@@ -4,7 +4,7 @@ import pytest
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.laptop.project.metric_keys import Metrics, cutting_pattern
+from boxcar.laptop.project.job_values import Metrics, cutting_pattern
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import plan
 
@@ -92,5 +92,7 @@ def test_an_expression_that_takes_part_of_a_number_is_named(
 )
 def test_what_leaves_the_number_its_last_digit_is_named(expression: str, is_named: bool) -> None:
     asked = Asked.model_validate({"metrics": {"a": {"log": expression}}})
-    found = [text for _, text in cutting_pattern(asked.metrics) if "leaves it the last digit" in text]
+    found = [
+        text for _, text in cutting_pattern(asked.metrics) if "leaves it the last digit" in text
+    ]
     assert len(found) == is_named

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.project import pattern_words
+from boxcar.laptop.project import job_values
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from boxcar.laptop.project import pattern_words
 )
 def test_what_nothing_can_match_is_refused_with_what_to_write(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        pattern_words.refuse_odd_pattern(text)
+        job_values.refuse_odd_pattern(text)
 
 
 @pytest.mark.parametrize(
@@ -31,22 +31,22 @@ def test_what_nothing_can_match_is_refused_with_what_to_write(text: str, why: st
     ],
 )
 def test_a_path_and_a_pattern_are_taken(text: str) -> None:
-    pattern_words.refuse_odd_pattern(text)
+    job_values.refuse_odd_pattern(text)
 
 
 @pytest.mark.parametrize(
     "word", ["{resume}", "--resume={resume}", "a{{{resume}", '{"a": "{resume}"}']
 )
 def test_where_it_may_be_empty_the_placeholder_is_refused(word: str) -> None:
-    why = pattern_words.misplaced_pattern("step_*.pt", ["--out", "{out}", word])
+    why = job_values.misplaced_pattern("step_*.pt", ["--out", "{out}", word])
     assert "nothing matches step_*.pt" in why and "resume_args" in why
 
 
 @pytest.mark.parametrize("word", ["{{resume}}", "{out}", "resume", "{{{{resume}}"])
 def test_what_only_looks_like_it_is_taken(word: str) -> None:
-    assert pattern_words.misplaced_pattern("step_*.pt", [word]) == ""
+    assert job_values.misplaced_pattern("step_*.pt", [word]) == ""
 
 
 @pytest.mark.parametrize("resume", [None, "latest.pth", "ckpt/"])
 def test_a_plain_path_is_never_empty(resume: str | None) -> None:
-    assert pattern_words.misplaced_pattern(resume, ["{resume}"]) == ""
+    assert job_values.misplaced_pattern(resume, ["{resume}"]) == ""

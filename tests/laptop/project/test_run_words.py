@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.project import run_words
+from boxcar.laptop.project import job_values
 
 
 def test_each_file_is_a_queue_with_a_box_of_its_own() -> None:
-    assert run_words.queues_of("bash run_queue.sh queue.txt 'more queues/b.txt'") == {
+    assert job_values.queues_of("bash run_queue.sh queue.txt 'more queues/b.txt'") == {
         "queue.txt": "box-a",
         "more queues/b.txt": "box-b",
     }
@@ -27,4 +27,4 @@ def test_each_file_is_a_queue_with_a_box_of_its_own() -> None:
 )
 def test_any_other_words_are_refused(text: object) -> None:
     with pytest.raises(ValueError):
-        run_words.queues_of(text)
+        job_values.queues_of(text)
