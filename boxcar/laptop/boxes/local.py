@@ -17,7 +17,7 @@ from boxcar.laptop.boxes import ask_here
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.boxes.scheduled import Scheduled
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.project import launch_record
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -80,7 +80,7 @@ class LocalBoxes:
         results = self._project.results
         if self.tier.root.exists() or results.teardown.exists() or self._gone:
             return False
-        return self._project.profile.name in launch_record.profiles_of(results)
+        return self._project.profile.name in profile_choice.profiles_of(results)
 
     def has_lost_its_tier(self, box: str) -> bool:
         return False

@@ -7,25 +7,269 @@ since. Only `--profile local` does that.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import contextlib
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.project import candidates, launch_record
+from boxcar.laptop.common.near import did_you_mean
+from boxcar.laptop.profiles import survival
+from boxcar.laptop.profiles.profile import Profile, known, load_profile
+from boxcar.laptop.project import resources
 from boxcar.laptop.project.job import Job
+from boxcar.laptop.project.resources import Offer, Resources
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
+from boxcar.shared.message import Message, joined
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 
+# `candidates` of job.yaml: which profile is taken where a person names none, and why.
+#
+# The first whose profile can be read, whose boxes Boxcar can reach, whose durable tier outlives the
+# meter, and that has what `resources` ask for. What a profile does not say refuses nothing here:
+# the audit looks at the boxes themselves. Decided anew each time, from files only.
+
+
+# Where a job names no candidate.
+DEFAULT = "local"
+# What one word stands for, unless a profile of the project has that name.
+GROUPS = {"china": ("gpushare", "matpool", "featurize", "lanrui")}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One profile that the job would run on. At most one of a job's is taken."""
+
+    profile: str
+    is_taken: bool
+    reason: Message
+
+
+def chosen(job: Job, root: Path, kinds: Collection[str]) -> str:
+    """The profile to use where none was named. Raises InputError with all reasons."""
+    if not job.candidates:
+        return DEFAULT
+    found = resolve_candidates(job, root, kinds)
+    for candidate in found:
+        if candidate.is_taken:
+            return candidate.profile
+    raise InputError(
+        [
+            f"{job.at('candidates')}: none of them can be taken; or name one: --profile NAME",
+            *(candidate.reason.under(f"  {candidate.profile}") for candidate in found),
+        ]
+    )
+
+
+def resolve_candidates(job: Job, root: Path, kinds: Collection[str]) -> list[Candidate]:
+    """Every candidate in the job's order, with the reason why it is taken or refused.
+
+    `kinds` are the kinds of boxes that can be reached.
+    """
+    taken: str | None = None
+    found = []
+    for name in _names(job, root):
+        reason = _why_not(name, job.resources, root, kinds)
+        if reason:
+            found.append(Candidate(name, False, reason))
+        elif taken:
+            found.append(
+                Candidate(name, False, Message(Sentence("planning.would_do", taken=taken)))
+            )
+        else:
+            taken = name
+            found.append(Candidate(name, True, Message(Sentence("planning.first_fitting"))))
+    return found
+
+
+def _names(job: Job, root: Path) -> list[str]:
+    """The profiles that are meant, each once: a group's name stands for all of its own."""
+    own = {path.stem for path in (root / "profiles").glob("*.yaml")}
+    groups = {name: members for name, members in GROUPS.items() if name not in own}
+    named = (each for name in job.candidates for each in groups.get(name, (name,)))
+    return list(dict.fromkeys(named))
+
+
+def unknown(job: Job, root: Path) -> list[Sentence]:
+    """The candidates that name no profile at all: mostly a slip of the fingers."""
+    there = known(root)
+    return [
+        Sentence(
+            "planning.no_candidate",
+            at=job.at("candidates"),
+            name=name,
+            near=did_you_mean(name, there),
+            known=", ".join(sorted(there)),
+        )
+        for name in _names(job, root)
+        if name not in there
+    ]
+
+
+def rows(candidates: Sequence[Candidate]) -> list[tuple[str, str, Message]]:
+    """For a table: candidate, whether it is taken, and why."""
+    return [
+        (item.profile, Sentence("planning.taken") if item.is_taken else "-", item.reason)
+        for item in candidates
+    ]
+
+
+def problems(
+    profile: Profile, root: Path, wishes: Resources, kinds: Collection[str]
+) -> list[Message]:
+    """Why a job with these wishes cannot run on the profile; [] where it can. Pure."""
+    kind = profile.connection.kind
+    if kind not in kinds:
+        return [
+            Message(f"its boxes are of kind {kind!r}, which Boxcar can describe but not run yet")
+        ]
+    return [
+        *map(Message, survival.survival_problems(profile)),
+        *map(Message, resources.refusals(wishes, offer(profile))),
+        *_open_paths(profile, root),
+    ]
+
+
+def offer(profile: Profile) -> Offer:
+    """The most that its boxes can have. Most platforms rent out what you choose, and say none."""
+    tier = profile.storage.tiers[profile.storage.data]
+    if tier.size_gb is None or tier.expandable:
+        return Offer()
+    return Offer(disk_bytes=tier.size_gb * 10**9)
+
+
+def _why_not(name: str, wishes: Resources, root: Path, kinds: Collection[str]) -> Message | None:
+    try:
+        found = problems(load_profile(name, root), root, wishes, kinds)
+    except InputError as error:
+        found = list(error.messages)
+    return joined(found, "; ") if found else None
+
+
+def _open_paths(profile: Profile, root: Path) -> Sequence[Message]:
+    """A path that only the person's own account tells has to be said first."""
+    try:
+        profile.data_dir(root, "box")
+        profile.durable_dir(root)
+    except InputError as error:
+        return error.messages
+    return ()
+
+
+# What was launched when, beside the results: one line of JSON for each launch, only ever appended.
+#
+# It says whether the smoke passes were asked for, which nothing else remembers, and where the run
+# is: a job whose candidates have changed since still means the boxes that it was launched on.
+
+
+LAUNCHES = "launches.jsonl"
+
+
+def append_launch(
+    results: ResultPaths,
+    profile: str,
+    digest: str,
+    queues: Sequence[str],
+    *,
+    is_smoked: bool,
+    credentials: Sequence[str] = (),
+    not_tried: int = 0,
+    skipped: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Add a launch of these queues with this release; `credentials` are names, never values.
+
+    `not_tried`: how many cells no smoke has tried; `skipped`: those that the job leaves out of it,
+    with the reasons.
+    """
+    record = {
+        "at": timestamp.utc_now(),
+        "profile": profile,
+        "release": digest,
+        "queues": list(queues),
+        "is_smoked": is_smoked,
+        "credentials": list(credentials),
+        "not_tried": not_tried,
+        "skipped": dict(skipped),
+    }
+    atomic.make_folder(results.root)
+    path = results.root / LAUNCHES
+    # A line that was torn by a crash is left as it is, and hides no other.
+    before = path.read_bytes() if path.exists() else b""
+    torn = b"\n" if before and not before.endswith(b"\n") else b""
+    atomic.append(path, torn + json.dumps(record).encode() + b"\n")
+
+
+def credentials_of(results: ResultPaths) -> set[str]:
+    """The names of all that was ever handed to a box of the run, as far as it was recorded."""
+    return {str(name) for record in _records(results) for name in record.get("credentials", ())}
+
+
+def releases_of(results: ResultPaths) -> set[str]:
+    """The digests of all that was launched from here, as far as it was recorded."""
+    return {str(record["release"]) for record in _records(results) if "release" in record}
+
+
+def newest_release_of(results: ResultPaths) -> str | None:
+    """The digest of what was launched last, as far as it was recorded."""
+    found = [str(record["release"]) for record in _records(results) if "release" in record]
+    return found[-1] if found else None
+
+
+def _records(results: ResultPaths) -> Iterator[dict[str, Any]]:
+    """Those that can be read."""
+    for line in _lines(results):
+        with contextlib.suppress(ValueError):
+            if isinstance(record := json.loads(line), dict):
+                yield record
+
+
+def skipped_of(results: ResultPaths) -> dict[str, str]:
+    """The cells that launches left out of their smoke, with the last reason, as far as is known."""
+    found: dict[str, str] = {}
+    for line in _lines(results):
+        with contextlib.suppress(ValueError, AttributeError, TypeError):
+            found.update(json.loads(line).get("skipped", {}))
+    return found
+
+
+def _lines(results: ResultPaths) -> list[bytes]:
+    try:
+        lines = (results.root / LAUNCHES).read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    return [line for line in lines[:-1] if line]  # the last one may be torn
+
+
+def profiles_of(results: ResultPaths) -> list[str]:
+    """The profile of each launch, the last one last.
+
+    Raises DamagedError where the last line tells none; one before it that was torn is left out.
+    """
+    found: list[str] = []
+    *before, last = _lines(results) or [b""]
+    for line in before:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            found.append(str(json.loads(line)["profile"]))
+    try:
+        return [*found, str(json.loads(last)["profile"])] if last else found
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedError(
+            f"{results.root / LAUNCHES}: its last line is not the record of a launch: {error}. Remove "
+            "that line, and launch with --profile"
+        ) from error
+
+
 FILE = "profile.json"
-HERE = candidates.DEFAULT
+HERE = DEFAULT
 AUDITED, SMOKED, PUSHED, LAUNCHED = "audited", "smoked", "pushed", "launched"
 
 
@@ -80,7 +324,7 @@ def choose_profile(
     """
     if named:
         return Choice(named, Sentence("planning.named"))
-    launched = launch_record.profiles_of(results)
+    launched = profiles_of(results)
     if elsewhere := [profile for profile in launched if profile != HERE]:
         return Choice(elsewhere[-1], Sentence("planning.launched_with"))
     if first := _first_use(results):
@@ -91,7 +335,7 @@ def choose_profile(
         return Choice(default, Sentence("planning.settings"))
     if launched:
         return Choice(HERE, Sentence("planning.launched_here"))
-    taken = candidates.chosen(job, root, kinds)
+    taken = chosen(job, root, kinds)
     if job.candidates:
         return Choice(taken, Sentence("planning.first_candidate"))
     if met := [box for box in job.queues.values() if Home(root).host(box).exists()]:

@@ -20,7 +20,7 @@ from boxcar.laptop.common import home, side_by_side
 from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.profiles import profile
-from boxcar.laptop.project import launch_record
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.results import bring_cell, bring_checkpoint, compare, results_folder
 from boxcar.laptop.results.bring_cell import Published
 from boxcar.laptop.results.bring_checkpoint import Due
@@ -165,7 +165,7 @@ def _refuse_other(run: OpenRun, cell: CellView, wanted: Published) -> None:
 
 def _launched(run: OpenRun) -> set[str]:
     reported = {path.name for path in run.tier.releases.glob("*")}
-    return reported | launch_record.releases_of(run.results)
+    return reported | profile_choice.releases_of(run.results)
 
 
 def _get(

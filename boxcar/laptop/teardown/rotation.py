@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from boxcar.laptop.common.near import pick
-from boxcar.laptop.project import launch_record
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.from_environment import credential_names
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.teardown.steps import Steps
@@ -33,7 +33,7 @@ _WHERE = {
 
 def names(job: Job, results: ResultPaths) -> list[str]:
     """What boxes of the run may hold: what was ever handed over, and what the job names now."""
-    return sorted({*credential_names(job), *launch_record.credentials_of(results)})
+    return sorted({*credential_names(job), *profile_choice.credentials_of(results)})
 
 
 def exposed(begun: Teardown, gone: Iterable[str], credentials: Sequence[str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.news import from_here
-from boxcar.laptop.project import launch_record
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.results.hashed_before import HashedBefore
@@ -113,7 +113,7 @@ def down(
 
 def _was_never_launched(site: Site) -> bool:
     """Neither from here, as far as this machine knows, nor from another one, as each box says."""
-    traces = (site.results.root / launch_record.LAUNCHES, site.results.receipt)
+    traces = (site.results.root / profile_choice.LAUNCHES, site.results.receipt)
     is_known_here = any(path.exists() for path in traces)
     return not (is_known_here or site.tier.root.exists() or site.boxes.silent())
 

@@ -13,7 +13,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.grids import asked_grid, cell_configs, grid_lines
 from boxcar.laptop.grids.asked_grid import Asked
 from boxcar.laptop.grids.grid_lines import LeftOut
-from boxcar.laptop.project import launch_record, queue_files
+from boxcar.laptop.project import profile_choice, queue_files
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queue_files import QueueFile
 from boxcar.laptop.queues import rewrite
@@ -117,6 +117,6 @@ def _say_next(project: Project, cells: Sequence[GridCell], is_to_write: bool) ->
     elif not is_to_write:
         show.say(Sentence("spread.to_append"))
     else:
-        was_launched = bool(launch_record.profiles_of(project.results))
+        was_launched = bool(profile_choice.profiles_of(project.results))
         command = Command("launch" if was_launched else "plan")
         show.say(Message(Sentence("spread.lines_appended", n=len(cells)), command))

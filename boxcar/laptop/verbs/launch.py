@@ -18,7 +18,7 @@ from boxcar.laptop.fitness import other_runs, room_here, training_python
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.news import from_here
 from boxcar.laptop.profiles.page import first_look
-from boxcar.laptop.project import cell_faults, from_environment, launch_record, profile_choice
+from boxcar.laptop.project import cell_faults, from_environment, profile_choice
 from boxcar.laptop.project.checks import todos
 from boxcar.laptop.project.notify.endpoints import BOX
 from boxcar.laptop.project.notify.targets import credentials, targets
@@ -180,7 +180,7 @@ def _refuse_unsmoked(project: Project) -> None:
 
 
 def _say_unknown(project: Project, unknown: passes.Unknown) -> None:
-    told = launch_record.skipped_of(project.results)
+    told = profile_choice.skipped_of(project.results)
     new = {name: reason for name, reason in unknown.skipped.items() if told.get(name) != reason}
     for reason, names in passes.by_reason(new).items():
         words = {"cells": some(names, _MOST_NAMED), "n": len(names), "reason": reason}

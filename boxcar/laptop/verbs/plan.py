@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from boxcar.laptop.common import show, units
 from boxcar.laptop.fitness import room_here
 from boxcar.laptop.profiles import survival
-from boxcar.laptop.project import candidates, cell_faults, launch_record
+from boxcar.laptop.project import cell_faults, profile_choice
 from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import resolve_secrets
 from boxcar.laptop.project.job import Job
@@ -76,7 +76,7 @@ def plan(project: Project, *, as_json: bool) -> int:
         *staying,
         *room_here.lacking(_folders_here(project)),
         *_diverged(project),
-        *candidates.unknown(project.job, project.root),
+        *profile_choice.unknown(project.job, project.root),
     ]
     notes = [
         *todos.notes(project.job_path),
@@ -111,7 +111,7 @@ def _next(project: Project, size: Expected, *, is_refused: bool) -> Message:
 
 
 def _next_verb(project: Project) -> str:
-    if launch_record.releases_of(project.results):
+    if profile_choice.releases_of(project.results):
         return "status"
     if cell_faults.is_smoke_given(project.job) and passes.missing(project):
         return "smoke"
@@ -179,7 +179,7 @@ def _document(
         "expected": size,
         "artifacts": plan.artifacts,
         "room": list(_rooms(project)),
-        "candidates": candidates.resolve_candidates(project.job, project.root, SITES),
+        "candidates": profile_choice.resolve_candidates(project.job, project.root, SITES),
         "ends": {
             "verb": project.profile.meter_stop.verb,
             "preserves": list(project.profile.meter_stop.preserves),
@@ -234,7 +234,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         show.table("room", ("place", "folder", "free", "free inodes"), rooms)
     else:
         show.say(Message(Sentence("planning.box_rooms"), Command("audit")))
-    if chosen := candidates.rows(document["candidates"]):
+    if chosen := profile_choice.rows(document["candidates"]):
         show.table("candidates", ("profile", "taken", "why"), chosen)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from boxcar.laptop.common import home, show, side_by_side
 from boxcar.laptop.common.progress import Progress
-from boxcar.laptop.project import from_environment, launch_record
+from boxcar.laptop.project import from_environment, profile_choice
 from boxcar.laptop.results.lend import lend_checkpoints, lend_results
 from boxcar.laptop.run import begin, moves
 from boxcar.laptop.run.first_minute import Started
@@ -96,7 +96,7 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
     by_name = {queue.name: queue for queue in queues}
     profile = site.project.profile.name
     home.remember_run(site.plan.run, site.project.job_path, profile)
-    launch_record.append_launch(
+    profile_choice.append_launch(
         site.results,
         profile,
         made.digest,

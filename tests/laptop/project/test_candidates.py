@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from boxcar.laptop.common import yaml_models
-from boxcar.laptop.project.candidates import Candidate, chosen, resolve_candidates, rows
 from boxcar.laptop.project.job import Job
+from boxcar.laptop.project.profile_choice import Candidate, chosen, resolve_candidates, rows
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Message
 

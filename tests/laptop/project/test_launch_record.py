@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from run_on_disk import RELEASE, RunOnDisk, make_run
 
-from boxcar.laptop.project import launch_record
+from boxcar.laptop.project import profile_choice
 from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError
 
@@ -17,12 +17,12 @@ def run(tmp_path: Path) -> RunOnDisk:
 
 
 def test_every_launch_is_a_line_and_none_is_ever_changed(run: RunOnDisk) -> None:
-    path = run.project.results.root / launch_record.LAUNCHES
-    launch_record.append_launch(
+    path = run.project.results.root / profile_choice.LAUNCHES
+    profile_choice.append_launch(
         run.project.results, "local", RELEASE, ["queue_1", "queue_2"], is_smoked=False
     )
     first = path.read_bytes()
-    launch_record.append_launch(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
+    profile_choice.append_launch(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
     assert path.read_bytes().startswith(first)
     records = [json.loads(line) for line in path.read_text().splitlines()]
     assert [record["is_smoked"] for record in records] == [False, True]
@@ -32,50 +32,50 @@ def test_every_launch_is_a_line_and_none_is_ever_changed(run: RunOnDisk) -> None
 
 
 def test_it_lies_with_the_results_which_outlive_the_boxes(run: RunOnDisk) -> None:
-    launch_record.append_launch(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
-    (found,) = run.project.root.rglob(launch_record.LAUNCHES)
+    profile_choice.append_launch(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
+    (found,) = run.project.root.rglob(profile_choice.LAUNCHES)
     assert found.parent == run.project.results.root
 
 
 def test_each_launch_that_was_written_whole_names_its_profile(run: RunOnDisk) -> None:
-    path = run.project.results.root / launch_record.LAUNCHES
-    assert launch_record.profiles_of(run.project.results) == []
-    launch_record.append_launch(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
+    path = run.project.results.root / profile_choice.LAUNCHES
+    assert profile_choice.profiles_of(run.project.results) == []
+    profile_choice.append_launch(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
     path.write_bytes(path.read_bytes() + b'{"profile": "autodl"}\n{"profile": "run')
-    assert launch_record.profiles_of(run.project.results) == ["local", "autodl"]
+    assert profile_choice.profiles_of(run.project.results) == ["local", "autodl"]
 
 
 def test_a_line_that_was_torn_before_another_launch_hides_no_other(run: RunOnDisk) -> None:
-    path = run.project.results.root / launch_record.LAUNCHES
+    path = run.project.results.root / profile_choice.LAUNCHES
     path.parent.mkdir(parents=True)
     path.write_bytes(b'{"profile": "a"}\n{"profi{"profile": "b"}\n{"profile": "c"}\n')
-    assert launch_record.profiles_of(run.project.results) == ["a", "c"]
+    assert profile_choice.profiles_of(run.project.results) == ["a", "c"]
 
 
 def test_a_launch_after_one_that_was_killed_in_its_line_is_a_line_of_its_own(
     run: RunOnDisk,
 ) -> None:
     """As seen: the next launch went on in the torn line, and every verb was refused after it."""
-    path = run.project.results.root / launch_record.LAUNCHES
+    path = run.project.results.root / profile_choice.LAUNCHES
     path.parent.mkdir(parents=True)
     path.write_bytes(b'{"profile": "a"}\n{"profi')
-    launch_record.append_launch(run.project.results, "b", RELEASE, ["queue_1"], is_smoked=True)
-    assert launch_record.profiles_of(run.project.results) == ["a", "b"]
+    profile_choice.append_launch(run.project.results, "b", RELEASE, ["queue_1"], is_smoked=True)
+    assert profile_choice.profiles_of(run.project.results) == ["a", "b"]
     assert path.read_bytes().startswith(b'{"profile": "a"}\n{"profi\n{"at"')
 
 
 @pytest.mark.parametrize("line", [b"[]\n", b"{}\n", b"launched\n"])
 def test_a_line_that_is_no_launch_is_damage_and_no_profile(run: RunOnDisk, line: bytes) -> None:
-    path = run.project.results.root / launch_record.LAUNCHES
+    path = run.project.results.root / profile_choice.LAUNCHES
     path.parent.mkdir(parents=True)
     path.write_bytes(line)
     with pytest.raises(DamagedError, match=r"launches\.jsonl"):
-        launch_record.profiles_of(run.project.results)
+        profile_choice.profiles_of(run.project.results)
 
 
 def test_what_no_smoke_knows_is_in_the_line(run: RunOnDisk) -> None:
-    path = run.project.results.root / launch_record.LAUNCHES
-    launch_record.append_launch(
+    path = run.project.results.root / profile_choice.LAUNCHES
+    profile_choice.append_launch(
         run.project.results,
         "local",
         RELEASE,

@@ -9,7 +9,7 @@ import pytest
 import tasks
 from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.project import launch_record
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.job import Job, read_job
 from boxcar.laptop.project.profile_choice import (
     AUDITED,
@@ -54,7 +54,7 @@ def chosen(job: Job, results: ResultPaths, named: str = "", default: str = "") -
 
 
 def launched(results: ResultPaths, profile: str) -> None:
-    launch_record.append_launch(results, profile, "r", ["q1"], is_smoked=True)
+    profile_choice.append_launch(results, profile, "r", ["q1"], is_smoked=True)
 
 
 @pytest.mark.parametrize("done", [AUDITED, SMOKED, PUSHED])

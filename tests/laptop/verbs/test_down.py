@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from finished_run import FILES, FinishedRun, make_run, steps_until_end
 
-from boxcar.laptop.project import launch_record
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import verify
@@ -548,7 +548,7 @@ def test_of_a_run_that_was_never_launched_one_sentence_says_that_nothing_is_to_b
     told = capsys.readouterr().err
     assert told.startswith("the run: was never launched") and "--gone" not in told
     assert len(told.splitlines()) == 2
-    launch_record.append_launch(run.project.results, "local", "ab" * 32, ["q1"], is_smoked=True)
+    profile_choice.append_launch(run.project.results, "local", "ab" * 32, ["q1"], is_smoked=True)
     assert down(run.project, approve="0" * 64) == 1
     assert "--gone" in capsys.readouterr().err, "its tier may be out of sight"
 

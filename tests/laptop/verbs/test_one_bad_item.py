@@ -14,7 +14,7 @@ from finished_run import FinishedRun, make_run
 from run_on_disk import agent_started, cell_started, cell_verified
 
 from boxcar.laptop.boxes.local import LocalBoxes
-from boxcar.laptop.project import launch_record
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.report import gather
 from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.run.look import look_at_run
@@ -100,7 +100,7 @@ def of_the_results(run: FinishedRun) -> dict[str, Path]:
         "pulled pointer": results.resume_pointer("a"),
         "second home": results.root / "second.json",
         "moves": results.root / "moves.json",
-        "launches": results.root / launch_record.LAUNCHES,
+        "launches": results.root / profile_choice.LAUNCHES,
         "hashed": run.root / ".boxcar" / "hashed" / "tiny.json",
     }
 
