@@ -11,6 +11,7 @@ from boxcar.laptop.common.near import the_run, unknown_of
 from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.job import Job, read_job
+from boxcar.laptop.project.job_values import EVERY_BOX
 from boxcar.laptop.project.profile_choice import Choice
 from boxcar.laptop.project.resolve import resolve
 from boxcar.laptop.queues import rewrite
@@ -105,7 +106,9 @@ def _choice(
     """Of a job that cannot be read only the profile that was named is known."""
     if job is None:
         return Choice(words["named"], "") if words["named"] else None
-    return profile_choice.choose_profile(job, root, results_of(root, job.name), **words, kinds=kinds)
+    return profile_choice.choose_profile(
+        job, root, results_of(root, job.name), **words, kinds=kinds
+    )
 
 
 def results_of(root: Path, run: str) -> ResultPaths:
@@ -119,3 +122,14 @@ def _noting(problems: list[Message], read: Callable[[], T]) -> T | None:
     except InputError as error:
         problems += error.messages
         return None
+
+
+# What an hour of each box costs: the job's own word, else the profile's.
+
+
+def box_prices(project: Project) -> dict[str, str]:
+    """By box, those that have one, as `1.98 CNY/h`."""
+    typed = project.job.price
+    every_box = typed.get(EVERY_BOX, project.profile.meter.price)
+    found = {box.name: typed.get(box.name, every_box) for box in project.plan.boxes}
+    return {name: text for name, text in found.items() if text}

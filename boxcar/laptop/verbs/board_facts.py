@@ -16,7 +16,7 @@ from boxcar.laptop.board.needs_you import Quiet
 from boxcar.laptop.board.snapshot import Facts, snapshot, webhooks_off
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.project import box_prices
+from boxcar.laptop.project.project import box_prices
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.next_step import NextStep, next_step
@@ -50,7 +50,7 @@ def board_facts(
         because=because,
         see_all=f"{show.typed(Command('status'))} | less",
         metrics=tuple(metric.name for metric in project.plan.metrics),
-        prices=tuple(box_prices.box_prices(project).items()),
+        prices=tuple(box_prices(project).items()),
         quiet=_quiet(site, view, language, notes),
         language=language,
         glyphs=glyphs.glyphs_of_terminal(sys.stdout.encoding, os.environ),

@@ -15,7 +15,7 @@ from boxcar.laptop.board import snapshot
 from boxcar.laptop.board.snapshot import left_by_queue, nearest_clock
 from boxcar.laptop.common import home, show
 from boxcar.laptop.common.home import Home, KnownRun
-from boxcar.laptop.project import box_prices, profile_choice
+from boxcar.laptop.project import profile_choice, project
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import look_at_run
@@ -142,7 +142,7 @@ def _past(site: Site) -> RunView:
 
 
 def _spent(site: Site, view: RunView) -> dict[str, float] | None:
-    found = snapshot.money_of_run(box_prices.box_prices(site.project), view, left_by_queue(view))
+    found = snapshot.money_of_run(project.box_prices(site.project), view, left_by_queue(view))
     return found.so_far if found and found.so_far else None
 
 

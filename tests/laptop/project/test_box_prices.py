@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from boxcar.laptop.project.box_prices import box_prices
+from boxcar.laptop.project.project import box_prices
 
 
 def test_the_job_s_price_comes_over_the_profile_s() -> None:
