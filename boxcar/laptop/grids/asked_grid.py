@@ -8,9 +8,8 @@ from boxcar.laptop.common.near import no_such
 from boxcar.laptop.grids import cell_configs, grid_lines
 from boxcar.laptop.grids.grid_lines import Grid
 from boxcar.laptop.project import queue_files
-from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.project.queue_files import QueueFile
+from boxcar.laptop.project.queue_files import ConfigFiles, QueueFile
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import placeholders
 from boxcar.shared.cell.cell_line import CellLine

@@ -17,9 +17,14 @@ from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project import cell_faults, job_values, queue_files
 from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.checks import links
-from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.job import CellException, Job
-from boxcar.laptop.project.queue_files import QueueFile, bad_lines, nearest_file, queue_lines
+from boxcar.laptop.project.queue_files import (
+    ConfigFiles,
+    QueueFile,
+    bad_lines,
+    nearest_file,
+    queue_lines,
+)
 from boxcar.laptop.triage import failures_file
 from boxcar.shared import cadence
 from boxcar.shared.catalogue.sentence import Sentence

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tiny_project import JOB, TinyProject, make_project
 
-from boxcar.laptop.project.config_files import ConfigFiles
 from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.project.queue_files import ConfigFiles
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs.plan import plan
 from boxcar.laptop.verbs.push import push

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.laptop.project import cell_faults, config_files
+from boxcar.laptop.project import cell_faults, queue_files
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.shared.cell import terms
 
@@ -80,9 +80,9 @@ def test_what_holds_for_cells_is_worked_out_once_for_all_of_which_the_same_is_sa
 def test_a_config_is_looked_for_once_however_many_lines_name_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked, find = [], config_files.ConfigFiles._stored
+    looked, find = [], queue_files.ConfigFiles._stored
     monkeypatch.setattr(
-        config_files.ConfigFiles, "_stored", lambda self, cfg: looked.append(cfg) or find(self, cfg)
+        queue_files.ConfigFiles, "_stored", lambda self, cfg: looked.append(cfg) or find(self, cfg)
     )
     project_of(tmp_path, MANY)()
     assert looked == ["a.json"]
@@ -92,7 +92,9 @@ def test_what_is_worth_a_look_is_worked_out_for_plan_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr(cell_faults, "notes_on_cells", lambda *of: asked.append(of) or ["look at that"])
+    monkeypatch.setattr(
+        cell_faults, "notes_on_cells", lambda *of: asked.append(of) or ["look at that"]
+    )
     project = project_of(tmp_path, FEW)()
     assert not asked
     assert project.take_notes() == project.take_notes() == ("look at that",)
