@@ -11,7 +11,7 @@ from boxcar.laptop.grids import axes
 from boxcar.laptop.project import queue_files, resolve
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queue_files import QueueFile
-from boxcar.laptop.queues import cell_cost, longest_first, rewrite, sync
+from boxcar.laptop.queues import cell_cost, rewrite, sync
 from boxcar.laptop.queues.cell_cost import Sample
 from boxcar.shared.cell import cell_line, cell_name, line_spelling, own_words, said, saying
 from boxcar.shared.cell.cell_line import CellLine
@@ -92,9 +92,7 @@ def queues_of_cells(
         for queue in chosen
     }
     speeds = dict.fromkeys(busy, 1.0)
-    spread = longest_first.lines_by_cost(
-        {line.name: costs[line.name] for line in new}, speeds, busy
-    )
+    spread = cell_cost.lines_by_cost({line.name: costs[line.name] for line in new}, speeds, busy)
     return {cell: queue for queue, names in spread.items() for cell in names}
 
 

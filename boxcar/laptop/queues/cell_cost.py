@@ -7,6 +7,7 @@ Where nothing is known of any cell, its epochs are its cost.
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from boxcar.shared import state
@@ -14,6 +15,52 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import CellRecord, Succeeded, Synced, Verified
+
+# Which queue takes which cell: the longest goes first, to where it ends earliest. Pure.
+#
+# Never more than a third longer than the best possible, on boxes of one speed.
+
+
+# Costs are guesses: for less than this nobody's files are rearranged.
+WORTH_IT = 0.02
+
+
+def lines_by_cost(
+    costs: Mapping[str, float],
+    speeds: Mapping[str, float],
+    busy: Mapping[str, float] | None = None,
+) -> dict[str, list[str]]:
+    """The cells of each queue, in the order in which they were given out.
+
+    `costs` in any unit, `speeds` above 0; `busy` is how long a queue is at work before these cells.
+    The same costs give the same answer in any order.
+    """
+    queues: dict[str, list[str]] = {queue: [] for queue in speeds}
+    busy_until = dict.fromkeys(speeds, 0.0) | dict(busy or {})
+    for cell in sorted(costs, key=lambda name: (-costs[name], name)):
+        queue = min(speeds, key=lambda name: busy_until[name] + costs[cell] / speeds[name])
+        busy_until[queue] += costs[cell] / speeds[queue]
+        queues[queue].append(cell)
+    return queues
+
+
+def longest_first(
+    queues: Mapping[str, Sequence[str]], costs: Mapping[str, float], speeds: Mapping[str, float]
+) -> Mapping[str, Sequence[str]]:
+    """The cells of each queue spread anew, or `queues` as they are where that gains too little."""
+    anew = lines_by_cost(costs, speeds)
+    before, after = time_of_queues(queues, costs, speeds), time_of_queues(anew, costs, speeds)
+    return anew if max(after.values()) <= (1 - WORTH_IT) * max(before.values()) else queues
+
+
+def time_of_queues(
+    queues: Mapping[str, Sequence[str]], costs: Mapping[str, float], speeds: Mapping[str, float]
+) -> dict[str, float]:
+    """How long each queue is at work, in the unit of the costs."""
+    return {
+        queue: sum(costs[cell] for cell in cells) / speeds[queue] for queue, cells in queues.items()
+    }
+
 
 SECONDS, EPOCHS = "seconds", "epochs"
 
@@ -97,3 +144,27 @@ def _cost(cell: Cell, given_s: float | None, rates: Sequence[tuple[str, str, flo
         if known:
             return Cost(statistics.median(known) * cell.epochs, source)
     raise ValueError("no rate")  # not reached: there is at least one
+
+
+# How much a plan is: its cells, its boxes, and about how long they take. Pure.
+
+
+@dataclass(frozen=True)
+class Expected:
+    """`seconds` until the last queue ends, all running at once; None where nothing is known."""
+
+    cells: int
+    boxes: int
+    seconds: float | None
+
+
+def expected_time(
+    cells: Sequence[Cell], queues: Mapping[str, str], measured: Iterable[Sample]
+) -> Expected:
+    """`queues` names the box of each. What earlier runs took is all that a time is taken from."""
+    costs, unit = costs_of_cells(cells, measured, {}, {})
+    takes_s: dict[str, float] = defaultdict(float)
+    for cell in cells:
+        takes_s[cell.queue] += costs[cell.name].amount
+    seconds = max(takes_s.values()) if unit == SECONDS and takes_s else None
+    return Expected(len(cells), len({queues[cell.queue] for cell in cells}), seconds)

@@ -17,7 +17,7 @@ from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import resolve_secrets
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.notify.targets import credentials, targets
-from boxcar.laptop.queues.expected import Expected, expected_time
+from boxcar.laptop.queues.cell_cost import Expected, expected_time
 from boxcar.laptop.release import code_files, left_out
 from boxcar.laptop.release.code_files import Snapshot
 from boxcar.laptop.release.left_out import LeftOut

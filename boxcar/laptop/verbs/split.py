@@ -14,7 +14,7 @@ from pathlib import Path
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.near import no_such
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.queues import cell_cost, longest_first, rewrite
+from boxcar.laptop.queues import cell_cost, rewrite
 from boxcar.laptop.queues.cell_cost import SECONDS, Cost, Sample
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
@@ -85,8 +85,8 @@ def _decide(
     cells = project.plan.cells
     amounts = {name: cost.amount for name, cost in costs.items()}
     now = {queue: [c.name for c in cells if c.queue == queue] for queue in speeds}
-    then = longest_first.longest_first(now, amounts, speeds)
-    before, after = (longest_first.time_of_queues(queues, amounts, speeds) for queues in (now, then))
+    then = cell_cost.longest_first(now, amounts, speeds)
+    before, after = (cell_cost.time_of_queues(queues, amounts, speeds) for queues in (now, then))
     to = {cell: queue for queue, names in then.items() for cell in names}
     moves = [
         Move(c.name, c.task, c.epochs, c.queue, to[c.name], amounts[c.name], costs[c.name].source)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from boxcar.laptop.queues.cell_cost import Sample
-from boxcar.laptop.queues.expected import Expected, expected_time
+from boxcar.laptop.queues.cell_cost import Expected, Sample, expected_time
 from boxcar.shared.files.plan import Cell
 
 QUEUES = {"q1": "box-a", "q2": "box-b", "q3": "box-c"}

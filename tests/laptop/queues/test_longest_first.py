@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boxcar.laptop.queues.longest_first import longest_first, lines_by_cost, time_of_queues
+from boxcar.laptop.queues.cell_cost import lines_by_cost, longest_first, time_of_queues
 
 COSTS = st.lists(st.integers(1, 50), min_size=1, max_size=7)
 MANY = st.lists(st.floats(0.1, 1e6), max_size=60)
@@ -55,7 +55,10 @@ def test_the_order_of_the_cells_changes_nothing(costs: list[int], order: list[in
 def test_a_fast_box_gets_more() -> None:
     found = lines_by_cost(named([1.0] * 9), {"slow": 1.0, "fast": 2.0})
     assert (len(found["slow"]), len(found["fast"])) == (3, 6)
-    assert lines_by_cost({"only": 1.0}, {"slow": 1.0, "fast": 3.0}) == {"slow": [], "fast": ["only"]}
+    assert lines_by_cost({"only": 1.0}, {"slow": 1.0, "fast": 3.0}) == {
+        "slow": [],
+        "fast": ["only"],
+    }
 
 
 def test_little_gain_leaves_the_queues_as_they_are() -> None:
