@@ -12,12 +12,14 @@ from __future__ import annotations
 import itertools
 import os
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.common import home
-from boxcar.laptop.release import git, size_limit
+from boxcar.laptop.common.units import size
+from boxcar.laptop.release import git
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.release import Code
@@ -25,6 +27,53 @@ from boxcar.shared.record import dataclass
 
 if TYPE_CHECKING:
     import pathspec
+from collections.abc import Mapping
+
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.cell.cell_name import NO_CONFIG
+from boxcar.shared.cell.spelling import config_path, stored_names
+from boxcar.shared.files.plan import Plan
+
+# Whether what would be shipped is still code, or a data set that nobody meant to send. Pure.
+#
+# Every release is a whole copy: sent, read back and compared on the durable tier, and staged on
+# each box. On rented tiers inodes run out first (200,000 are usual), and ten releases of a run are
+# nothing rare.
+
+
+MOST_BYTES = 200 * 10**6
+MOST_FILES = 20_000
+# So many names are enough to say where they lie; a million are never looked at one by one.
+MOST_LOOKED_AT = 2 * MOST_FILES
+_NAMED = 3
+
+
+def size_problem(sizes_bytes: Sequence[tuple[str, int]]) -> str:
+    """Why these files, by name and size, are too much, with the largest parts; '' where not."""
+    count, total_bytes = len(sizes_bytes), sum(size_bytes for _, size_bytes in sizes_bytes)
+    if count <= MOST_FILES and total_bytes <= MOST_BYTES:
+        return ""
+    if count > MOST_FILES:
+        many = f"{MOST_LOOKED_AT} files or more" if count >= MOST_LOOKED_AT else f"{count} files"
+        parts = _folders([(name, 1) for name, _ in sizes_bytes])
+        named = ", ".join(f"{name} ({files} files)" for name, files in parts)
+        return f"{many} would be shipped as code; the limit is {MOST_FILES}: {named}"
+    parts = [*_folders(sizes_bytes), *Counter(dict(sizes_bytes)).most_common(_NAMED)]
+    named = ", ".join(f"{name} ({size(size_bytes)})" for name, size_bytes in dict(parts).items())
+    return (
+        f"{size(total_bytes)} would be shipped as code; the limit is {size(MOST_BYTES)}. "
+        f"The largest folders and files: {named}"
+    )
+
+
+def _folders(amounts: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """The folders, two levels deep, that hold the most. What lies at the top is in none."""
+    totals: Counter[str] = Counter()
+    for name, amount in amounts:
+        folders = name.split("/")[:-1][:2]
+        totals["/".join([*folders, ""]) if folders else "./"] += amount
+    return totals.most_common(_NAMED)
+
 
 DIFF = "code.diff"
 BOXCARIGNORE = ".boxcarignore"
@@ -144,13 +193,13 @@ def _rules(folder: Path, *, is_in_git: bool) -> _Rules:
 def _names(rules: _Rules, listed: Sequence[str]) -> list[str]:
     """What is shipped by the rules."""
     kept = (name for name in listed if not rules.leave_out(name))
-    names = sorted(itertools.islice(kept, size_limit.MOST_LOOKED_AT))
+    names = sorted(itertools.islice(kept, MOST_LOOKED_AT))
     _refuse_too_much(rules, [(name, 0) for name in names])
     return names
 
 
 def _refuse_too_much(rules: _Rules, sizes_bytes: Sequence[tuple[str, int]]) -> None:
-    if problem := size_limit.size_problem(sizes_bytes):
+    if problem := size_problem(sizes_bytes):
         raise InputError(
             f"{rules.folder}: {problem}. Every release is a whole copy; data and checkpoints "
             f"belong on the box's own disk. {_LEAVE_IT_OUT.capitalize()} (begin with a copy of it)"
@@ -285,3 +334,91 @@ def _provenance(
     lines += [f"# shipped, and not in git: {name}" for name in untracked]
     diff = "\n".join([*lines, ""]).encode() + git.patch(rules.folder, changed)
     return Code(commit, is_dirty=True, diff=DIFF), diff
+
+
+# What ignore rules keep from being shipped, with sizes: data that a script needs vanish so.
+
+
+# Of a data set with millions of files so many say where it lies.
+MOST_FILES_LOOKED_AT = 40_000
+MOST_ROWS = 50
+_NAMED_DEPTH = 2
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """`name` is a file, or all of one kind in a folder, `data/*.bin`; `rule` is the one that keeps
+    it, as `.gitignore:3 (*.bin)`.
+
+    `is_more`: not all of its files were counted.
+    """
+
+    name: str
+    size_bytes: int
+    rule: str
+    is_more: bool = False
+
+
+def find_left_out(code_dir: Path, shipped: frozenset[str]) -> list[LeftOut]:
+    """By folder and kind of file, the largest MOST_ROWS first. `shipped` are the files that travel.
+
+    Raises InputError.
+    """
+    folder = Path(os.path.realpath(code_dir))
+    files = list(itertools.islice(_files(folder, shipped), MOST_FILES_LOOKED_AT))
+    is_more = len(files) == MOST_FILES_LOOKED_AT
+    sizes: dict[str, int] = {}
+    firsts: dict[str, str] = {}
+    for name, size_bytes in files:
+        place = _place(name)
+        sizes[place] = sizes.get(place, 0) + size_bytes
+        firsts.setdefault(place, name)
+    largest = sorted(sizes, key=lambda place: (-sizes[place], place))[:MOST_ROWS]
+    # Each asks git once.
+    rules = {place: left_out_by(folder, firsts[place]) for place in largest}
+    return [LeftOut(p, sizes[p], rules[p], is_more) for p in largest if rules[p]]
+
+
+def _place(name: str) -> str:
+    """Where a file is, two levels deep, and of which kind; a file at the top by itself."""
+    folders = name.split("/")[:-1][:_NAMED_DEPTH]
+    return "/".join([*folders, f"*{Path(name).suffix}"]) if folders else name
+
+
+def _files(folder: Path, shipped: frozenset[str]) -> Iterator[tuple[str, int]]:
+    """Each regular file that stays, with its size; Boxcar's own, caches and repositories apart."""
+    is_never = never_shipped(folder)
+    for at, folders, names in os.walk(folder):
+        here = Path(at).relative_to(folder)
+        folders[:] = sorted(name for name in folders if not is_never((here / name).as_posix()))
+        for name in sorted(names):
+            path, relative = Path(at, name), (here / name).as_posix()
+            if relative in shipped or is_never(relative):
+                continue
+            if path.is_file() and not path.is_symlink():
+                yield relative, path.stat().st_size
+
+
+# Which configs and linked folders would not travel with the code: only the box would miss them.
+
+
+def not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:
+    """A sentence on each config, and on each folder of `links`, that an ignore file leaves out."""
+    names = stored_names(file.path for file in shipped.files)
+    empty = [
+        Sentence("files.link_stays", name=folder)
+        for folder in plan.links.values()
+        if not any(file.path.startswith(f"{folder}/") for file in shipped.files)
+    ]
+    return [
+        *empty,
+        *_configs(plan, names),
+    ]
+
+
+def _configs(plan: Plan, names: Mapping[str, Sequence[str]]) -> list[str]:
+    return [
+        f"{cell.cfg}: the config of {cell.name} would not be sent: an ignore file leaves it out"
+        for cell in plan.cells
+        if cell.cfg != NO_CONFIG and config_path(cell.cfg) not in names
+    ]

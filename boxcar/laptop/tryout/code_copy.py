@@ -7,8 +7,7 @@ from pathlib import Path
 
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import code_files
-from boxcar.laptop.release.code_files import CodeFile
-from boxcar.laptop.release.not_shipped import not_shipped
+from boxcar.laptop.release.code_files import CodeFile, not_shipped
 from boxcar.shared import strays
 from boxcar.shared.disk import digest, removal
 from boxcar.shared.disk.proven_folder import ProvenFolder, Seen, shown

@@ -29,8 +29,7 @@ from boxcar.laptop.habits.script import Script
 from boxcar.laptop.profiles import profile
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.release import code_files
-from boxcar.laptop.release.code_files import BOXCARIGNORE
-from boxcar.laptop.release.not_shipped import not_shipped
+from boxcar.laptop.release.code_files import BOXCARIGNORE, not_shipped
 from boxcar.laptop.ssh import aliases
 from boxcar.laptop.tryout import run_help
 from boxcar.shared.catalogue.sentence import Sentence

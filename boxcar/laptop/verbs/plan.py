@@ -18,10 +18,8 @@ from boxcar.laptop.project.from_environment import resolve_secrets
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.notify.targets import credentials, targets
 from boxcar.laptop.queues.cell_cost import Expected, expected_time
-from boxcar.laptop.release import code_files, left_out
-from boxcar.laptop.release.code_files import Snapshot
-from boxcar.laptop.release.left_out import LeftOut
-from boxcar.laptop.release.not_shipped import not_shipped
+from boxcar.laptop.release import code_files
+from boxcar.laptop.release.code_files import LeftOut, Snapshot, not_shipped
 from boxcar.laptop.sites.open_site import SITES, find_site
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import listen, push, split
@@ -65,7 +63,7 @@ def plan(project: Project, *, as_json: bool) -> int:
     is_sending = any(one.endpoint for one in told)
     shipped = code_files.take_snapshot(project.root / project.job.code)
     staying = not_shipped(project.plan, shipped)
-    stays = left_out.find_left_out(project.root / project.job.code, frozenset(shipped.names))
+    stays = code_files.find_left_out(project.root / project.job.code, frozenset(shipped.names))
     size = expected_time(project.plan.cells, project.plan.queues, split.measured(project))
     document = _document(project, shipped, stays, size, is_sending=is_sending)
     if as_json:
