@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from boxcar.laptop.common import units
-from boxcar.laptop.report import settings, statistics
-from boxcar.laptop.report.groups import Group
-from boxcar.laptop.report.statistics import Difference, Spread
+from boxcar.laptop.report import groups, settings
+from boxcar.laptop.report.groups import Difference, Group, Spread
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.metrics.not_metrics import NOT_METRICS
 from boxcar.shared.record import dataclass
@@ -187,7 +186,7 @@ def _delta(group: Group, base: _Baseline, metric: str) -> str:
     one, other = group.spread(metric), base.spreads[metric]
     if one is None or other is None:
         return "-"
-    found = statistics.difference_of(one, other)
+    found = groups.difference_of(one, other)
     width = "" if found.half_width is None else f" ±{found.half_width:.{_delta_places(found)}f}"
     return f"{found.mean:+.{_delta_places(found)}f}{width} {arrow(found.mean)}".rstrip()
 

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from boxcar.laptop.report import statistics
-from boxcar.laptop.report.statistics import Spread, difference_of, spread_of
+from boxcar.laptop.report import groups
+from boxcar.laptop.report.groups import Spread, difference_of, spread_of
 
 
 def test_mean_and_standard_deviation_of_a_sample() -> None:
@@ -49,4 +49,4 @@ def test_values_that_are_all_the_same_have_an_interval_of_nothing() -> None:
     [(1, 12.706), (4, 2.776), (4.99, 2.776), (30, 2.042), (35, 2.042), (500, 1.98)],
 )
 def test_degrees_of_freedom_are_rounded_down(degrees: float, t: float) -> None:
-    assert statistics.t_95(degrees) == t
+    assert groups.t_95(degrees) == t

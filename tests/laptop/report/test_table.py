@@ -9,8 +9,7 @@ import pytest
 from report_cells import ablation, cell, made
 
 from boxcar.laptop.report import as_text, table
-from boxcar.laptop.report.groups import ReportCell, group_cells
-from boxcar.laptop.report.statistics import Spread
+from boxcar.laptop.report.groups import ReportCell, Spread, group_cells
 from boxcar.laptop.report.table import Row
 from boxcar.shared.catalogue.sentence import Sentence
 
