@@ -16,7 +16,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.report import gather, write_page
+from boxcar.laptop.report import gather, report_page
 from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
@@ -82,7 +82,9 @@ def _wait_for_the_end(project: Project) -> None:
 
 
 def _draw(project: Project) -> None:
-    page = write_page.write_page(project, gather.report_of(project, asked_of(project, (), Asked(()))))
+    page = report_page.write_page(
+        project, gather.report_of(project, asked_of(project, (), Asked(())))
+    )
     for scheme in ("light", "dark"):
         target = HERE / f"report-{scheme}.png"
         _draw_page(page, target, is_dark=scheme == "dark")

@@ -19,8 +19,7 @@ from boxcar.laptop.live_page.cell_curves import Reports
 from boxcar.laptop.live_page.private import Private
 from boxcar.laptop.live_page.sections import sections
 from boxcar.laptop.report import chart
-from boxcar.laptop.report.html import html
-from boxcar.laptop.report.report_page import legend
+from boxcar.laptop.report.report_page import html, legend
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass

@@ -7,13 +7,35 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.laptop.report import as_text, chart, curves
+import jinja2
+
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.report import as_text, cell_series, chart, curves, gather
 from boxcar.laptop.report.chart import Dot
 from boxcar.laptop.report.curves import Curve, Points
-from boxcar.laptop.report.html import html
 from boxcar.laptop.report.run_report import Report
 from boxcar.laptop.report.table import Row, Table
 from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.disk import atomic
+
+# A page of HTML from its template, in the look that all pages of Boxcar share.
+#
+# Autoescape is on; only charts, whose text is escaped where they are drawn, pass as they are.
+
+
+_LOOK = Path(__file__).parent / "look.css"
+
+
+def html(template: Path, **values: Any) -> str:
+    """The whole text. The template finds the shared look as `css`; a name that it asks for and does
+    not get is an error.
+    """
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    css = _LOOK.read_text(encoding="utf-8")
+    return environment.from_string(template.read_text(encoding="utf-8")).render(css=css, **values)
+
 
 TEMPLATE = Path(__file__).parent / "report_page.html.j2"
 # As many as a chart can hold; the groups that are far from the best are left to the table.
@@ -131,3 +153,27 @@ def _currency(table: Table) -> str:
 
 def _spent(row: Row, currency: str) -> float:
     return row.group.cost[currency] if currency else row.group.gpu_hours
+
+
+# The page of a report beside the results that it tells of: results/RUN/report.html.
+
+
+FILE = "report.html"
+
+
+def page_text(project: Project, report: Report) -> str:
+    """With the curves of the proven cells that a chart shows, as they were pulled."""
+    shown = [c for t in report.tables for row in shown_page(t) for c in row.group.cells]
+    cells = [cell for cell in shown if cell.is_proven]
+    metrics = gather.metrics_of(project, report.asked.runs)
+    pulled = [gather.pulled(project, cell, metrics[cell.run]) for cell in cells]
+    found = zip(cells, cell_series.of_cells(pulled), strict=True)
+    points = {(cell.run, cell.name): curves.points_of(series) for cell, series in found}
+    return page_of_report(report, points)
+
+
+def write_page(project: Project, report: Report) -> Path:
+    """Whole or not at all; the path. Of several runs it lies beside the first."""
+    path = gather.results_of(project, report.asked.runs[0]).root / FILE
+    atomic.write_whole(path, page_text(project, report).encode())
+    return path

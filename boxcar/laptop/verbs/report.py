@@ -12,7 +12,7 @@ from dataclasses import replace
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import no_choice
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import as_text, gather, write_page
+from boxcar.laptop.report import as_text, gather, report_page
 from boxcar.laptop.report.run_report import Asked, Report
 from boxcar.laptop.report.table import Table
 from boxcar.shared.catalogue.sentence import Sentence
@@ -35,7 +35,7 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
     elif to in TEXTS:
         sys.stdout.write(TEXTS[to](made))
     elif to:
-        show.line(str(write_page.write_page(project, made)))
+        show.line(str(report_page.write_page(project, made)))
     else:
         _show(project, made)
     return _say_left_out(made) if to == "latex" else 0
@@ -51,7 +51,7 @@ def _show(project: Project, made: Report) -> None:
     receipts = ", ".join(map(digest.short, made.receipts.values()))
     show.say(Sentence("report.receipt", digest=receipts))
     show.say(Sentence("report.interval"))
-    path = write_page.write_page(project, made)
+    path = report_page.write_page(project, made)
     show.say(Sentence("report.written", file=path))
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import gather, metric_definitions, write_page
+from boxcar.laptop.report import gather, metric_definitions, report_page
 from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.results import (
     accept,
@@ -98,7 +98,9 @@ def _bring_beside(site: Site, cells: Sequence[RosterCell]) -> list[Missing]:
         if (site.results.cell(cell.name) / paths.RECEIPT).exists():
             continue
         with contextlib.suppress(BoxcarError, OSError):  # said of each that stays behind
-            if same_bytes.has_same_bytes(site.tier.manifest(cell.name), site.results.manifest(cell.name)):
+            if same_bytes.has_same_bytes(
+                site.tier.manifest(cell.name), site.results.manifest(cell.name)
+            ):
                 pull_receipt(site, cell.name)
     return compare.beside_the_manifests(site, cells)
 
@@ -162,7 +164,7 @@ def _page(site: Site) -> str:
     """The report's page, written beside the receipt. Said, never raised: the receipt is there."""
     try:
         asked = asked_of(site.project, (), Asked(()))
-        path = write_page.write_page(site.project, gather.report_of(site.project, asked))
+        path = report_page.write_page(site.project, gather.report_of(site.project, asked))
     except (BoxcarError, OSError) as error:
         return Sentence("report.no_page", why=message_of(error).text)
     return Sentence("report.page", file=path)
