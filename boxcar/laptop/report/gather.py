@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from boxcar.laptop.project.project import Project, box_prices
-from boxcar.laptop.report import metric_definitions, run_report, settings
+from boxcar.laptop.report import run_report, settings
 from boxcar.laptop.report.cell_series import Pulled
 from boxcar.laptop.report.groups import ReportCell
 from boxcar.laptop.report.run_report import Asked, Report
@@ -62,7 +62,7 @@ def read_receipt(results: ResultPaths) -> RunReceipt:
 def report_of(project: Project, asked: Asked) -> Report:
     """Of all runs that were asked for. Raises InputError where they cannot stand in one table."""
     receipts = {run: read_receipt(results_of(project, run)) for run in asked.runs}
-    named, prices = metric_definitions.shared_definitions(receipts), box_prices(project)
+    named, prices = run_report.shared_definitions(receipts), box_prices(project)
     cells = [
         cell
         for run, found in receipts.items()
@@ -82,9 +82,7 @@ def results_of(project: Project, run: str) -> ResultPaths:
 def metrics_of(project: Project, runs: Iterable[str]) -> dict[str, tuple[Metric, ...]]:
     """What the jobs of the runs have named, by run. Raises DamagedError."""
     receipts = {run: read_receipt(results_of(project, run)) for run in runs}
-    return {
-        run: metric_definitions.definitions_of_receipt(found) for run, found in receipts.items()
-    }
+    return {run: run_report.definitions_of_receipt(found) for run, found in receipts.items()}
 
 
 def pulled(project: Project, cell: ReportCell, metrics: Sequence[Metric]) -> Pulled:

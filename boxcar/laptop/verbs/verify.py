@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import gather, metric_definitions, report_page
+from boxcar.laptop.report import gather, report_page, run_report
 from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.results import (
     accept,
@@ -153,7 +153,7 @@ def _write(site: Site, cells: Sequence[Judged], loaded: Loaded) -> RunReceipt:
         extra={
             "loader": loaded.loader,
             "sandbox": list(loaded.sandbox),
-            metric_definitions.KEY: codec.encode(site.plan.metrics),
+            run_report.KEY: codec.encode(site.plan.metrics),
         },
     )
     atomic.write_whole(site.results.receipt, codec.to_document(made))
