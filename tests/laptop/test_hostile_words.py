@@ -28,7 +28,7 @@ from run_on_disk import (
 from boxcar.laptop.boxes import identify, over_ssh
 from boxcar.laptop.common import run_program, show
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.results.bring_failed_logs import pull_failed_logs
+from boxcar.laptop.results.bring_cell import pull_failed_logs
 from boxcar.laptop.sites.ssh.end_over_ssh import SshMeter
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.laptop.teardown.steps import Steps

@@ -9,20 +9,29 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
 
+from boxcar.laptop.common import units
 from boxcar.laptop.results import compare, results_folder
+from boxcar.laptop.results.judge import Pulled
+from boxcar.laptop.run.look import is_planned
 from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.view import CellView
 from boxcar.laptop.transfer import folders
 from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared import paths
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.record import dataclass
+from boxcar.shared.wire import run_asks
 
 OnBytes = Callable[[int], None]
 TRIES = 2
@@ -250,3 +259,213 @@ def place(run: OpenRun, cell: str, *, is_synced: bool = True) -> Path | None:
         atomic.sync_folder(target.parent)
         atomic.sync_folder(partial.parent)
     return replaced
+
+
+# Many small cells in one rsync from each box: a connection for each would be most of the time.
+#
+# They come to where each cell lies while it comes, and nothing is believed of them: each is
+# compared for itself afterwards, and what is not there or not right is fetched alone, which also
+# says why.
+
+
+# A larger one is worth an rsync of its own, and a line of its own of how far it is.
+SMALL_BYTES = 32 * 1024 * 1024
+# What is lost where the link breaks is fetched again, so that not all is asked for at once.
+_MOST_BYTES, _MOST_CELLS = 512 * 1024 * 1024, 2000
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Cells that lie in one folder, of a box or of this machine."""
+
+    source: Path | Remote
+    cells: tuple[Published, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(cell.manifest.size_bytes for cell in self.cells)
+
+
+def portions_of_cells(run: OpenRun, wanted: Iterable[Published]) -> list[Portion]:
+    """Those of `wanted` that are small, by where they lie; none for a folder with only one."""
+    found: dict[str, list[tuple[Path | Remote, Published]]] = {}
+    for cell in wanted:
+        if cell.manifest.size_bytes > SMALL_BYTES:
+            continue
+        with contextlib.suppress(BoxcarError, OSError):  # said when the cell's turn comes
+            source = _above(run.boxes.cell_at(cell.cell))
+            found.setdefault(str(source), []).append((source, cell))
+    return [
+        Portion(some[0][0], tuple(cell for _, cell in some))
+        for same in found.values()
+        for some in _parts(same)
+        if len(some) > 1
+    ]
+
+
+def fetch_small_cells(run: OpenRun, portion: Portion, held: int, on_bytes: OnBytes) -> set[str]:
+    """Bring them to where they lie while they come; those that came as they were published.
+
+    Whatever goes wrong is left to the fetch of the one cell. `held` is as in `fetch_cell`.
+    """
+    with contextlib.suppress(BoxcarError, OSError):
+        for cell in portion.cells:
+            refuse_links(portion.source, cell, f"{cell.cell}/")
+            partial_of(run, cell)
+        sizes = [file.size_bytes for cell in portion.cells for file in cell.manifest.all_files]
+        checked_copy.check_room(run.results.partial, sizes)
+        folders.fetch_folder(
+            portion.source,
+            run.results.partial,
+            files=[f"{cell.cell}/{name}" for cell in portion.cells for name in cell.names],
+            keep_open=[held],
+            on_wait=_look_on_small(run, portion, on_bytes),
+        )
+    return {cell.cell for cell in portion.cells if _came(run, cell)}
+
+
+def keep_small_cells(
+    run: OpenRun, cells: Collection[Published], sync: TreeSync
+) -> dict[str, Path | Exception | None]:
+    """Put those that came into their places, with one wait for the disk for all of them.
+
+    By cell, where an older copy of it lies now, or what kept it from its place. Raises OSError
+    where the disk has not taken what came; then nothing was put anywhere.
+    """
+    for cell in cells:
+        _add_receipt(run, cell)
+    make_durable(run, cells, sync, also=[paths.RECEIPT])
+    placed: dict[str, Path | Exception | None] = {}
+    for cell in cells:
+        try:
+            placed[cell.cell] = place(run, cell.cell, is_synced=False)
+        except (BoxcarError, OSError) as error:
+            placed[cell.cell] = error
+    sync.make_durable([], [run.results.cells, run.results.partial])
+    return placed
+
+
+def _add_receipt(run: OpenRun, cell: Published) -> None:
+    """The box's, as it is known here: alone each would be one more wait for the disk."""
+    here = run.results.partial / cell.cell / paths.RECEIPT
+    with contextlib.suppress(BoxcarError, OSError):  # said when the cell's turn comes
+        here.unlink(missing_ok=True)  # a killed pull's, of another result
+        compare.refuse_link(run.tier.cell(cell.cell), paths.RECEIPT)
+        here.write_bytes(run.tier.receipt(cell.cell).read_bytes())
+
+
+def _above(source: Path | Remote) -> Path | Remote:
+    if isinstance(source, Remote):
+        return replace(source, path=str(PurePosixPath(source.path).parent))
+    return source.parent
+
+
+def _parts(
+    cells: Sequence[tuple[Path | Remote, Published]],
+) -> Iterable[Sequence[tuple[Path | Remote, Published]]]:
+    part: list[tuple[Path | Remote, Published]] = []
+    size_bytes = 0
+    for source, cell in cells:
+        size_bytes += cell.manifest.size_bytes
+        if part and (size_bytes > _MOST_BYTES or len(part) == _MOST_CELLS):
+            yield part
+            part, size_bytes = [], cell.manifest.size_bytes
+        part.append((source, cell))
+    yield part
+
+
+def _came(run: OpenRun, cell: Published) -> bool:
+    with contextlib.suppress(BoxcarError, OSError):
+        partial = partial_of(run, cell)
+        return not wrong(partial, cell) and not drop_wrong_carried(partial, cell)
+    return False
+
+
+def _look_on_small(run: OpenRun, portion: Portion, on_bytes: OnBytes) -> Callable[[], None]:
+    most_bytes = most_bytes_of(portion.size_bytes)
+
+    def look() -> None:
+        came_bytes = sum(
+            results_folder.bytes_below(run.results.partial / cell.cell) for cell in portion.cells
+        )
+        if came_bytes > most_bytes:
+            raise DamagedError(f"{portion.source}: {came_bytes} bytes came of {portion.size_bytes}")
+        on_bytes(came_bytes)
+
+    return seldom(look)
+
+
+# The logs of cells that failed: they are no results, and with the box they would be gone.
+#
+# `pull` brings the end of each into `results/<run>/failed/`. Nobody's verdict depends on them, so
+# one that cannot be had holds up nothing.
+
+
+MOST_BYTES = 8 * 1024 * 1024
+_MOST_LINES = 100_000
+
+
+@dataclass(frozen=True)
+class BroughtLog:
+    """Where the log of a failed cell lies now, or why it could not be brought here."""
+
+    cell: str
+    path: Path | None
+    problem: str = ""
+
+
+def pull_failed_logs(run: OpenRun, cells: Iterable[CellView]) -> list[BroughtLog]:
+    """Bring the log of each of these cells; one that is nowhere any more is left out."""
+    return [found for cell in cells if (found := _bring(run, cell))]
+
+
+def _bring(run: OpenRun, cell: CellView) -> BroughtLog | None:
+    if not is_planned(run, cell.box):
+        return None
+    path = run.results.failed_log(cell.name)
+    try:
+        question = run_asks.ReadLog(None, _MOST_LINES, MOST_BYTES, cell=cell.name)
+        found = run.boxes.ask(cell.box, question)
+        if not found.is_there:
+            return None
+        atomic.make_folder(path.parent)
+        atomic.write_whole(path, found.data)
+    except (BoxcarError, OSError) as error:
+        return BroughtLog(cell.name, None, str(error))
+    return BroughtLog(cell.name, path)
+
+
+# What `collect` brought along, in words: carried, not proven. Pure.
+
+
+def carried_sentences(cells: Sequence[Pulled]) -> list[str]:
+    """Of all cells of a run together; none where nothing was to be carried."""
+    with_files = [cell for cell in cells if cell.manifest.carried.files]
+    files = sum(len(cell.manifest.carried.files) for cell in with_files)
+    size = units.size(sum(cell.manifest.carried.size_bytes for cell in with_files))
+    found: list[str] = []
+    if files:
+        of = {"cells": len(with_files), "all": len(cells)}
+        found.append(Sentence("good_run.carried", n=files, size=size, **of))
+    lost = sum(len(cell.carried_differences) for cell in cells)
+    if lost:
+        found.append(Sentence("good_run.carried_lost", n=lost))
+    left_out = Counter(
+        why.partition(": ")[0] for cell in cells for why in cell.manifest.carried.left_out
+    )
+    return found + [
+        Sentence("good_run.not_carried", n=count, why=why) for why, count in left_out.items()
+    ]
+
+
+def carried_document(pulled: Pulled | None) -> dict[str, Any]:
+    """What `--json` prints of a cell."""
+    if pulled is None:
+        return {"files": 0, "size_bytes": 0, "left_out": [], "lacks": []}
+    carried = pulled.manifest.carried
+    return {
+        "files": len(carried.files),
+        "size_bytes": carried.size_bytes,
+        "left_out": list(carried.left_out),
+        "lacks": [difference.path for difference in pulled.carried_differences],
+    }

@@ -13,12 +13,8 @@ from dataclasses import replace
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.results import (
-    bring_failed_logs,
-    results_folder,
-    second_home,
-)
-from boxcar.laptop.results.bring_failed_logs import BroughtLog
+from boxcar.laptop.results import bring_cell, results_folder, second_home
+from boxcar.laptop.results.bring_cell import BroughtLog
 from boxcar.laptop.results.second_home import Lying
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
@@ -104,7 +100,7 @@ def _still_checked(view: RunView) -> list[str]:
 
 def _pull_failed_logs(site: Site, view: RunView, cells: Collection[str]) -> list[BroughtLog]:
     failed = [cell for cell in view.cells if cell.name in view.failed and cell.name in cells]
-    return bring_failed_logs.pull_failed_logs(site, failed)
+    return bring_cell.pull_failed_logs(site, failed)
 
 
 def _pull_second_home(site: Site, view: RunView, outcomes: Sequence[Outcome]) -> dict[str, Outcome]:

@@ -10,12 +10,8 @@ from pathlib import Path
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.progress import Progress
-from boxcar.laptop.results import (
-    bring_small_cells,
-    compare,
-)
-from boxcar.laptop.results.bring_cell import OnBytes, Published, fetch_cell, read_published
-from boxcar.laptop.results.bring_small_cells import Portion
+from boxcar.laptop.results import bring_cell, compare
+from boxcar.laptop.results.bring_cell import OnBytes, Portion, Published, fetch_cell, read_published
 from boxcar.laptop.results.hashed_before import HashedBefore
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import RunView
@@ -94,14 +90,14 @@ def _pull_small(
 ) -> dict[str, Outcome]:
     """By cell, what became of the small ones that are fetched together, where that went well."""
     wanted = [one.published for one in looked if one.published and one.outcome is None]
-    portions = bring_small_cells.portions_of_cells(site, wanted)
+    portions = bring_cell.portions_of_cells(site, wanted)
     if not portions:
         return {}
     atomic.make_folder(site.results.partial)
 
     def bring(portion: Portion) -> set[str]:
         part = bar.part(portion.size_bytes, f"{portion.source}: {len(portion.cells)}")
-        came = bring_small_cells.fetch_small_cells(site, portion, held, part.at)
+        came = bring_cell.fetch_small_cells(site, portion, held, part.at)
         part.end()
         return came
 
@@ -109,7 +105,7 @@ def _pull_small(
         came = set().union(*side_by_side.each(portions, bring))
         right = {one.cell: one for one in wanted if one.cell in came}
         try:
-            placed = bring_small_cells.keep_small_cells(site, list(right.values()), sync)
+            placed = bring_cell.keep_small_cells(site, list(right.values()), sync)
         except OSError:
             return {}  # said of each cell when its turn comes
     return {

@@ -7,9 +7,7 @@ from typing import Any
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.units import named_numbers
-from boxcar.laptop.results import (
-    carried,
-)
+from boxcar.laptop.results import bring_cell
 from boxcar.laptop.results.how_checked import how_checked
 from boxcar.laptop.run.roster import Roster
 from boxcar.laptop.sites.site import Site
@@ -47,7 +45,7 @@ def verify_document(
                 "checked": how_checked(cell.verdict.findings),
                 "files": cell.files,
                 "size_bytes": cell.size_bytes,
-                "carried": carried.carried_document(cell.facts.pulled),
+                "carried": bring_cell.carried_document(cell.facts.pulled),
                 "release": cell.release,
                 "warnings": cell.warnings,
                 **({"doubt": cell.doubt} if cell.doubt else {}),
@@ -88,7 +86,7 @@ def verify_report(
             _say_of(cell, Sentence("looks.warning", text=warning))
         for name, note in measure.notes(cell.verdict.metrics).items():
             _say_of(cell, Sentence("good_run.no_number", metric=name, note=note))
-    for sentence in carried.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
+    for sentence in bring_cell.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
         show.say(sentence)
     settled = sum(cell.verdict.is_settled for cell in cells)
     has_dropped = any(cell.verdict.is_dropped for cell in cells)

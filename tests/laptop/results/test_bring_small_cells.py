@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from finished_run import FILES, RUN, FinishedRun, make_run
 
-from boxcar.laptop.results import bring_small_cells, results_folder
+from boxcar.laptop.results import bring_cell, results_folder
 from boxcar.laptop.results.bring_cell import Published, read_published
 from boxcar.laptop.transfer import by_rsync, folders
 from boxcar.laptop.verbs.pull import pull
@@ -42,11 +42,11 @@ def wanted(run: FinishedRun) -> list[Published]:
 
 
 def test_cells_of_one_place_come_together_and_each_is_right(run: FinishedRun, held: int) -> None:
-    [portion] = bring_small_cells.portions_of_cells(run.site, wanted(run))
+    [portion] = bring_cell.portions_of_cells(run.site, wanted(run))
     counts: list[int] = []
-    assert bring_small_cells.fetch_small_cells(run.site, portion, held, counts.append) == set(NAMES)
+    assert bring_cell.fetch_small_cells(run.site, portion, held, counts.append) == set(NAMES)
     with TreeSync(run.project.results.root) as sync:
-        placed = bring_small_cells.keep_small_cells(run.site, portion.cells, sync)
+        placed = bring_cell.keep_small_cells(run.site, portion.cells, sync)
     assert placed == dict.fromkeys(NAMES)
     for name in NAMES:
         here = run.project.results.cell(name)
@@ -81,16 +81,16 @@ def test_the_receipts_of_the_boxes_come_with_them_and_wait_for_nothing(
 def test_a_large_cell_and_one_that_is_alone_come_by_themselves(
     run: FinishedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert bring_small_cells.portions_of_cells(run.site, wanted(run)[:1]) == []
-    monkeypatch.setattr(bring_small_cells, "SMALL_BYTES", 10)
-    assert bring_small_cells.portions_of_cells(run.site, wanted(run)) == []
+    assert bring_cell.portions_of_cells(run.site, wanted(run)[:1]) == []
+    monkeypatch.setattr(bring_cell, "SMALL_BYTES", 10)
+    assert bring_cell.portions_of_cells(run.site, wanted(run)) == []
 
 
 def test_what_is_too_much_at_once_comes_in_portions(
     run: FinishedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bring_small_cells, "_MOST_CELLS", 2)
-    found = bring_small_cells.portions_of_cells(run.site, wanted(run))
+    monkeypatch.setattr(bring_cell, "_MOST_CELLS", 2)
+    found = bring_cell.portions_of_cells(run.site, wanted(run))
     assert [len(portion.cells) for portion in found] == [2, 2, 2]
     assert [cell.cell for portion in found for cell in portion.cells] == NAMES
 
@@ -100,8 +100,8 @@ def test_a_flipped_byte_in_one_cell_keeps_that_one_away_and_no_other(
     run: FinishedRun, held: int, name: str
 ) -> None:
     run.flip_byte(run.site.tier.cell("c3") / name, 3)
-    [portion] = bring_small_cells.portions_of_cells(run.site, wanted(run))
-    came = bring_small_cells.fetch_small_cells(run.site, portion, held, lambda _: None)
+    [portion] = bring_cell.portions_of_cells(run.site, wanted(run))
+    came = bring_cell.fetch_small_cells(run.site, portion, held, lambda _: None)
     assert came == set(NAMES) - {"c3"}
 
 
@@ -109,8 +109,8 @@ def test_a_link_on_the_tier_is_brought_by_nobody(run: FinishedRun, held: int) ->
     folder = run.site.tier.cell("c2")
     (folder / "log.txt").rename(run.root / "elsewhere")
     (folder / "log.txt").symlink_to(run.root / "elsewhere")
-    [portion] = bring_small_cells.portions_of_cells(run.site, wanted(run))
-    assert bring_small_cells.fetch_small_cells(run.site, portion, held, lambda _: None) == set()
+    [portion] = bring_cell.portions_of_cells(run.site, wanted(run))
+    assert bring_cell.fetch_small_cells(run.site, portion, held, lambda _: None) == set()
 
 
 def test_a_pull_asks_each_place_once_and_waits_for_the_disk_once(
@@ -137,12 +137,12 @@ def test_a_pull_asks_each_place_once_and_waits_for_the_disk_once(
 
 
 def test_a_pull_that_was_killed_after_the_fetch_ends_right(run: FinishedRun, held: int) -> None:
-    [portion] = bring_small_cells.portions_of_cells(run.site, wanted(run))
-    bring_small_cells.fetch_small_cells(run.site, portion, held, lambda _: None)
+    [portion] = bring_cell.portions_of_cells(run.site, wanted(run))
+    bring_cell.fetch_small_cells(run.site, portion, held, lambda _: None)
     # A byte of what had come was lost meanwhile: rsync believes its size and time.
     left = run.project.results.partial / "c1" / "weights.dat"
     times = (left.stat().st_atime_ns, left.stat().st_mtime_ns)
     run.flip_byte(left, 5)
     os.utime(left, ns=times)
-    came = bring_small_cells.fetch_small_cells(run.site, portion, held, lambda _: None)
+    came = bring_cell.fetch_small_cells(run.site, portion, held, lambda _: None)
     assert came == set(NAMES) - {"c1"}
