@@ -6,19 +6,117 @@ into the receipt, and the gate asks again with what is there at that moment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from boxcar.laptop.results import trusted
+from boxcar import __version__
 from boxcar.laptop.run.missing import Missing
-from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import digest
-from boxcar.shared.files.manifest import Difference, Manifest
-from boxcar.shared.files.plan import Artifact
-from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding
+from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.view import CellView
+from boxcar.shared import paths
+from boxcar.shared.catalogue.sentence import Sentence, chained
+from boxcar.shared.cell import terms
+from boxcar.shared.disk import atomic, digest, stamp
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import manifest
+from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
+from boxcar.shared.files.plan import EACH_BOX, Artifact, Plan
+from boxcar.shared.files.receipt import BYTES, LOADED_ON, CellReceipt, CellVerdict, Finding
 from boxcar.shared.load_child import UNCHECKED
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
-from boxcar.shared.to_load import files_of, loaded_of, to_load
+from boxcar.shared.state import Failed, Verified
+from boxcar.shared.to_load import files_of, loaded_of, said_as, to_load
+from boxcar.shared.wire import run_asks
+
+# What the laptop says of a file that it does not load: a trusted one, or any without torch.
+#
+# What is trusted is never unpickled here: a rented machine wrote it. Its bytes are proven by the
+# manifest like any other's, the names in it are listed, and whether it loads says the receipt of
+# its box, where the code that wrote it has just run. Pure.
+
+
+def vouched_by_receipt(
+    findings: Iterable[Finding], made: Manifest, sha256: str, receipt: CellReceipt | None
+) -> list[Finding]:
+    """The findings; of each file that was only read or hashed, what its box says.
+
+    `sha256` is that of the manifest `made`, `receipt` the box's that lies beside it here.
+    """
+    by_path = _of_this(made, sha256, receipt)
+    return [
+        _by_its_box(finding, made.box, by_path.get((finding.path, finding.load)))
+        if finding.is_by_its_box
+        else finding
+        for finding in findings
+    ]
+
+
+def lacks_a_receipt(finding: Finding) -> bool:
+    return finding.is_by_its_box and LOADED_ON not in finding.facts
+
+
+def _of_this(
+    made: Manifest, sha256: str, receipt: CellReceipt | None
+) -> dict[tuple[str, str], Finding]:
+    """What the box found in exactly these bytes, by path and how it loaded them."""
+    if receipt is None or receipt.manifest_sha256 != sha256:
+        return {}
+    of_this = (receipt.run, receipt.cell, receipt.attempt) == (made.run, made.cell, made.attempt)
+    return {(found.path, found.load): found for found in receipt.findings if of_this}
+
+
+def _by_its_box(finding: Finding, box: str, found: Finding | None) -> Finding:
+    facts = {name: fact for name, fact in finding.facts.items() if name != LOADED_ON}
+    if found is None:
+        why = "there is no torch here" if finding.is_hashed else "load: trusted"
+        problem = (
+            f"is loaded on {box} alone ({why}), and no receipt of that box for these very bytes "
+            "lies here"
+        )
+        return replace(finding, problems=(problem,), facts=facts)
+    facts = {**found.facts, **facts, LOADED_ON: box}
+    return replace(finding, kind=found.kind, problems=found.problems, facts=facts)
+
+
+# How far the artifacts of a cell were looked into, in a few words for a table.
+
+
+def how_checked(findings: Sequence[Finding]) -> str:
+    """Such as `2 loaded, 1 trusted (loaded on box-a), 1 bad, 1 bytes only, 3 gaps`, or `2 hashed
+    (loaded on box-a)`; '' where nothing was looked at.
+    """
+    good = [finding for finding in findings if finding.is_good]
+    # Each counts once: of what nobody could look into nothing else is to be said.
+    looked = [finding for finding in good if finding.kind != BYTES]
+    bytes_only = len(good) - len(looked)
+    hashed = [finding for finding in looked if finding.is_hashed]
+    trusted = [finding for finding in looked if finding.is_trusted and not finding.is_hashed]
+    counts = (
+        _counted("loaded", len(looked) - len(trusted) - len(hashed)),
+        _counted("hashed", len(hashed), where=_where(hashed)),
+        _counted("trusted", len(trusted), where=_where(trusted)),
+        _counted("bad", len(findings) - len(good)),
+        _counted("bytes_only", bytes_only),
+        _counted("in_part", sum("unlooked" in finding.facts for finding in good)),
+        _counted("gaps", sum(finding.facts.get("gaps", 0) for finding in findings)),
+    )
+    return chained("good_run.and", [sentence for sentence in counts if sentence])
+
+
+def _counted(what: str, count: int, **fields: str) -> Sentence | None:
+    return Sentence(f"good_run.n_{what}", n=count, **fields) if count else None
+
+
+def _where(findings: Sequence[Finding]) -> str:
+    boxes = sorted({found.facts[LOADED_ON] for found in findings if LOADED_ON in found.facts})
+    return Sentence("good_run.loaded_on", boxes=", ".join(boxes)) if boxes else ""
+
 
 # Not as it was published; as it was, and it does not load; not here.
 DAMAGED, BAD, MISSING = "damaged", "bad", "missing"
@@ -186,7 +284,7 @@ def _artifact_rows(
             )
         elif not loaded_of(artifact.path, manifest):
             yield Missing(cell, Sentence("gate.empty_files", file=artifact.path), _explain(cell))
-    vouched = trusted.vouched_by_receipt(findings, manifest, pulled.sha256, pulled.receipt)
+    vouched = vouched_by_receipt(findings, manifest, pulled.sha256, pulled.receipt)
     loaded = {finding.path: finding for finding in vouched}
     for file in to_load(artifacts, manifest):
         yield from _load_rows(cell, file, loaded.get(file.path))
@@ -206,10 +304,174 @@ def _load_rows(cell: str, file: Artifact, finding: Finding | None) -> Iterator[M
 
 
 def _fix(cell: str, finding: Finding) -> Command:
-    if trusted.lacks_a_receipt(finding):
+    if lacks_a_receipt(finding):
         return _BRING_RECEIPT
     return Command("verify") if finding.kind == UNCHECKED else _explain(cell)
 
 
 def _explain(cell: str) -> Command:
     return Command("explain", ("--cell", cell))
+
+
+# Files that an earlier `verify` unpickled, because a person had allowed each by name.
+#
+# What runs code when it is loaded is run once: where the result is the same byte by byte, the
+# finding of then is the finding of now. Only the laptop's own receipt says so, never a box.
+
+
+def kept(facts: CellFacts, earlier: CellVerdict) -> dict[str, tuple[Finding, str]]:
+    """The finding of each such file, as `<cell>/<path>`, and when it was unpickled."""
+    if not facts.is_whole or facts.manifest_sha256 != earlier.manifest_sha256:
+        return {}
+    return {
+        f"{facts.cell}/{finding.path}": (finding, earlier.unpickled[finding.path])
+        for finding in earlier.findings
+        if finding.is_good and finding.path in earlier.unpickled
+    }
+
+
+# The files of all cells under one roof, as `<cell>/<path>`: which `verify` loads, and whose each
+# finding is. Pure.
+
+
+def to_be_loaded(plan: Plan, facts: Iterable[CellFacts]) -> tuple[list[Artifact], dict[str, str]]:
+    """The files of the cells whose bytes are right; and what job.yaml calls each."""
+    files: list[Artifact] = []
+    said: dict[str, str] = {}
+    for cell in facts:
+        if cell.pulled and cell.is_whole:
+            artifacts, made = terms.terms_of_cell(plan, cell.cell).artifacts, cell.pulled.manifest
+            found, names = to_load(artifacts, made), said_as(artifacts, made)
+            files += [replace(file, path=f"{cell.cell}/{file.path}") for file in found]
+            said |= {f"{cell.cell}/{f.path}": names.get(f.path, f.path) for f in found}
+    return files, said
+
+
+def allowed(paths: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Those that a person named, as `<cell>/<path>` or as `<path>` for every cell.
+
+    Raises InputError for a name that fits nothing.
+    """
+    fits = {
+        name: [path for path in paths if name in (path, path.partition("/")[2])] for name in names
+    }
+    if unknown := [name for name, found in fits.items() if not found]:
+        raise InputError(
+            [f"--allow-pickle {name}: no artifact here has this name" for name in unknown]
+        )
+    return sorted({path for found in fits.values() for path in found})
+
+
+def by_cell(findings: Mapping[str, Finding]) -> dict[str, list[Finding]]:
+    """Each cell's own, with the paths of its manifest; they are given by `<cell>/<path>`."""
+    found: dict[str, list[Finding]] = {}
+    for where, finding in findings.items():
+        cell, _, path = where.partition("/")
+        found.setdefault(cell, []).append(replace(finding, path=path))
+    return found
+
+
+def vouched_by_box(facts: CellFacts, findings: Sequence[Finding]) -> list[Finding]:
+    """A cell's findings; what its box alone may load, by that box's word."""
+    pulled = facts.pulled
+    if pulled is None:
+        return list(findings)
+    return vouched_by_receipt(findings, pulled.manifest, pulled.sha256, pulled.receipt)
+
+
+# What `verify` has proven of a cell that its box called failed, written where agents read it.
+
+
+def is_due(cell: CellView, verdict: CellVerdict) -> bool:
+    """Whether the cell is proven here, and its box is still to hear of it. Pure."""
+    now = cell.record.state if cell.record else None
+    is_refused = isinstance(now, Failed) or (isinstance(now, Verified) and now.by is not None)
+    is_proven = verdict.is_settled and verdict.because is None and not verdict.is_dropped
+    return is_proven and is_refused and cell.accepted is None
+
+
+def document(run: OpenRun, verdict: CellVerdict, at: str) -> Accepted:
+    """Of a verdict that is due. `at` is when it was made."""
+    assert verdict.manifest_sha256
+    return Accepted(
+        run=run.plan.run,
+        cell=verdict.cell,
+        manifest_sha256=verdict.manifest_sha256,
+        at=at,
+        unpickled=tuple(verdict.unpickled),
+        boxcar=__version__,
+    )
+
+
+def write_acceptance(run: OpenRun, cell: CellView, made: Accepted) -> None:
+    """Have it written on the durable tier that holds the result. Raises BoxcarError, OSError."""
+    run.boxes.ask(_box_of(run, cell), run_asks.Accept(made))
+
+
+def _box_of(run: OpenRun, cell: CellView) -> str:
+    if run.plan.durable_scope == EACH_BOX:
+        return cell.box
+    return run.boxes.tiers([cell.box, *_others(run, cell.box)])[0]
+
+
+def _others(run: OpenRun, box: str) -> Iterable[str]:
+    return (known.name for known in run.plan.boxes if known.name != box)
+
+
+# Which pulled files are still the ones that were hashed, by what the disk says of them.
+#
+# `pull` keeps it from one time to the next, and asks whether a copy has to be fetched again. What
+# proves a result hashes every byte anew: `verify` always, and `down` before it asks for the run's
+# name; after that, which may be minutes later, it compares what it has just hashed itself.
+#
+# Not covered: a disk that gives back other bytes of a file that nobody wrote to; `verify` finds
+# them.
+
+
+_FORMAT = 1
+
+
+class HashedBefore:
+    """Reads `path` at once; what cannot be read is as if nothing had been hashed. Without a path
+    it is forgotten with this object. `from_disk`: files are hashed as the disk gives them back.
+    """
+
+    def __init__(self, path: Path | None = None, *, from_disk: bool = False) -> None:
+        self._path, self._from_disk = path, from_disk
+        self._known = _read(path) if path else {}
+        self._seen: dict[str, list[Any]] = {}
+
+    def compare_one(self, folder: Path, file: FileRecord) -> Difference | None:
+        """As `manifest.compare_one`, which is asked where it is not known. From any thread."""
+        where = paths.inside(folder, file.path)
+        before = None if paths.has_symlink(folder, file.path) else stamp.stamp_of_link(where)
+        if before is not None and self._known.get(str(where)) == [before, file.sha256]:
+            self._seen[str(where)] = [before, file.sha256]
+            return None
+        began_ns = time.time_ns()
+        difference = manifest.compare_one(folder, file, from_disk=self._from_disk)
+        # The stamp is from before the bytes were read: who writes meanwhile makes another one.
+        if difference is None and before is not None and stamp.is_old(before, began_ns):
+            self._seen[str(where)] = [before, file.sha256]
+        return difference
+
+    def trust(self) -> None:
+        """From here on, what this object has compared is not hashed again while it is unchanged."""
+        self._known |= self._seen
+
+    def write(self) -> None:
+        """The same for those who read the path later. Raises OSError."""
+        known = self._known | self._seen
+        if self._path and known != self._known:
+            kept = {name: one for name, one in known.items() if Path(name).exists()}
+            atomic.make_folder(self._path.parent)
+            atomic.write_whole(self._path, json.dumps([_FORMAT, kept]).encode())
+
+
+def _read(path: Path) -> dict[str, list[Any]]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    is_ours = isinstance(found, list) and len(found) == 2 and found[0] == _FORMAT
+    return found[1] if is_ours and isinstance(found[1], dict) else {}

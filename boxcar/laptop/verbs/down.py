@@ -16,7 +16,7 @@ from boxcar.laptop.news import from_here
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
-from boxcar.laptop.results.hashed_before import HashedBefore
+from boxcar.laptop.results.judge import HashedBefore
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.missing import Missing

@@ -17,7 +17,7 @@ from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.page import document, page
 from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.results.how_checked import how_checked
+from boxcar.laptop.results.judge import how_checked
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import blocked
 from boxcar.laptop.run.condition import may_run

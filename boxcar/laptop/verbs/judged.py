@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.project.from_environment import known_secrets
-from boxcar.laptop.results import whose_files
+from boxcar.laptop.results import judge
 from boxcar.laptop.results.judge import CellFacts, judge_cell, missing
 from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.view import DROPPED
@@ -75,7 +75,7 @@ def judge_cells(
     unpickled: Mapping[str, str],
 ) -> Judged:
     known = known_secrets(site.project.job, os.environ)
-    findings = [without_secrets(one, known) for one in whose_files.vouched_by_box(facts, findings)]
+    findings = [without_secrets(one, known) for one in judge.vouched_by_box(facts, findings)]
     lacks = missing(
         facts,
         findings,

@@ -9,10 +9,7 @@ from dataclasses import replace
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.progress import THINGS
-from boxcar.laptop.results import (
-    unpickled_before,
-    whose_files,
-)
+from boxcar.laptop.results import judge
 from boxcar.laptop.results.judge import CellFacts
 from boxcar.laptop.results.load import how_to_get_torch, load
 from boxcar.laptop.sites.site import Site
@@ -33,14 +30,14 @@ def load_results(
 
     What was unpickled before is not unpickled again: it is the same result, byte by byte.
     """
-    files, said = whose_files.to_be_loaded(site.plan, facts)
-    allowed = whose_files.allowed([file.path for file in files], allow_pickle)
+    files, said = judge.to_be_loaded(site.plan, facts)
+    allowed = judge.allowed([file.path for file in files], allow_pickle)
     modes = {file.path: file.load for file in files}
     kept = {
         path: one
         for cell in facts
         if (verdict := earlier.get(cell.cell))
-        for path, one in unpickled_before.kept(cell, verdict).items()
+        for path, one in judge.kept(cell, verdict).items()
         if path not in allowed and one[0].load == modes.get(path)
     }
     for path, (_, at) in kept.items():

@@ -12,7 +12,7 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.results import bring_cell, compare
 from boxcar.laptop.results.bring_cell import OnBytes, Portion, Published, fetch_cell, read_published
-from boxcar.laptop.results.hashed_before import HashedBefore
+from boxcar.laptop.results.judge import HashedBefore
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.site import Site

@@ -14,12 +14,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import gather, report_page, run_report
 from boxcar.laptop.report.run_report import Asked
-from boxcar.laptop.results import (
-    accept,
-    compare,
-    results_folder,
-    whose_files,
-)
+from boxcar.laptop.results import compare, judge, results_folder
 from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.missing import Missing
@@ -60,7 +55,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
             found, facts = view.roster, cell_facts(site, view)
             earlier = _earlier(site)
             loaded, unpickled = load_results(site, facts, earlier, allow_pickle)
-            own = whose_files.by_cell(loaded.findings)
+            own = judge.by_cell(loaded.findings)
             cells = [
                 judge_cells(site, cell, own.get(cell.cell, []), earlier.get(cell.cell), unpickled)
                 for cell in facts
@@ -132,11 +127,11 @@ def _tell_the_boxes(site: Site, view: RunView, made: RunReceipt) -> Iterator[Mis
         return
     views = {cell.name: cell for cell in view.cells}
     for verdict in made.cells:
-        if not accept.is_due(views[verdict.cell], verdict):
+        if not judge.is_due(views[verdict.cell], verdict):
             continue
-        document = accept.document(site, verdict, made.made_at)
+        document = judge.document(site, verdict, made.made_at)
         try:
-            accept.write_acceptance(site, views[verdict.cell], document)
+            judge.write_acceptance(site, views[verdict.cell], document)
         except (BoxcarError, OSError) as error:
             about = {"cell": verdict.cell, "why": message_of(error).text}
             yield Missing(None, Sentence("bring.box_not_told", **about), Command("verify"))

@@ -8,7 +8,7 @@ from typing import Any
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.results import bring_cell
-from boxcar.laptop.results.how_checked import how_checked
+from boxcar.laptop.results.judge import how_checked
 from boxcar.laptop.run.roster import Roster
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.judged import Judged

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from boxcar.laptop.results.accept import is_due
+from boxcar.laptop.results.judge import is_due
 from boxcar.laptop.run.view import CellView
 from boxcar.shared.files.accepted import LAPTOP, Accepted
 from boxcar.shared.files.receipt import CellVerdict, Finding

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from boxcar.laptop.results.how_checked import how_checked
+from boxcar.laptop.results.judge import how_checked
 from boxcar.shared.files.receipt import Finding
 
 

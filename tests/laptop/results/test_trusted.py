@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from boxcar.laptop.results.how_checked import how_checked
-from boxcar.laptop.results.judge import CellFacts, Pulled, missing
-from boxcar.laptop.results.trusted import vouched_by_receipt
+from boxcar.laptop.results.judge import CellFacts, Pulled, how_checked, missing, vouched_by_receipt
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import BYTES_ONLY, SAFE, TRUSTED, Artifact
 from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding, RunReceipt

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from boxcar.laptop.results.judge import CellFacts, Pulled
-from boxcar.laptop.results.unpickled_before import kept
+from boxcar.laptop.results.judge import CellFacts, Pulled, kept
 from boxcar.shared.files.manifest import Difference, Manifest
 from boxcar.shared.files.receipt import CellVerdict, Finding
 

@@ -17,7 +17,7 @@ from finished_run import FinishedRun, make_run
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.report import gather
 from boxcar.laptop.report.run_report import Asked
-from boxcar.laptop.results.hashed_before import HashedBefore
+from boxcar.laptop.results.judge import HashedBefore
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs import down, verify
 from boxcar.laptop.verbs.cell_facts import cell_facts

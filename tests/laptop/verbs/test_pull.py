@@ -14,7 +14,7 @@ from finished_run import FILES, RUN, FinishedRun, make_run, steps_until_end
 from run_on_disk import held
 
 from boxcar.laptop.project import profile_choice
-from boxcar.laptop.results import hashed_before, results_folder
+from boxcar.laptop.results import judge, results_folder
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.laptop.verbs.pull import pull
@@ -421,7 +421,7 @@ def test_a_pull_with_nothing_new_hashes_nothing_that_has_not_changed_since(
     run: FinishedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later_ns = time.time_ns() + 3600 * 10**9
-    monkeypatch.setattr(hashed_before.time, "time_ns", lambda: later_ns)
+    monkeypatch.setattr(judge.time, "time_ns", lambda: later_ns)
     assert pull(run.project) == 0
     assert pull(run.project) == 0
     hashed: list[Path] = []
