@@ -14,7 +14,7 @@ from boxcar import __version__
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.results import bring_checkpoint, compare
 from boxcar.laptop.results.judge import CellFacts
-from boxcar.laptop.results.proven import Proof, proof_of_cell, receipt_of_its_box
+from boxcar.laptop.results.results_folder import Proof, proof_of_cell, receipt_of_its_box
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.transfer import folders
@@ -119,7 +119,12 @@ def _here(run: OpenRun, queue: str, cells: Sequence[str]) -> list[Here]:
         seen, at = {}, timestamp.utc_now()  # `verify` writes it anew
     facts = [compare.look_here(run, RosterCell(cell, queue)) for cell in cells]
     return [
-        (one, proof_of_cell(one, seen.get(one.cell), at, terms.terms_of_cell(run.plan, one.cell).artifacts))
+        (
+            one,
+            proof_of_cell(
+                one, seen.get(one.cell), at, terms.terms_of_cell(run.plan, one.cell).artifacts
+            ),
+        )
         for one in facts
     ]
 

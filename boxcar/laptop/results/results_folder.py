@@ -9,18 +9,149 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from boxcar.laptop.common import home
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.results.judge import CellFacts, missing
+from boxcar.laptop.run.journals import whole_journal
+from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
-from boxcar.shared import timestamp
+from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import DamagedError, TemporaryError
 from boxcar.shared.files import codec, receipt
-from boxcar.shared.paths import ResultPaths
+from boxcar.shared.files.plan import Artifact
+from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding
+from boxcar.shared.message import Command
+from boxcar.shared.paths import MANIFEST, RECEIPT, ResultPaths
 from boxcar.shared.record import dataclass
+
+# What the laptop has of a run's small files on the tier, where that is not what the tier has.
+#
+# A copy proves nothing: the box that holds the tier decides which one it believes.
+
+
+Copies = dict[str, tuple[bytes, ...]]
+# One question is one line: what is larger is sent by a push.
+MOST_BYTES = 8 * 1024 * 1024
+
+
+def copies_of_reports(run: OpenRun) -> Copies:
+    """Copies of journals, manifests and receipts: those that were pulled, and those that the boxes
+    reported before.
+    """
+    here = run.results
+    found: dict[str, list[Path]] = {
+        f"journal/{path.name}": [path]
+        for path in here.journals.glob("*.jsonl")
+        if not whole_journal.begins_anew(run, path.stem)
+    }
+    for folder in here.cells.glob("*"):
+        for file in (MANIFEST, RECEIPT):
+            found[f"cells/{folder.name}/{file}"] = [folder / file]
+    kept = {name: [*files, *run.boxes.kept(name)] for name, files in found.items()}
+    return _other_than_on_tier(run, kept)
+
+
+def copies_of_damaged(run: OpenRun, names: Iterable[str]) -> Copies:
+    """Copies of these, which are damaged; of a release's files those from which it was pushed."""
+    found = {name: [*run.boxes.kept(name), *_of_release(run, name)] for name in names}
+    return _other_than_on_tier(run, found)
+
+
+def copies_of_box(run: OpenRun, copies: Copies, box: str) -> Copies:
+    """Those of the queues of a box that has a tier of its own."""
+    queues = {name for name, at in run.plan.queues.items() if at == box}
+    cells = {cell.name for cell in run.plan.cells if cell.queue in queues}
+    mine = {"journal": {f"{queue}.jsonl" for queue in queues}, "cells": cells}
+    parts = {name: name.split("/") for name in copies}
+    return {
+        name: data
+        for name, data in copies.items()
+        if parts[name][0] not in mine or parts[name][1] in mine[parts[name][0]]
+    }
+
+
+def _of_release(run: OpenRun, name: str) -> Iterator[Path]:
+    folder, _, rest = name.partition("/")
+    release, _, file = rest.partition("/")
+    if folder == "releases" and file:
+        yield paths.inside(Home(run.project.root).release(release), file)
+
+
+def _other_than_on_tier(run: OpenRun, found: dict[str, list[Path]]) -> Copies:
+    copies = {}
+    for name, files in found.items():
+        there = _read(paths.inside(run.tier.root, name))
+        data = dict.fromkeys(copy for file in files if (copy := _read(file)) not in (None, there))
+        if data:
+            copies[name] = tuple(copy for copy in data if copy is not None)
+    return copies
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes() if path.stat().st_size <= MOST_BYTES else None
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+
+
+# Which results lie here proven, whatever a tier says by now. Pure.
+#
+# The proof is the one of `verify`: each file is as the manifest says, and each artifact was loaded
+# and nothing is wrong with it. Who loaded it may be this machine, or the box that made it: its
+# receipt lies beside the manifest and is bound to it. What this machine found counts above that.
+
+
+@dataclass(frozen=True)
+class Proof:
+    """`at`: when the artifacts were loaded; `unpickled`: files that a person had allowed to run
+    code then. `lacks` is empty where the result is proven.
+    """
+
+    at: str
+    unpickled: tuple[str, ...]
+    lacks: tuple[Missing, ...]
+
+    @property
+    def is_only_unseen(self) -> bool:
+        """Whether nothing speaks against the result, and nobody has looked into it."""
+        return bool(self.lacks) and all(row.command == Command("verify") for row in self.lacks)
+
+
+def proof_of_cell(
+    facts: CellFacts, seen: CellVerdict | None, seen_at: str, artifacts: Sequence[Artifact]
+) -> Proof:
+    """`seen` is what the last `verify` said of the cell, at `seen_at`; `artifacts` the plan's."""
+    at, unpickled, findings = _looked(facts, seen, seen_at)
+    lacks = missing(facts, findings, artifacts=artifacts, is_tier_there=False)
+    return Proof(at, unpickled, lacks)
+
+
+def _looked(
+    facts: CellFacts, seen: CellVerdict | None, seen_at: str
+) -> tuple[str, tuple[str, ...], Sequence[Finding]]:
+    """When these very bytes were loaded, and what was found in them."""
+    if seen and seen.findings and seen.manifest_sha256 == facts.manifest_sha256:
+        return seen_at, tuple(seen.unpickled), seen.findings
+    if (by_box := receipt_of_its_box(facts)) is not None:
+        return by_box.checked_at, (), by_box.findings
+    return seen_at, (), ()
+
+
+def receipt_of_its_box(facts: CellFacts) -> CellReceipt | None:
+    """The one that lies beside the manifest; None where that is of another result."""
+    pulled = facts.pulled
+    if pulled is None or pulled.receipt is None:
+        return None
+    made, found = pulled.manifest, pulled.receipt
+    is_bound = found.manifest_sha256 == pulled.sha256
+    is_of_it = (found.run, found.cell, found.attempt) == (made.run, made.cell, made.attempt)
+    return found if is_bound and is_of_it else None
+
 
 WAIT_S = 20.0
 SECOND = "second.json"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.results import copies, results_folder
+from boxcar.laptop.results import results_folder
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.shared.catalogue.sentence import Sentence
@@ -52,9 +52,9 @@ def repair(project: Project, *, is_to_write: bool = False, as_json: bool = False
 def _of_box(site: Site, box: str, *, is_to_write: bool, rounds: int = ROUNDS) -> Found:
     """A first question finds what is damaged, a second one has copies of that too."""
     try:
-        reported = _copies(site, box, copies.copies_of_reports(site))
+        reported = _copies(site, box, results_folder.copies_of_reports(site))
         damages = _ask(site, box, reported, is_to_write=False)
-        more = copies.copies_of_damaged(site, (damage.path for damage in damages))
+        more = results_folder.copies_of_damaged(site, (damage.path for damage in damages))
         known = reported | {
             name: (*reported.get(name, ()), *data)
             for name, data in _copies(site, box, more).items()
@@ -71,12 +71,16 @@ def _of_box(site: Site, box: str, *, is_to_write: bool, rounds: int = ROUNDS) ->
     return Found(box, (*done, *rest.damages), rest.problem)
 
 
-def _copies(site: Site, box: str, known: copies.Copies) -> copies.Copies:
-    return copies.copies_of_box(site, known, box) if site.plan.durable_scope == EACH_BOX else known
+def _copies(site: Site, box: str, known: results_folder.Copies) -> results_folder.Copies:
+    return (
+        results_folder.copies_of_box(site, known, box)
+        if site.plan.durable_scope == EACH_BOX
+        else known
+    )
 
 
 def _ask(
-    site: Site, box: str, known: copies.Copies, *, is_to_write: bool
+    site: Site, box: str, known: results_folder.Copies, *, is_to_write: bool
 ) -> tuple[run_asks.Damage, ...]:
     return site.boxes.ask(box, run_asks.Repair(known, is_to_write), timeout_s=TIMEOUT_S).damages
 

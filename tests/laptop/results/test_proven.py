@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from boxcar.laptop.results.judge import CellFacts, Pulled
-from boxcar.laptop.results.proven import proof_of_cell
+from boxcar.laptop.results.results_folder import proof_of_cell
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import BYTES, CellReceipt, CellVerdict, Finding

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from run_on_disk import RunOnDisk, agent_started, cell_started, make_run
 
-from boxcar.laptop.results import copies
+from boxcar.laptop.results import results_folder
 from boxcar.laptop.run.journals import whole_journal
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import journal
@@ -79,8 +79,8 @@ def test_where_each_box_has_its_own_tier_a_box_that_was_rented_anew_has_lost_not
     plan = replace(run.project.plan, durable_scope=EACH_BOX)
     run.project = replace(run.project, plan=plan)
     assert run.look().queue("queue_1").problems == ()
-    assert copies.copies_of_reports(run.site) == {}
+    assert results_folder.copies_of_reports(run.site) == {}
     # Where an agent was at work, its journal is missing.
     run.beat("queue_1", "2026-11-20T10:00:00.000Z")
     assert run.look().queue("queue_1").is_damaged
-    assert copies.copies_of_reports(run.site)
+    assert results_folder.copies_of_reports(run.site)
