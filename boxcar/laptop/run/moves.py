@@ -6,23 +6,72 @@ box still names its old queue until that box is told, so the laptop's record cou
 
 from __future__ import annotations
 
+import contextlib
+import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.common import home
+from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import atomic
+from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError, message_of
 from boxcar.shared.files import cell_claim, codec, heartbeat, resume_pointer
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.message import Command
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import State, Verified
 from boxcar.shared.wire import run_asks
+
+# Of several launches of a run from one project, one at a time sends and starts.
+#
+# Two at once with different code would start some queues from one release and some from the other.
+
+
+TURN_FILE = ".launching"
+WAIT_S = 1800.0  # a release of some gigabytes over a slow line
+_LOOK_EVERY_S = 0.2
+
+
+@contextlib.contextmanager
+def take_turn(results: ResultPaths, tell: Tell) -> Iterator[None]:
+    """Wait for the launch that is under way, and be the only one then.
+
+    Raises TemporaryError where that one does not come to its end.
+    """
+    with home.results_to(results.root):
+        atomic.make_folder(results.root)
+        fd = _wait(results, tell)
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+def _wait(results: ResultPaths, tell: Tell) -> int:
+    path = results.root / TURN_FILE
+    if (fd := lock.try_hold(path)) is not None:
+        return fd
+    tell(
+        "another launch of this run is at work; this one continues when that has started its queues"
+    )
+    until = time.monotonic() + WAIT_S
+    while time.monotonic() < until:
+        time.sleep(_LOOK_EVERY_S)
+        if (fd := lock.try_hold(path)) is not None:
+            return fd
+    raise TemporaryError(
+        "another launch of this run is still at work; nothing was sent or started here. See what "
+        "it has started",
+        Command("status"),
+    )
+
 
 FILE = "moves.json"
 

@@ -24,7 +24,7 @@ from boxcar.laptop.project.notify.endpoints import BOX
 from boxcar.laptop.project.notify.targets import credentials, targets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
-from boxcar.laptop.run import launch_turn, moves
+from boxcar.laptop.run import moves
 from boxcar.laptop.run.first_minute import Started, probe
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DROPPED, RunView
@@ -85,7 +85,7 @@ def launch(
         given = {"env": secrets, **credentials(told)}
         given |= {"language": project.job.language or language_of("", environ)}
         order = Order(built, start_index, is_smoked, unknown, given)
-        with launch_turn.take_turn(site.results, show.say):
+        with moves.take_turn(site.results, show.say):
             may_start = is_beside or (None if sys.stdin.isatty() and not as_json else False)
             queues, started, problems = _in_turn(site, queues, order, may_start)
         with show.waiting(Sentence("how_far.first_minute")):

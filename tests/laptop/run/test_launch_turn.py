@@ -9,7 +9,7 @@ import pytest
 import waiting
 from run_on_disk import held
 
-from boxcar.laptop.run import launch_turn
+from boxcar.laptop.run import moves
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.message import Message
 from boxcar.shared.paths import ResultPaths
@@ -24,10 +24,10 @@ def test_the_second_waits_until_the_first_has_ended_and_says_so(tmp_path: Path) 
     is_second_in = threading.Event()
 
     def second() -> None:
-        with launch_turn.take_turn(results, told.append):
+        with moves.take_turn(results, told.append):
             is_second_in.set()
 
-    with launch_turn.take_turn(results, told.append):
+    with moves.take_turn(results, told.append):
         thread = threading.Thread(target=second)
         thread.start()
         waiting.until(lambda: told, "the second has said nothing")
@@ -41,10 +41,10 @@ def test_the_second_waits_until_the_first_has_ended_and_says_so(tmp_path: Path) 
 
 def test_a_launch_that_was_killed_holds_up_nobody(tmp_path: Path) -> None:
     results, told = results_in(tmp_path), list[str | Message]()
-    with held(results.root / launch_turn.TURN_FILE) as first:
+    with held(results.root / moves.TURN_FILE) as first:
         first.kill()
         first.wait(waiting.LIMIT_S)
-        with launch_turn.take_turn(results, told.append):
+        with moves.take_turn(results, told.append):
             pass
     assert not told
 
@@ -52,12 +52,12 @@ def test_a_launch_that_was_killed_holds_up_nobody(tmp_path: Path) -> None:
 def test_one_that_never_ends_is_told_with_what_to_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(launch_turn, "WAIT_S", 0.0)
+    monkeypatch.setattr(moves, "WAIT_S", 0.0)
     results = results_in(tmp_path)
     with (
-        held(results.root / launch_turn.TURN_FILE),
+        held(results.root / moves.TURN_FILE),
         pytest.raises(TemporaryError) as refused,
-        launch_turn.take_turn(results, lambda text: None),
+        moves.take_turn(results, lambda text: None),
     ):
         raise AssertionError("not reached")
     assert str(refused.value).endswith("See what it has started: invoke status")
