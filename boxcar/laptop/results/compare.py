@@ -13,9 +13,8 @@ from pathlib import Path
 
 from boxcar.laptop.results.judge import CellFacts, Pulled
 from boxcar.laptop.results.results_folder import from_second_home
-from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
-from boxcar.laptop.run.roster import RosterCell
+from boxcar.laptop.run.roster import Missing, RosterCell
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest, in_parallel, same_bytes

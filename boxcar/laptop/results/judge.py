@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from boxcar import __version__
-from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.run.view import CellView
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence, chained

@@ -17,8 +17,8 @@ from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.results.judge import CellFacts, missing
 from boxcar.laptop.run.journals import whole_journal
-from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.roster import Missing
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import DamagedError, TemporaryError

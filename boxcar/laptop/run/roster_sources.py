@@ -10,8 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence, Set
 from pathlib import Path
 
-from boxcar.laptop.run.missing import Missing
-from boxcar.laptop.run.roster import WAY_OUT, Roster, RosterCell
+from boxcar.laptop.run.roster import WAY_OUT, Missing, Roster, RosterCell
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import line_spelling, spelling
 from boxcar.shared.errors import DamagedError, message_of

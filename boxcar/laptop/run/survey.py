@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
-from boxcar.laptop.run import dropped, roster_sources
+from boxcar.laptop.run import roster, roster_sources
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Asked, Roster, RosterCell, joined, merged
 
@@ -24,7 +24,7 @@ def survey(run: OpenRun, journals: Journals) -> Roster:
     found = joined(asked.roster, roster_sources.of_claims(tier.claims, asked.roster.names))
     there = roster_sources.names_in(tier.cells)
     found = joined(found, roster_sources.of_published(tier.cells, found.names, there))
-    found = dropped.judge_dropped(run, found, asked.lineless)
+    found = roster.judge_dropped(run, found, asked.lineless)
     return joined(found, _strays(run, found, there))
 
 

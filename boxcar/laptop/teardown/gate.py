@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from boxcar.laptop.results.judge import CellFacts, missing
-from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.teardown.beside import Beside
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest

@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from boxcar.laptop.run.missing import Missing
 from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.roster import Missing
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import lock
 from boxcar.shared.message import Command

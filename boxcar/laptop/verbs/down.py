@@ -19,7 +19,7 @@ from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.results.judge import HashedBefore
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown import rotation

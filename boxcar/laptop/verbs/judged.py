@@ -9,7 +9,7 @@ from dataclasses import replace
 from boxcar.laptop.project.from_environment import known_secrets
 from boxcar.laptop.results import judge
 from boxcar.laptop.results.judge import CellFacts, judge_cell, missing
-from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.run.view import DROPPED
 from boxcar.laptop.sites.site import Site
 from boxcar.shared.cell import terms

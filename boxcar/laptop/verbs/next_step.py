@@ -9,7 +9,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import blocked
 from boxcar.laptop.run.blocked import Blocked
-from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, QueueView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import settled

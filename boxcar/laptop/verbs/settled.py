@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from boxcar.laptop.results import compare
-from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.shared.errors import DamagedError

@@ -17,8 +17,7 @@ from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.results import compare, judge, results_folder
 from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.run.missing import Missing
-from boxcar.laptop.run.roster import RosterCell
+from boxcar.laptop.run.roster import Missing, RosterCell
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site

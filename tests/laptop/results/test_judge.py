@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from boxcar.laptop.results.judge import CellFacts, Pulled, judge_cell, missing
-from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.roster import Missing
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding

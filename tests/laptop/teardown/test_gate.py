@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from boxcar.laptop.results.judge import CellFacts, Pulled
-from boxcar.laptop.run.missing import Missing
+from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.teardown.beside import Beside
 from boxcar.laptop.teardown.gate import (
     CONTINUED,
