@@ -15,10 +15,9 @@ from boxcar.laptop.board.lines.glyphs import Glyphs
 from boxcar.laptop.board.lines.line import BAD, DIM, WARN, Line, Span, span
 from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.common import units
-from boxcar.laptop.run import blocked
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.news import warnings
-from boxcar.laptop.run.view import CellView, QueueView, RunView
+from boxcar.laptop.run.view import CellView, QueueView, RunView, blocked_of_run
 from boxcar.laptop.triage import advice
 from boxcar.shared import state
 from boxcar.shared.catalogue.sentence import in_language
@@ -191,7 +190,7 @@ def _idle(view: RunView, history: History, language: str) -> Iterator[Need]:
 
 
 def _blocked(view: RunView, language: str) -> Iterator[Need]:
-    found = blocked.blocked_of_run(view)
+    found = blocked_of_run(view)
     by: dict[tuple[str, str], list[str]] = {}
     for name, kept in found.items():
         by.setdefault((kept.by, kept.why), []).append(name)

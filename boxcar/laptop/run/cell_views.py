@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from boxcar.laptop.run import acceptance, condition, lost_result, moves
+from boxcar.laptop.run import acceptance, condition, moves, view
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import CellView, QueueView
@@ -45,7 +45,7 @@ def cell_views(
             seconds, progress, best = record.seconds, record.progress, record.best
             if isinstance(record.state, Verified):
                 metrics, best = record.metrics, _NONE
-                lost = lost_result.lost_result(run, cell.name, record.state, by, now)
+                lost = view.lost_result(run, cell.name, record.state, by, now)
             elif isinstance(record.state, Running):
                 seconds += condition.ran_s(by, record.state, now)
                 is_broken_off = condition.is_broken_off(by)

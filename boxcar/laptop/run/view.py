@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 from boxcar.laptop.boxes.scheduled import Scheduled
+from boxcar.laptop.queues import sync
 from boxcar.laptop.run import acceptance
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Roster, RosterCell
-from boxcar.shared import state
+from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.board import state_sentence
-from boxcar.shared.catalogue.sentence import chained
-from boxcar.shared.files import control
+from boxcar.shared.catalogue.sentence import Sentence, chained
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import DamagedError, message_of
+from boxcar.shared.files import control, manifest, queue_line
 from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
-from boxcar.shared.state import CellRecord, Session, State
+from boxcar.shared.state import CellRecord, Session, State, Verified
 
 # A result is settled while the next cell runs: of two, the one that runs is the one at work.
 AT_WORK = (state.Running, state.Waiting, state.Claimed, state.Succeeded, state.Synced)
@@ -232,3 +238,137 @@ def active_cell(state_: State) -> str | None:
         if type(record.state) in kinds
     }
     return min(places, key=lambda name: places[name], default=None)
+
+
+# Which cell keeps another from its turn: one that it comes after, and that nobody will verify.
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """`by`: the cell that has to be seen to first, through however many others; `why` that one."""
+
+    by: str
+    why: str
+
+    @property
+    def command(self) -> Command:
+        return Command("explain", ("--cell", self.by))
+
+
+def blocked_of_run(view: RunView) -> dict[str, Blocked]:
+    """By cell, what keeps it for good; not those that are done or failed themselves."""
+    waiting = {cell.name: cell for cell in view.cells if cell.after and _is_to_come(cell)}
+    cells = {cell.name: cell for cell in view.cells} if waiting else {}
+    behind: dict[str, list[CellView]] = {}
+    for cell in waiting.values():
+        for name in cell.after:
+            behind.setdefault(name, []).append(cell)
+    found: dict[str, Blocked] = {}
+    next_ones = list(waiting.values())
+    while new := {
+        cell.name: kept
+        for cell in next_ones
+        if cell.name not in found and (kept := _kept(cell, cells, found))
+    }:
+        found |= new
+        next_ones = [cell for name in new for cell in behind.get(name, ())]
+    return found
+
+
+def _kept(
+    cell: CellView, cells: Mapping[str, CellView], found: Mapping[str, Blocked]
+) -> Blocked | None:
+    for name in cell.after:
+        if name in found:
+            return found[name]
+        if why := _why_never(cells.get(name)):
+            return Blocked(name, why)
+    return None
+
+
+def _is_to_come(cell: CellView) -> bool:
+    now = cell.record.state if cell.record else None
+    return not cell.is_dropped and not isinstance(now, state.Verified | state.Failed)
+
+
+def _why_never(cell: CellView | None) -> str:
+    """Why a cell that another comes after will not be verified by itself; '' where it may."""
+    if cell is None:
+        return Sentence("next_step.in_no_queue")
+    if cell.is_dropped:
+        return Sentence("next_step.is_dropped")
+    return Sentence("next_step.has_failed") if cell.word == state.Failed.word else ""
+
+
+# Where a queue begins: `--start-index` means a cell, and is kept as that cell's name.
+#
+# Lines above it may be commented out later. A number would mean another cell then, also when the
+# queue is launched again or its box was rebooted.
+
+
+def begin_of_run(run: OpenRun, queue: QueueView, start_index: int | None) -> tuple[int, str | None]:
+    """How many lines are skipped, and the first cell to run; None where all of them are.
+
+    Without a `start_index` as the queue was started before. Raises OSError.
+    """
+    if start_index is None:
+        before = queue.session
+        return (before.start_index, before.start_cell) if before else (0, None)
+    local = run.project.queue_files[queue.name].read_bytes()
+    lines = queue_line.parse_queue(
+        sync.joined(local, sync.read_tier_queue(run.tier.queue(queue.name)))
+    ).lines
+    index = min(start_index, len(lines))
+    first = next((line.name for line in lines[index:] if isinstance(line, CellLine)), None)
+    return index, first if index else None
+
+
+# Of a cell that its journal calls verified: whether what was published is on the durable tier.
+#
+# A journal says what was so once. The manifest that it names has to be there now, byte by byte.
+
+
+_GONE = "its manifest is gone from the durable tier"
+
+
+def lost_result(
+    run: OpenRun,
+    cell: str,
+    said: Verified,
+    queue: QueueView,
+    now: str,
+) -> str | None:
+    """Why the result cannot be counted as safe, as a clause; None where nothing speaks against it.
+
+    Nothing is said where the tier is gone: a teardown removes it, and one that is out of sight is
+    told as that.
+    """
+    path = run.tier.manifest(cell)
+    try:
+        if manifest.sha256(path) == said.manifest_sha256:
+            return None
+        return _unlike(path.read_bytes(), str(path), said)
+    except FileNotFoundError:
+        if not run.tier.root.exists():
+            return None
+        return None if _may_be_unseen(run, said, queue, now) else _GONE
+    except OSError as error:
+        return f"its manifest cannot be read: {message_of(error).text}"
+
+
+def _may_be_unseen(run: OpenRun, said: Verified, queue: QueueView, now: str) -> bool:
+    age_s = timestamp.seconds_between(said.at, now, queue.clock_ahead_s)
+    return age_s < run.boxes.listing_age_s(queue.box)
+
+
+def _unlike(data: bytes, where: str, said: Verified) -> str | None:
+    if digest.of_bytes(data) == said.manifest_sha256:
+        return None
+    try:
+        found = manifest.parse_manifest(data, where)
+    except DamagedError:
+        return "its manifest on the durable tier is damaged"
+    # A later attempt may be published before its agent, which died, could say so.
+    if found.attempt > said.attempt:
+        return None
+    return "the manifest on the durable tier is not the one that the journal names"

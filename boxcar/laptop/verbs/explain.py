@@ -19,10 +19,9 @@ from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.judge import how_checked
 from boxcar.laptop.results.results_folder import is_over
-from boxcar.laptop.run import blocked
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.run.view import CellView, RunView
+from boxcar.laptop.run.view import CellView, RunView, blocked_of_run
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.triage import advice, verdict_document, verdict_lines
@@ -122,7 +121,7 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
             return NextStep(Command("push"), Sentence("story.next_no_config"))
         case state.Failed(failure=failure):
             return _after_a_failure(cell.name, failure)
-        case _ if kept := blocked.blocked_of_run(view).get(cell.name):
+        case _ if kept := blocked_of_run(view).get(cell.name):
             return NextStep(kept.command, Sentence("story.next_after", by=kept.by, why=kept.why))
         case _ if not is_at_work:
             return NextStep(Command("launch"), Sentence("story.next_no_agent", queue=cell.queue))
@@ -198,7 +197,7 @@ def _how_far(cell: CellView) -> Sentence:
 
 
 def _what_it_waits_for(cell: CellView, view: RunView) -> list[Sentence]:
-    kept = blocked.blocked_of_run(view).get(cell.name)
+    kept = blocked_of_run(view).get(cell.name)
     return [Sentence("story.blocked", by=kept.by, why=kept.why)] if kept else []
 
 

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 
 from boxcar.laptop.common import show
 from boxcar.laptop.results.results_folder import is_over
-from boxcar.laptop.run import blocked
-from boxcar.laptop.run.blocked import Blocked
 from boxcar.laptop.run.roster import Missing
-from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, QueueView, RunView
+from boxcar.laptop.run.view import (
+    DAMAGED,
+    DROPPED,
+    Blocked,
+    CellView,
+    QueueView,
+    RunView,
+    blocked_of_run,
+)
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import settled
 from boxcar.shared import ended_by
@@ -93,7 +99,7 @@ def _next_for_queues(view: RunView, results: ResultPaths) -> NextStep | None:
     ]
     if not unfinished:
         return None
-    found = blocked.blocked_of_run(view)
+    found = blocked_of_run(view)
     if all(cell.name in found for cell in unfinished):
         kept = [found[cell.name] for cell in unfinished]
         return NextStep(kept[0].command, _are_blocked(kept))

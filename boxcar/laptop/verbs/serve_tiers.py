@@ -13,7 +13,7 @@ from boxcar.laptop.common import home, show, side_by_side
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.project import from_environment, profile_choice
 from boxcar.laptop.results.lend import lend_checkpoints, lend_results
-from boxcar.laptop.run import begin, moves
+from boxcar.laptop.run import moves, view
 from boxcar.laptop.run.first_minute import Started
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
@@ -169,7 +169,7 @@ def _prepare_agent(site: Site, order: Order, queue: QueueView) -> run_asks.Start
     control.write_control(site, box, queue.name, RUN)  # takes back an earlier drain or stop
     named = (site.project.profile.detach.primary, site.project.profile.detach.fallback)
     detach = tuple(way for way in named if way in run_asks.DETACH_WAYS)
-    index, cell = begin.begin_of_run(site, queue, order.start_index)
+    index, cell = view.begin_of_run(site, queue, order.start_index)
     if order.start_index is None and index:
         show.say(_begins_below(queue.name, cell))
     return run_asks.Start(queue.name, order.built[0].digest, index, detach, cell)

@@ -14,12 +14,11 @@ from boxcar.laptop.common.show import TableView
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.run import blocked, moves, time_left
-from boxcar.laptop.run.blocked import Blocked
+from boxcar.laptop.run import moves, time_left
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run, next_try
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import warnings
-from boxcar.laptop.run.view import DAMAGED, CellView, QueueView, RunView
+from boxcar.laptop.run.view import DAMAGED, Blocked, CellView, QueueView, RunView, blocked_of_run
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown import rotation
@@ -169,7 +168,7 @@ def _queue_table(view: RunView, cells_left_s: Mapping[str, float | None]) -> Tab
 
 
 def _cell_table(view: RunView, left_s: Mapping[str, float | None]) -> TableView:
-    cells, kept = view.cells, blocked.blocked_of_run(view)
+    cells, kept = view.cells, blocked_of_run(view)
     words = [cell.word for cell in cells]
     at_work = {queue.name: queue.clock_ahead_s for queue in view.queues if may_run(queue)}
     # A column at a time: a run has a hundred thousand cells, and most columns are soon said.

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from run_on_disk import RunOnDisk, agent_started, cell_failed, cell_verified, make_run, queue_done
 
-from boxcar.laptop.run import blocked
-from boxcar.laptop.run.blocked import Blocked
+from boxcar.laptop.run import view
+from boxcar.laptop.run.view import Blocked
 
 LINES = {
     "queue_1": ["configs/a.yaml recon 3", "configs/b.yaml recon 3 after=a"],
@@ -20,7 +20,7 @@ def run(tmp_path: Path) -> RunOnDisk:
 
 
 def found(run: RunOnDisk) -> dict[str, Blocked]:
-    return blocked.blocked_of_run(run.look())
+    return view.blocked_of_run(run.look())
 
 
 def test_nothing_is_blocked_while_what_it_waits_for_may_still_come(run: RunOnDisk) -> None:

@@ -24,7 +24,8 @@ from run_on_disk import (
 from boxcar.laptop.board.history import NOTHING_SEEN
 from boxcar.laptop.board.snapshot import Facts, snapshot
 from boxcar.laptop.common import show
-from boxcar.laptop.run import blocked, roster, roster_sources
+from boxcar.laptop.run import roster, roster_sources
+from boxcar.laptop.run.view import blocked_of_run
 from boxcar.laptop.verbs import next_step, pull, status
 from boxcar.shared import state
 from boxcar.shared.files.journal_chain import Event
@@ -149,7 +150,7 @@ def _judged(run: RunOnDisk) -> Callable[[], object]:
 
 def _blocked(run: RunOnDisk) -> Callable[[], object]:
     view = run.look()
-    return lambda: blocked.blocked_of_run(view)
+    return lambda: blocked_of_run(view)
 
 
 def _failed_logs(run: RunOnDisk) -> Callable[[], object]:
