@@ -10,25 +10,131 @@ What lies on other machines is as of the last `boxes.refresh()`, which whoever l
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TypeVar
 
-from boxcar.laptop.run import moves, undelivered
+from boxcar.laptop.run import moves, roster, roster_sources
 from boxcar.laptop.run.cell_views import cell_views
 from boxcar.laptop.run.condition import condition_of
 from boxcar.laptop.run.journals import followed, whole_journal
 from boxcar.laptop.run.journals.followed import Followed
 from boxcar.laptop.run.open_run import OpenRun
-from boxcar.laptop.run.survey import survey
+from boxcar.laptop.run.roster import Asked, Roster, RosterCell, joined, merged
 from boxcar.laptop.run.view import QueueView, RunView, active_cell
 from boxcar.shared import state
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import control, delivered, heartbeat
+from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.message import Command
+from boxcar.shared.news.wanted import REFUSALS, is_told
 from boxcar.shared.record import replace
 from boxcar.shared.state import State
+
+# The union of all that names a cell of the run, with all that is doubtful about it.
+#
+# It never comes from the results that happen to be here. A source that cannot be read is a doubt,
+# and with a doubt nothing is torn down.
+
+
+# By queue the cells that its journal tells of; None for one that cannot be read.
+Journals = Mapping[str, Sequence[RosterCell] | None]
+
+
+def survey(run: OpenRun, journals: Journals) -> Roster:
+    """The roster. Raises nothing for a file that is damaged."""
+    tier = run.tier
+    asked = _asked(run, journals)
+    found = joined(asked.roster, roster_sources.of_claims(tier.claims, asked.roster.names))
+    there = roster_sources.names_in(tier.cells)
+    found = joined(found, roster_sources.of_published(tier.cells, found.names, there))
+    found = roster.judge_dropped(run, found, asked.lineless)
+    return joined(found, _strays(run, found, there))
+
+
+def _asked(run: OpenRun, journals: Journals) -> Asked:
+    """By plans, lines and journals: by their bytes alone."""
+    tier = run.tier
+    plans = [*_of_plans(run)]
+    said = merged(roster_sources.of_queues(tier.queues))
+    lines = roster_sources.unplanned(said, plans, run.plan.epochs)
+    begun = merged(
+        roster_sources.of_journal(tier.journal(queue), cells) for queue, cells in journals.items()
+    )
+    otherwise = roster_sources.of_differences(plans, said, begun)
+    found = merged([*plans, lines, begun, otherwise])
+    open_names = found.names - said.names - begun.names
+    lineless = tuple(cell for cell in found.cells if cell.name in open_names) if open_names else ()
+    return Asked(found, lineless, roster_sources.unlike(found, plans, said))
+
+
+def _of_plans(run: OpenRun) -> Iterator[Roster]:
+    yield roster_sources.of_plan(run.plan, is_newest=True)
+    yield roster_sources.of_local_files(run.project.doubts)
+    yield from roster_sources.of_releases(run.tier.releases)
+    if not run.tier.root.exists():
+        yield roster_sources.of_receipt(run.results.receipt)
+
+
+def _strays(run: OpenRun, found: Roster, there: Set[str] | None) -> Iterator[Roster]:
+    """Folders that no cell of the roster owns; `there` are those on the tier."""
+
+    def stray(folder: Path) -> Roster:
+        return Roster(notes=(f"{folder} is of no cell of this run",), strays=(folder,))
+
+    yield from roster_sources.each(run.tier.cells, stray, found.names, there=there)
+    yield from roster_sources.each(run.results.cells, stray, found.names)
+
+
+# What a queue's news came to that its endpoints have not taken. Pure.
+
+
+def waiting(events: Sequence[Event], sent: Delivered) -> int:
+    """How many events some endpoint has not taken. Where no endpoint is known: all public ones."""
+    if not sent.endpoints:
+        return sum(event.type in PUBLIC_TYPES for event in events)
+    reached = [cursor for cursor in sent.endpoints.values() if not cursor.disabled]
+    return sum(
+        any(event.seq > cursor.seq and is_told(cursor.channel, event) for cursor in reached)
+        for event in events
+    )
+
+
+def sentences(
+    queue: str, events: Sequence[Event], sent: Delivered, *, is_over: bool
+) -> tuple[str, ...]:
+    """What a person should know of it. `is_over`: the queue's agent has ended, so nothing on its
+    box delivers any more.
+    """
+    is_refused = any(cursor.refused for cursor in sent.endpoints.values())
+    told = events if is_refused else ()
+    warned = [str(event.data.get("text")) for event in told if event.type == "box.warning"]
+    found = [s for cursor in sent.endpoints.values() for s in _of_cursor(queue, cursor, warned)]
+    found += [s for cursor in sent.endpoints.values() for s in _away(queue, cursor, events)]
+    if is_over and sent.endpoints and (left := waiting(events, sent)):
+        found.append(Sentence("notify.untold", queue=queue, n=left, command=Command("watch")))
+    return tuple(found)
+
+
+def _of_cursor(queue: str, cursor: Cursor, warned: Sequence[str]) -> Iterator[Sentence]:
+    about = {"queue": queue, "channel": cursor.channel}
+    if cursor.set_aside:
+        fields = about | {"n": cursor.set_aside, "times": REFUSALS, "why": cursor.set_aside_why}
+        yield Sentence("notify.set_aside", **fields)
+    if cursor.refused and not any(cursor.refused in text for text in warned):
+        yield Sentence("notify.refuses", **about, why=cursor.refused)
+
+
+def _away(queue: str, cursor: Cursor, events: Sequence[Event]) -> Iterator[Sentence]:
+    """What this machine could not send: nobody else says it."""
+    if cursor.away and (left := waiting(events, Delivered({"": cursor}))):
+        fields = {"channel": cursor.channel, "n": left, "why": cursor.away}
+        yield Sentence("notify.away", queue=queue, **fields)
+
 
 T = TypeVar("T")
 
@@ -117,7 +223,7 @@ def _undelivered(
     run: OpenRun, queue: str, events: Sequence[Event], is_over: bool
 ) -> tuple[str, ...]:
     sent = delivered.read_delivered(run.tier.delivered(queue))
-    return undelivered.sentences(queue, events, sent, is_over=is_over)
+    return sentences(queue, events, sent, is_over=is_over)
 
 
 def _is_alive(run: OpenRun, queue: str) -> bool | None:

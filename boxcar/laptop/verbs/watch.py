@@ -20,7 +20,7 @@ from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.results.results_folder import is_over
-from boxcar.laptop.run import moves, undelivered
+from boxcar.laptop.run import look, moves
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import is_planned, look_at_run
 from boxcar.laptop.run.news import changes, news, standings
@@ -121,7 +121,7 @@ def deliver(site: Site, queue: QueueView) -> None:
         return
     path = site.tier.delivered(queue.name)
     try:
-        waiting = undelivered.waiting(queue.events, delivered.read_delivered(path))
+        waiting = look.waiting(queue.events, delivered.read_delivered(path))
         if not waiting:
             return
         credentials = site.plan.box(queue.box).credentials
@@ -135,7 +135,7 @@ def deliver(site: Site, queue: QueueView) -> None:
     if left:
         _say_undelivered(queue, Sentence("bring.due", n=left))
     elif sent.endpoints:  # else nobody had asked for any
-        late = waiting - undelivered.waiting(queue.events, sent)
+        late = waiting - look.waiting(queue.events, sent)
         show.say(Sentence("bring.delivered", queue=queue.name, n=late))
 
 
