@@ -30,7 +30,7 @@ from boxcar.laptop.profiles import profile
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import BOXCARIGNORE, not_shipped
-from boxcar.laptop.ssh import aliases
+from boxcar.laptop.ssh import connection
 from boxcar.laptop.tryout import run_help
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
@@ -62,7 +62,7 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
     made = drafted(found, named, can_ask=can_ask, with_help=with_help)
     if can_ask:
         made = _with_launcher(made)
-    text = job_text.job(made, aliases.known(Path.home() / ".ssh" / "config"))
+    text = job_text.job(made, connection.known(Path.home() / ".ssh" / "config"))
     if not can_ask and not yes:
         show.verbatim(text.rstrip())
         show.say(Message(Sentence("init.to_write"), Command("init", ("--yes",))))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boxcar.laptop.ssh import aliases
+from boxcar.laptop.ssh import connection
 
 CONFIG = """\
 Host gpu1 gpu2
@@ -17,8 +17,8 @@ Host github.com hf.co !not gpu1
 
 def test_boxes_are_the_names_without_wildcards_each_once(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(CONFIG)
-    assert aliases.known(tmp_path / "config") == ["gpu1", "gpu2", "autodl"]
+    assert connection.known(tmp_path / "config") == ["gpu1", "gpu2", "autodl"]
 
 
 def test_without_a_config_there_are_none(tmp_path: Path) -> None:
-    assert aliases.known(tmp_path / "config") == []
+    assert connection.known(tmp_path / "config") == []
