@@ -12,7 +12,7 @@ from typing import Protocol
 
 from boxcar.laptop.common import home
 from boxcar.laptop.ssh.connection import Ssh
-from boxcar.laptop.ssh.forward_port import forward
+from boxcar.laptop.ssh.reverse_port import forward
 from boxcar.laptop.tensorboard.shown import Shown
 from boxcar.shared.environment import after_hook
 from boxcar.shared.record import dataclass
