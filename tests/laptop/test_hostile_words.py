@@ -31,7 +31,7 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.results.bring_cell import pull_failed_logs
 from boxcar.laptop.sites.ssh.end_over_ssh import SshMeter
 from boxcar.laptop.ssh.connection import Ssh
-from boxcar.laptop.teardown.steps import Steps
+from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import alive
 from boxcar.laptop.verbs.status import status
 from boxcar.shared.disk import atomic, digest

@@ -18,7 +18,7 @@ from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.teardown.beside import OnBoxes
-from boxcar.laptop.teardown.steps import Steps
+from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.tensorboard import places
 from boxcar.laptop.tensorboard.places import Place
 from boxcar.shared.files.plan import Cell

@@ -7,17 +7,26 @@ approved this very receipt. Whatever is unknown counts as missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import field
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
 
-from boxcar.laptop.results.judge import CellFacts, missing
+from boxcar.laptop.common.near import the_run, unknown_of
+from boxcar.laptop.results import results_folder
+from boxcar.laptop.results.judge import CellFacts, judge_cell, missing
 from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.teardown.beside import Beside
+from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import digest
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import InputError
+from boxcar.shared.files import codec
 from boxcar.shared.files.plan import Artifact
-from boxcar.shared.files.receipt import CellVerdict, RunReceipt
-from boxcar.shared.message import Command
+from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
+from boxcar.shared.message import Command, Message
+from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 
 SHORTEST_APPROVAL = 12
@@ -170,3 +179,127 @@ def _not_approved(facts: GateFacts) -> Iterator[Missing]:
             yield Missing(None, what, command)
     elif approval.how != CONTINUED or approval.text != wanted:
         yield Missing(None, Sentence("gate.other_results"), command)
+
+
+# Giving a cell up, by name and with a reason: it is written into the receipt, and said.
+
+
+def reasons_to_give_up(
+    cells: Sequence[str], gone: Sequence[str], because: str | Sequence[str] | None
+) -> dict[str, str]:
+    """Why each of these is given up: one reason for all, or one for each in their order. Raises
+    InputError unless what is given up comes with a reason, and a reason with something.
+    """
+    whys = [because] if isinstance(because, str) else list(because or ())
+    given_up = [*(f"--abandon {cell}" for cell in cells), *(f"--gone {box}" for box in gone)]
+    if given_up and not (whys and all(why.strip() for why in whys)):
+        raise InputError(f'{given_up[0]} needs the reason: --because "..."')
+    if whys and not given_up:
+        raise InputError("--because needs what is given up: --abandon CELL, or --gone BOX")
+    if len(whys) == 1:
+        whys *= len(given_up)
+    if len(whys) != len(given_up) or (len(set(whys)) > 1 and cells and gone):
+        raise InputError(
+            f"{len(given_up)} given up ({', '.join(given_up)}) for {len(whys)} reasons: type one "
+            "--because for all, or one for each cell, or for each box, in the same order"
+        )
+    return dict(zip([*cells, *gone], whys, strict=True))
+
+
+def give_up(results: ResultPaths, facts: GateFacts, cells: Mapping[str, str]) -> RunReceipt:
+    """Write the receipt in which `cells` are given up, each for its reason. Raises InputError, with
+    nothing written.
+
+    It needs no receipt of `verify`: a run that cannot be verified must have a way out.
+    """
+    found = {cell: _verdict(facts, cell, because) for cell, because in cells.items()}
+    if problems := [text for text in found.values() if isinstance(text, Message)]:
+        raise InputError(problems)
+    given_up = {cell: new for cell, new in found.items() if isinstance(new, CellVerdict)}
+    before = facts.receipt or _receipt_of_nothing(results, facts)
+    verdicts = {verdict.cell: verdict for verdict in before.cells} | given_up
+    made = replace(before, cells=tuple(verdicts.values()))
+    atomic.write_whole(results.receipt, codec.to_document(made))
+    return made
+
+
+def _receipt_of_nothing(results: ResultPaths, facts: GateFacts) -> RunReceipt:
+    """For where none could be read: no artifact of it was loaded, so it settles no cell."""
+    if results.receipt.exists():
+        results_folder.set_aside(results, results.receipt)
+    return RunReceipt(facts.run, timestamp.utc_now(), tuple(_unloaded(facts)))
+
+
+def _unloaded(facts: GateFacts) -> Iterator[CellVerdict]:
+    for cell in facts.cells:
+        artifacts = facts.artifacts_of(cell.cell)
+        rows = missing(cell, (), artifacts=artifacts, is_tier_there=facts.is_tier_there)
+        yield judge_cell(cell, rows, (), None)
+
+
+def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | Message:
+    """The cell as it is now and given up, or why it cannot be."""
+    now = {known.cell: known for known in facts.cells}
+    seen = {verdict.cell: verdict for verdict in facts.receipt.cells} if facts.receipt else {}
+    if cell not in now:
+        return unknown_of(cell, now, what="cell", of=the_run(facts.run))
+    findings = seen[cell].findings if cell in seen else ()
+    rows = missing(
+        now[cell],
+        findings,
+        artifacts=facts.artifacts_of(cell),
+        is_tier_there=facts.is_tier_there,
+    )
+    if not rows:
+        return Message(f"{cell}: lacks nothing, so there is nothing to abandon", Command("verify"))
+    return judge_cell(now[cell], rows, findings, because)
+
+
+# An approved teardown as it lies beside the results: each step is written before it counts.
+#
+# A `down` that goes on reads here what was done before it: on which boxes Boxcar's own part is
+# done, which were told to end themselves, and which were seen to have done so.
+
+
+class Steps:
+    """`path` is teardown.json, `now` what it holds. For several threads at once."""
+
+    def __init__(self, path: Path, begun: Teardown) -> None:
+        """Writes `begun` down."""
+        self._path, self._lock, self.now = path, threading.Lock(), begun
+        self._keep()
+
+    def ended(self, box: str) -> None:
+        """Nothing of the run will start there again, and its secrets are gone."""
+        self._note("boxes", box)
+
+    def told(self, box: str) -> None:
+        """The platform's verb has begun on that box."""
+        self._note("told", box)
+
+    def untold(self, box: str) -> None:
+        """It has begun there and refused."""
+        with self._lock:
+            told = {name: at for name, at in self.now.told.items() if name != box}
+            self._keep(told=told)
+
+    def off(self, box: str) -> None:
+        """It was told, and has fallen silent."""
+        self._note("off", box)
+
+    def rotated(self, credential: str) -> None:
+        """A person says that it was replaced where it was made."""
+        self._note("rotated", credential)
+
+    def finished(self) -> None:
+        with self._lock:
+            self._keep(finished_at=timestamp.utc_now())
+
+    def _note(self, step: str, box: str) -> None:
+        with self._lock:
+            self._keep(**{step: getattr(self.now, step) | {box: timestamp.utc_now()}})
+
+    def _keep(self, **done: Any) -> None:
+        now = replace(self.now, **done)
+        atomic.write_whole(self._path, codec.to_document(now))
+        self.now = now

@@ -11,7 +11,7 @@ from boxcar.laptop.common.near import pick
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.from_environment import credential_names
 from boxcar.laptop.project.job import Job
-from boxcar.laptop.teardown.steps import Steps
+from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import receipt

@@ -30,12 +30,13 @@ from boxcar.laptop.teardown.gate import (
     Approval,
     GateFacts,
     Open,
+    Steps,
     decide,
+    give_up,
     obstacles,
+    reasons_to_give_up,
     tier_is_gone,
 )
-from boxcar.laptop.teardown.give_up import give_up, reasons_to_give_up
-from boxcar.laptop.teardown.steps import Steps
 from boxcar.laptop.teardown.still_running import alive, kept_still
 from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.shared import timestamp

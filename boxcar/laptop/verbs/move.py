@@ -20,7 +20,7 @@ from boxcar.laptop.run.moves import Move
 from boxcar.laptop.run.view import DAMAGED, CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.teardown.give_up import reasons_to_give_up
+from boxcar.laptop.teardown.gate import reasons_to_give_up
 from boxcar.laptop.verbs import push
 from boxcar.laptop.verbs.logs import find
 from boxcar.shared import state, timestamp
@@ -77,7 +77,9 @@ def move(
 
 def _queue_with_line(project: Project, cell: str) -> str:
     for name, path in project.queue_files.items():
-        if any(line.name == cell for line in queue_line.parse_queue(complete(path.read_bytes())).cells):
+        if any(
+            line.name == cell for line in queue_line.parse_queue(complete(path.read_bytes())).cells
+        ):
             return name
     raise InputError(
         Sentence("orders.no_line", cell=cell),

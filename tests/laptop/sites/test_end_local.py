@@ -8,7 +8,7 @@ from finished_run import FinishedRun, make_run
 
 from boxcar.laptop.sites.local import end_local
 from boxcar.laptop.sites.local.end_local import Places, RunFolder
-from boxcar.laptop.teardown.steps import Steps
+from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files.receipt import Teardown

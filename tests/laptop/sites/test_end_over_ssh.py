@@ -26,7 +26,7 @@ from boxcar.laptop.sites.ssh.ssh_site import SshSite
 from boxcar.laptop.ssh import host_keys
 from boxcar.laptop.ssh.connection import Ran
 from boxcar.laptop.ssh.host_keys import HostRecord
-from boxcar.laptop.teardown.steps import Steps
+from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.status import status
 from boxcar.laptop.verbs.verify import verify

@@ -7,8 +7,7 @@ import pytest
 from finished_run import FinishedRun, make_run
 
 from boxcar.laptop.results.judge import CellFacts
-from boxcar.laptop.teardown.gate import GateFacts
-from boxcar.laptop.teardown.give_up import give_up, reasons_to_give_up
+from boxcar.laptop.teardown.gate import GateFacts, give_up, reasons_to_give_up
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
@@ -120,7 +119,10 @@ def test_one_reason_is_that_of_all_and_several_are_each_ones_own() -> None:
     assert reasons_to_give_up(["a", "b"], ["box-a"], "it is over") == dict.fromkeys(
         ["a", "b", "box-a"], "it is over"
     )
-    assert reasons_to_give_up(["a", "b"], [], ["it diverged", "no use"]) == {"a": "it diverged", "b": "no use"}
+    assert reasons_to_give_up(["a", "b"], [], ["it diverged", "no use"]) == {
+        "a": "it diverged",
+        "b": "no use",
+    }
     for cells, gone, because in (
         (["a", "b", "c"], [], ["x", "y"]),
         (["a"], ["box-a"], ["x", "y"]),  # who typed which first is not known

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.teardown import steps as steps_module
-from boxcar.laptop.teardown.steps import Steps
+from boxcar.laptop.teardown import gate as steps_module
+from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Teardown
 

@@ -21,7 +21,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import results_folder
 from boxcar.laptop.teardown.beside import OnBoxes
-from boxcar.laptop.teardown.steps import Steps
+from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic

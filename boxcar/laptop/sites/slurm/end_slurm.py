@@ -16,7 +16,7 @@ from boxcar.laptop.boxes.of_slurm import SlurmBoxes
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.teardown.beside import OnBoxes
-from boxcar.laptop.teardown.steps import Steps
+from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files.receipt import Teardown

@@ -24,7 +24,7 @@ from boxcar.laptop.sites.ssh.silence import Sign, wait_until_silent
 from boxcar.laptop.ssh import host_keys
 from boxcar.laptop.ssh.connection import Ran
 from boxcar.laptop.teardown.beside import OnBoxes, on_boxes, stays
-from boxcar.laptop.teardown.steps import Steps
+from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
