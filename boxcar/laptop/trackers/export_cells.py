@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.trackers import export_record
-from boxcar.laptop.trackers.export_record import ExportRecord, Kept
-from boxcar.laptop.trackers.exported_cell import ExportedCell
+from boxcar.laptop.trackers import exported_cell
+from boxcar.laptop.trackers.exported_cell import ExportedCell, ExportRecord, Kept
 from boxcar.laptop.trackers.to_export import NotExported
 from boxcar.laptop.trackers.tracker import Tracker
 from boxcar.shared.record import dataclass
@@ -63,7 +62,7 @@ def write_cells(
         on_cell(one.cell)
         kept = Kept(one.cell.content, tracker.write(folder, one.cell))
         record = replace(record, cells=record.cells | {one.cell.key: kept})
-        export_record.write_export_record(folder, record)
+        exported_cell.write_export_record(folder, record)
     return record
 
 

@@ -5,13 +5,92 @@ Pure. The same result gives the same content, whatever else is in the run by the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import Any, ClassVar, TextIO
 
 from boxcar.laptop.common.units import distinct
+from boxcar.laptop.report import cell_series
 from boxcar.laptop.report.settings import Value
-from boxcar.shared.disk import digest
+from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
+from boxcar.shared.metrics import records
 from boxcar.shared.record import dataclass
+
+# A cell's export that is a folder: made aside, and given its name once it is whole.
+
+
+PARTIAL = ".partial"
+
+
+def put_folder(
+    folder: Path, make: Callable[[Path], Path], place: Callable[[str], str], before: Iterable[Path]
+) -> str:
+    """Have `make` write below the folder that it gets, and return what it made; where that lies
+    then, as `place` says of its name. What lay there `before` goes once the new one is whole.
+    """
+    partial = folder / PARTIAL
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    made = make(partial)
+    where = place(made.name)
+    for path in {*before, folder / where}:
+        if path.exists():
+            shutil.rmtree(path)
+    (folder / where).parent.mkdir(parents=True, exist_ok=True)
+    made.rename(folder / where)
+    shutil.rmtree(partial, ignore_errors=True)
+    return where
+
+
+# `export.json` in the folder of an export: what lies there of each cell. Laptop only.
+
+
+RECORD_FILE, RECORD_LOCK = "export.json", ".lock"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A cell as it was exported: the digest of its content, and where it lies below the folder."""
+
+    content: str
+    where: str
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ExportRecord:
+    FORMAT: ClassVar[str] = "export"
+    VERSION: ClassVar[int] = 1
+
+    to: str
+    cells: dict[str, Kept] = field(default_factory=dict)  # by run/cell
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def read_export_record(folder: Path, to: str) -> ExportRecord:
+    """An empty one where nothing was exported yet. Raises DamagedError, and InputError for the
+    folder of another tracker, or of somebody else.
+    """
+    path = folder / RECORD_FILE
+    if not path.exists():
+        if any(path.name not in (RECORD_LOCK, PARTIAL) for path in folder.iterdir()):
+            raise InputError(f"{folder}: expected an empty folder, or one that export made")
+        return ExportRecord(to)
+    found = codec.from_document(ExportRecord, path.read_bytes(), str(path))
+    if found.to != to:
+        raise InputError(f"{folder}: holds an export to {found.to}: name another folder, --out")
+    return found
+
+
+def write_export_record(folder: Path, record: ExportRecord) -> None:
+    atomic.write_whole(folder / RECORD_FILE, codec.to_document(record))
+
 
 _ID_DIGITS = 16
 # Another one exports everything again: what is written of a cell has changed.
@@ -104,3 +183,64 @@ class ExportedCell:
 def id_of(key: str) -> str:
     """Of a cell, by run/cell: the same for ever, also once it was trained again."""
     return digest.of_bytes(key.encode())[:_ID_DIGITS]
+
+
+# A cell's series as trackers take them: by whole steps, each with a time of the training.
+#
+# NaN stays NaN, and a gap stays a gap. Pure.
+
+
+def points_of_series(
+    series: Mapping[str, Sequence[records.Point]], began_s: float, ended_s: float
+) -> tuple[Point, ...]:
+    """In the order of the steps. Where a step was said twice, what was said last counts."""
+    values: dict[int, dict[str, float]] = {}
+    times: dict[int, float] = {}
+    for key, points in series.items():
+        is_timed = any(at is not None for _, at, _ in points)
+        places = zip(_steps(points), cell_series.times(points, began_s, ended_s), strict=True)
+        for (step, at), (_, _, value) in zip(places, points, strict=True):
+            values.setdefault(step, {})[key] = value
+            if is_timed or step not in times:
+                times[step] = at
+    return tuple(Point(step, times[step], values[step]) for step in sorted(values))
+
+
+def _steps(points: Sequence[records.Point]) -> list[int]:
+    """The script's own, else their numbers: half an epoch is no step to a tracker."""
+    if any(step is not None and step != int(step) for step, _, _ in points):
+        return list(range(1, len(points) + 1))
+    return [
+        number if step is None else int(step) for number, (step, _, _) in enumerate(points, start=1)
+    ]
+
+
+# The environment in which a tracker's library is used: nothing is sent, and nothing of the person's
+# own settings for it counts. What it prints goes to `notes`.
+
+
+_THEIRS = ("WANDB_", "SWANLAB_", "MLFLOW_")
+_OURS = {
+    "WANDB_MODE": "offline",
+    "WANDB_SILENT": "true",
+    "WANDB_ERROR_REPORTING": "false",
+    "SWANLAB_MODE": "offline",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
+    "DO_NOT_TRACK": "true",
+}
+
+
+@contextlib.contextmanager
+def offline(notes: TextIO) -> Iterator[None]:
+    """Put back at its end."""
+    before = dict(os.environ)
+    for name in [name for name in os.environ if name.startswith(_THEIRS)]:
+        del os.environ[name]
+    os.environ.update(_OURS)
+    try:
+        with contextlib.redirect_stdout(notes):
+            yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

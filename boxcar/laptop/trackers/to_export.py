@@ -12,7 +12,7 @@ from boxcar.laptop.report import cell_series, gather
 from boxcar.laptop.report.cell_series import Pulled, Series
 from boxcar.laptop.report.groups import ReportCell
 from boxcar.laptop.report.run_report import Report
-from boxcar.laptop.trackers import points
+from boxcar.laptop.trackers import exported_cell
 from boxcar.laptop.trackers.exported_cell import ExportedCell, id_of
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
@@ -91,7 +91,7 @@ def _cell(
         box=pulled.manifest.box,
         config=cell.values,
         numbers={name: value for name, value in cell.numbers.items() if value is not None},
-        points=points.points_of_series(series, began_s, ended_s),
+        points=exported_cell.points_of_series(series, began_s, ended_s),
         began_s=began_s,
         ended_s=ended_s,
         manifest=manifest.sha256(pulled.folder / paths.MANIFEST),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.common.units import distinct
-from boxcar.laptop.trackers import whole_folder
+from boxcar.laptop.trackers import exported_cell
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def write_to_swanlab(folder: Path, cell: ExportedCell) -> str:
         return next(partial.glob(f"run-*-{cell.id}"))
 
     before = (folder / FOLDER).glob(f"run-*-{cell.id}")
-    return whole_folder.put_folder(folder, make, lambda name: f"{FOLDER}/{name}", before)
+    return exported_cell.put_folder(folder, make, lambda name: f"{FOLDER}/{name}", before)
 
 
 def _names(keys: Collection[str]) -> dict[str, str]:

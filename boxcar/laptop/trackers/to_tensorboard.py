@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.report.settings import Value
-from boxcar.laptop.trackers import whole_folder
+from boxcar.laptop.trackers import exported_cell
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def write_to_tensorboard(folder: Path, cell: ExportedCell) -> str:
                 writer.write(event.SerializeToString(deterministic=True))
         return made
 
-    return whole_folder.put_folder(folder, make, lambda name: f"{cell.run}/{name}", ())
+    return exported_cell.put_folder(folder, make, lambda name: f"{cell.run}/{name}", ())
 
 
 def _events(cell: ExportedCell) -> Iterator[Event]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.common.units import distinct
-from boxcar.laptop.trackers import whole_folder
+from boxcar.laptop.trackers import exported_cell
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def write_to_wandb(folder: Path, cell: ExportedCell) -> str:
         return next((partial / FOLDER).glob(f"offline-run-*-{cell.id}"))
 
     before = (folder / FOLDER).glob(f"offline-run-*-{cell.id}")
-    return whole_folder.put_folder(folder, make, lambda name: f"{FOLDER}/{name}", before)
+    return exported_cell.put_folder(folder, make, lambda name: f"{FOLDER}/{name}", before)
 
 
 def _tags(cell: ExportedCell) -> list[str]:

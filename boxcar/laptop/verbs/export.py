@@ -17,11 +17,9 @@ from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import gather
 from boxcar.laptop.report.run_report import Asked
-from boxcar.laptop.trackers import export_cells, export_record, to_export, tracker
+from boxcar.laptop.trackers import export_cells, exported_cell, to_export, tracker
 from boxcar.laptop.trackers.export_cells import LEFT_OUT, UNCHANGED, Due, Outcome
-from boxcar.laptop.trackers.export_record import ExportRecord
-from boxcar.laptop.trackers.exported_cell import ExportedCell
-from boxcar.laptop.trackers.offline import offline
+from boxcar.laptop.trackers.exported_cell import ExportedCell, ExportRecord, offline
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
@@ -41,10 +39,10 @@ def export(project: Project, asked: Asked, *, to: str, out: str = "", as_json: b
     proven = [cell for cell in cells if isinstance(cell, ExportedCell)]
     with home.results_to(folder):
         atomic.make_folder(folder)
-    export_record.read_export_record(folder, to)  # before a lock is left in somebody else's folder
+    exported_cell.read_export_record(folder, to)  # before a lock is left in somebody else's folder
     held = _hold(folder)
     try:
-        record = export_record.read_export_record(folder, to)
+        record = exported_cell.read_export_record(folder, to)
         wanted = export_cells.due(folder, record, proven)
         record = _write(folder, record, wanted, to) if wanted else record
     finally:
@@ -61,7 +59,7 @@ def export(project: Project, asked: Asked, *, to: str, out: str = "", as_json: b
 
 
 def _hold(folder: Path) -> int:
-    held = lock.try_hold(folder / export_record.RECORD_LOCK)
+    held = lock.try_hold(folder / exported_cell.RECORD_LOCK)
     if held is None:
         raise TemporaryError(f"{folder}: another export is at work there. Try again when it ended")
     return held

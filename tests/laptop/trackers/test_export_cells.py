@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from exported import cell
 
-from boxcar.laptop.trackers import export_cells, export_record
+from boxcar.laptop.trackers import export_cells, exported_cell
 from boxcar.laptop.trackers.export_cells import ADDED, CHANGED, LEFT_OUT, UNCHANGED
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 from boxcar.laptop.trackers.to_export import NotExported
@@ -31,7 +31,7 @@ class InFiles:
 def export(folder: Path, *cells: ExportedCell | NotExported, die_at: int = 0) -> list[str]:
     """What became of each cell."""
     proven = [one for one in cells if isinstance(one, ExportedCell)]
-    record = export_record.read_export_record(folder, "files")
+    record = exported_cell.read_export_record(folder, "files")
     wanted = export_cells.due(folder, record, proven)
     tracker = InFiles(die_at)
     record = export_cells.write_cells(folder, record, wanted, tracker, lambda cell: None)
@@ -68,7 +68,7 @@ def test_a_killed_export_is_resumed_with_what_is_left(tmp_path: Path) -> None:
 def test_what_is_not_proven_is_left_out_and_what_lies_there_of_it_is_known(tmp_path: Path) -> None:
     export(tmp_path, cell("a"))
     lost = NotExported("tiny", "a", "failed (M2)")
-    record = export_record.read_export_record(tmp_path, "files")
+    record = exported_cell.read_export_record(tmp_path, "files")
     (found,) = export_cells.outcomes([lost], [], record)
     assert (found.state, found.because, found.where) == (LEFT_OUT, "failed (M2)", "a")
     assert found.id == cell("a").id
@@ -77,8 +77,8 @@ def test_what_is_not_proven_is_left_out_and_what_lies_there_of_it_is_known(tmp_p
 def test_a_folder_of_somebody_else_or_of_another_tracker_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(InputError, match="expected an empty folder"):
-        export_record.read_export_record(tmp_path, "files")
+        exported_cell.read_export_record(tmp_path, "files")
     (tmp_path / "thesis.tex").unlink()
     export(tmp_path, cell("a"))
     with pytest.raises(InputError, match="holds an export to files"):
-        export_record.read_export_record(tmp_path, "wandb")
+        exported_cell.read_export_record(tmp_path, "wandb")

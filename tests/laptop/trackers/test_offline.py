@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from boxcar.laptop.trackers.offline import offline
+from boxcar.laptop.trackers.exported_cell import offline
 
 
 def test_nothing_of_a_persons_own_settings_counts_and_all_is_put_back(

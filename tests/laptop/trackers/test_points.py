@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 
-from boxcar.laptop.trackers.points import points_of_series
+from boxcar.laptop.trackers.exported_cell import points_of_series
 
 
 def test_what_is_reported_at_one_step_is_one_point_and_a_gap_stays_a_gap() -> None:
@@ -20,7 +20,9 @@ def test_what_is_reported_at_one_step_is_one_point_and_a_gap_stays_a_gap() -> No
 
 
 def test_a_step_that_is_said_twice_has_what_was_said_last() -> None:
-    found = points_of_series({"loss": [(1.0, None, 1.0), (2.0, None, 1.0), (2.0, None, 2.0)]}, 0.0, 9.0)
+    found = points_of_series(
+        {"loss": [(1.0, None, 1.0), (2.0, None, 1.0), (2.0, None, 2.0)]}, 0.0, 9.0
+    )
     assert [(point.step, point.values["loss"]) for point in found] == [(1, 1.0), (2, 2.0)]
 
 
@@ -31,7 +33,9 @@ def test_what_has_no_whole_step_counts_by_its_number() -> None:
 
 
 def test_a_point_has_its_time_else_that_of_the_one_before() -> None:
-    found = points_of_series({"loss": [(1.0, None, 1.0), (2.0, 10.0, 1.0), (3.0, None, 1.0)]}, 5.0, 20.0)
+    found = points_of_series(
+        {"loss": [(1.0, None, 1.0), (2.0, 10.0, 1.0), (3.0, None, 1.0)]}, 5.0, 20.0
+    )
     assert [point.at for point in found] == [5.0, 10.0, 10.0]
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from exported import BEGAN_S, cell
 
-from boxcar.laptop.trackers.exported_cell import Point
-from boxcar.laptop.trackers.offline import offline
+from boxcar.laptop.trackers.exported_cell import Point, offline
 
 pytest.importorskip("mlflow", reason="mlflow is not installed")
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from exported import BEGAN_S, cell
 
-from boxcar.laptop.trackers.exported_cell import Point
-from boxcar.laptop.trackers.offline import offline
+from boxcar.laptop.trackers.exported_cell import Point, offline
 
 pytest.importorskip("wandb", reason="wandb is not installed")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.trackers.whole_folder import PARTIAL, put_folder
+from boxcar.laptop.trackers.exported_cell import PARTIAL, put_folder
 
 
 def make(text: str, name: str = "run-1") -> object:
