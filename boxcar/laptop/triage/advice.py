@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
+from boxcar.shared.triage.cause import Cause, Quote
 from boxcar.shared.triage.course import CHANGE_FIRST, Course
 from boxcar.shared.triage.ladders import LADDERS
 from boxcar.shared.triage.signatures.agents_own import AGENTS_OWN
@@ -54,7 +57,9 @@ class Advice:
     link: str
 
 
-def advice_of(id: str, course: Course | None = None, cell: str = "CELL", reason: str = "") -> Advice:
+def advice_of(
+    id: str, course: Course | None = None, cell: str = "CELL", reason: str = ""
+) -> Advice:
     """Of a failure by its id; `course` and `reason` are what is known of it otherwise: a person's
     own signature has no row.
     """
@@ -105,3 +110,84 @@ def _ladder(id: str, course: Course | None) -> tuple[Sentence, ...]:
     name = _LADDER_OF.get(id) or ("host" if course is Course.OUT_OF_MEMORY else "")
     steps = LADDERS[name][1] if name else ()
     return tuple(Sentence(f"triage.ladder.{name}.{number}") for number in range(len(steps)))
+
+
+# A verdict on a failure in lines: what it is, its evidence, what follows, what to do and type.
+
+
+def verdict_lines(found: Advice, quotes: Sequence[Quote]) -> Iterator[Sentence]:
+    if found.course is None:
+        return
+    about = {"course": found.course.value, "id": found.id or "?", "words": found.words}
+    yield Sentence("triage.verdict", **about)
+    yield from map(_quoted_evidence, quotes)
+    yield Sentence("triage.then", text=Sentence(f"triage.follows.{found.course.value}"))
+    if found.todo:
+        yield Sentence("triage.todo", text=found.todo)
+    for number, step in enumerate(found.ladder, 1):
+        yield Sentence("triage.step", n=number, text=step)
+    yield Sentence("triage.type", text=found.types.typed())
+    yield Sentence("triage.more", link=found.link)
+
+
+def _quoted_evidence(quote: Quote) -> Sentence:
+    if quote.line:
+        return Sentence("triage.line", line=quote.line, text=quote.text)
+    return Sentence("triage.said", text=quote.text)
+
+
+# A verdict on a failure as JSON: what it is, its evidence, what follows, what to do and type.
+
+
+def verdict_document(found: Advice, quotes: Sequence[Quote]) -> dict[str, Any]:
+    course = found.course.value if found.course else None
+    return {
+        "id": found.id or None,
+        "class": course,
+        "words": str(found.words),
+        "evidence": [{"line": one.line, "text": one.text} for one in quotes],
+        "follows": str(Sentence(f"triage.follows.{course}")) if course else None,
+        "todo": str(found.todo) if found.todo else None,
+        "type": found.types.typed("invoke"),
+        "ladder": [str(step) for step in found.ladder],
+        "more": found.link,
+    }
+
+
+# A signature of a person's own as YAML, made from how a log ended; to be read before it counts.
+
+
+_HEAD = "# Signatures of your own: they come before Boxcar's. See docs/failures.md\nsignatures:\n"
+_LONGEST_PATTERN = 200
+_ID = re.compile(r"^  - id: OWN-(\d+)$", re.MULTILINE)
+
+
+def added_row(before: str, cause: Cause) -> str:
+    """The file with one row more at its end."""
+    text = before if before.strip() else _HEAD
+    number = 1 + max((int(found) for found in _ID.findall(text)), default=0)
+    rows = (
+        f"  - id: OWN-{number}",
+        f"    follows: {cause.course.value}",
+        f"    pattern: {_quoted(pattern_of(cause.quotes[0].text))}",
+        f"    words: {_quoted(cause.quotes[0].text[:_LONGEST_PATTERN])}",
+        "    todo: ''",
+    )
+    return "\n".join([text.rstrip("\n"), *rows]) + "\n"
+
+
+def pattern_of(line: str) -> str:
+    """The line as an expression in which numbers and addresses may be others."""
+    parts = re.split(r"(0x[0-9a-fA-F]+|\d+)", line.partition(" / ")[0].strip())
+    spelled = [
+        r"\w+" if at % 2 else re.escape(part).replace("\\ ", " ") for at, part in enumerate(parts)
+    ]
+    while spelled and sum(map(len, spelled)) > _LONGEST_PATTERN:
+        spelled.pop()
+    return "".join(spelled)
+
+
+def _quoted(text: str) -> str:
+    """As YAML's single quotes take it, in one line."""
+    line = " ".join("".join(one if one.isprintable() else " " for one in text).split(" "))
+    return "'" + line.replace("'", "''") + "'"

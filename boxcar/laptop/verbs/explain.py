@@ -24,7 +24,7 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import CellView, RunView, blocked_of_run
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.triage import advice, verdict_document, verdict_lines
+from boxcar.laptop.triage import advice
 from boxcar.laptop.triage.advice import Advice
 from boxcar.laptop.verbs import cell_history
 from boxcar.laptop.verbs.cell_history import Moment, history_of_cell
@@ -91,10 +91,10 @@ def explanation(site: Site, name: str) -> Explanation:
         facts=(
             *(_where(cell), _how_far(cell)),
             *([Sentence("board.in_doubt", doubt=cell.marked)] if cell.marked else ()),
-            *(verdict_lines.verdict_lines(*verdict) if verdict else ()),
+            *(advice.verdict_lines(*verdict) if verdict else ()),
             *(*_what_it_waits_for(cell, view), *_its_queue(cell, view), *_papers(site, cell)),
         ),
-        verdict=verdict_document.verdict_document(*verdict) if verdict else None,
+        verdict=advice.verdict_document(*verdict) if verdict else None,
         history=history_of_cell(view, name),
         next=_next(site, cell, view),
     )

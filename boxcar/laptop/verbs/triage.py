@@ -6,14 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.triage import (
-    advice,
-    failures_file,
-    log_file,
-    own_row_text,
-    verdict_document,
-    verdict_lines,
-)
+from boxcar.laptop.triage import advice, failures_file, log_file
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
@@ -35,16 +28,18 @@ def triage(
         raise InputError(f"{log} is empty: nothing in it tells how its training ended")
     rcs = frozenset({rc} if rc is not None else ())
     evidence = Evidence(tail.text, tail.begins_at_line, rcs)
-    own = own_rows.match(failures_file.read_failures_file(root), evidence.log, evidence.log_begins_at_line)
+    own = own_rows.match(
+        failures_file.read_failures_file(root), evidence.log, evidence.log_begins_at_line
+    )
     cause = judge(replace(evidence, own=own))
     if add:
         return _add(root, cause)
     found = advice.advice_of(cause.id, cause.course, reason=cause.reason if cause.is_known else "")
     if as_json:
-        document = verdict_document.verdict_document(found, cause.quotes)
+        document = advice.verdict_document(found, cause.quotes)
         show.json_document("triage", document | {"waits_s": list(cause.waits_s)})
     else:
-        for line in verdict_lines.verdict_lines(found, cause.quotes):
+        for line in advice.verdict_lines(found, cause.quotes):
             show.line(line)
     return 0 if cause.is_known else 1
 
@@ -55,7 +50,7 @@ def _add(root: Path, cause: Cause) -> int:
         raise InputError("this log has no line by which its failure could be known again")
     path = root / failures_file.NAME
     before = path.read_bytes() if path.exists() else b""
-    after = own_row_text.added_row(before.decode("utf-8"), cause)
+    after = advice.added_row(before.decode("utf-8"), cause)
     failures_file.parse(after.encode(), str(path))
     atomic.write_whole(path, after.encode())
     show.say(Sentence("triage.added", path=str(path)))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.triage import advice, verdict_lines
+from boxcar.laptop.triage import advice
 from boxcar.shared.triage.cause import Quote
 from boxcar.shared.triage.course import Course
 from boxcar.shared.triage.signatures.all_rows import SIGNATURES
@@ -28,15 +28,17 @@ def test_an_error_of_the_scripts_own_and_an_unknown_id_are_told_too() -> None:
     assert advice.advice_of("EXIT1").link.endswith("#PY")
     assert "exit code 42" in advice.advice_of("EXIT42").words
     assert advice.advice_of("OF-A-NEWER-BOXCAR").course is None
-    assert list(verdict_lines.verdict_lines(advice.advice_of("OF-A-NEWER-BOXCAR"), ())) == []
-    assert next(verdict_lines.verdict_lines(advice.advice_of("OF-A-NEWER-BOXCAR", Course.ASK), ())).startswith(
-        "ASK"
-    )
+    assert list(advice.verdict_lines(advice.advice_of("OF-A-NEWER-BOXCAR"), ())) == []
+    assert next(
+        advice.verdict_lines(advice.advice_of("OF-A-NEWER-BOXCAR", Course.ASK), ())
+    ).startswith("ASK")
 
 
 def test_the_evidence_is_told_with_its_place() -> None:
     lines = list(
-        verdict_lines.verdict_lines(advice.advice_of("M2"), [Quote(812, "CUDA out of memory"), Quote(0, "NVML")])
+        advice.verdict_lines(
+            advice.advice_of("M2"), [Quote(812, "CUDA out of memory"), Quote(0, "NVML")]
+        )
     )
     assert "  line 812: CUDA out of memory" in lines
     assert "  NVML" in lines
