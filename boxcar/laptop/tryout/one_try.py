@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import time
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
 
-from boxcar.laptop.tryout import left_artifacts, not_there, outcome, passes
-from boxcar.laptop.tryout.not_there import Tried
+from boxcar.laptop.release import code_files
+from boxcar.laptop.tryout import left_artifacts, outcome, passes
+from boxcar.laptop.tryout.code_copy import CodeCopy
 from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, FoundNumber, Outcome
 from boxcar.laptop.tryout.passes import SmokePass
 from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, log_end, tail, try_cell
@@ -15,7 +19,125 @@ from boxcar.shared import out_pattern, paths, resume_match, strays, timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import IN_OUT, Cell
 from boxcar.shared.metrics import measure
+from boxcar.shared.record import dataclass
 from boxcar.shared.triage import abort_at_exit
+
+# Failures that are the same but for their cell: shown once, for all of them.
+
+
+_TRACEBACK = "Traceback (most recent call last)"
+_ADDRESS = re.compile(r"0x[0-9a-f]{4,}")
+_RANK = re.compile(r"^\[rank\d+\]:\s?")
+
+
+def own_names(cells: Iterable[Cell]) -> re.Pattern[str]:
+    """The words by which cells differ: their names, their configs, the values that they vary."""
+    words = {word for cell in cells for word in _words(cell) if word}
+    # The longest first: a name may be part of a path.
+    spelled = "|".join(map(re.escape, sorted(words, key=len, reverse=True)))
+    return re.compile(rf"(?<![\w.-])(?:{spelled})(?![\w-])")
+
+
+def _words(cell: Cell) -> tuple[str, ...]:
+    cfg = PurePosixPath(cell.cfg)
+    # The keys stay: a script that refuses one says of each cell the same.
+    values = (word.partition("=")[2] if "=" in word else word for word in cell.overrides)
+    return cell.name, cell.cfg, cfg.name, cfg.stem, *(v for v in values if not v.startswith("-"))
+
+
+def log_essence(lines: Sequence[str], folder: Path, names: re.Pattern[str]) -> str:
+    """The last traceback of a log's end, else its last line, without what is one cell's own.
+
+    `folder` is the cell's; `names` are those of all cells that it is compared with.
+    """
+    plain = [_RANK.sub("", line).rstrip() for line in lines if line.strip()]
+    begins = [at for at, line in enumerate(plain) if _TRACEBACK in line]
+    text = "\n".join(plain[begins[-1] :] if begins else plain[-1:])
+    return names.sub("{}", _ADDRESS.sub("0x", text.replace(str(folder), "{cell}")))
+
+
+# What a try missed although it lies in the project: it does not travel, or is named wrongly.
+
+
+_FILE = re.compile(
+    r"(?:No such file or directory: b?(?P<quote>['\"])|name = (?P<other>'))(?P<path>[^'\"]+)['\"]"
+)
+_MODULE = re.compile(r"No module named (['\"])(?P<name>[\w.]+)\1")
+_MOST = 3
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Where a try ran: the project's own code folder, its copy, {out}.
+
+    `is_in_out`: the command began in {out}, and not in the copy.
+    """
+
+    project_code: Path
+    copy: CodeCopy
+    out: Path
+    is_in_out: bool
+
+
+def hints_at_missing(lines: Sequence[str], tried: Tried) -> list[str]:
+    """A sentence for each file or module that the end of a log misses and the project has."""
+    text = "\n".join(lines)
+    found = [*_files(text, tried), *_modules(text, tried)]
+    return list(dict.fromkeys(found))[:_MOST]
+
+
+def _files(text: str, tried: Tried) -> Iterator[str]:
+    for match in _FILE.finditer(text):
+        word = match["path"]
+        path = _below_the_code(word, tried)
+        if path is None or not os.path.lexists(tried.project_code / path):
+            continue
+        if not tried.copy.has(path):
+            yield _left_out(path, tried)
+        elif tried.is_in_out and not word.startswith("/"):
+            yield (
+                f"{path} lies in the code folder, and the command starts in {{out}}: "
+                f"write {{code}}/{path}{_link(path)}"
+            )
+
+
+def _link(path: str) -> str:
+    """A script that has the name in itself takes no other."""
+    top, _, below = path.partition("/")
+    return f", or, where the script itself names it, links: [{top}] in job.yaml" if below else ""
+
+
+def _modules(text: str, tried: Tried) -> Iterator[str]:
+    for match in _MODULE.finditer(text):
+        head = match["name"].replace(".", "/")
+        for path in (f"{head}.py", head):
+            if not os.path.lexists(tried.project_code / path):
+                continue
+            if not tried.copy.has(path):
+                yield _left_out(path, tried)
+            elif not tried.is_in_out:
+                yield (
+                    f"{path} lies in the code folder, and Python looks beside the script: write "
+                    "env: {PYTHONPATH: .} in job.yaml, or start it as -m package.module"
+                )
+
+
+def _left_out(path: str, tried: Tried) -> str:
+    rule = code_files.left_out_by(tried.project_code, path)
+    why = f"{rule} leaves it out" if rule else "nothing that is shipped holds it"
+    return (
+        f"{path} is in your code folder and does not travel: {why}. Let it travel (a "
+        f"{code_files.BOXCARIGNORE} replaces git's rules), or bring it to the box and read it from "
+        "$BOXCAR_DATA_DIR"
+    )
+
+
+def _below_the_code(word: str, tried: Tried) -> str | None:
+    """The path below the code folder that a script meant, from wherever it began."""
+    for folder in (tried.copy.folder, tried.out):
+        word = word.removeprefix(f"{folder}/")
+    path = os.path.normpath(word)
+    return None if path.startswith(("/", "..")) or path == "." else path
 
 
 def remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:
@@ -53,7 +175,7 @@ def make_try(stage: Stage, cell: Cell, key: str) -> Outcome:
     why = why or left_artifacts.problem(stage, cell)
     if why:
         word, typed = TIMED_OUT if is_late else FAILED, by_hand(stage, cell)
-        hints = tuple(not_there.hints_at_missing(tail(Path(log)), _tried(stage, out)))
+        hints = tuple(hints_at_missing(tail(Path(log)), _tried(stage, out)))
         return Outcome(
             cell.name, word, why, seconds, lacks, written.added, None, log, typed, hints, again
         )
@@ -130,7 +252,11 @@ def _is_there(out: Path, name: str) -> bool:
 def _no_resume(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
     """The job's `resume`, where nothing of it is in {out}."""
     resume = terms.terms_of_cell(stage.project.plan, cell.name).resume
-    return (resume,) if resume and next(resume_match.find_checkpoints(out, resume), None) is None else ()
+    return (
+        (resume,)
+        if resume and next(resume_match.find_checkpoints(out, resume), None) is None
+        else ()
+    )
 
 
 def _tried(stage: Stage, out: Path) -> Tried:

@@ -20,7 +20,7 @@ from boxcar.laptop.project import cell_faults, profile_choice
 from boxcar.laptop.project.checks import tracker_logins
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import find_site, python_here
-from boxcar.laptop.tryout import alike, left_artifacts, one_try, outcome, passes
+from boxcar.laptop.tryout import left_artifacts, one_try, outcome, passes
 from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
@@ -172,11 +172,11 @@ def _say_next(project: Project, outcomes: Sequence[Outcome]) -> None:
 def _alike(stage: Stage, failed: Sequence[Outcome]) -> list[list[Outcome]]:
     """The failures that are one and the same, together."""
     known = {cell.name: cell for cell in stage.project.plan.cells}
-    names = alike.own_names(known[item.cell] for item in failed)
+    names = one_try.own_names(known[item.cell] for item in failed)
     groups: dict[tuple[str, str], list[Outcome]] = {}
     for item in failed:
         folder = stage.out(item.like or item.cell).parent
-        essence = alike.log_essence(tail(Path(item.log or "")), folder, names)
+        essence = one_try.log_essence(tail(Path(item.log or "")), folder, names)
         groups.setdefault((item.why, essence), []).append(item)
     return list(groups.values())
 

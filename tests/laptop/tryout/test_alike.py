@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from boxcar.laptop.tryout.alike import log_essence, own_names
+from boxcar.laptop.tryout.one_try import log_essence, own_names
 
 TRACEBACK = """\
 10:{second}: loading

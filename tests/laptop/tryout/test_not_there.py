@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from boxcar.laptop.tryout.code_copy import CodeCopy
-from boxcar.laptop.tryout.not_there import Tried, hints_at_missing
+from boxcar.laptop.tryout.one_try import Tried, hints_at_missing
 
 
 @pytest.fixture
