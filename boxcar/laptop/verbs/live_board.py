@@ -27,7 +27,7 @@ from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.triage import advice
-from boxcar.laptop.verbs import cell_history, logs
+from boxcar.laptop.verbs import explain, logs
 from boxcar.laptop.verbs.board_facts import board_facts
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.shared import state
@@ -140,7 +140,7 @@ class _Feed:
             return OpenedCell(cell, "unknown")
         history = tuple(
             f"{moment.at}  {show.typed(moment.what)}"
-            for moment in cell_history.history_of_cell(self.view, cell)
+            for moment in explain.history_of_cell(self.view, cell)
         )
         return OpenedCell(cell, found.word, _facts(found), history, self._logs.get(cell))
 

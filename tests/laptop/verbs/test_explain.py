@@ -22,8 +22,7 @@ from run_on_disk import (
 from boxcar.laptop.common import show
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.run.view import QueueView, RunView
-from boxcar.laptop.verbs.cell_history import history_of_cell, tell_history
-from boxcar.laptop.verbs.explain import explain, explanation
+from boxcar.laptop.verbs.explain import explain, explanation, history_of_cell, tell_history
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, journal
