@@ -10,8 +10,7 @@ from boxcar.laptop.results import results_folder
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.verbs.pull_cells import pull_cells
-from boxcar.laptop.verbs.pull_journals import pull_journals
+from boxcar.laptop.verbs.pull import pull_cells, pull_journals
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
 

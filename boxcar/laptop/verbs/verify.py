@@ -26,8 +26,7 @@ from boxcar.laptop.verbs import verify_report
 from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.laptop.verbs.judged import Judged, judge_cells, measured_numbers
 from boxcar.laptop.verbs.load_results import load_results
-from boxcar.laptop.verbs.pull_cells import pull_receipt
-from boxcar.laptop.verbs.pull_journals import pull_grown_journals
+from boxcar.laptop.verbs.pull import pull_grown_journals, pull_receipt
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.sentence import Sentence

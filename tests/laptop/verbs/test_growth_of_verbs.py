@@ -22,8 +22,7 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs import down, verify
 from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.laptop.verbs.judged import judge_cells, measured_numbers
-from boxcar.laptop.verbs.pull_cells import pull_cells
-from boxcar.laptop.verbs.pull_journals import pull_journals
+from boxcar.laptop.verbs.pull import pull_cells, pull_journals
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.shared import timestamp
 from boxcar.shared.load_child import Loaded

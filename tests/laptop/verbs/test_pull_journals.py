@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from finished_run import FinishedRun, make_run
 
-from boxcar.laptop.verbs import pull_journals as module
-from boxcar.laptop.verbs.pull_journals import pull_journals
-from boxcar.laptop.verbs.pull_outcome import FAILED, PULLED
+from boxcar.laptop.verbs import pull as module
+from boxcar.laptop.verbs.pull import FAILED, PULLED, pull_journals
 
 
 @pytest.fixture
