@@ -26,8 +26,8 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.verbs.board_facts import board_facts
 from boxcar.laptop.verbs.next_step import next_step
+from boxcar.laptop.verbs.status import board_facts
 from boxcar.laptop.verbs.watch import looks
 from boxcar.shared import exit_codes, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -52,7 +52,9 @@ class Watched:
 
     def after(self, site: Site, view: RunView) -> Watched:
         ended = [row.cell for row in cell_rows.ended(view, ())][: cell_curves.MOST_CELLS]
-        pulled = pulled_curves.read_pulled_curves(site.results, site.plan.metrics, ended, self.pulled)
+        pulled = pulled_curves.read_pulled_curves(
+            site.results, site.plan.metrics, ended, self.pulled
+        )
         reports = cell_curves.seen(self.reports, view)
         return Watched(seen(self.history, view), reports, pulled)
 

@@ -28,8 +28,8 @@ from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.triage import advice
 from boxcar.laptop.verbs import explain, logs
-from boxcar.laptop.verbs.board_facts import board_facts
 from boxcar.laptop.verbs.next_step import next_step
+from boxcar.laptop.verbs.status import board_facts
 from boxcar.shared import state
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, message_of

@@ -27,10 +27,9 @@ from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.verbs.board_facts import draw_once, is_board
 from boxcar.laptop.verbs.live_board import LiveBoard
 from boxcar.laptop.verbs.pull_new import pull_new
-from boxcar.laptop.verbs.status import document, exit_code, present
+from boxcar.laptop.verbs.status import document, draw_once, exit_code, is_board, present
 from boxcar.shared import exit_codes, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError

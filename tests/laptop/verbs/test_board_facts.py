@@ -26,8 +26,7 @@ from run_on_disk import (
     queue_done,
 )
 
-from boxcar.laptop.verbs.board_facts import is_board
-from boxcar.laptop.verbs.status import status
+from boxcar.laptop.verbs.status import is_board, status
 
 LINES = {
     "queue_1": ["configs/a.yaml recon 3", "configs/b.yaml recon 3", "configs/d.yaml recon 3"],
