@@ -19,7 +19,7 @@ from boxcar.laptop.project.project import open_project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results import compare
 from boxcar.laptop.tryout import one_try
-from boxcar.laptop.verbs import audit, load_results, verify
+from boxcar.laptop.verbs import audit, verify
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.push import push
 from boxcar.laptop.verbs.smoke import smoke
@@ -103,7 +103,7 @@ def test_verify_counts_what_it_hashes_and_what_it_loads(
         r"loading the files here: 0 of 4 \(0 %\), .*a/",
     )
     monkeypatch.setattr(compare, "gather", holds(said, hashing, compare.gather))
-    monkeypatch.setattr(load_results, "load", holds(said, loading, load_results.load))
+    monkeypatch.setattr(verify, "load", holds(said, loading, verify.load))
     verify.verify(run.project)
 
 

@@ -12,7 +12,7 @@ from tiny_project import make_project
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.results.bring_cell import pull_failed_logs
-from boxcar.laptop.verbs import load_results, status, verify
+from boxcar.laptop.verbs import status, verify
 from boxcar.laptop.verbs.explain import explain
 from boxcar.laptop.verbs.logs import logs
 from boxcar.laptop.verbs.smoke import smoke
@@ -98,7 +98,7 @@ def test_verify_shows_a_finding_as_it_is(
     run = make_finished_run(tmp_path, cells=("a",))
     run.copy_here()
     found = Finding("a/weights.dat", "torch", (OWN,))
-    monkeypatch.setattr(load_results, "load", lambda *words: Loaded({"a/weights.dat": found}))
+    monkeypatch.setattr(verify, "load", lambda *words: Loaded({"a/weights.dat": found}))
     assert verify.verify(run.project) == 1
     said = capsys.readouterr().err
     assert f"a: weights.dat: {OWN}: boxcar explain --job other.yaml --cell a\n" in said

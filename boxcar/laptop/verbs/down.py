@@ -38,7 +38,7 @@ from boxcar.laptop.teardown.gate import (
     tier_is_gone,
 )
 from boxcar.laptop.teardown.still_running import alive, kept_still
-from boxcar.laptop.verbs.cell_facts import cell_facts
+from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms

@@ -18,7 +18,7 @@ from boxcar.laptop.run.view import (
     blocked_of_run,
 )
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.verbs import settled
+from boxcar.laptop.verbs import verify
 from boxcar.shared import ended_by
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import DamagedError
@@ -184,8 +184,8 @@ def _next_for_results(view: RunView, site: Site) -> NextStep:
     results = site.results
     if doubts := view.roster.doubts:
         return NextStep(Command("verify"), Sentence("next_step.open", doubt=doubts[0].what))
-    if settled.is_settled(view, site):
-        if stale := settled.stale_cells(view, site):
+    if verify.is_settled(view, site):
+        if stale := verify.stale_cells(view, site):
             return NextStep(Command("pull"), stale[0].what)
         return NextStep(Command("down"), Sentence("next_step.down"))
     if lost := [cell.doubt for cell in view.roster.cells if cell.doubt]:

@@ -7,35 +7,363 @@ says, and every artifact of the plan was loaded and looked at without a complain
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, units
+from boxcar.laptop.common.progress import THINGS
+from boxcar.laptop.common.units import named_numbers
+from boxcar.laptop.project.from_environment import known_secrets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import gather, report_page, run_report
 from boxcar.laptop.report.run_report import Asked
-from boxcar.laptop.results import compare, judge, results_folder
+from boxcar.laptop.results import (
+    bring_cell,
+    compare,
+    judge,
+    results_folder,
+)
+from boxcar.laptop.results.compare import CompareOne
+from boxcar.laptop.results.judge import CellFacts, how_checked, judge_cell, missing
+from boxcar.laptop.results.load import how_to_get_torch, load
 from boxcar.laptop.run import acceptance
+from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.run.roster import Missing, RosterCell
-from boxcar.laptop.run.view import RunView
+from boxcar.laptop.run.roster import Missing, Roster, RosterCell
+from boxcar.laptop.run.view import DROPPED, CellView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown.gate import tier_is_gone
-from boxcar.laptop.verbs import verify_report
-from boxcar.laptop.verbs.cell_facts import cell_facts
-from boxcar.laptop.verbs.judged import Judged, judge_cells, measured_numbers
-from boxcar.laptop.verbs.load_results import load_results
 from boxcar.laptop.verbs.pull import pull_grown_journals, pull_receipt
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.shared import paths, timestamp
+from boxcar.shared.catalogue.board import state_sentence
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import atomic, same_bytes
+from boxcar.shared.cell import terms
+from boxcar.shared.disk import atomic, digest, same_bytes
 from boxcar.shared.errors import BoxcarError, DamagedError, message_of
-from boxcar.shared.files import codec, receipt
-from boxcar.shared.files.receipt import CellVerdict, RunReceipt
-from boxcar.shared.load_child import Loaded
-from boxcar.shared.message import Command
+from boxcar.shared.files import codec, manifest, receipt
+from boxcar.shared.files.receipt import (
+    CellVerdict,
+    Finding,
+    RunReceipt,
+    number_without_secrets,
+    without_secrets,
+)
+from boxcar.shared.load_child import Loaded, Manner
+from boxcar.shared.message import Command, Message
+from boxcar.shared.metrics import measure, result_numbers
+from boxcar.shared.record import dataclass
+
+# What verify says of one cell, with the numbers that the job names.
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One cell: what is there of it, what it lacks, and what the receipt says of it."""
+
+    facts: CellFacts
+    missing: tuple[Missing, ...]
+    verdict: CellVerdict
+
+    @property
+    def state(self) -> str:
+        if self.verdict.is_dropped:
+            return DROPPED
+        if not self.missing:
+            return "verified"
+        return self.facts.lack if self.verdict.because is None else "abandoned"
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        return result_numbers.of_result(self.verdict.metrics, self.verdict.findings)
+
+    @property
+    def release(self) -> str | None:
+        return self.facts.pulled.manifest.release if self.facts.pulled else None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return self.facts.pulled.manifest.warnings if self.facts.pulled else ()
+
+    @property
+    def doubt(self) -> str:
+        """What marks its result."""
+        return self.facts.pulled.manifest.doubt or "" if self.facts.pulled else ""
+
+    @property
+    def files(self) -> int:
+        return len(self.facts.pulled.manifest.files) if self.facts.pulled else 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Without what is only carried."""
+        files = self.facts.pulled.manifest.files if self.facts.pulled else ()
+        return sum(file.size_bytes for file in files)
+
+
+def judge_cells(
+    site: Site,
+    facts: CellFacts,
+    findings: Sequence[Finding],
+    earlier: CellVerdict | None,
+    unpickled: Mapping[str, str],
+) -> Judged:
+    known = known_secrets(site.project.job, os.environ)
+    findings = [without_secrets(one, known) for one in judge.vouched_by_box(facts, findings)]
+    lacks = missing(
+        facts,
+        findings,
+        artifacts=terms.terms_of_cell(site.plan, facts.cell).artifacts,
+        is_tier_there=site.tier.root.exists(),
+    )
+    verdict = judge_cell(facts, lacks, findings, earlier.because if earlier else None)
+    head = f"{facts.cell}/"
+    good = {f"{head}{finding.path}" for finding in findings if finding.is_good}
+    own = {path.removeprefix(head): at for path, at in unpickled.items() if path in good}
+    return Judged(facts, lacks, replace(verdict, unpickled=own))
+
+
+def measured_numbers(site: Site, cells: Sequence[Judged]) -> list[Judged]:
+    """With the numbers that the job names, taken from what lies here and is as it was published."""
+    whole = [(cell.facts.cell, cell.facts.pulled) for cell in cells if cell.facts.is_whole]
+    left = [
+        measure.Left(
+            site.results.cell(name),
+            site.results.cell(name) / f"{name}.log",
+            pulled.manifest.log_begins_at_bytes,
+        )
+        for name, pulled in whole
+        if pulled
+    ]
+    taken = measure.take_numbers(site.plan.metrics, left)
+    found = dict(zip((name for name, _ in whole), taken, strict=True))
+    known = known_secrets(site.project.job, os.environ)
+    said = {
+        cell: tuple(number_without_secrets(number, known) for number in numbers)
+        for cell, numbers in found.items()
+    }
+    return [
+        replace(cell, verdict=replace(cell.verdict, metrics=said.get(cell.facts.cell, ())))
+        for cell in cells
+    ]
+
+
+# What verify says of a run, as a table and notes, or as one JSON document.
+
+
+METRICS_SHOWN = 3
+
+
+def verify_document(
+    site: Site, found: Roster, made: RunReceipt, cells: Sequence[Judged]
+) -> dict[str, Any]:
+    """What `--json` prints. What a cell lacks comes with the command that fixes it."""
+    return {
+        "run": made.run,
+        "receipt": str(site.results.receipt),
+        "digest": made.digest,
+        "is_full": made.is_full,
+        "doubts": found.doubts,
+        "strays": [str(stray) for stray in found.strays],
+        "cells": [
+            {
+                "cell": cell.facts.cell,
+                "queue": cell.facts.queue,
+                "state": cell.state,
+                "because": cell.verdict.because,
+                "missing": cell.missing,
+                "metrics": cell.metrics,
+                "metric_notes": measure.notes(cell.verdict.metrics),
+                "checked": how_checked(cell.verdict.findings),
+                "files": cell.files,
+                "size_bytes": cell.size_bytes,
+                "carried": bring_cell.carried_document(cell.facts.pulled),
+                "release": cell.release,
+                "warnings": cell.warnings,
+                **({"doubt": cell.doubt} if cell.doubt else {}),
+            }
+            for cell in cells
+        ],
+    }
+
+
+def verify_report(
+    site: Site, made: RunReceipt, cells: Sequence[Judged], page: str, *, is_proven: bool
+) -> None:
+    rows = [
+        (
+            cell.facts.cell,
+            state_sentence(cell.state),
+            how_checked(cell.verdict.findings),
+            named_numbers(cell.metrics, METRICS_SHOWN),
+            cell.files or None,
+            units.size(cell.size_bytes) if cell.files else None,
+            digest.short(cell.release) if cell.release else None,
+        )
+        for cell in cells
+    ]
+    columns = ("cell", "state", "checked", "metric", "files", "size", "release")
+    title = Sentence("good_run.results_of", run=made.run)
+    show.table(title, columns, rows, first_to_go=("release", "files"))
+    for cell in cells:
+        for row in cell.missing:
+            show.say(row.message.under(row.cell or made.run))
+        if cell.verdict.because is not None:
+            _say_of(cell, Sentence("good_run.abandoned", because=cell.verdict.because))
+        if cell.verdict.is_dropped:
+            _say_of(cell, Sentence("good_run.dropped"))
+        if cell.doubt:
+            _say_of(cell, Sentence("board.in_doubt", doubt=cell.doubt))
+        for warning in cell.warnings:
+            _say_of(cell, Sentence("looks.warning", text=warning))
+        for name, note in measure.notes(cell.verdict.metrics).items():
+            _say_of(cell, Sentence("good_run.no_number", metric=name, note=note))
+    for sentence in bring_cell.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
+        show.say(sentence)
+    settled = sum(cell.verdict.is_settled for cell in cells)
+    has_dropped = any(cell.verdict.is_dropped for cell in cells)
+    which = "settled_dropped" if has_dropped else "settled"
+    papers = {"receipt": digest.short(made.digest), "file": site.results.receipt}
+    show.say(Sentence(f"good_run.{which}", settled=settled, n=len(cells), **papers))
+    show.say(Message(page, Command("report")))
+    if is_proven:
+        show.say(Message(Sentence("good_run.next"), Command("down")))
+
+
+def _say_of(cell: Judged, text: Sentence) -> None:
+    show.say(Sentence("good_run.under", head=cell.facts.cell, text=text))
+
+
+# Every artifact whose bytes are right, loaded, and which of them may run code.
+
+
+def load_results(
+    site: Site,
+    facts: Sequence[CellFacts],
+    earlier: Mapping[str, CellVerdict],
+    allow_pickle: Sequence[str],
+) -> tuple[Loaded, dict[str, str]]:
+    """Load every artifact of the cells whose bytes are right, as `<cell>/<path>`; and which of them
+    a person has allowed to run code, with the time.
+
+    What was unpickled before is not unpickled again: it is the same result, byte by byte.
+    """
+    files, said = judge.to_be_loaded(site.plan, facts)
+    allowed = judge.allowed([file.path for file in files], allow_pickle)
+    modes = {file.path: file.load for file in files}
+    kept = {
+        path: one
+        for cell in facts
+        if (verdict := earlier.get(cell.cell))
+        for path, one in judge.kept(cell, verdict).items()
+        if path not in allowed and one[0].load == modes.get(path)
+    }
+    for path, (_, at) in kept.items():
+        show.say(Sentence("good_run.unpickled", file=path, at=at))
+    left = [file for file in files if file.path not in kept]
+    show.say(Sentence("good_run.loading", n=len(left)))
+    with show.progress(Sentence("how_far.loading"), THINGS) as bar:
+        part = bar.part(len(left))
+        waiting = OrderedDict.fromkeys((file.path for file in left), True)
+        part.doing = next(iter(waiting), "")
+        one_at_a_time = threading.Lock()
+
+        def on_finding(found: Finding) -> None:
+            with one_at_a_time:
+                part.add(int(waiting.pop(found.path, False)))  # once, though it be loaded again
+                part.doing = next(iter(waiting), "")
+
+        loaded = load(
+            site.results.cells,
+            left,
+            Manner(tuple(allowed), said_as=said, on_finding=on_finding),
+        )
+    _say_hashed(loaded)
+    findings = {path: finding for path, (finding, _) in kept.items()} | loaded.findings
+    now = timestamp.utc_now()
+    return replace(loaded, findings=findings), (
+        {path: at for path, (_, at) in kept.items()} | dict.fromkeys(allowed, now)
+    )
+
+
+def _say_hashed(loaded: Loaded) -> None:
+    if count := sum(finding.is_hashed for finding in loaded.findings.values()):
+        show.say(Sentence("good_run.hashed", n=count, how=how_to_get_torch()))
+
+
+# What lies here of each cell, compared behind a bar: what verify judges and the gate asks.
+
+
+def cell_facts(
+    site: Site, view: RunView, compare_one: CompareOne = manifest.compare_one
+) -> list[CellFacts]:
+    """The facts of each cell of the roster, every pulled file compared by `compare_one` behind a
+    bar: hashed anew, unless that is another's.
+    """
+    for queue in view.queues:
+        if queue.state is None:
+            for problem in queue.problems:
+                show.say(problem)
+    cells = view.roster.cells
+    with show.progress(Sentence("how_far.hashing")) as bar:
+        part = bar.part(sum(compare.size_bytes(site, cell.name) for cell in cells))
+
+        def begun(cell: str) -> None:
+            part.doing = cell
+
+        return compare.gather(
+            site,
+            cells,
+            view.failed,
+            view.damaged,
+            at_work=[queue.name for queue in view.queues if may_run(queue)],
+            on_file=part.add,
+            on_cell=begun,
+            compare_one=compare_one,
+        )
+
+
+# Whether a run is settled, as far as that must be known to say what to type next: `verify` leaves
+# nothing open, and what no manifest lists is the tier's here.
+#
+# `down` asks for itself.
+
+
+def is_settled(view: RunView, site: Site) -> bool:
+    """Whether the receipt speaks of this roster and these manifests, and leaves nothing open."""
+    try:
+        found = receipt.read_run(site.results.receipt)
+    except (OSError, DamagedError):  # verify makes it anew
+        return False
+    return _settles(found, {cell.name: _published_sha256(cell, site) for cell in view.cells})
+
+
+def stale_cells(view: RunView, site: Site) -> list[Missing]:
+    """What no manifest lists, and is not the tier's here."""
+    return compare.beside_the_manifests(site, view.roster.cells)
+
+
+def _settles(found: RunReceipt, published: Mapping[str, str | None]) -> bool:
+    seen = {verdict.cell: verdict.manifest_sha256 for verdict in found.cells}
+    return found.is_full and all(
+        cell in seen and sha256 in (None, seen[cell]) for cell, sha256 in published.items()
+    )
+
+
+def _published_sha256(cell: CellView, site: Site) -> str | None:
+    """Of a cell that failed, too: it may have been published again, and be bad again."""
+    # The look has held the one on the tier against it.
+    if sha256 := cell.verified_sha256:
+        return sha256
+    try:
+        return manifest.sha256(site.tier.manifest(cell.name))
+    except OSError:
+        return None
 
 
 def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool = False) -> int:
@@ -74,9 +402,9 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
             show.say(sentence)
         page = _page(site)
         if as_json:
-            show.json_document("verify", verify_report.verify_document(site, found, made, cells))
+            show.json_document("verify", verify_document(site, found, made, cells))
         else:
-            verify_report.verify_report(site, made, cells, page, is_proven=is_proven)
+            verify_report(site, made, cells, page, is_proven=is_proven)
         return 0 if is_proven else 1
 
 

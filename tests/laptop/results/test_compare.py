@@ -11,7 +11,7 @@ from boxcar.laptop.results import compare
 from boxcar.laptop.results.judge import CellFacts
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import RosterCell
-from boxcar.laptop.verbs.cell_facts import cell_facts
+from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.files import journal

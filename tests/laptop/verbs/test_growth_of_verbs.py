@@ -20,10 +20,9 @@ from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.results.judge import HashedBefore
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs import down, verify
-from boxcar.laptop.verbs.cell_facts import cell_facts
-from boxcar.laptop.verbs.judged import judge_cells, measured_numbers
 from boxcar.laptop.verbs.pull import pull_cells, pull_journals
 from boxcar.laptop.verbs.report import asked_of
+from boxcar.laptop.verbs.verify import cell_facts, judge_cells, measured_numbers
 from boxcar.shared import timestamp
 from boxcar.shared.load_child import Loaded
 

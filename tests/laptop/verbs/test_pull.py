@@ -16,8 +16,8 @@ from run_on_disk import held
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.results import judge, results_folder
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.verbs.cell_facts import cell_facts
 from boxcar.laptop.verbs.pull import pull
+from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import digest, lock
 from boxcar.shared.errors import InputError, TemporaryError

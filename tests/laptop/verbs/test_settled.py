@@ -7,7 +7,7 @@ import pytest
 from finished_run import FinishedRun, make_run
 
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.verbs import settled, verify
+from boxcar.laptop.verbs import verify
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic
 
@@ -17,7 +17,7 @@ CELLS = ("a", "b", "c")
 def is_so(run: FinishedRun) -> tuple[bool, bool]:
     """Whether all is settled, and whether something is stale."""
     view = look_at_run(run.site, timestamp.utc_now())
-    return settled.is_settled(view, run.site), bool(settled.stale_cells(view, run.site))
+    return verify.is_settled(view, run.site), bool(verify.stale_cells(view, run.site))
 
 
 @pytest.fixture

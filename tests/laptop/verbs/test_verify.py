@@ -363,7 +363,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
     run.say("q1", cell_started("a"), cell_failed("a"))
     run.copy_here()
     monkeypatch.setattr(LocalBoxes, "ask", _answered_here)
-    monkeypatch.setattr("boxcar.laptop.verbs.load_results.load", _loaded_here)
+    monkeypatch.setattr("boxcar.laptop.verbs.verify.load", _loaded_here)
     return run
 
 
