@@ -10,20 +10,20 @@ from waiting import LIMIT_S
 
 from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.run.view import RunView
-from boxcar.laptop.verbs import live_board
+from boxcar.laptop.verbs import watch
 
 
 def test_who_leaves_hangs_up_on_a_box_that_hangs_and_does_not_call_it_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, closed = make_run(tmp_path), threading.Event()
-    monkeypatch.setattr(live_board, "_FAREWELL_S", 0.05)
+    monkeypatch.setattr(watch, "_FAREWELL_S", 0.05)
     monkeypatch.setattr(LocalBoxes, "close", lambda boxes: closed.set())
 
     def looks(is_to_end: Callable[[float], bool]) -> Iterator[RunView]:
         assert closed.wait(LIMIT_S)
         yield run.look()
 
-    feed = live_board._Feed(run.site, looks, lambda: None, live_board._Said())
+    feed = watch._Feed(run.site, looks, lambda: None, watch._Said())
     feed.close()
     assert closed.is_set() and feed.view is None

@@ -20,9 +20,9 @@ from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.mixed_code import without_config
 from boxcar.laptop.verbs.pull import pull
-from boxcar.laptop.verbs.pull_new import pull_new
 from boxcar.laptop.verbs.split import measured
 from boxcar.laptop.verbs.verify import verify
+from boxcar.laptop.verbs.watch import pull_new
 from boxcar.shared import timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.files import receipt
