@@ -16,7 +16,7 @@ from boxcar.laptop.board.needs_you import Need, Quiet
 from boxcar.laptop.common import units
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.notify.targets import missing_for_boxes
-from boxcar.laptop.run import time_left
+from boxcar.laptop.run import condition
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.view import BROKEN_OFF, QueueView, RunView
 from boxcar.shared import timestamp
@@ -124,7 +124,7 @@ def nearest_clock(view: RunView, *, is_billed: bool) -> Sentence | None:
 
 def left_by_queue(view: RunView) -> dict[str, float | None]:
     """The seconds until each queue's last cell ends; None where one of them is unknown."""
-    return time_left.queues_left_s(view, time_left.cells_left_s(view))
+    return condition.queues_left_s(view, condition.cells_left_s(view))
 
 
 def _left_s(view: RunView) -> float | None:
@@ -213,8 +213,8 @@ class Snapshot:
 
 
 def snapshot(view: RunView, history: History, facts: Facts) -> Snapshot:
-    cell_left_s = time_left.cells_left_s(view)
-    queue_left_s = time_left.queues_left_s(view, cell_left_s)
+    cell_left_s = condition.cells_left_s(view)
+    queue_left_s = condition.queues_left_s(view, cell_left_s)
     needs = needs_you.needs(view, history, facts.quiet, facts.language)
     cost = money_of_run(dict(facts.prices), view, queue_left_s)
     return Snapshot(

@@ -20,7 +20,7 @@ from boxcar.laptop.common.show import TableView
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project, box_prices
-from boxcar.laptop.run import moves, time_left
+from boxcar.laptop.run import condition, moves
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run, next_try
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import warnings
@@ -178,7 +178,7 @@ def exit_code(view: RunView) -> int:
 
 def tables(view: RunView) -> list[TableView]:
     """The queues, their boxes, the cells, and the last warnings where there are any."""
-    left_s = time_left.cells_left_s(view)
+    left_s = condition.cells_left_s(view)
     found = [_queue_table(view, left_s), *_box_table(view), _cell_table(view, left_s)]
     return [*found, _warning_table(view)] if warnings(view) else found
 
@@ -218,7 +218,7 @@ def document(site: Site, view: RunView) -> dict[str, Any]:
     where `verify` proved what its box could not, and doubt, which marks a result. `next` has
     command (null: nothing to do) and because.
     """
-    left_s, steps = time_left.cells_left_s(view), _steps(view)
+    left_s, steps = condition.cells_left_s(view), _steps(view)
     return {
         "run": view.run,
         "at": view.at,
@@ -233,7 +233,7 @@ def document(site: Site, view: RunView) -> dict[str, Any]:
 
 def _queue_table(view: RunView, cells_left_s: Mapping[str, float | None]) -> TableView:
     columns = ("queue", "box", "condition", "cell", "step", "left", "heartbeat", "release")
-    left_s, steps = time_left.queues_left_s(view, cells_left_s), _steps(view)
+    left_s, steps = condition.queues_left_s(view, cells_left_s), _steps(view)
     rows = tuple(
         (
             queue.name,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.laptop.run import time_left
+from boxcar.laptop.run import condition
 from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.shared import state
 from boxcar.shared.state import CellRecord
@@ -31,22 +31,22 @@ def a_view(*cells: CellView) -> RunView:
 @pytest.mark.parametrize("now", OVER)
 def test_of_a_cell_that_has_ended_nothing_is_left(now: state.CellState, epochs: int | None) -> None:
     view = a_view(a_cell("a", now, epochs))
-    assert time_left.cells_left_s(view) == {"a": 0.0}
+    assert condition.cells_left_s(view) == {"a": 0.0}
     beside = a_view(*view.cells, a_cell("b", RUNNING, seconds=10.0, progress={"epoch": 4}))
-    assert time_left.cells_left_s(beside) == {"a": 0.0, "b": 15.0}
+    assert condition.cells_left_s(beside) == {"a": 0.0, "b": 15.0}
 
 
 def test_a_cell_that_waits_is_judged_by_the_verified_ones_of_its_task() -> None:
     done = [a_cell(f"d{at}", OVER[2], seconds=10.0 * at) for at in (1, 2, 9)]
-    left_s = time_left.cells_left_s(a_view(*done, a_cell("w", state.Queued())))
+    left_s = condition.cells_left_s(a_view(*done, a_cell("w", state.Queued())))
     assert left_s["w"] == 20.0
 
 
 def test_what_nobody_can_know_stays_unknown_also_of_its_queue() -> None:
     view = a_view(a_cell("a", OVER[2]), a_cell("w", state.Queued(), None))
-    left_s = time_left.cells_left_s(view)
+    left_s = condition.cells_left_s(view)
     assert left_s == {"a": 0.0, "w": None}
-    assert time_left.queues_left_s(view, left_s) == {"q": None}
+    assert condition.queues_left_s(view, left_s) == {"q": None}
 
 
 def test_a_dropped_cell_and_a_damaged_one_have_nothing_left() -> None:
@@ -54,4 +54,4 @@ def test_a_dropped_cell_and_a_damaged_one_have_nothing_left() -> None:
         a_cell("a", state.Queued(), None, is_dropped=True),
         a_cell("b", OVER[2], damage="its manifest is gone"),
     )
-    assert time_left.cells_left_s(view) == {"a": 0.0, "b": 0.0}
+    assert condition.cells_left_s(view) == {"a": 0.0, "b": 0.0}
