@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from boxcar.door.examples import EXAMPLES, FREE_WORDS
 from boxcar.door.flags import Flag
-from boxcar.laptop.common.fitting.wrap import wrap_text
+from boxcar.laptop.common.text_layout import wrap_text
 from boxcar.shared.catalogue.sentence import Sentence
 
 # In the order of a run. A verb that stands in none is among the others.

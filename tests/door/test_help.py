@@ -10,7 +10,7 @@ from test_frozen import VERBS
 from boxcar.door import flags, help
 from boxcar.door.examples import EXAMPLES
 from boxcar.door.program import _tasks
-from boxcar.laptop.common.fitting.wrap import width_in_cells
+from boxcar.laptop.common.text_layout import width_in_cells
 
 LANGUAGES = ["en", "zh"]
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from boxcar.laptop.common.plain import is_seen
+from boxcar.laptop.common.text_layout import is_seen
 from boxcar.shared.files.codec import encode, finite
 from boxcar.shared.message import Command, Message
 

@@ -14,13 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from boxcar.laptop.common import documents
-from boxcar.laptop.common.fitting import in_a_pipe
-from boxcar.laptop.common.fitting.narrow import NOTHING, Narrow, narrow_table
-from boxcar.laptop.common.fitting.wrap import wrap_text
+from boxcar.laptop.common import documents, text_layout
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.plain import plain
 from boxcar.laptop.common.progress import BYTES, NowAndThen, Progress
+from boxcar.laptop.common.text_layout import NOTHING, Narrow, narrow_table, plain, wrap_text
 from boxcar.laptop.common.units import duration, four_digits
 from boxcar.shared.catalogue.headings import heading
 from boxcar.shared.catalogue.sentence import Sentence, in_language
@@ -137,7 +134,7 @@ def table(
         console.print(_fitted(title, heads, found), "")
         return
     values = zip(*rows, strict=True)
-    drawn = in_a_pipe.table_for_pipe(
+    drawn = text_layout.table_for_pipe(
         plain(typed(title)),
         [[typed(head), *_column(one)] for head, one in zip(heads, values, strict=True)],
     )

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from boxcar.laptop.common.plain import plain
+from boxcar.laptop.common.text_layout import plain
 from boxcar.laptop.report.run_report import Report
 from boxcar.laptop.report.table import Row, Table
 from boxcar.shared.catalogue.sentence import Sentence

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from boxcar.laptop.common.plain import plain
+from boxcar.laptop.common.text_layout import plain
 from boxcar.laptop.transfer import remote_folder
 from boxcar.laptop.transfer.child_environment import child_environment
 from boxcar.laptop.transfer.remote_folder import Remote

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from boxcar.laptop.common import near, show
-from boxcar.laptop.common.plain import plain
+from boxcar.laptop.common.text_layout import plain
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.log_source import LogSource

@@ -25,8 +25,8 @@ from boxcar.laptop.board.live import screen
 from boxcar.laptop.board.live.terminal import Terminal
 from boxcar.laptop.board.snapshot import Snapshot, snapshot
 from boxcar.laptop.common import show
-from boxcar.laptop.common.plain import plain
 from boxcar.laptop.common.progress import Progress
+from boxcar.laptop.common.text_layout import plain
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project

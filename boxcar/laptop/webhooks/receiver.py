@@ -22,7 +22,7 @@ from typing import Any
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from boxcar.laptop.common import units
-from boxcar.laptop.common.plain import plain
+from boxcar.laptop.common.text_layout import plain
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from boxcar.laptop.common.plain import plain
+from boxcar.laptop.common.text_layout import plain
 
 
 def test_what_would_drive_the_terminal_is_spelled_out():

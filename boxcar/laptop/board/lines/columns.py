@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boxcar.laptop.board.lines.line import DIM, Line, Span, cut, pad, width
-from boxcar.laptop.common.fitting.short_name import short_name
+from boxcar.laptop.common.text_layout import short_name
 from boxcar.shared.record import dataclass
 
 GAP = 2

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from boxcar.laptop.common.fitting import wrap
-from boxcar.laptop.common.plain import plain
+from boxcar.laptop.common import text_layout
+from boxcar.laptop.common.text_layout import plain
 from boxcar.shared.record import dataclass
 
 # How a span may look. A terminal's own 16 colours, so that each theme stays readable; never alone.
@@ -88,7 +88,7 @@ def spread(left: Line, right: Line, room: int, mark: str) -> Line:
 
 def wrapped(words: str, room: int, most: int, mark: str) -> list[str]:
     """The text on at most `most` lines; a command that is wider than a line is broken as well."""
-    lines = [part for line in wrap.wrap_text(words, room) for part in _broken(line, room)]
+    lines = [part for line in text_layout.wrap_text(words, room) for part in _broken(line, room)]
     if len(lines) > most:
         rest = cut((Span(" ".join(lines[most - 1 :])),), room, mark)
         lines = [*lines[: most - 1], text(rest)]

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from boxcar.laptop.common import show
-from boxcar.laptop.common.fitting import in_a_pipe
+from boxcar.laptop.common import show, text_layout
 
 HEADS = ("cell", "", "漢")
 TABLES = [
@@ -26,8 +25,8 @@ def test_it_is_what_rich_draws(
         console.print(show.draw(title, heads, rows))
     expected = [line.rstrip() for line in drawn.get().splitlines()]
     columns = [*zip(heads, *([show._field(value) for value in row] for row in rows), strict=True)]
-    assert list(in_a_pipe.table_for_pipe(title, columns)) == expected
+    assert list(text_layout.table_for_pipe(title, columns)) == expected
 
 
 def test_a_tab_never_breaks_a_row() -> None:
-    assert list(in_a_pipe.table_for_pipe("T", [["a", "x\ty"], ["b", "z"]]))[2] == "x       y  z"
+    assert list(text_layout.table_for_pipe("T", [["a", "x\ty"], ["b", "z"]]))[2] == "x       y  z"

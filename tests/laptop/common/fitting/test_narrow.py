@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.common.fitting.narrow import narrow_table
-from boxcar.laptop.common.fitting.wrap import width_in_cells
+from boxcar.laptop.common.text_layout import narrow_table, width_in_cells
 
 NAME = "ablation_remove_skip_connection_q1_seed1"
 HEADS = ("cell", "state", "note", "metric", "release")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.common.fitting.wrap import width_in_cells, wrap_text
+from boxcar.laptop.common.text_layout import width_in_cells, wrap_text
 
 
 def test_lines_break_between_words_and_none_is_wider() -> None:

@@ -1,1 +1,0 @@
-"""Text and tables cut to the width of a terminal. Pure."""
