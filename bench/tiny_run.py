@@ -16,7 +16,7 @@ import yaml
 
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.sites.local.local_site import LocalSite
+from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.laptop.verbs import control, launch
 from boxcar.shared import timestamp
 from boxcar.shared.files import journal

@@ -16,7 +16,7 @@ from typing import Any
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.job import ReportWords
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.sites.local.local_site import LocalSite
+from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec

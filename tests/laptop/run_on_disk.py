@@ -18,7 +18,7 @@ from boxcar.laptop.profiles.slurm_options import SlurmOfJob
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import Condition, RunView
-from boxcar.laptop.sites.local.local_site import LocalSite
+from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec, queue_line

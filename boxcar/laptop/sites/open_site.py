@@ -7,7 +7,7 @@ from collections.abc import Callable
 from boxcar.laptop.profiles import profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.open_run import Tell
-from boxcar.laptop.sites.local.local_site import LocalSite
+from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.sites.slurm.slurm_site import SlurmSite
 from boxcar.laptop.sites.ssh.ssh_site import SshSite

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from finished_run import FinishedRun, make_run
 
-from boxcar.laptop.sites.local import end_local
-from boxcar.laptop.sites.local.end_local import Places, RunFolder
+from boxcar.laptop.sites import local_site
+from boxcar.laptop.sites.local_site import Places, RunFolder
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, DamagedError
@@ -55,7 +55,7 @@ def test_a_half_removed_folder_does_not_keep_its_name(
     def die(path: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(end_local.shutil, "rmtree", die)
+    monkeypatch.setattr(local_site.shutil, "rmtree", die)
     with pytest.raises(KeyboardInterrupt):
         run.site.meter.stop(_steps(run))
     scratch = _places(run).folders[0]

@@ -17,7 +17,7 @@ from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.laptop.sites import open_site as table
-from boxcar.laptop.sites.local.local_site import LocalSite
+from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.laptop.sites.open_site import find_site, open_site, python_here
 from boxcar.laptop.sites.slurm.slurm_site import SlurmSite
 from boxcar.laptop.sites.ssh.ssh_site import SshSite

@@ -13,7 +13,7 @@ from box_facts import facts_of
 from boxcar.laptop.fitness.rules import Row, Wanted
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.sites.local.local_site import LocalSite
+from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.laptop.verbs import audit
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError, TemporaryError

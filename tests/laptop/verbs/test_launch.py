@@ -23,7 +23,7 @@ from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run import first_minute
 from boxcar.laptop.run.journals import followed
-from boxcar.laptop.sites.local.local_site import LocalSite
+from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import control, leaving
 from boxcar.laptop.verbs import launch as module

@@ -1,1 +1,0 @@
-"""Boxes that are folders on this machine."""
