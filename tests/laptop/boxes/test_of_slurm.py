@@ -19,7 +19,7 @@ from boxcar.laptop.boxes.of_slurm import SlurmBoxes
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import RunView
-from boxcar.laptop.sites.slurm.slurm_site import SlurmSite
+from boxcar.laptop.sites.slurm_site import SlurmSite
 from boxcar.laptop.teardown.still_running import alive
 from boxcar.laptop.verbs import control
 from boxcar.laptop.verbs.next_step import next_step

@@ -1,1 +1,0 @@
-"""Queues of a cluster, whose agents Slurm starts."""
