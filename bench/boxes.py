@@ -51,7 +51,7 @@ def _of_number(folder: Path, number: int) -> list[Row]:
 
 def _rows(project: Any, hosts: Any, number: int) -> list[Row]:
     from boxcar.laptop.common.home import Home
-    from boxcar.laptop.sites.ssh.ssh_site import SshSite
+    from boxcar.laptop.sites.ssh_site import SshSite
     from boxcar.laptop.ssh.connection import Ssh
 
     connections = [Ssh(name, Home(project.root), print) for name in hosts.names]

@@ -20,7 +20,7 @@ from hosts import Hosts
 from waiting import LIMIT_S, until
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.sites.ssh import silence
+from boxcar.laptop.sites import ssh_site
 from boxcar.laptop.ssh import connection, host_keys
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.laptop.ssh.ssh_errors import (
@@ -295,8 +295,8 @@ def test_a_crowded_sshd_lets_all_in_after_a_while(hosts: Hosts, tmp_path: Path) 
 def test_a_box_that_lets_nobody_in_for_a_while_is_not_off(
     hosts: Hosts, box: Ssh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(silence, "PAUSE_S", dict.fromkeys(silence.Sign, 0.0))
-    monkeypatch.setattr(silence, "WITHIN_S", 0.0)
+    monkeypatch.setattr(ssh_site, "PAUSE_S", dict.fromkeys(ssh_site.Sign, 0.0))
+    monkeypatch.setattr(ssh_site, "WITHIN_S", 0.0)
     hosts.start_sshd("box-a", MaxStartups=1, LoginGraceTime=0)
     stranger = f"exec 3<>/dev/tcp/{address(2)}/22; read -r greeting <&3; echo in; cat"
     with subprocess.Popen(
@@ -305,15 +305,20 @@ def test_a_box_that_lets_nobody_in_for_a_while_is_not_off(
         assert waits.stdout is not None and waits.stdout.readline() == b"in\n"
         with pytest.raises(TooManyConnections, match="MaxStartups"):
             box.run(["true"])
-        sign = silence.wait_until_silent(lambda _: box.run(["true"]), "box-a", [])
-        assert sign is silence.Sign.SHUT_OUT
+        sign = ssh_site.wait_until_silent(lambda _: box.run(["true"]), "box-a", [])
+        assert sign is ssh_site.Sign.SHUT_OUT
         assert waits.stdin is not None
         waits.stdin.close()
-    until(lambda: silence.look_for_signs(lambda _: box.run(["true"]), "box-a", []) is silence.Sign.ANSWERS)
+    until(
+        lambda: (
+            ssh_site.look_for_signs(lambda _: box.run(["true"]), "box-a", [])
+            is ssh_site.Sign.ANSWERS
+        )
+    )
     hosts.stop_sshd("box-a")
     box.close()
     anew = Ssh("box-a", box.home, print, sleep=lambda _: None)
-    assert silence.wait_until_silent(lambda _: anew.run(["true"]), "box-a", []) is None
+    assert ssh_site.wait_until_silent(lambda _: anew.run(["true"]), "box-a", []) is None
     anew.close()
 
 
@@ -351,7 +356,7 @@ def test_what_leads_to_the_box_says_what_is_wrong_with_it(
     assert to_type in str(failed.value) and "ssh-keygen -R" not in str(failed.value)
     assert not failed.value.is_brief or told == "Connection refused"
     # It says nothing about the box, so nobody calls that off.
-    assert silence.look_for_signs(lambda _: box.run(["true"]), "behind", []) is silence.Sign.LOST
+    assert ssh_site.look_for_signs(lambda _: box.run(["true"]), "behind", []) is ssh_site.Sign.LOST
     box.close()
 
 
@@ -367,7 +372,10 @@ def test_a_box_behind_a_jump_host_is_spoken_to_and_what_the_jump_host_says_of_it
     with pytest.raises(Unreachable, match="it refused the connection") as refused:
         box.run(["true"])
     assert refused.value.is_brief
-    assert silence.look_for_signs(lambda _: box.run(["true"]), "behind", []) is silence.Sign.TURNED_AWAY
+    assert (
+        ssh_site.look_for_signs(lambda _: box.run(["true"]), "behind", [])
+        is ssh_site.Sign.TURNED_AWAY
+    )
     box.close()
 
 

@@ -19,7 +19,7 @@ from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import Condition, RunView
-from boxcar.laptop.sites.ssh.ssh_site import SshSite
+from boxcar.laptop.sites.ssh_site import SshSite
 from boxcar.laptop.ssh.connection import Ran
 from boxcar.laptop.ssh.ssh_errors import Unreachable
 from boxcar.shared import timestamp

@@ -29,7 +29,7 @@ from boxcar.laptop.boxes import identify, over_ssh
 from boxcar.laptop.common import run_program, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.results.bring_cell import pull_failed_logs
-from boxcar.laptop.sites.ssh.end_over_ssh import SshMeter
+from boxcar.laptop.sites.ssh_site import SshMeter
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import alive

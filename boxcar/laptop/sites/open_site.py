@@ -10,7 +10,7 @@ from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.sites.slurm_site import SlurmSite
-from boxcar.laptop.sites.ssh.ssh_site import SshSite
+from boxcar.laptop.sites.ssh_site import SshSite
 from boxcar.shared.errors import InputError
 
 SITES: dict[str, Callable[[Project, Tell], Site]] = {

@@ -21,8 +21,8 @@ from boxcar.laptop.common import home, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project, results_of
-from boxcar.laptop.sites.ssh import silence
-from boxcar.laptop.sites.ssh.ssh_site import SshSite
+from boxcar.laptop.sites import ssh_site
+from boxcar.laptop.sites.ssh_site import SshSite
 from boxcar.laptop.ssh import host_keys
 from boxcar.laptop.ssh.connection import Ran
 from boxcar.laptop.ssh.host_keys import HostRecord
@@ -45,8 +45,8 @@ BOTH = {"box-a": AT, "box-b": AT}
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silence, "PAUSE_S", dict.fromkeys(silence.Sign, 0.0))
-    monkeypatch.setattr(silence, "WITHIN_S", 0.0)
+    monkeypatch.setattr(ssh_site, "PAUSE_S", dict.fromkeys(ssh_site.Sign, 0.0))
+    monkeypatch.setattr(ssh_site, "WITHIN_S", 0.0)
 
 
 @dataclass
@@ -282,7 +282,7 @@ def test_a_verb_that_the_box_refuses_is_no_verb_that_was_told(far: Far) -> None:
 def test_a_box_that_will_not_go_is_said(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
     far = far.with_shutdown()
     far.world.on_run = lambda box, words: None
-    monkeypatch.setattr(silence, "WITHIN_S", 0.0)
+    monkeypatch.setattr(ssh_site, "WITHIN_S", 0.0)
     with pytest.raises(TemporaryError, match=r"box-a: still answers .* by hand"):
         far.site.meter.stop(far.steps())
 

@@ -20,7 +20,7 @@ from boxcar.laptop.sites import open_site as table
 from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.laptop.sites.open_site import find_site, open_site, python_here
 from boxcar.laptop.sites.slurm_site import SlurmSite
-from boxcar.laptop.sites.ssh.ssh_site import SshSite
+from boxcar.laptop.sites.ssh_site import SshSite
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.logs import logs
 from boxcar.laptop.verbs.plan import plan

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from boxcar.laptop.sites.ssh import silence
-from boxcar.laptop.sites.ssh.silence import LOOKS, Sign, look_for_signs, wait_until_silent
+from boxcar.laptop.sites import ssh_site
+from boxcar.laptop.sites.ssh_site import LOOKS, Sign, look_for_signs, wait_until_silent
 from boxcar.laptop.ssh.ssh_errors import (
     HostKeyChanged,
     KeyRefused,
@@ -24,8 +24,8 @@ STRANGER = HostKeyChanged("box-a", ["SHA256:old"], "SHA256:new", "forget")
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(silence, "PAUSE_S", dict.fromkeys(Sign, 0.0))
-    monkeypatch.setattr(silence, "WITHIN_S", 0.0)
+    monkeypatch.setattr(ssh_site, "PAUSE_S", dict.fromkeys(Sign, 0.0))
+    monkeypatch.setattr(ssh_site, "WITHIN_S", 0.0)
 
 
 def knocking(*looks: Exception | None, other: Exception | None = None) -> Callable[[str], None]:
@@ -73,7 +73,7 @@ def test_a_box_is_silent_after_looks_in_a_row(monkeypatch: pytest.MonkeyPatch) -
     assert wait_until_silent(knocking(*[TIMED_OUT] * LOOKS, None), "box-a", ["box-b"]) is None
     assert wait_until_silent(knocking(REFUSED), "box-a", []) is None
     looks = [SHUT_OUT] * LOOKS + [REFUSED] * LOOKS
-    monkeypatch.setattr(silence, "WITHIN_S", 3600.0)
+    monkeypatch.setattr(ssh_site, "WITHIN_S", 3600.0)
     assert wait_until_silent(knocking(*looks, None), "box-a", []) is None
 
 

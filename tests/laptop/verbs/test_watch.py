@@ -31,7 +31,7 @@ from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.run import look
 from boxcar.laptop.run.news import changes
 from boxcar.laptop.sites.local_site import LocalSite
-from boxcar.laptop.sites.ssh.ssh_site import SshSite
+from boxcar.laptop.sites.ssh_site import SshSite
 from boxcar.laptop.verbs import watch as watch_module
 from boxcar.laptop.verbs.watch import watch
 from boxcar.laptop.webhooks.receiver import serve

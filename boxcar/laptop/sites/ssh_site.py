@@ -1,37 +1,135 @@
-"""The meter-stop verb over ssh: secrets go, nothing starts again, then the platform's own verb.
-
-Boxcar holds no account. Where the box can run the verb itself (AutoDL's shutdown), it is asked to,
-and counts as off once the verb was seen to begin there and the box fell silent; elsewhere the
-person is told what to click. Files on a box are not removed: the verb does that where it does, and
-what survives it is said. A box that fails holds up no other.
-
-Not covered: whether the platform really stopped billing. Only its console knows.
-"""
+"""A run on boxes over ssh: what its agents write is read from the mirror of what boxes reported."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from enum import Enum
+from pathlib import Path
 from typing import ClassVar
 
 from boxcar.laptop.boxes.over_ssh import SshBoxes
 from boxcar.laptop.common import side_by_side
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.log_source import BoxLog, FileLog, LogSource
+from boxcar.laptop.run.look import is_planned
 from boxcar.laptop.run.open_run import Tell
-from boxcar.laptop.sites.ssh import silence
-from boxcar.laptop.sites.ssh.silence import Sign, wait_until_silent
+from boxcar.laptop.run.view import CellView
+from boxcar.laptop.sites.site import Site
 from boxcar.laptop.ssh import host_keys
 from boxcar.laptop.ssh.connection import Ran
+from boxcar.laptop.ssh.ssh_errors import KeyRefused, ProxyFailed, TooManyConnections, Unreachable
 from boxcar.laptop.teardown.beside import OnBoxes, on_boxes, stays
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
+from boxcar.laptop.tensorboard.places import OnBox, Place
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
+from boxcar.shared.files.plan import SHARED
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.message import Command, Message
+from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import box_asks
+
+# Whether a box that was told to end itself has fallen silent, and not only the way to it.
+#
+# A pulled cable is silent too. So a box counts as silent where its address refuses the connection
+# (no sshd there any more), or where nothing comes back while another box of the run is heard, and
+# that on several looks in a row. What is heard of neither is no sign of anything. Nor is a
+# connection that is taken and closed at once: sshd itself does that, by MaxStartups, and since 9.8
+# for up to ten minutes to an address from which log-ins failed.
+#
+# Not covered: a box that ends its sshd and lives on. Only the console knows.
+
+
+LOOKS = 3
+WITHIN_S = 90.0
+
+
+class Sign(Enum):
+    """What a look at a box has shown."""
+
+    ANSWERS = "it still answers"
+    STRANGER = "another machine answers under its name"
+    TURNED_AWAY = "its address refuses the connection"
+    SHUT_OUT = (
+        "its address closes each connection at once, as a gateway may, or an sshd that shuts this "
+        "address out for some minutes"
+    )
+    NOTHING = "nothing comes back from it"
+    LOST = "nothing comes back from it, nor from any other box: this machine may be cut off"
+
+
+# A refusal is somebody's word; nothing at all has to last.
+PAUSE_S = {
+    Sign.ANSWERS: 3.0,
+    Sign.TURNED_AWAY: 3.0,
+    Sign.SHUT_OUT: 3.0,
+    Sign.NOTHING: 10.0,
+    Sign.LOST: 10.0,
+}
+# Asks a box for a sign of life. Raises as `Ssh.run` does.
+Knock = Callable[[str], object]
+
+
+def wait_until_silent(knock: Knock, box: str, others: Sequence[str]) -> Sign | None:
+    """None once the box is silent; the last sign where it is not, or nobody can tell."""
+    silent_looks, until = 0, time.monotonic() + WITHIN_S
+    while True:
+        sign = look_for_signs(knock, box, others)
+        if sign is Sign.STRANGER:
+            return sign
+        silent_looks = silent_looks + 1 if sign in (Sign.TURNED_AWAY, Sign.NOTHING) else 0
+        if silent_looks == LOOKS:
+            return None
+        # What has begun to be silent is looked at to the end.
+        if not silent_looks and time.monotonic() > until:
+            return sign
+        time.sleep(PAUSE_S[sign])
+
+
+def look_for_signs(knock: Knock, box: str, others: Sequence[str]) -> Sign:
+    """One look at the box; where nothing comes back, at the others too."""
+    sign = _sign_of(knock, box)
+    if sign is not Sign.NOTHING or _is_any_heard(knock, others):
+        return sign
+    return Sign.LOST
+
+
+def _is_any_heard(knock: Knock, boxes: Sequence[str]) -> bool:
+    signs = side_by_side.each(boxes, lambda box: _sign_of(knock, box))
+    return any(sign is not Sign.NOTHING for sign in signs)
+
+
+def _sign_of(knock: Knock, box: str) -> Sign:
+    try:
+        knock(box)
+    except ProxyFailed:
+        return Sign.NOTHING  # what leads there said it, whatever it said
+    except TooManyConnections:
+        return Sign.SHUT_OUT
+    except Unreachable as error:
+        return Sign.TURNED_AWAY if error.is_brief else Sign.NOTHING
+    except KeyRefused:
+        return Sign.ANSWERS  # an sshd that knows the box's key lives
+    except InputError:
+        return Sign.STRANGER
+    except BoxcarError:
+        return Sign.ANSWERS  # it said something, if nothing that helps
+    return Sign.ANSWERS
+
+
+# The meter-stop verb over ssh: secrets go, nothing starts again, then the platform's own verb.
+#
+# Boxcar holds no account. Where the box can run the verb itself (AutoDL's shutdown), it is asked
+# to, and counts as off once the verb was seen to begin there and the box fell silent; elsewhere the
+# person is told what to click. Files on a box are not removed: the verb does that where it does,
+# and what survives it is said. A box that fails holds up no other.
+#
+# Not covered: whether the platform really stopped billing. Only its console knows.
 
 
 @dataclass(frozen=True)
@@ -191,7 +289,7 @@ class SshMeter:
         sign = wait_until_silent(lambda name: self.boxes.run(name, ["true"]), box, others)
         if sign is Sign.ANSWERS:
             return Message(
-                f"{box}: still answers {silence.WITHIN_S:.0f} s after {shlex.join(words)}. "
+                f"{box}: still answers {WITHIN_S:.0f} s after {shlex.join(words)}. "
                 f"{self._by_hand(box)}, then again",
                 Command("down"),
             )
@@ -247,3 +345,58 @@ def _again(box: str) -> Command:
     """`down` for a box that can be told, or a person's word for one that the console shows off."""
     words = ("--gone", box, "--because", "the console shows that it is off")
     return Command("down", or_else=Command("down", words, note="once that is so"))
+
+
+@dataclass(frozen=True)
+class SshSite(Site):
+    """See Site. `tell` hears what happens while a box is waited for."""
+
+    poll_s: ClassVar[float] = 30.0
+    needs_audit: ClassVar[bool] = True
+
+    boxes: SshBoxes
+    tell: Tell
+
+    @classmethod
+    def of(cls, project: Project, tell: Tell) -> SshSite:
+        return cls(project, SshBoxes(project, tell), tell)
+
+    @property
+    def meter(self) -> SshMeter:
+        return SshMeter(self.project, self.boxes, self.tell)
+
+    @property
+    def has_mounted_tier(self) -> bool:
+        return self.plan.durable_scope == SHARED
+
+    def log_of(self, cell: CellView) -> LogSource | None:
+        """The box has the log while the cell runs, a shared tier once it was published, and the
+        results after a pull.
+        """
+        pulled = self.pulled_log(cell.name)
+        if pulled.is_file() and not cell.is_under_way:
+            return FileLog(pulled)
+        box = self._reader(cell)
+        if box is None:
+            return None
+        log = BoxLog(self.boxes, box, self.tell, cell=cell.name)
+        return log if log.is_there() else None
+
+    def _reader(self, cell: CellView) -> str | None:
+        """The box to ask for its log: its own, or any that sees what was published."""
+        silent = self.boxes.silent()
+        own = cell.box if is_planned(self, cell.box) else None
+        if own not in {None, *silent} or not self.has_mounted_tier or not cell.is_verified:
+            return own
+        return next((box.name for box in self.plan.boxes if box.name not in silent), own)
+
+    def events_on(self, box: str) -> Place | None:
+        there = self.boxes.place(box, self.plan.box(box).data_dir)
+        python = self.plan.training_python
+        if python.startswith("~"):
+            python = self.boxes.place(box, python).path
+        cells = ScratchPaths(Path(there.path), self.plan.run).cells
+        return OnBox(there.ssh, self.project.profile.hook, python, str(cells))
+
+    def folders_here(self, boxes: Collection[str]) -> dict[str, Path]:
+        return {}

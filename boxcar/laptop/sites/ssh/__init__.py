@@ -1,1 +1,0 @@
-"""Boxes that are rented, and reached over ssh."""
