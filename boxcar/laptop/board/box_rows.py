@@ -6,11 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from boxcar.laptop.board.history import SPAN_S, GpuSample, History, gpu_of, idle_s
-from boxcar.laptop.board.lines.columns import Column, table
-from boxcar.laptop.board.lines.glyphs import Glyphs
-from boxcar.laptop.board.lines.line import BAD, BUSY, DIM, WARN, Line, Span, span
-from boxcar.laptop.board.lines.sparkline import over_time, sparkline
-from boxcar.laptop.board.lines.words import condition_word, word
+from boxcar.laptop.board.terminal_lines import (
+    BAD,
+    BUSY,
+    DIM,
+    WARN,
+    Column,
+    Glyphs,
+    Line,
+    Span,
+    condition_word,
+    over_time,
+    span,
+    sparkline,
+    table,
+    word,
+)
 from boxcar.laptop.common import units
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.view import CellView, QueueView, RunView

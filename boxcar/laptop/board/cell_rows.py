@@ -9,11 +9,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boxcar.laptop.board.box_rows import epoch_of
-from boxcar.laptop.board.lines.columns import Column, table
-from boxcar.laptop.board.lines.glyphs import Glyphs, state_glyph
-from boxcar.laptop.board.lines.line import BUSY, DIM, Line, Span, span
-from boxcar.laptop.board.lines.sparkline import in_order, sparkline
-from boxcar.laptop.board.lines.words import word
+from boxcar.laptop.board.terminal_lines import (
+    BUSY,
+    DIM,
+    Column,
+    Glyphs,
+    Line,
+    Span,
+    in_order,
+    span,
+    sparkline,
+    state_glyph,
+    table,
+    word,
+)
 from boxcar.laptop.common import units
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.run.view import BROKEN_OFF, CellView, QueueView, RunView

@@ -14,25 +14,27 @@ from typing import Any, TypeVar
 from boxcar.laptop.board import box_rows, cell_rows, needs_you
 from boxcar.laptop.board.box_rows import BoxRow
 from boxcar.laptop.board.cell_rows import CellRow
-from boxcar.laptop.board.lines.glyphs import state_glyph
-from boxcar.laptop.board.lines.group import ALL, Group, shares
-from boxcar.laptop.board.lines.line import (
+from boxcar.laptop.board.needs_you import Need
+from boxcar.laptop.board.snapshot import Snapshot
+from boxcar.laptop.board.terminal_lines import (
+    ALL,
     BOLD,
     DIM,
+    Group,
     Line,
     Span,
     cut,
     mark_chosen,
+    shares,
     span,
     spread,
+    state_glyph,
     stripped,
     text,
     width,
+    word,
     wrapped,
 )
-from boxcar.laptop.board.lines.words import word
-from boxcar.laptop.board.needs_you import Need
-from boxcar.laptop.board.snapshot import Snapshot
 from boxcar.laptop.common import units
 from boxcar.shared.record import dataclass
 

@@ -10,10 +10,18 @@ from itertools import groupby
 
 from boxcar.laptop.board.box_rows import epoch_of
 from boxcar.laptop.board.history import History, gpu_of, idle_s
-from boxcar.laptop.board.lines.columns import Column, table
-from boxcar.laptop.board.lines.glyphs import Glyphs
-from boxcar.laptop.board.lines.line import BAD, DIM, WARN, Line, Span, span
-from boxcar.laptop.board.lines.words import word
+from boxcar.laptop.board.terminal_lines import (
+    BAD,
+    DIM,
+    WARN,
+    Column,
+    Glyphs,
+    Line,
+    Span,
+    span,
+    table,
+    word,
+)
 from boxcar.laptop.common import units
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.news import warnings

@@ -10,9 +10,8 @@ from boxcar.laptop.board import cell_rows, needs_you
 from boxcar.laptop.board.box_rows import BoxRow, box_rows
 from boxcar.laptop.board.cell_rows import CellRow, count_word
 from boxcar.laptop.board.history import History
-from boxcar.laptop.board.lines.glyphs import UNICODE, Glyphs
-from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.board.needs_you import Need, Quiet
+from boxcar.laptop.board.terminal_lines import UNICODE, Glyphs, word
 from boxcar.laptop.common import units
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.notify.targets import missing_for_boxes

@@ -9,10 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boxcar.laptop.board.lines.glyphs import UNICODE, state_glyph
-from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.board.needs_you import Need
 from boxcar.laptop.board.snapshot import Snapshot
+from boxcar.laptop.board.terminal_lines import UNICODE, state_glyph, word
 from boxcar.laptop.common import units
 from boxcar.laptop.live_page import cell_curves
 from boxcar.laptop.live_page.cell_curves import Reports

@@ -10,12 +10,19 @@ from dataclasses import replace
 from boxcar.laptop.board.box_rows import AT_EASE, BoxRow
 from boxcar.laptop.board.cell_rows import CellRow, state_words
 from boxcar.laptop.board.history import SPAN_S
-from boxcar.laptop.board.lines.glyphs import UNICODE, state_glyph
-from boxcar.laptop.board.lines.line import BAD, DIM, WARN
-from boxcar.laptop.board.lines.sparkline import in_order, over_time
-from boxcar.laptop.board.lines.words import condition_word, word
 from boxcar.laptop.board.needs_you import Need
 from boxcar.laptop.board.snapshot import Snapshot
+from boxcar.laptop.board.terminal_lines import (
+    BAD,
+    DIM,
+    UNICODE,
+    WARN,
+    condition_word,
+    in_order,
+    over_time,
+    state_glyph,
+    word,
+)
 from boxcar.laptop.common import units
 from boxcar.laptop.report import chart
 from boxcar.shared.record import dataclass

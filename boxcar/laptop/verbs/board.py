@@ -10,8 +10,8 @@ from pathlib import Path
 
 from boxcar.laptop.board import cell_rows
 from boxcar.laptop.board.history import NOTHING_SEEN, History, seen
-from boxcar.laptop.board.lines.glyphs import UNICODE
 from boxcar.laptop.board.snapshot import snapshot
+from boxcar.laptop.board.terminal_lines import UNICODE
 from boxcar.laptop.common import show, units
 from boxcar.laptop.live_page import cell_curves, live_page, pulled_curves, server
 from boxcar.laptop.live_page.cell_curves import Reports

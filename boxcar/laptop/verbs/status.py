@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TextIO
 
+from boxcar.laptop.board import terminal_lines
 from boxcar.laptop.board.history import NOTHING_SEEN, seen
 from boxcar.laptop.board.layout import layout
-from boxcar.laptop.board.lines import glyphs
-from boxcar.laptop.board.lines.words import word
 from boxcar.laptop.board.needs_you import Quiet
 from boxcar.laptop.board.snapshot import Facts, snapshot, webhooks_off
+from boxcar.laptop.board.terminal_lines import word
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.show import TableView
@@ -74,7 +74,7 @@ def board_facts(
         prices=tuple(box_prices(project).items()),
         quiet=_quiet(site, view, language, notes),
         language=language,
-        glyphs=glyphs.glyphs_of_terminal(sys.stdout.encoding, os.environ),
+        glyphs=terminal_lines.glyphs_of_terminal(sys.stdout.encoding, os.environ),
     )
 
 
@@ -102,7 +102,7 @@ def draw_once(site: Site, view: RunView, looked_s: float = 0.0) -> None:
     """The board of one look, which was so long ago, as long as it needs to be."""
     from rich.console import Console  # late, as in show.py
 
-    from boxcar.laptop.board.lines.paint import painted
+    from boxcar.laptop.board.terminal_lines import painted
 
     known = board_facts(site, view, next_step(view, site))
     found = replace(snapshot(view, seen(NOTHING_SEEN, view), known), looked_s=looked_s)

@@ -15,7 +15,7 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.board.cell_rows import drawn, ended, headline, state_words, under_way
-from boxcar.laptop.board.lines.glyphs import ASCII
+from boxcar.laptop.board.terminal_lines import ASCII
 from boxcar.shared.files.heartbeat import Copying
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from big_run import FACTS, NEXT, shot
 
+from boxcar.laptop.board import terminal_lines
 from boxcar.laptop.board.layout import (
     BOXES,
     DONE,
@@ -20,9 +21,8 @@ from boxcar.laptop.board.layout import (
     layout,
     plain_lines,
 )
-from boxcar.laptop.board.lines import line
-from boxcar.laptop.board.lines.glyphs import ASCII
 from boxcar.laptop.board.snapshot import Snapshot
+from boxcar.laptop.board.terminal_lines import ASCII
 
 SIZES = (
     *((40, 12), (50, 16), (60, 20), (72, 24), (80, 24), (80, 50)),
@@ -45,7 +45,7 @@ def test_the_board_fits_and_shows_what_needs_a_person_and_what_to_type(
         snapshot = replace(SHOTS[made], facts=replace(FACTS, language=language))
         lines = layout(snapshot, width, height, Focus())
         assert len(lines) == height
-        assert max(map(line.width, lines)) <= width
+        assert max(map(terminal_lines.width, lines)) <= width
         shown = "\n".join(plain_lines(lines))
         assert {"en": "needs you", "zh": "需要处理"}[language] in shown
         assert "✗  " in shown, "a failed cell"
@@ -60,7 +60,7 @@ def test_a_terminal_that_is_much_too_small_breaks_nothing(size: tuple[int, int])
     for shown in ("overview", FAILED, DONE, BOXES):
         lines = layout(SHOTS[400, 20], width, height, Focus(shown))
         assert len(lines) == height
-        assert max(map(line.width, lines)) <= width
+        assert max(map(terminal_lines.width, lines)) <= width
 
 
 @pytest.mark.parametrize("shown", [FAILED, RUNNING, DONE, QUEUED, BOXES])
@@ -68,7 +68,7 @@ def test_a_terminal_that_is_much_too_small_breaks_nothing(size: tuple[int, int])
 def test_each_list_fits_and_keeps_the_next_command(shown: str, size: tuple[int, int]) -> None:
     lines = layout(SHOTS[400, 20], *size, Focus(shown))
     assert len(lines) == size[1]
-    assert max(map(line.width, lines)) <= size[0]
+    assert max(map(terminal_lines.width, lines)) <= size[0]
     assert NEXT in " ".join(plain_lines(lines[-4:]))
 
 
@@ -118,7 +118,7 @@ def test_the_chosen_row_is_in_sight_wherever_it_is_in_its_list() -> None:
     for cell in (done[0], done[57], done[-1]):
         lines = layout(SHOTS[400, 20], 120, 24, Focus(DONE, chosen=cell))
         [row] = [one for one in lines if any("chosen" in span.look for span in one)]
-        assert cell in line.text(row)
+        assert cell in terminal_lines.text(row)
 
 
 def test_a_filter_shows_the_cells_of_that_name_in_every_state() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from big_run import shot
 
 from boxcar.laptop.board.layout import HISTORY, Focus, OpenedCell, layout, plain_lines
-from boxcar.laptop.board.lines.line import width
+from boxcar.laptop.board.terminal_lines import width
 
 SHOT = shot(36, 3)
 LOG = tuple(f"epoch {n} loss {1 / (n + 1):.3f}" for n in range(200))

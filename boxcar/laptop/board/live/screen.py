@@ -14,11 +14,10 @@ from rich.console import Console
 from rich.live import Live
 
 from boxcar.laptop.board.layout import AT_START, Focus, OpenedCell, layout
-from boxcar.laptop.board.lines.line import Line, span
-from boxcar.laptop.board.lines.paint import page
 from boxcar.laptop.board.live import keys
 from boxcar.laptop.board.live.terminal import Terminal
 from boxcar.laptop.board.snapshot import Snapshot
+from boxcar.laptop.board.terminal_lines import Line, page, span
 
 _TICK_S = 1.0  # between two that differ in the ages alone
 _FRAME = 6  # lines of the head and the foot

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from boxcar.laptop.board.lines.columns import Column, table
-from boxcar.laptop.board.lines.line import Span, text, width
+from boxcar.laptop.board.terminal_lines import Column, Span, table, text, width
 
 COLUMNS = (
     Column("cell", keep=9, least=8, is_name=True),

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from boxcar.laptop.board.lines.glyphs import ASCII, UNICODE, state_glyph, glyphs_of_terminal
+from boxcar.laptop.board.terminal_lines import ASCII, UNICODE, glyphs_of_terminal, state_glyph
 from boxcar.shared import state
 
 
@@ -13,7 +13,9 @@ def test_a_terminal_gets_the_signs_that_it_can_show() -> None:
 
 def test_states_that_differ_in_kind_have_signs_that_differ() -> None:
     for glyphs in (ASCII, UNICODE):
-        signs = [state_glyph(word, glyphs)[0] for word in ("verified", "running", "failed", "queued")]
+        signs = [
+            state_glyph(word, glyphs)[0] for word in ("verified", "running", "failed", "queued")
+        ]
         assert len(set(signs)) == 4
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from boxcar.laptop.board.lines.line import (
+from boxcar.laptop.board.terminal_lines import (
     Span,
     cut,
     pad,

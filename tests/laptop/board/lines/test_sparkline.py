@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from boxcar.laptop.board.lines.sparkline import in_order, over_time, sparkline
+from boxcar.laptop.board.terminal_lines import in_order, over_time, sparkline
 
 LEVELS = "▁▂▃▄▅▆▇█"
 
