@@ -18,11 +18,11 @@ from typing import TextIO
 
 from rich.console import Console
 
+from boxcar.laptop.board import screen
 from boxcar.laptop.board.box_rows import epoch_of
 from boxcar.laptop.board.history import NOTHING_SEEN, seen
 from boxcar.laptop.board.layout import OpenedCell
-from boxcar.laptop.board.live import screen
-from boxcar.laptop.board.live.terminal import Terminal
+from boxcar.laptop.board.screen import Terminal
 from boxcar.laptop.board.snapshot import Snapshot, snapshot
 from boxcar.laptop.common import show
 from boxcar.laptop.common.progress import Progress

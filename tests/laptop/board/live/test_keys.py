@@ -16,7 +16,7 @@ from boxcar.laptop.board.layout import (
     Focus,
     rows_in_reach,
 )
-from boxcar.laptop.board.live.keys import (
+from boxcar.laptop.board.screen import (
     DOWN,
     END,
     ENTER,
