@@ -16,7 +16,7 @@ from typing import ClassVar
 from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.results.judge import CellFacts, missing
-from boxcar.laptop.run.journals import whole_journal
+from boxcar.laptop.run import run_journals
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing
 from boxcar.shared import paths, timestamp
@@ -47,7 +47,7 @@ def copies_of_reports(run: OpenRun) -> Copies:
     found: dict[str, list[Path]] = {
         f"journal/{path.name}": [path]
         for path in here.journals.glob("*.jsonl")
-        if not whole_journal.begins_anew(run, path.stem)
+        if not run_journals.begins_anew(run, path.stem)
     }
     for folder in here.cells.glob("*"):
         for file in (MANIFEST, RECEIPT):

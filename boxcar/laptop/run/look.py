@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TypeVar
 
-from boxcar.laptop.run import moves, roster, roster_sources
+from boxcar.laptop.run import moves, roster, roster_sources, run_journals
 from boxcar.laptop.run.cell_views import cell_views
 from boxcar.laptop.run.condition import condition_of
-from boxcar.laptop.run.journals import followed, whole_journal
-from boxcar.laptop.run.journals.followed import Followed
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Asked, Roster, RosterCell, joined, merged
+from boxcar.laptop.run.run_journals import Followed
 from boxcar.laptop.run.view import QueueView, RunView, active_cell
 from boxcar.shared import state
 from boxcar.shared.catalogue.sentence import Sentence
@@ -256,8 +255,8 @@ def _read_journal(problems: list[str], run: OpenRun, name: str) -> tuple[bool, F
     """Whether the journal is damaged, and what it holds and comes to, or None."""
     try:
         if run.tier.root.exists():
-            return False, whole_journal.follow_journal(run, name)
-        return False, followed.followed_journal(_journal_path(run, name))
+            return False, run_journals.follow_journal(run, name)
+        return False, run_journals.followed_journal(_journal_path(run, name))
     except (DamagedError, OSError) as error:
         problems.append(message_of(error).text)
         return isinstance(error, DamagedError), None

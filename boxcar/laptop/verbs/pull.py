@@ -34,8 +34,8 @@ from boxcar.laptop.results.bring_cell import (
 )
 from boxcar.laptop.results.judge import HashedBefore
 from boxcar.laptop.results.second_home import Lying
+from boxcar.laptop.run import run_journals
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.journals import whole_journal
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.view import CellView, RunView
@@ -273,7 +273,7 @@ def _pull_journal(site: Site, source: Path) -> Outcome:
         atomic.make_folder(here.parent)
         if here.exists():
             # What is here may be the only good copy: repair puts it back.
-            whole_journal.read_journal(site, source.stem)
+            run_journals.read_journal(site, source.stem)
             data, kept = source.read_bytes(), here.read_bytes()
             if data == kept:  # each line of it was read just now, with its check
                 return Outcome(source.name, PULLED, None, len(kept))

@@ -21,8 +21,7 @@ from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.boxes.over_ssh import SshBoxes
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.run import first_minute
-from boxcar.laptop.run.journals import followed
+from boxcar.laptop.run import first_minute, run_journals
 from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import control, leaving
@@ -580,13 +579,13 @@ def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.Monke
         run_asks.ReadLog: run_asks.LogSlice(True, b"no Python here\n", 15, 15, False),
     }
 
-    def count(path: Path) -> followed.Followed:
+    def count(path: Path) -> run_journals.Followed:
         read.append(path)
         return real(path)
 
-    real = followed.followed_journal
+    real = run_journals.followed_journal
     with monkeypatch.context() as patch:
-        patch.setattr(followed, "followed_journal", count)
+        patch.setattr(run_journals, "followed_journal", count)
         patch.setattr(LocalBoxes, "ask", lambda self, box, asked, **more: answers.get(type(asked)))
         patch.setattr(
             first_minute, "SILENT_S", 0.0

@@ -1,20 +1,77 @@
-"""A queue's journal, where it has lost nothing of what it is known to have held."""
+"""What a journal comes to: the state of its queue, and the cells that something happened to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from boxcar.laptop.run.journals import followed
-from boxcar.laptop.run.journals.followed import Followed
 from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.roster import RosterCell
+from boxcar.shared import state
+from boxcar.shared.cell import begun
 from boxcar.shared.disk import same_bytes
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import heartbeat, journal, journal_repair
 from boxcar.shared.files.journal import JournalEnd, Reading
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command
+from boxcar.shared.record import dataclass, replace
+from boxcar.shared.state import State
+
+
+@dataclass(frozen=True)
+class Followed:
+    """`begun`: each cell once, as it was begun as far as the journal says it."""
+
+    reading: Reading
+    state: State
+    begun: Sequence[RosterCell]
+
+
+def followed_journal(path: Path) -> Followed:
+    """By all of its events; a missing file has none. Raises DamagedError, OSError."""
+    reading = walk_journals(path)
+    return Followed(
+        reading, state.replay(reading.events), cells_of_journals(path.stem, reading.events)
+    )
+
+
+def walk_journals(path: Path) -> Reading:
+    """A missing file has no events. Raises DamagedError, OSError."""
+    data = path.read_bytes() if path.exists() else b""
+    return journal.parse_journal(data, str(path))
+
+
+def cells_of_journals(queue: str, events: Iterable[Event]) -> tuple[RosterCell, ...]:
+    told: dict[str, RosterCell] = {}
+    for event in events:
+        _tell(told, queue, event)
+    return tuple(told.values())
+
+
+def _tell(told: dict[str, RosterCell], queue: str, event: Event) -> None:
+    cell = event.data.get("cell")
+    if cell is None or not event.type.startswith("cell."):
+        return
+    if cell not in told:
+        told[cell] = RosterCell(cell, queue)
+    if event.type in begun.TYPES and begun.tells_begun(event):
+        told[cell] = _as_started(told[cell], event)
+
+
+def _as_started(cell: RosterCell, event: Event) -> RosterCell:
+    data = event.data
+    task, cfg, epochs = data.get("task", ""), data.get("cfg", ""), data.get("epochs")
+    if not cfg:
+        return replace(cell, task=task, cfg=cfg, epochs=epochs)
+    line = begun.begun_line(event)
+    return RosterCell(cell.name, cell.queue, task, cfg, epochs, line.own, line.overrides)
+
+
+# A queue's journal, where it has lost nothing of what it is known to have held.
+
 
 T = TypeVar("T")
 
@@ -23,12 +80,12 @@ def read_journal(run: OpenRun, queue: str) -> Reading:
     """The journal on the tier. Raises DamagedError, also where its tail is missing: the heartbeat
     or a copy on the laptop goes further.
     """
-    return _whole(run, queue, followed.walk_journals, lambda reading: reading)
+    return _whole(run, queue, walk_journals, lambda reading: reading)
 
 
 def follow_journal(run: OpenRun, queue: str) -> Followed:
     """The same, with what it comes to."""
-    return _whole(run, queue, followed.followed_journal, lambda found: found.reading)
+    return _whole(run, queue, followed_journal, lambda found: found.reading)
 
 
 def _whole(

@@ -1,1 +1,0 @@
-"""A journal on the laptop: whole, followed to what it comes to, and what looks remember of it."""
