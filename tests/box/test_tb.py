@@ -12,7 +12,7 @@ from waiting import until
 
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.ssh.connection import Ssh
-from boxcar.laptop.tensorboard.places import OnBox
+from boxcar.laptop.tensorboard.shown import OnBox
 
 READ = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
 # Not its own words, and not those of the program that starts it.

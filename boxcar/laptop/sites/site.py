@@ -19,8 +19,8 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.teardown.beside import OnBoxes
 from boxcar.laptop.teardown.gate import Steps
-from boxcar.laptop.tensorboard import places
-from boxcar.laptop.tensorboard.places import Place
+from boxcar.laptop.tensorboard import shown
+from boxcar.laptop.tensorboard.shown import Place
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.message import Command
@@ -91,7 +91,7 @@ class Site(OpenRun, ABC):
         return {
             cell.name: folder
             for cell in self.plan.cells
-            if (folder := places.with_events(self._cell_folders(cell)))
+            if (folder := shown.with_events(self._cell_folders(cell)))
         }
 
     def _cell_folders(self, cell: Cell) -> Iterator[Path]:

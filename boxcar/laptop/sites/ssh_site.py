@@ -24,7 +24,7 @@ from boxcar.laptop.ssh.ssh_errors import KeyRefused, ProxyFailed, TooManyConnect
 from boxcar.laptop.teardown.beside import OnBoxes, on_boxes, stays
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
-from boxcar.laptop.tensorboard.places import OnBox, Place
+from boxcar.laptop.tensorboard.shown import OnBox, Place
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
 from boxcar.shared.files.plan import SHARED

@@ -14,9 +14,8 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.tensorboard import places
-from boxcar.laptop.tensorboard.places import Here, Place
-from boxcar.laptop.tensorboard.shown import Found, Shown
+from boxcar.laptop.tensorboard import shown
+from boxcar.laptop.tensorboard.shown import Found, Here, Place, Shown
 from boxcar.shared import exit_codes
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, message_of
@@ -69,9 +68,9 @@ def _on(site: Site, box: str, opened: ExitStack) -> tuple[Shows, Shown | None] |
 
 def _here(site: Site, links: Path, opened: ExitStack) -> Iterator[tuple[Shows, Shown | None]]:
     """By the first interpreter of this machine that can."""
-    places.link(site.events_here(), links)
+    shown.link(site.events_here(), links)
     last: tuple[Shows, Shown | None] | None = None
-    for python in places.pythons_here(site.python()):
+    for python in shown.pythons_here(site.python()):
         try:
             made = _shown(Here(python, links), opened)
         except (BoxcarError, OSError) as error:
@@ -132,6 +131,6 @@ def _wait(site: Site, links: Path, running: dict[str, Shown]) -> int:
             show.say(Message(Sentence("tb.ended", where=said), Command("tb")))
         time.sleep(_LOOK_EVERY_S)
         if time.monotonic() - linked_at > _LINK_EVERY_S:
-            places.link(site.events_here(), links)
+            shown.link(site.events_here(), links)
             linked_at = time.monotonic()
     return 1

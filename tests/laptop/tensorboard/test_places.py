@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from stand_in_tensorboard import write_event
 
-from boxcar.laptop.tensorboard.places import link, pythons_here, with_events
+from boxcar.laptop.tensorboard.shown import link, pythons_here, with_events
 
 
 def test_of_a_cells_folders_the_first_with_an_event_file_is_taken(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ import pytest
 from stand_in_tensorboard import install, write_event
 from waiting import until
 
-from boxcar.laptop.tensorboard.places import Here
-from boxcar.laptop.tensorboard.shown import Shown
+from boxcar.laptop.tensorboard.shown import Here, Shown
 from boxcar.shared.errors import TemporaryError
 
 CHILDREN = ["pgrep", "-f"]

@@ -12,7 +12,7 @@ from run_on_disk import RunOnDisk, make_run
 from stand_in_tensorboard import install, write_event
 
 from boxcar.laptop.common import show
-from boxcar.laptop.tensorboard import places
+from boxcar.laptop.tensorboard import shown
 from boxcar.laptop.tensorboard.shown import Found
 from boxcar.laptop.verbs import tb as tb_module
 from boxcar.laptop.verbs.tb import tb
@@ -64,7 +64,7 @@ def test_an_interpreter_without_tensorboard_is_named_with_the_line_to_type(
     def bare(place: Any) -> Any:
         return Bare(), lambda port: port
 
-    monkeypatch.setattr(places.Here, "show", bare)
+    monkeypatch.setattr(shown.Here, "show", bare)
     show.begin()
     assert tb(run.project) == 1
     assert "/opt/py/bin/python -m pip install tensorboard" in capsys.readouterr().err
