@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from fake_ssh import FakeSsh
 
-from boxcar.laptop.transfer import by_tar, folders, remote_folder, tar_pipe
+from boxcar.laptop.transfer import by_tar, folders, remote_folder
+from boxcar.laptop.transfer.by_tar import MARK
 from boxcar.laptop.transfer.remote_folder import Remote
-from boxcar.laptop.transfer.tar_pipe import MARK
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
 
 AT_S = 1_700_000_000
@@ -154,7 +154,7 @@ def test_who_looks_on_is_called_also_while_the_stream_never_pauses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = itertools.count()
-    monkeypatch.setattr(tar_pipe.time, "monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr(by_tar.time, "monotonic", lambda: float(next(seconds)))
     there = _liar(tmp_path, _line("good"), GOOD + END)
     looks: list[int] = []
     folders.fetch_folder(there, tmp_path / "here", on_wait=lambda: looks.append(1))

@@ -8,9 +8,9 @@ import pytest
 from fake_ssh import FakeSsh
 
 from boxcar.laptop.transfer import by_rsync, folders
+from boxcar.laptop.transfer.by_tar import RemotePipe
 from boxcar.laptop.transfer.child_environment import child_environment
 from boxcar.laptop.transfer.remote_folder import Remote
-from boxcar.laptop.transfer.tar_pipe import RemotePipe
 
 SECRETS = {"WANDB_API_KEY": "s3cret", "AWS_SECRET_ACCESS_KEY": "s3cret", "RSYNC_PASSWORD": "s3cret"}
 WAY = {"PATH": "/bin", "HOME": "/me", "SSH_AUTH_SOCK": "/agent", "XDG_RUNTIME_DIR": "/run/1"}
