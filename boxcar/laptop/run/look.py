@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TypeVar
 
-from boxcar.laptop.run import moves, roster, roster_sources, run_journals
+from boxcar.laptop.run import moves, roster, run_journals
 from boxcar.laptop.run.cell_views import cell_views
 from boxcar.laptop.run.condition import condition_of
 from boxcar.laptop.run.open_run import OpenRun
@@ -48,9 +48,9 @@ def survey(run: OpenRun, journals: Journals) -> Roster:
     """The roster. Raises nothing for a file that is damaged."""
     tier = run.tier
     asked = _asked(run, journals)
-    found = joined(asked.roster, roster_sources.of_claims(tier.claims, asked.roster.names))
-    there = roster_sources.names_in(tier.cells)
-    found = joined(found, roster_sources.of_published(tier.cells, found.names, there))
+    found = joined(asked.roster, roster.of_claims(tier.claims, asked.roster.names))
+    there = roster.names_in(tier.cells)
+    found = joined(found, roster.of_published(tier.cells, found.names, there))
     found = roster.judge_dropped(run, found, asked.lineless)
     return joined(found, _strays(run, found, there))
 
@@ -59,24 +59,24 @@ def _asked(run: OpenRun, journals: Journals) -> Asked:
     """By plans, lines and journals: by their bytes alone."""
     tier = run.tier
     plans = [*_of_plans(run)]
-    said = merged(roster_sources.of_queues(tier.queues))
-    lines = roster_sources.unplanned(said, plans, run.plan.epochs)
+    said = merged(roster.of_queues(tier.queues))
+    lines = roster.unplanned(said, plans, run.plan.epochs)
     begun = merged(
-        roster_sources.of_journal(tier.journal(queue), cells) for queue, cells in journals.items()
+        roster.of_journal(tier.journal(queue), cells) for queue, cells in journals.items()
     )
-    otherwise = roster_sources.of_differences(plans, said, begun)
+    otherwise = roster.of_differences(plans, said, begun)
     found = merged([*plans, lines, begun, otherwise])
     open_names = found.names - said.names - begun.names
     lineless = tuple(cell for cell in found.cells if cell.name in open_names) if open_names else ()
-    return Asked(found, lineless, roster_sources.unlike(found, plans, said))
+    return Asked(found, lineless, roster.unlike(found, plans, said))
 
 
 def _of_plans(run: OpenRun) -> Iterator[Roster]:
-    yield roster_sources.of_plan(run.plan, is_newest=True)
-    yield roster_sources.of_local_files(run.project.doubts)
-    yield from roster_sources.of_releases(run.tier.releases)
+    yield roster.of_plan(run.plan, is_newest=True)
+    yield roster.of_local_files(run.project.doubts)
+    yield from roster.of_releases(run.tier.releases)
     if not run.tier.root.exists():
-        yield roster_sources.of_receipt(run.results.receipt)
+        yield roster.of_receipt(run.results.receipt)
 
 
 def _strays(run: OpenRun, found: Roster, there: Set[str] | None) -> Iterator[Roster]:
@@ -85,8 +85,8 @@ def _strays(run: OpenRun, found: Roster, there: Set[str] | None) -> Iterator[Ros
     def stray(folder: Path) -> Roster:
         return Roster(notes=(f"{folder} is of no cell of this run",), strays=(folder,))
 
-    yield from roster_sources.each(run.tier.cells, stray, found.names, there=there)
-    yield from roster_sources.each(run.results.cells, stray, found.names)
+    yield from roster.each(run.tier.cells, stray, found.names, there=there)
+    yield from roster.each(run.results.cells, stray, found.names)
 
 
 # What a queue's news came to that its endpoints have not taken. Pure.

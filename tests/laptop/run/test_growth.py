@@ -24,7 +24,7 @@ from run_on_disk import (
 from boxcar.laptop.board.history import NOTHING_SEEN
 from boxcar.laptop.board.snapshot import Facts, snapshot
 from boxcar.laptop.common import show
-from boxcar.laptop.run import roster, roster_sources
+from boxcar.laptop.run import roster
 from boxcar.laptop.run.view import blocked_of_run
 from boxcar.laptop.verbs import next_step, pull, status
 from boxcar.shared import state
@@ -144,7 +144,7 @@ def _merged(run: RunOnDisk) -> Callable[[], object]:
 
 
 def _judged(run: RunOnDisk) -> Callable[[], object]:
-    found = roster_sources.of_plan(run.site.plan)
+    found = roster.of_plan(run.site.plan)
     return lambda: roster.judge_dropped(run.site, found, found.cells)
 
 
