@@ -17,7 +17,6 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import cell_faults, short_run
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile
-from boxcar.laptop.tryout import choice
 from boxcar.laptop.tryout.outcome import FoundNumber
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_name import NO_CONFIG, key_of
@@ -32,6 +31,27 @@ from boxcar.shared.record import dataclass
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
+
+
+# Which cells a smoke tries: each of a few, and of a grid one of each kind.
+
+
+MOST_EACH = 12
+
+
+def chosen(cells: Sequence[Cell], kinds: Sequence[Hashable]) -> list[Cell]:
+    """Each of up to 12; else the first, the last, and the first of each kind, in their order.
+
+    `kinds` are the cells', one for each.
+    """
+    if len(cells) <= MOST_EACH:
+        return list(cells)
+    firsts: dict[Hashable, int] = {}
+    for at, kind in enumerate(kinds):
+        firsts.setdefault(kind, at)
+    wanted = {0, len(cells) - 1, *firsts.values()}
+    return [cell for at, cell in enumerate(cells) if at in wanted]
+
 
 # Two find what one cannot (a sampler, a barrier, an unused parameter), more find nothing else.
 MOST_RANKS = 2
@@ -92,7 +112,7 @@ def to_try(project: Project) -> list[Cell]:
     """The cells that a smoke tries unless it is told which."""
     left_out = skipped(project)
     cells = [cell for cell in project.plan.cells if cell.name not in left_out]
-    return choice.chosen(cells, [_kind(project, cell) for cell in cells])
+    return chosen(cells, [_kind(project, cell) for cell in cells])
 
 
 def missing(project: Project) -> list[str]:

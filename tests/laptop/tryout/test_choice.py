@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.laptop.tryout.choice import MOST_EACH, chosen
+from boxcar.laptop.tryout.passes import MOST_EACH, chosen
 
 
 def cells(count: int) -> list[Any]:
