@@ -9,11 +9,102 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.report import cell_series, gather
+from boxcar.laptop.report.cell_series import Pulled, Series
+from boxcar.laptop.report.groups import ReportCell
+from boxcar.laptop.report.run_report import Report
 from boxcar.laptop.trackers import exported_cell
-from boxcar.laptop.trackers.exported_cell import ExportedCell, ExportRecord, Kept
-from boxcar.laptop.trackers.to_export import NotExported
+from boxcar.laptop.trackers.exported_cell import ExportedCell, ExportRecord, Kept, id_of
 from boxcar.laptop.trackers.tracker import Tracker
+from boxcar.shared import paths
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import manifest
+from boxcar.shared.files.plan import Metric
 from boxcar.shared.record import dataclass
+
+# Which cells a tracker gets, from a report and the results beside its receipt.
+#
+# Fail closed: only what the receipt proves, and series only of files that are as its manifest says.
+
+
+@dataclass(frozen=True)
+class NotExported:
+    """A cell that no tracker gets, and why."""
+
+    run: str
+    name: str
+    because: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.run}/{self.name}"
+
+    @property
+    def id(self) -> str:
+        return id_of(self.key)
+
+
+def of_report(project: Project, report: Report) -> list[ExportedCell | NotExported]:
+    """One for each cell of the report, in its order."""
+    found = [
+        (group.name, seed, cell)
+        for group in report.groups
+        for seed, cell in zip(group.seeds, group.cells, strict=True)
+    ]
+    metrics = gather.metrics_of(project, report.asked.runs)
+    proven = [_proven(project, cell, metrics[cell.run]) for _, _, cell in found]
+    series = cell_series.of_cells([one for one in proven if isinstance(one, Pulled)])
+    exported: list[ExportedCell | NotExported] = []
+    for (group, seed, cell), one in zip(found, proven, strict=True):
+        if isinstance(one, Pulled):
+            about = {"group": group, "seed": seed, "receipt": report.receipts[cell.run]}
+            exported.append(_cell(cell, one, next(series), **about))
+        else:
+            exported.append(one)
+    return exported
+
+
+def _proven(project: Project, cell: ReportCell, metrics: Sequence[Metric]) -> Pulled | NotExported:
+    """Where each file that its series are read from is what was published; of what is only carried
+    beside them the series of what is left of it.
+    """
+    if cell.lack:
+        return NotExported(cell.run, cell.name, cell.lack)
+    try:
+        pulled = gather.pulled(project, cell, metrics)
+        manifest.times(pulled.manifest)
+        differing = manifest.compare(pulled.folder, tuple(cell_series.sources(pulled)))
+        published = {file.path for file in pulled.manifest.files}
+        for found in differing:
+            if found.path in published:
+                changed = Sentence("report.export_changed", file=found.path, problem=found.problem)
+                return NotExported(cell.run, cell.name, changed)
+    except (OSError, DamagedError, ValueError) as error:
+        return NotExported(cell.run, cell.name, str(error))
+    return cell_series.without(pulled, {found.path for found in differing})
+
+
+def _cell(
+    cell: ReportCell, pulled: Pulled, series: Series, *, group: str, seed: str, receipt: str
+) -> ExportedCell:
+    began_s, ended_s = manifest.times(pulled.manifest)
+    return ExportedCell(
+        run=cell.run,
+        name=cell.name,
+        group=group,
+        seed=seed,
+        box=pulled.manifest.box,
+        config=cell.values,
+        numbers={name: value for name, value in cell.numbers.items() if value is not None},
+        points=exported_cell.points_of_series(series, began_s, ended_s),
+        began_s=began_s,
+        ended_s=ended_s,
+        manifest=manifest.sha256(pulled.folder / paths.MANIFEST),
+        receipt=receipt,
+    )
+
 
 ADDED, CHANGED, UNCHANGED, LEFT_OUT = "added", "changed", "unchanged", "left out"
 

@@ -17,7 +17,7 @@ from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.report import gather
 from boxcar.laptop.report.run_report import Asked
-from boxcar.laptop.trackers import export_cells, exported_cell, to_export, tracker
+from boxcar.laptop.trackers import export_cells, exported_cell, tracker
 from boxcar.laptop.trackers.export_cells import LEFT_OUT, UNCHANGED, Due, Outcome
 from boxcar.laptop.trackers.exported_cell import ExportedCell, ExportRecord, offline
 from boxcar.shared.catalogue.sentence import Sentence
@@ -34,7 +34,7 @@ def export(project: Project, asked: Asked, *, to: str, out: str = "", as_json: b
     verified.
     """
     tracker.check_name(to)
-    cells = list(to_export.of_report(project, gather.report_of(project, asked)))
+    cells = list(export_cells.of_report(project, gather.report_of(project, asked)))
     folder = Path(out) if out else gather.results_of(project, asked.runs[0]).root / FOLDER / to
     proven = [cell for cell in cells if isinstance(cell, ExportedCell)]
     with home.results_to(folder):

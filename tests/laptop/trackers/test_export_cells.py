@@ -7,9 +7,8 @@ import pytest
 from exported import cell
 
 from boxcar.laptop.trackers import export_cells, exported_cell
-from boxcar.laptop.trackers.export_cells import ADDED, CHANGED, LEFT_OUT, UNCHANGED
+from boxcar.laptop.trackers.export_cells import ADDED, CHANGED, LEFT_OUT, UNCHANGED, NotExported
 from boxcar.laptop.trackers.exported_cell import ExportedCell
-from boxcar.laptop.trackers.to_export import NotExported
 from boxcar.shared.errors import InputError
 
 
