@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from boxcar.laptop.triage.failures_page import page
+from boxcar.laptop.triage.failures_file import page
 from boxcar.shared.triage.signatures.all_rows import SIGNATURES
 
 PAGE = Path(__file__).parents[3] / "docs" / "failures.md"
