@@ -13,8 +13,8 @@ from itertools import chain
 from typing import Any
 
 from boxcar.laptop.board.cell_rows import headline
-from boxcar.laptop.report import chart, curves
-from boxcar.laptop.report.curves import Curve, Point, Points
+from boxcar.laptop.report import chart
+from boxcar.laptop.report.chart import Curve, Point, Points
 from boxcar.laptop.run.view import RunView
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -55,7 +55,7 @@ class Drawn:
     looks: tuple[str, ...]
 
     def x_name(self, language: str) -> str:
-        return curves.X if self.is_by_step else Sentence("live_page.minutes").said(language)
+        return chart.X if self.is_by_step else Sentence("live_page.minutes").said(language)
 
 
 # By cell.
@@ -144,10 +144,10 @@ def drawn(reports: Reports, cells: Sequence[str], named: Sequence[str]) -> dict[
 
 
 def _drawn(reports: Reports, of_cells: Mapping[str, Sequence[Point]]) -> Drawn:
-    is_by_step, chosen = curves.on_one_axis(list(of_cells.values()))
+    is_by_step, chosen = chart.on_one_axis(list(of_cells.values()))
     # A page that was opened late has few reports of before: that is no gap.
     made = [
-        curves.curve(cell, [xy], gap=math.inf) for cell, xy in zip(of_cells, chosen, strict=True)
+        chart.curve(cell, [xy], gap=math.inf) for cell, xy in zip(of_cells, chosen, strict=True)
     ]
     kept = tuple(curve for curve in made if len(curve.places) > 1)[:MOST_CELLS]
     looks = (_look(reports[curve.group].place, number) for number, curve in enumerate(kept))
@@ -166,7 +166,7 @@ def _look(place: int, number: int) -> str:
 def _points(told: Sequence[Report]) -> Points:
     points: Points = {}
     for report in told:
-        step = _number(report.numbers.get(curves.X))
+        step = _number(report.numbers.get(chart.X))
         for key, value in report.numbers.items():
             y = _number(value)
             if y is not None and key not in NOT_METRICS:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
 from boxcar.laptop.live_page.cell_curves import Report, Reports, Told
-from boxcar.laptop.report import cell_series, curves
+from boxcar.laptop.report import cell_series, chart
 from boxcar.laptop.report.cell_series import Pulled, Series
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest
@@ -58,5 +58,5 @@ def _reports(series: Series, made: Manifest) -> Iterator[Report]:
         for key, points in series.items():
             times = cell_series.times(points, began_s, ended_s)
             for at, (step, _, value) in zip(times, points, strict=True):
-                told = {key: value} if step is None else {curves.X: step, key: value}
+                told = {key: value} if step is None else {chart.X: step, key: value}
                 yield Report(made.ended_at, (at - began_s) / 60, told)

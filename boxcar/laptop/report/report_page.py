@@ -10,9 +10,8 @@ from typing import Any
 import jinja2
 
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import as_text, cell_series, chart, curves, gather
-from boxcar.laptop.report.chart import Dot
-from boxcar.laptop.report.curves import Curve, Points
+from boxcar.laptop.report import as_text, cell_series, chart, gather
+from boxcar.laptop.report.chart import Curve, Dot, Points
 from boxcar.laptop.report.run_report import Report
 from boxcar.laptop.report.table import Row, Table
 from boxcar.shared.catalogue.sentence import Sentence
@@ -88,13 +87,13 @@ def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
     found = []
     for key in keys:
         cells = [(c.run, c.name) for row in rows for c in row.group.cells]
-        is_by_step, chosen = curves.on_one_axis([points.get(c, {}).get(key, []) for c in cells])
+        is_by_step, chosen = chart.on_one_axis([points.get(c, {}).get(key, []) for c in cells])
         xys = iter(chosen)
-        drawn = [curves.curve(row.name, [next(xys) for _ in row.group.cells]) for row in rows]
+        drawn = [chart.curve(row.name, [next(xys) for _ in row.group.cells]) for row in rows]
         drawn = [curve for curve in drawn if curve.parts]
         if len({at.mean for curve in drawn for at in curve.places}) < 2:
             continue  # a number that never changes says nothing as a curve
-        x_name = curves.X if is_by_step else Sentence("report.number")
+        x_name = chart.X if is_by_step else Sentence("report.number")
         legend_ = legend(drawn, chart.looks(drawn))
         found.append({"title": key, "svg": chart.lines(drawn, x_name, key), "legend": legend_})
     return [each for each in found if each["svg"]]
@@ -168,7 +167,7 @@ def page_text(project: Project, report: Report) -> str:
     metrics = gather.metrics_of(project, report.asked.runs)
     pulled = [gather.pulled(project, cell, metrics[cell.run]) for cell in cells]
     found = zip(cells, cell_series.of_cells(pulled), strict=True)
-    points = {(cell.run, cell.name): curves.points_of(series) for cell, series in found}
+    points = {(cell.run, cell.name): chart.points_of(series) for cell, series in found}
     return page_of_report(report, points)
 
 
