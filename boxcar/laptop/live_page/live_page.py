@@ -15,8 +15,7 @@ from boxcar.laptop.board.terminal_lines import UNICODE, state_glyph, word
 from boxcar.laptop.common import units
 from boxcar.laptop.live_page import cell_curves
 from boxcar.laptop.live_page.cell_curves import Reports
-from boxcar.laptop.live_page.private import Private
-from boxcar.laptop.live_page.sections import sections
+from boxcar.laptop.live_page.sections import Private, sections
 from boxcar.laptop.report import chart
 from boxcar.laptop.report.report_page import html, legend
 from boxcar.shared import timestamp

@@ -16,8 +16,8 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.live_page import cell_curves, live_page, pulled_curves, server
 from boxcar.laptop.live_page.cell_curves import Reports
 from boxcar.laptop.live_page.live_page import Reading
-from boxcar.laptop.live_page.private import Private
 from boxcar.laptop.live_page.pulled_curves import Whole
+from boxcar.laptop.live_page.sections import Private
 from boxcar.laptop.project.from_environment import known_secrets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import moves

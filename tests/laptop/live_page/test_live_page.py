@@ -24,7 +24,7 @@ from boxcar.laptop.board.history import NOTHING_SEEN, seen
 from boxcar.laptop.board.snapshot import Facts, snapshot
 from boxcar.laptop.live_page import cell_curves
 from boxcar.laptop.live_page.live_page import Reading, page
-from boxcar.laptop.live_page.private import Private
+from boxcar.laptop.live_page.sections import Private
 from boxcar.laptop.report.report_page import page_of_report as report_page
 from boxcar.laptop.run.view import RunView
 from boxcar.shared.files.journal_chain import Event

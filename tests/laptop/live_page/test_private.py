@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.live_page.private import Private
+from boxcar.laptop.live_page.sections import Private
 from boxcar.shared.known_secrets import LEFT_OUT, KnownSecrets
 
 
