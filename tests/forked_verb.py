@@ -44,7 +44,7 @@ def _load_all() -> None:
     archives = importlib.import_module("boxcar.laptop.release.archives")
     archives.build_onbox(), archives.build_training()
     forked_answer.kind()
-    importlib.import_module("boxcar.laptop.boxes.ask_here").subprocess = forked_answer
+    importlib.import_module("boxcar.laptop.boxes.ask_over_ssh").subprocess = forked_answer
 
 
 def _become(words: Sequence[str]) -> None:
@@ -73,7 +73,7 @@ def _enter_mounts(pid: int) -> None:
     os.close(namespace)
     os.chdir(folder)
     # The server of answers is not in there.
-    importlib.import_module("boxcar.laptop.boxes.ask_here").subprocess = subprocess
+    importlib.import_module("boxcar.laptop.boxes.ask_over_ssh").subprocess = subprocess
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import forked_answer
 import published_schemas
 import pytest
 
-from boxcar.laptop.boxes import ask_here
+from boxcar.laptop.boxes import ask_over_ssh
 
 published_schemas.hold_all()
 
@@ -17,4 +17,4 @@ published_schemas.hold_all()
 def _answers_are_forked(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     # The tests of that call itself start the program.
     if request.path.name != "test_local.py":
-        monkeypatch.setattr(ask_here, "subprocess", forked_answer)
+        monkeypatch.setattr(ask_over_ssh, "subprocess", forked_answer)

@@ -7,20 +7,68 @@ is greeted again (which checks who it is) and gets the file again; then the ques
 
 from __future__ import annotations
 
+import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from boxcar.laptop.boxes.identify import MARKER, Hello, Identity, Marker, greet, known, still_fits
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.release import archives
 from boxcar.laptop.ssh.connection import TRIES, Ran, Ssh
 from boxcar.shared import exit_codes
-from boxcar.shared.disk import digest, full
+from boxcar.shared.disk import atomic, digest, full
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.wire import envelope
 from boxcar.shared.wire.question import A, Question, RunOnBox
+
+# What `onbox answer` says on this machine: in a child, as on a rented box.
+
+
+def ask(
+    command: list[str],
+    who: str,
+    question: Question[A],
+    run: RunOnBox,
+    *,
+    environ: Mapping[str, str],
+    timeout_s: float,
+) -> A:
+    """`command` starts the agent's file, `who` is named where nothing answers. Secrets travel on
+    stdin. Raises what envelope.read_answer raises, and TemporaryError.
+    """
+    try:
+        done = subprocess.run(
+            [*command, "answer"],
+            input=envelope.write_question(question, run),
+            capture_output=True,
+            timeout=timeout_s,
+            env=dict(environ),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        told = f"{who}: {question.NAME} had no answer in {timeout_s:.0f} s"
+        raise TemporaryError(told) from None
+    err = done.stderr.decode("utf-8", "replace")
+    return envelope.read_answer(question, who, done.returncode, done.stdout, err)
+
+
+def agents_file(home: Home) -> Path:
+    """The agent as it would be shipped, written once for each content."""
+    data = archives.build_onbox()
+    path = home.agent(archives.file_name("onbox", data, ".pyz"))
+    if not path.exists():
+        atomic.make_folder(path.parent)
+        atomic.write_whole(path, data)
+    return path
+
+
+def command(python: str, agent: Path) -> list[str]:
+    return [python, "-I", "-S", str(agent)]
+
 
 HELLO_TIMEOUT_S = 30.0
 SHIP_TIMEOUT_S = 300.0

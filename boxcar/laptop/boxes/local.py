@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 
-from boxcar.laptop.boxes import ask_here
+from boxcar.laptop.boxes import ask_over_ssh
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.boxes.scheduled import Scheduled
 from boxcar.laptop.common.home import Home
@@ -112,8 +112,8 @@ class LocalBoxes:
     def ask(self, box: str, question: Question[A], *, timeout_s: float = ASK_TIMEOUT_S) -> A:
         plan = self._project.plan
         run = RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir)
-        return ask_here.ask(
-            ask_here.command(plan.agent_python, self._onbox),
+        return ask_over_ssh.ask(
+            ask_over_ssh.command(plan.agent_python, self._onbox),
             box,
             question,
             run,
@@ -141,4 +141,4 @@ class LocalBoxes:
 
     @cached_property
     def _onbox(self) -> Path:
-        return ask_here.agents_file(Home(self._project.root))
+        return ask_over_ssh.agents_file(Home(self._project.root))

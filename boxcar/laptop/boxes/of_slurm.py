@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from boxcar.laptop.boxes import ask_here
+from boxcar.laptop.boxes import ask_over_ssh
 from boxcar.laptop.boxes.ask_over_ssh import Hand
 from boxcar.laptop.boxes.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.boxes.over_ssh import SshBoxes
@@ -183,9 +183,11 @@ class SlurmBoxes(SshBoxes):
 
     def _ask_here(self, question: Question[A], run: RunOnBox, timeout_s: float) -> A:
         conf = {_SLURM_CONF: os.environ[_SLURM_CONF]} if _SLURM_CONF in os.environ else {}
-        command = ask_here.command(sys.executable, ask_here.agents_file(Home(self._project.root)))
+        command = ask_over_ssh.command(
+            sys.executable, ask_over_ssh.agents_file(Home(self._project.root))
+        )
         environ = clean_environment(os.environ) | conf
-        return ask_here.ask(command, HERE, question, run, environ=environ, timeout_s=timeout_s)
+        return ask_over_ssh.ask(command, HERE, question, run, environ=environ, timeout_s=timeout_s)
 
     def _look_at_slurm(self, box: str, question: cluster_asks.SlurmLook) -> None:
         try:

@@ -13,7 +13,7 @@ from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from boxcar.laptop.boxes import ask_here
+from boxcar.laptop.boxes import ask_over_ssh
 from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project
@@ -65,8 +65,8 @@ def _by_agent(
     event: Event | None,
 ) -> tuple[news_asks.Posted, ...]:
     plan = project.plan
-    return ask_here.ask(
-        ask_here.command(sys.executable, ask_here.agents_file(Home(project.root))),
+    return ask_over_ssh.ask(
+        ask_over_ssh.command(sys.executable, ask_over_ssh.agents_file(Home(project.root))),
         "the laptop",
         question(chats, text, event=event),
         RunOnBox(plan.run, plan.durable_dir, plan.boxes[0].data_dir),

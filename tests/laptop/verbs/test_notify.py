@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from robot import NO, TOKEN, YES, Robot
 
-from boxcar.laptop.boxes import ask_here
+from boxcar.laptop.boxes import ask_over_ssh
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.verbs.notify import notify
 from boxcar.shared.errors import InputError
@@ -126,13 +126,13 @@ def test_no_secret_is_in_the_words_of_a_process_or_stays_in_a_file(
     box: str, robot: Robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words: list[str] = []
-    run = ask_here.subprocess.run
+    run = ask_over_ssh.subprocess.run
 
     def seen(command: list[str], **more: Any) -> Any:
         words.extend(command)
         return run(command, **more)
 
-    monkeypatch.setattr(ask_here.subprocess, "run", seen)
+    monkeypatch.setattr(ask_over_ssh.subprocess, "run", seen)
     robot.last = (200, {}, YES["feishu"])
     notify(make(tmp_path, LINES[0]), is_test=True, box=box, environ=environ(robot))
     assert words
