@@ -19,8 +19,8 @@ from boxcar.laptop.run.look import is_planned
 from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.teardown.beside import OnBoxes
 from boxcar.laptop.teardown.gate import Steps
+from boxcar.laptop.teardown.still_running import OnBoxes
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic

@@ -17,8 +17,8 @@ from boxcar.laptop.profiles import profile
 from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
-from boxcar.laptop.teardown.beside import OnBoxes
 from boxcar.laptop.teardown.gate import Steps
+from boxcar.laptop.teardown.still_running import OnBoxes
 from boxcar.laptop.tensorboard import shown
 from boxcar.laptop.tensorboard.shown import Place
 from boxcar.shared.files.plan import Cell

@@ -19,9 +19,8 @@ from boxcar.laptop.run.look import is_planned
 from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.sites.site import Site, StartedOrWhy
-from boxcar.laptop.teardown.beside import OnBoxes
 from boxcar.laptop.teardown.gate import Steps
-from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
+from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP, OnBoxes
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, TemporaryError
 from boxcar.shared.files.plan import Plan

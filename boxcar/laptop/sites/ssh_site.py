@@ -21,9 +21,8 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.ssh import host_keys
 from boxcar.laptop.ssh.connection import Ran
 from boxcar.laptop.ssh.ssh_errors import KeyRefused, ProxyFailed, TooManyConnections, Unreachable
-from boxcar.laptop.teardown.beside import OnBoxes, on_boxes, stays
 from boxcar.laptop.teardown.gate import Steps
-from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
+from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP, OnBoxes, on_boxes, stays
 from boxcar.laptop.tensorboard.shown import OnBox, Place
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of

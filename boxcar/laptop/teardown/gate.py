@@ -17,7 +17,7 @@ from boxcar.laptop.common.near import the_run, unknown_of
 from boxcar.laptop.results import results_folder
 from boxcar.laptop.results.judge import CellFacts, judge_cell, missing
 from boxcar.laptop.run.roster import Missing
-from boxcar.laptop.teardown.beside import Beside
+from boxcar.laptop.teardown.still_running import Beside
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, digest

@@ -6,7 +6,6 @@ import pytest
 
 from boxcar.laptop.results.judge import CellFacts, Pulled
 from boxcar.laptop.run.roster import Missing
-from boxcar.laptop.teardown.beside import Beside
 from boxcar.laptop.teardown.gate import (
     CONTINUED,
     GIVEN,
@@ -18,6 +17,7 @@ from boxcar.laptop.teardown.gate import (
     decide,
     obstacles,
 )
+from boxcar.laptop.teardown.still_running import Beside
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellVerdict, Finding, RunReceipt
