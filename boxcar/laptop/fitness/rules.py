@@ -8,17 +8,33 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
+from pathlib import Path
 from typing import Literal
 
 from boxcar.laptop.common import units
 from boxcar.laptop.project.resources import Card, Offer, Range, Resources, is_family, refusals
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
+from boxcar.shared.disk import checked_copy
 from boxcar.shared.files.plan import SHARED, Cell, Plan
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.facts import Facts, Folder, Folders, TrainingPython
+
+# Whether what a run will write on this machine has any room at all, before something is sent.
+
+
+def lacking(folders: Mapping[str, Path]) -> list[str]:
+    """A sentence with numbers for each full disk, by what lies there. Raises OSError."""
+    found = {what: checked_copy.lack_of_room(nearest(at)) for what, at in folders.items()}
+    return [f"{what}: {lack}" for what, lack in found.items() if lack]
+
+
+def nearest(folder: Path) -> Path:
+    """The folder, or the one above it where it will be made."""
+    return next(step for step in (folder, *folder.parents) if step.is_dir())
+
 
 Verdict = Literal["ok", "warn", "refuse"]
 

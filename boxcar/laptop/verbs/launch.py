@@ -18,7 +18,7 @@ from boxcar.laptop.common import home, show, side_by_side
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import Progress
-from boxcar.laptop.fitness import other_runs, room_here, training_python
+from boxcar.laptop.fitness import other_runs, rules, training_python
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.news import from_here
 from boxcar.laptop.profiles.page import first_look
@@ -301,7 +301,7 @@ def _chosen(project: Project, boxes: list[str] | None, start_index: int | None) 
 def _refuse_full_disks(site: Site, queues: list[str]) -> None:
     """Of this machine: of rented boxes the audit says it."""
     boxes = {site.plan.queues[queue] for queue in queues}
-    if lacking := room_here.lacking(site.folders_here(boxes)):
+    if lacking := rules.lacking(site.folders_here(boxes)):
         raise NoRoomError(
             [
                 Message(Sentence("mistakes.make_room", what=what), Command("launch"))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show, units
-from boxcar.laptop.fitness import room_here
+from boxcar.laptop.fitness import rules
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.project import cell_faults, profile_choice
 from boxcar.laptop.project.checks import todos, tracker_logins
@@ -72,7 +72,7 @@ def plan(project: Project, *, as_json: bool) -> int:
         _show(document, project)
     refused: list[str | Message] = [
         *staying,
-        *room_here.lacking(_folders_here(project)),
+        *rules.lacking(_folders_here(project)),
         *_diverged(project),
         *profile_choice.unknown(project.job, project.root),
     ]
@@ -198,7 +198,7 @@ def _folders_here(project: Project) -> dict[str, Path]:
 
 
 def _room(place: str, folder: Path) -> Room:
-    room = disk_room(room_here.nearest(folder))
+    room = disk_room(rules.nearest(folder))
     return Room(place, str(folder), room.free_bytes, room.free_inodes)
 
 
