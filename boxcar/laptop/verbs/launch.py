@@ -36,7 +36,7 @@ from boxcar.laptop.run.view import DROPPED, QueueView, RunView
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.verbs import audit, control, leaving, listen, push
+from boxcar.laptop.verbs import audit, control, listen, next_step, push
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import visible_gpus
@@ -86,7 +86,7 @@ def serve_all(
     """
     push.check_queues(site)
     groups = push.by_tier(site, queues)
-    view = leaving.until_left(site, view, queues)
+    view = next_step.until_left(site, view, queues)
     with show.progress(Sentence("how_far.push")) as bar:
         served, errors = side_by_side.each_or_why(
             groups, lambda box: _serve(site, box, list(map(view.queue, groups[box])), order, bar)
@@ -99,8 +99,8 @@ def serve_all(
         for box, error in errors.items()
         for queue, again in ((name, Command("launch", ("--box", box))) for name in groups[box])
     ]
-    stopping = filter(leaving.is_stopping, map(view.queue, queues))
-    problems += map(leaving.does_not_end, stopping)
+    stopping = filter(next_step.is_stopping, map(view.queue, queues))
+    problems += map(next_step.does_not_end, stopping)
     for problem in problems:
         show.say(problem)
     started = [one for tier in served.values() for one in tier.started]
@@ -148,7 +148,7 @@ def _send_and_prepare(
 ) -> run_asks.Start | None:
     """How its agent is to be started; None where one runs already, or is about to."""
     push.send_queue(site, queue.name, bar)
-    if leaving.is_stopping(queue):
+    if next_step.is_stopping(queue):
         return None  # which is said of all of them
     if queue.is_alive or queue.scheduled:
         show.say(_left_alone(queue, order.built[0].digest))
