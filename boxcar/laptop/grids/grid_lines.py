@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import math
+import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from boxcar.laptop.grids import axes
 from boxcar.laptop.project import queue_files, resolve
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queue_files import QueueFile
@@ -15,14 +17,116 @@ from boxcar.laptop.queues import cell_cost, rewrite, sync
 from boxcar.laptop.queues.cell_cost import Sample
 from boxcar.shared.cell import cell_line, cell_name, line_spelling, own_words, said, saying
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.cell_name import key_of
 from boxcar.shared.cell.own_words import REST
 from boxcar.shared.cell.spelling import same_name_key
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import journal, queue_line
 from boxcar.shared.files.plan import Cell
+from boxcar.shared.message import counted
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
+
+# The words of a grid as its axes: `lr=1e-3,3e-4` has two values, `seed=0..2` has three. Pure.
+#
+# A comma inside brackets parts nothing, and one inside quotes neither: the quotes go, as in a
+# shell.
+
+
+# Each is a line that somebody will have to look at, and a folder on three machines.
+MOST_CELLS = 10_000
+_WHOLE = r"-?(?:0|[1-9][0-9]{0,8})"
+_RANGE = re.compile(rf"({_WHOLE})\.\.({_WHOLE})")
+_NEARLY_A_RANGE = re.compile(r"[-+0-9.eE]+\.\.[-+0-9.eE]+")
+_PAIRS = {"[": "]", "(": ")", "{": "}"}
+_QUOTES = "'\""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A word without its values, `lr=`, and what stands behind it. A lone flag has one, ''."""
+
+    head: str
+    values: tuple[str | range, ...]
+
+    def __len__(self) -> int:
+        return sum(len(value) if isinstance(value, range) else 1 for value in self.values)
+
+    def words(self) -> Iterator[str]:
+        """The words of a line: `lr=1e-3`, then `lr=3e-4`."""
+        for value in self.values:
+            each = map(str, value) if isinstance(value, range) else (value,)
+            yield from (self.head + text for text in each)
+
+
+def axis(word: str) -> Axis:
+    """Raises ValueError that says what is wrong with the word."""
+    key, is_assigned, text = word.partition("=")
+    if not is_assigned and word.startswith("-") and key_of(word):
+        return Axis(word, ("",))
+    if not is_assigned or not key_of(word):
+        raise ValueError(f"expected key=value,value or key=0..2, found {word!r}")
+    values = [_value(word, part) for part in _parted(word, text)]
+    return Axis(f"{key}=", tuple(values))
+
+
+def combinations(axes: Sequence[Axis]) -> list[tuple[str, ...]]:
+    """The words of each cell; the last axis changes fastest. Raises ValueError."""
+    count = math.prod(map(len, axes))
+    if count > MOST_CELLS:
+        sizes = " x ".join(str(len(one)) for one in axes if len(one) > 1)
+        raise ValueError(
+            f"the grid has {counted(count, 'cell')} ({sizes}), and at most {MOST_CELLS:,} are "
+            "made at once: give fewer values, or make it in parts"
+        )
+    for one in axes:
+        _refuse_twins(one)
+    return list(itertools.product(*(tuple(one.words()) for one in axes)))
+
+
+def _refuse_twins(one: Axis) -> None:
+    seen = set[str]()
+    for word in one.words():
+        if word in seen:
+            raise ValueError(f"{word!r} stands twice in the grid")
+        seen.add(word)
+
+
+def _value(word: str, text: str) -> str | range:
+    if not text:
+        raise ValueError(f"{word!r} has an empty value; write key=value,value")
+    if not (match := _RANGE.fullmatch(text)):
+        if _NEARLY_A_RANGE.fullmatch(text):
+            raise ValueError(f"{text!r} in {word!r}: a range is of two whole numbers, such as 0..2")
+        return text
+    first, last = int(match[1]), int(match[2])
+    if first > last:
+        raise ValueError(f"the range {text!r} in {word!r} ends before it begins")
+    return range(first, last + 1)
+
+
+def _parted(word: str, text: str) -> list[str]:
+    """The values between the commas that stand in no brackets and no quotes."""
+    parts, closing, quote = [""], list[str](), ""
+    for char in text:
+        if char == "," and not closing and not quote:
+            parts.append("")
+            continue
+        is_mark = char == quote if quote else char in _QUOTES
+        if is_mark:
+            quote = "" if quote else char
+        elif not quote and char in _PAIRS:
+            closing.append(_PAIRS[char])
+        elif not quote and closing and char == closing[-1]:
+            closing.pop()
+        # Inside brackets they belong to the value.
+        if not is_mark or closing:
+            parts[-1] += char
+    if closing or quote:
+        raise ValueError(f"{word!r}: {closing[-1] if closing else quote} is missing at its end")
+    return parts
+
 
 # What the queue files may not become: what `plan` or `push` would refuse is never written.
 
@@ -236,7 +340,7 @@ def _overrides(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     behind = list(words[len(_before(words)) + 1 :])
     if not plain and not behind:
         raise ValueError("a grid needs at least one key with values, such as lr=1e-3,3e-4")
-    for found in axes.combinations([axes.axis(word) for word in (*plain, *behind)]):
+    for found in combinations([axis(word) for word in (*plain, *behind)]):
         yield (*found[: len(plain)], *([REST] if behind else []), *found[len(plain) :])
 
 
@@ -244,7 +348,7 @@ def _check_own(word: str) -> None:
     """What Boxcar is told is the same for all cells of a grid."""
     if word.startswith(_NAME):
         raise ValueError(f"{word!r}: the cells of a grid are named by their words")
-    if not word.startswith(_AFTER) and len(axes.axis(word)) > 1:
+    if not word.startswith(_AFTER) and len(axis(word)) > 1:
         raise ValueError(
             f"{word!r} is a word of Boxcar's own, and has one value for all cells; if your script "
             f"takes it, put it after {REST}"
