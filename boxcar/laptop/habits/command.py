@@ -7,8 +7,21 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from boxcar.laptop.habits import known_flags, queue_lines, readme
-from boxcar.laptop.habits.flags import Flag
+from boxcar.laptop.habits import queue_lines, readme
+from boxcar.laptop.habits.flags import (
+    BACKEND,
+    CONFIG,
+    DRY,
+    NO_PLACE,
+    ON_CPU,
+    ON_GPU,
+    OUT,
+    RESUME,
+    SAVE_AS,
+    SAVE_AT_ALL,
+    SHORT,
+    Flag,
+)
 from boxcar.laptop.habits.readme import Typed
 from boxcar.laptop.habits.script import Script
 from boxcar.laptop.habits.source import lies
@@ -27,7 +40,7 @@ def config_of(script: Script) -> Flag | None:
     """The flag that takes a config file; of bare settings the word that is one."""
     # A configurator takes a file as a bare word; OmegaConf and CfgNode do not.
     is_bare = bool(script.settings) and "exec" in script.calls
-    return script.flag(*known_flags.CONFIG) or (Flag(("config",), 1) if is_bare else None)
+    return script.flag(*CONFIG) or (Flag(("config",), 1) if is_bare else None)
 
 
 def place_of(script: Script) -> Flag | None:
@@ -35,10 +48,10 @@ def place_of(script: Script) -> Flag | None:
     # Whatever it is called: the flag below which a checkpoint is seen to be saved.
     roots = (each.root for each in script.saves if each.is_checkpoint and each.root)
     flags = (flag for root in roots if (flag := script.flag(root.lower())))
-    if seen := next((flag for flag in flags if flag.key not in known_flags.NO_PLACE), None):
+    if seen := next((flag for flag in flags if flag.key not in NO_PLACE), None):
         return seen
-    named = script.flag(*known_flags.SAVE_AS)
-    return script.flag(*known_flags.OUT) or (named if named and file_of(named) else None)
+    named = script.flag(*SAVE_AS)
+    return script.flag(*OUT) or (named if named and file_of(named) else None)
 
 
 def file_of(flag: Flag) -> str:
@@ -100,7 +113,7 @@ def of_page(
         key = flag.key if flag else "config" if not name else ""
         is_cfg = known.get(key) == "{cfg}" and not configs and is_config(root, value)
         # A framework's own word stands already; and it would begin with that file each time.
-        if name in told or key in known_flags.RESUME:
+        if name in told or key in RESUME:
             continue
         configs += [value] * is_cfg
         keys |= {key} if flag or is_cfg else set()
@@ -165,7 +178,7 @@ def words_of(script: Script, given: Mapping[Flag, str]) -> list[str]:
 
 def save_words(script: Script) -> list[str]:
     """Switches without which the script saves nothing."""
-    flag = script.flag(*known_flags.SAVE_AT_ALL)
+    flag = script.flag(*SAVE_AT_ALL)
     return [flag.word] if flag and flag.is_switch else []
 
 
@@ -175,18 +188,18 @@ def resume_words(flag: Flag) -> str:
 
 def short_words(script: Script, epochs: Flag | None) -> Iterator[str]:
     """What makes a run short enough to try it on the CPU."""
-    if dry := script.flag(*known_flags.DRY):
+    if dry := script.flag(*DRY):
         yield from [dry.word] if dry.is_switch else filled(dry, "true")
     if epochs and not epochs.is_positional:
         yield from filled(epochs, "1")
-    for key in known_flags.BACKEND:
+    for key in BACKEND:
         flag = script.flag(key)
         if flag and flag.default == "nccl":  # which needs a GPU
             yield from filled(flag, "gloo")
-    on_cpu, on_gpu = script.flag(*known_flags.ON_CPU), script.flag(*known_flags.ON_GPU)
+    on_cpu, on_gpu = script.flag(*ON_CPU), script.flag(*ON_GPU)
     yield from [on_cpu.word] if on_cpu and on_cpu.is_switch else []
     yield from [on_gpu.word] if on_gpu and on_gpu.is_off else []
-    for key, value in known_flags.SHORT.items():
+    for key, value in SHORT.items():
         flag = script.flag(key)
         if flag and not flag.is_switch and not flag.is_positional:
             yield from filled(flag, value)

@@ -13,9 +13,9 @@ from pathlib import PurePosixPath
 
 from boxcar.laptop.habits import (
     command,
+    flags,
     frameworks,
     kept,
-    known_flags,
     metrics_proposal,
     queue_lines,
     reached,
@@ -91,7 +91,7 @@ def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) ->
     is_hidden = script.hides_flags
     script = script.with_flags(readme.flags_of(typed)) if typed else script
     known = frameworks.of(script)
-    place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
+    place, epochs = command.place_of(script), script.flag(*flags.EPOCHS)
     found = kept.of(script, known, place)
     workdir = _workdir(known, found, place)
     words, configs = _words(folder, script, typed, known, workdir)
@@ -151,13 +151,13 @@ def _words(
     """The command, and the configs of the queue."""
     fit = [config for config in folder.all_configs if queue_lines.fits(config)]
     config = command.config_of(script) if fit else None
-    place, epochs = command.place_of(script), script.flag(*known_flags.EPOCHS)
+    place, epochs = command.place_of(script), script.flag(*flags.EPOCHS)
     given = {config: "{cfg}"} if config else {}
     if place and not known.is_told_where:
         given |= {place: command.place_value(place)}
     given |= {epochs: "{epochs}"} if epochs else {}
     if typed is None:
-        data = (flag for flag in command.needed(script, given) if flag.key in known_flags.DATA)
+        data = (flag for flag in command.needed(script, given) if flag.key in flags.DATA)
         given |= dict.fromkeys(data, "{code}/data") if (folder.root / "data").is_dir() else {}
         words = command.of_source(script, given)
     else:
@@ -266,7 +266,7 @@ def _resume(
         return known.resume, known.resume_args, ()
     # accelerate goes on from the folder of its state, and from no model.
     states = [each for each in saved if known.name == "accelerate" and each.name.endswith("/")]
-    flag, path = script.flag(*known_flags.RESUME), _newest(states or saved)
+    flag, path = script.flag(*flags.RESUME), _newest(states or saved)
     if path is None:
         return None, "", ()
     # A configurator's own `resume` is something else, such as a switch.

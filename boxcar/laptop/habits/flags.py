@@ -3,11 +3,58 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TypeGuard
 
 from boxcar.laptop.habits.source import UNKNOWN, dotted, is_text, last, literal
 from boxcar.shared.record import dataclass
+
+# What people call the flags that mean something to Boxcar. Of several the first counts.
+
+
+CONFIG = ("config", "cfg", "config_file", "config_path", "conf", "yaml", "c")
+OUT = (
+    "output_dir", "out_dir", "outdir", "out", "output", "save_dir", "work_dir", "workdir", "logdir",
+    "results_dir", "result_dir", "exp_dir", "run_dir", "checkpoint_dir", "checkpoints_dir",
+    "ckpt_dir", "log_dir", "outf", "default_root_dir", "save_folder", "results_folder",
+    "save_model_dir", "checkpoint_model_dir", "log_folder", "saved_dir", "logs", "model_dir",
+    "save_root", "output_directory", "output_folder", "log_root", "checkpoints", "logging_dir",
+)  # fmt: skip
+# A file to save to, such as `--save model.pt`.
+SAVE_AS = ("save", "save_path", "model_path", "checkpoint_path", "output_path", "save_file")
+SAVE_AT_ALL = ("save_model", "save")
+EPOCHS = (
+    "epochs", "num_epochs", "num_train_epochs", "max_epochs", "n_epochs", "nepochs", "total_epochs",
+    "epoch", "niter",
+)  # fmt: skip
+# How long a training takes, in steps of some kind.
+STEPS = (
+    "max_steps", "max_iters", "max_iter", "num_steps", "train_steps", "num_train_steps",
+    "max_train_steps", "total_steps", "num_iterations", "max_iterations", "iterations",
+    "train_iters", "num_iters", "total_iters", "n_iters", "total_timesteps", "steps",
+)  # fmt: skip
+RESUME = (
+    "resume", "resume_from_checkpoint", "resume_from", "ckpt_path", "resume_path", "restore",
+    "load_checkpoint", "snapshot_path", "checkpoint", "ckpt", "load",
+)  # fmt: skip
+# Below these something is saved, and they do not say where to write.
+NO_PLACE = frozenset(
+    {"data", "data_dir", "data_path", "root", "root_path", "model", "name", "dataset"}
+)
+SEED = ("seed", "manual_seed", "manualseed", "random_seed")
+DATA = ("data", "data_dir", "data_path", "dataroot", "dataset_path", "root")
+DRY = ("dry_run", "fast_dev_run", "smoke_test")
+# Switches: off the GPU, and onto it, where that is the default and the word is its end.
+ON_CPU = ("cpu", "use_cpu", "no_cuda", "disable_cuda", "no_gpu", "force_cpu")
+ON_GPU = ("cuda", "use_cuda", "gpu", "use_gpu")
+BACKEND = ("backend", "dist_backend", "ddp_backend")
+# What makes a run short, where the script takes it.
+SHORT = dict.fromkeys(STEPS, "2") | {
+    "limit_train_batches": "2", "limit_val_batches": "2", "eval_iters": "1",
+    "num_workers": "0", "workers": "0", "device": "cpu", "compile": "False",
+}  # fmt: skip
+
 
 _ADDS = ("add_argument", "option", "argument", "add_arg")
 _DATACLASS_PARSERS = ("HfArgumentParser", "tyro", "simple_parsing", "pyrallis", "chz")
@@ -139,3 +186,100 @@ def _is_exec_of_a_file(node: ast.AST) -> TypeGuard[ast.Call]:
     return any(
         isinstance(inner, ast.Call) and dotted(inner.func) == "open" for inner in ast.walk(node)
     )
+
+
+# The flags that a script's own `--help` names: argparse, click, typer, fire, absl and their kin.
+#
+# Pure. A text that is no such list has no flags; what was printed around it does not matter.
+
+
+_BOX = re.compile(r"[\u2500-\u257f]")  # rich draws them around
+_ENTRY = re.compile(r"\s{0,10}(?:\*\s+)?(-{1,2}[A-Za-z\[].*)")
+_WORDS = re.compile(r"\s*(?:positional )?arguments\b.*", re.I)
+_WORD = re.compile(r"\s{1,8}(?:\*\s+)?([A-Za-z]\w*)(?:\s+(.*))?")
+_NAME = re.compile(r"-{1,2}(?:\[no\])?[A-Za-z][\w.-]*")
+_OF_ABSL = re.compile(r"--(\[no\])?[\w.]+: ")
+_DEFAULT = re.compile(r"[\[(][^\[(]*default[:=]?\s+([^\])]+)|^\s*Default: (.+)$", re.I | re.M)
+_REQUIRED = re.compile(r"[\[(]required\b", re.I)
+_ENDS_AT = re.compile(r"[,;]\s+(?:type|required|env)\b.*", re.S)
+_KIND = re.compile(r"\s*(?:TEXT|INTEGER|FLOAT|PATH|FILE|DIRECTORY|<(?!bool)\w+>)(?:\s|$)")
+_IGNORED = ("-h", "--help", "--version", "--helpfull", "--install-completion", "--show-completion")
+
+
+def flags(text: str) -> tuple[Flag, ...]:
+    """In their order, each once; `line` is 0, because no source was read for them."""
+    text = _BOX.sub(" ", text)
+    demanded = frozenset(_demanded(text))
+    found: dict[str, Flag] = {}
+    for typed, said in _entries(text):
+        flag = _flag(typed, said, demanded) if typed[0] == "-" else _positional(typed, said)
+        if flag and flag.word not in _IGNORED:
+            found.setdefault(flag.key, flag)
+    return tuple(found.values())
+
+
+def _entries(text: str) -> Iterator[tuple[str, str]]:
+    """What is typed, and what is said of it, also on the lines below."""
+    typed, said, is_of_words = "", "", False
+    for line in [*text.splitlines(), ""]:
+        entry = _ENTRY.fullmatch(line)
+        word = _WORD.fullmatch(line) if is_of_words else None
+        if not (entry or word) and line.strip() and not _WORDS.fullmatch(line):
+            said += f"\n{line}"
+            continue
+        if typed:
+            yield typed, said
+        typed, said = "", ""
+        is_of_words = (is_of_words and bool(word)) or bool(_WORDS.fullmatch(line))
+        if entry:
+            cut = re.search(r"\s{2,}|\t", entry[1])
+            typed, said = (
+                (entry[1][: cut.start()], entry[1][cut.end() :]) if cut else (entry[1], "")
+            )
+        elif word:
+            typed, said = word[1], word[2] or ""
+
+
+def _positional(typed: str, said: str) -> Flag:
+    return Flag((typed,), 0, _default(said), is_required=_default(said) is UNKNOWN)
+
+
+def _flag(typed: str, said: str, demanded: Collection[str]) -> Flag | None:
+    of_absl = _OF_ABSL.match(typed)
+    names = _NAME.findall(of_absl[0] if of_absl else re.sub(r"\{[^}]*\}|<[^>]*>", "X", typed))
+    names = [name.replace("[no]", "") for name in names]
+    positive = tuple(name for name in names if not _negates(name, names))
+    if not positive:
+        return None
+    is_valued = not of_absl[1] if of_absl else bool(_NAME.sub("", typed).strip(" ,/|"))
+    return Flag(
+        positive,
+        0,
+        _default(said),
+        is_switch=not (is_valued or _KIND.match(said)),
+        is_required=bool(_REQUIRED.search(said)) or any(name in demanded for name in names),
+    )
+
+
+def _negates(name: str, names: Collection[str]) -> bool:
+    return name.startswith("--no") and f"--{name[4:].lstrip('-')}" in names
+
+
+def _default(said: str) -> Any:
+    found = _DEFAULT.search(said)
+    if found is None:
+        return UNKNOWN
+    text = _ENDS_AT.sub("", found[1] or found[2]).strip(" '\"")
+    try:
+        return None if text == "null" else ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+
+
+def _demanded(text: str) -> Iterator[str]:
+    """The options that argparse's usage does not put into brackets."""
+    usage = re.search(r"^usage:\s*(.*?)(?:\n\s*\n|\Z)", text, re.S | re.M)
+    left, before = usage[1] if usage else "", ""
+    while left != before:
+        left, before = re.sub(r"[\[(][^\[\]()]*[\])]", " ", left), left
+    yield from (name for name in _NAME.findall(left) if f" {name} " in f"{left} ")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from boxcar.laptop.habits import known_flags
+from boxcar.laptop.habits import flags
 from boxcar.laptop.habits.script import Script
 from boxcar.shared.files.plan import ALL, NEWEST, SAFE, TRUSTED
 from boxcar.shared.record import dataclass
@@ -119,7 +119,7 @@ def _lightning(script: Script) -> Framework:
 
 def _hf_trainer(script: Script) -> Framework:
     if "HfArgumentParser" not in script.calls:
-        place = "" if script.flag(*known_flags.OUT) else "*/"
+        place = "" if script.flag(*flags.OUT) else "*/"
         return Framework("transformers' Trainer", artifacts=(replace(_HF, path=place + _HF.path),))
     saves_model = "save_model" in script.calls
     return Framework(

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from boxcar.laptop.habits import known_flags
+from boxcar.laptop.habits import flags
 from boxcar.laptop.habits.script import Script
 from boxcar.shared.cell import cell_name
 from boxcar.shared.files import queue_line
@@ -43,7 +43,7 @@ def of(script: Script, epochs: int | None, configs: Sequence[str]) -> tuple[str,
         names = sorted(configs, key=_order)[:_MOST_SHOWN]
         lines = [_of_config(name, last) for name in names]
         return (*lines[:_ACTIVE], *(f"# {line}" for line in lines[_ACTIVE:]))
-    seed = script.flag(*known_flags.SEED)
+    seed = script.flag(*flags.SEED)
     if script.is_hydra:
         return (f"- train{last}", f"# - train{last} seed=1")
     if seed is None or seed.is_positional:

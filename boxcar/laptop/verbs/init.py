@@ -16,7 +16,6 @@ from boxcar.laptop.habits import (
     draft,
     folder,
     frameworks,
-    help_text,
     ignore_text,
     job_text,
     readme,

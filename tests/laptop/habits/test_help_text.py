@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.habits import help_text
+from boxcar.laptop.habits import flags
 from boxcar.laptop.habits.flags import Flag
 from boxcar.laptop.habits.source import UNKNOWN
 
@@ -193,12 +193,12 @@ EPOCHS = flag("--epochs", 5)
     ids=["argparse", "click", "typer", "fire", "absl", "tyro", "simple_parsing", "jsonargparse"],
 )
 def test_each_librarys_help_is_read(text: str, expected: list[Flag]) -> None:
-    assert short(help_text.flags(text)) == expected
+    assert short(flags.flags(text)) == expected
 
 
 def test_what_is_printed_around_it_does_not_matter() -> None:
     noise = "WARNING: no GPU\n2026-11-22 loading - 3 files\n"
-    assert help_text.flags(noise + ARGPARSE) == help_text.flags(ARGPARSE)
+    assert flags.flags(noise + ARGPARSE) == flags.flags(ARGPARSE)
 
 
 @pytest.mark.parametrize(
@@ -206,9 +206,9 @@ def test_what_is_printed_around_it_does_not_matter() -> None:
     ["", "epoch 1 loss 0.5\nepoch 2 loss 0.4\n", "- a\n- b\n-----\n", "Traceback (most recent"],
 )
 def test_a_training_that_ignores_the_flag_names_none(text: str) -> None:
-    assert help_text.flags(text) == ()
+    assert flags.flags(text) == ()
 
 
 def test_a_text_of_any_length_and_shape_is_read_at_once() -> None:
     for text in ("(" * 20_000, "usage: " + "[" * 20_000, "  --a " + "[default: (" * 20_000):
-        help_text.flags(text)
+        flags.flags(text)
