@@ -12,16 +12,7 @@ import sys
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.habits import (
-    draft,
-    folder,
-    frameworks,
-    ignore_text,
-    job_text,
-    readme,
-    script,
-    trainers,
-)
+from boxcar.laptop.habits import draft, folder, frameworks, job_text, readme, script, trainers
 from boxcar.laptop.habits.draft import Draft
 from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.script import Script
@@ -212,4 +203,4 @@ def _ignore_text(root: Path) -> str:
         lines = code_files.text_of(root / ".gitignore").splitlines()
     except InputError:
         lines = []  # as `plan` will say
-    return ignore_text.text(root, lines)
+    return job_text.text(root, lines)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.habits import ignore_text
+from boxcar.laptop.habits import job_text
 
 
 def put(root: Path, name: str, size_bytes: int = 10) -> None:
@@ -21,7 +21,7 @@ def test_what_git_ignores_stays_but_for_data_that_the_script_may_need(tmp_path: 
     (tmp_path / "inputs").mkdir()
     (tmp_path / "runs").mkdir()
     lines = ["*.pyc", "/data/", "datasets/", "inputs/", "!x"]
-    assert ignore_text.text(tmp_path, lines).splitlines()[2:] == [
+    assert job_text.text(tmp_path, lines).splitlines()[2:] == [
         "*.pyc",
         "# shipped, as your script may need it: /data/",
         "datasets/",
@@ -35,9 +35,9 @@ def test_what_git_ignores_stays_but_for_data_that_the_script_may_need(tmp_path: 
 @pytest.mark.parametrize("line", ["data", "data/", "/data", "/data/*", "data/**"])
 def test_a_folder_of_data_is_named_in_many_ways(tmp_path: Path, line: str) -> None:
     put(tmp_path, "data/a.jpg")
-    assert f"need it: {line}\n*.jpg\n!data/**\n" in ignore_text.text(tmp_path, [line, "*.jpg"])
+    assert f"need it: {line}\n*.jpg\n!data/**\n" in job_text.text(tmp_path, [line, "*.jpg"])
 
 
 def test_a_folder_that_git_ignores_already_is_named_once(tmp_path: Path) -> None:
     (tmp_path / "wandb").mkdir()
-    assert ignore_text.text(tmp_path, ["/wandb"]).count("wandb") == 1
+    assert job_text.text(tmp_path, ["/wandb"]).count("wandb") == 1
