@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from boxcar.laptop.habits import program, readme, source, trainers
+from boxcar.laptop.habits import readme, source, trainers
 from boxcar.laptop.habits.readme import Typed
 from boxcar.shared.record import dataclass
 
@@ -79,9 +79,9 @@ def read(root: Path) -> Folder:
 
 def _likely(root: Path) -> Iterator[str]:
     paths = {path.relative_to(root).as_posix(): path for path in _python_files(root)}
-    scores = {name: program.score(name, source.data_of(path)) for name, path in paths.items()}
+    scores = {name: readme.score(name, source.data_of(path)) for name, path in paths.items()}
     order = sorted((p for p in scores if scores[p]), key=lambda p: (-scores[p], p.count("/"), p))
-    programs = (path for path in order if program.is_program_at(root / path))
+    programs = (path for path in order if readme.is_program_at(root / path))
     yield from itertools.islice(programs, _MOST_LIKELY)
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 import strange_sources
 
-from boxcar.laptop.habits import program, script
+from boxcar.laptop.habits import readme, script
 
 
 def score(tmp_path: Path, source: str, name: str = "train.py") -> int:
     (tmp_path / name).write_text(source)
-    is_program = program.is_program_at(tmp_path / name)
-    return program.score(name, source.encode()) * is_program
+    is_program = readme.is_program_at(tmp_path / name)
+    return readme.score(name, source.encode()) * is_program
 
 
 def test_a_script_is_read_and_never_run(tmp_path: Path) -> None:

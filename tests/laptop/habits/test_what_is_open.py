@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import strange_sources
 
-from boxcar.laptop.habits import job_text, program
+from boxcar.laptop.habits import job_text, readme
 from boxcar.laptop.habits.draft import Draft
 
 SAVES = (
@@ -110,7 +110,7 @@ def test_flags_that_an_imported_function_adds_are_the_scripts(tmp_path: Path) ->
 )  # fmt: skip
 def test_a_module_that_only_sets_up_is_no_program(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.py").write_text(f"{line}\ndef train():\n    loss.backward()\n")
-    assert not program.is_program_at(tmp_path / "a.py")
+    assert not readme.is_program_at(tmp_path / "a.py")
 
 
 def test_a_script_that_hands_on_comes_before_a_class_that_trains(tmp_path: Path) -> None:
