@@ -13,8 +13,8 @@ from boxcar.laptop.board.history import History
 from boxcar.laptop.board.needs_you import Need, Quiet
 from boxcar.laptop.board.terminal_lines import UNICODE, Glyphs, word
 from boxcar.laptop.common import units
+from boxcar.laptop.project.from_environment import missing_for_boxes
 from boxcar.laptop.project.job import Job
-from boxcar.laptop.project.notify.targets import missing_for_boxes
 from boxcar.laptop.run import condition
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.view import BROKEN_OFF, QueueView, RunView

@@ -17,8 +17,8 @@ from boxcar.laptop.common import side_by_side
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.news import posting
+from boxcar.laptop.project.from_environment import Target, place_of, targets
 from boxcar.laptop.project.notify.endpoints import BOX, LAPTOP
-from boxcar.laptop.project.notify.targets import Target, place_of, targets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import look
 from boxcar.laptop.run.look import is_planned

@@ -2,12 +2,184 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, field
+from urllib.parse import quote, urlencode
 
 from boxcar.laptop.project.job import Job
-from boxcar.laptop.project.notify.targets import variables_for_boxes
+from boxcar.laptop.project.job_values import ENV_PREFIX, is_http_url, robot_under_webhook
+from boxcar.laptop.project.notify.endpoints import BOX, FROM_HERE, Chat, Mail, Notify
+from boxcar.shared.channels import known
+from boxcar.shared.channels.answer import WEBHOOK, Endpoint, key_of
 from boxcar.shared.errors import InputError
 from boxcar.shared.known_secrets import KnownSecrets
+from boxcar.shared.record import dataclass
+from boxcar.shared.wire import webhook_secret
+
+# Each line of `notify:` by itself, with what it takes from this machine's environment.
+#
+# No value is ever in a sentence.
+
+
+# What an endpoint may take from the environment; the first is what it cannot be without.
+_SETTINGS = ("url", "token", "secret", "chat", "to", "user", "password", "sender")
+
+
+@dataclass(frozen=True)
+class Target:
+    """`label` is the service, with a number from the second of its kind on. `variables` are those
+    that it takes; `off` the first that is not set, and then there is no endpoint. `place` says who
+    sends: a box, or this machine.
+    """
+
+    label: str
+    channel: str
+    variables: tuple[str, ...]
+    endpoint: Endpoint | None = field(default=None, repr=False)
+    off: str = ""
+    place: str = BOX
+
+    @property
+    def warning(self) -> str:
+        what = "no webhooks will be sent"
+        if self.channel != WEBHOOK:
+            what = f"nothing will be sent to {self.channel}"
+        return f"{self.off} is not set: {what}"
+
+
+def targets(job: Job, environ: Mapping[str, str], place: str = "") -> list[Target]:
+    """In the order of the job; with `place` those that it sends. Raises InputError with all that is
+    wrong in one of them.
+    """
+    counts: Counter[str] = Counter()
+    found: list[Target] = []
+    problems: list[str] = []
+    for line in job.notify:
+        channel = line.chat[0] if line.chat else WEBHOOK
+        counts[channel] += 1
+        label = channel if counts[channel] == 1 else f"{channel} {counts[channel]}"
+        if place in ("", place_of(line)):
+            one = _target(line, (label, channel), environ)
+            problems += _problems(line, one, environ)
+            found.append(one)
+    keys = Counter(key_of(one.endpoint) for one in found if one.endpoint)
+    twice = {one.channel for one in found if one.endpoint and keys[key_of(one.endpoint)] > 1}
+    problems += [f"notify: one {channel} is listed twice" for channel in sorted(twice)]
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def credentials(found: Sequence[Target]) -> dict[str, list[dict[str, str]]]:
+    """What goes to the boxes of these, as their file of credentials has it."""
+    there = [one.endpoint for one in found if one.place == BOX and one.endpoint]
+    return {
+        "webhooks": [{"url": e.url, "secret": e.secret} for e in there if e.channel == WEBHOOK],
+        "channels": [asdict(e) for e in there if e.channel != WEBHOOK],
+    }
+
+
+def missing_for_boxes(job: Job, environ: Mapping[str, str]) -> list[str]:
+    """Of each endpoint that boxes send to the first variable that is not set; '' where all are."""
+    lines = [line for line in job.notify if place_of(line) == BOX]
+    return [next(iter(_unset(line, environ)), "") for line in lines]
+
+
+def variables_for_boxes(job: Job) -> list[str]:
+    return [v for line in job.notify if place_of(line) == BOX for v in _variables(line)]
+
+
+def place_of(line: Notify) -> str:
+    return line.chat[1].place if line.chat else BOX
+
+
+def _target(line: Notify, names: tuple[str, str], environ: Mapping[str, str]) -> Target:
+    place, variables = place_of(line), tuple(_variables(line))
+    missing = _unset(line, environ)
+    # A box's chat whose secret is missing is a mistake; without its URL or token it is off.
+    if missing and (missing[0] == variables[0] or place != BOX):
+        return Target(*names, variables, None, missing[0], place)
+    return Target(*names, variables, _endpoint(line, names[1], environ), "", place)
+
+
+def _settings(line: Notify) -> list[str]:
+    settings = line.chat[1] if line.chat else line.webhook
+    return [value for name in _SETTINGS if (value := getattr(settings, name, None))]
+
+
+def _variables(line: Notify) -> list[str]:
+    return [one.removeprefix(ENV_PREFIX) for one in _settings(line) if one.startswith(ENV_PREFIX)]
+
+
+def _unset(line: Notify, environ: Mapping[str, str]) -> list[str]:
+    names = _variables(line)[:1] if line.webhook else _variables(line)
+    is_written = line.webhook and not line.webhook.url.startswith(ENV_PREFIX)
+    return [] if is_written else [name for name in names if not environ.get(name)]
+
+
+def _value(setting: str | None, environ: Mapping[str, str]) -> str:
+    """Empty where the variable is not set."""
+    if setting and setting.startswith(ENV_PREFIX):
+        return environ.get(setting.removeprefix(ENV_PREFIX), "")
+    return setting or ""
+
+
+def _endpoint(line: Notify, channel: str, environ: Mapping[str, str]) -> Endpoint:
+    """Of what each service has: a URL, a secret or token, a chat."""
+    settings = line.chat[1] if line.chat else line.webhook
+    if isinstance(settings, Mail):
+        return _mail(settings, environ)
+
+    def of(name: str) -> str:
+        return _value(getattr(settings, name, None), environ)
+
+    there = known.CHANNELS.get(channel)
+    return Endpoint(
+        channel, of("url") or (there.url if there else ""), of("token") or of("secret"), of("chat")
+    )
+
+
+def _mail(chat: Mail, environ: Mapping[str, str]) -> Endpoint:
+    """The server with the user and the sender as one URL, as others have theirs."""
+    user, sender, to = (_value(one, environ) for one in (chat.user, chat.sender, chat.to))
+    query = urlencode({"sender": sender or (user if "@" in user else to)})
+    url = f"{chat.security}://{quote(user, safe='')}@{chat.host}:{chat.port}/?{query}"
+    return Endpoint("email", url, _value(chat.password, environ), to)
+
+
+def _problems(line: Notify, one: Target, environ: Mapping[str, str]) -> Iterator[str]:
+    if one.endpoint is None:
+        return
+    if line.webhook:
+        yield from _webhook_problems(line.webhook.url, one)
+    elif missing := _unset(line, environ):
+        yield f"{missing[0]} is not set; type: export {missing[0]}=…"
+    elif line.chat and one.channel not in FROM_HERE:
+        yield from _chat_problems(line.chat[1], one.channel, one.endpoint)
+
+
+def _webhook_problems(url: str, one: Target) -> Iterator[str]:
+    assert one.endpoint
+    address, secret = url.removeprefix(ENV_PREFIX), one.variables[-1]
+    if not is_http_url(one.endpoint.url):
+        yield f"{address} holds no http(s) URL with a host"
+    elif service := known.service_of(one.endpoint.url):
+        yield f"{address}: {robot_under_webhook(service)}"
+    if not one.endpoint.secret:
+        yield f"{secret} is not set, and webhooks are signed; type: export {secret}=whsec_…"
+    elif not webhook_secret.is_secret(one.endpoint.secret):
+        yield f"{secret} must be whsec_ and base64, as the receiver of the webhooks has it"
+
+
+def _chat_problems(chat: Chat, name: str, endpoint: Endpoint) -> Iterator[str]:
+    variable = (getattr(chat, "url", None) or "").removeprefix(ENV_PREFIX)
+    if not is_http_url(endpoint.url):
+        yield f"{variable} holds no http(s) URL with a host, and {name} needs one"
+    elif any(not value.isprintable() or " " in value for value in asdict(endpoint).values()):
+        yield f"what notify takes for {name} from the environment holds a space or a line feed"
+    elif (service := known.service_of(endpoint.url)) not in (None, name):
+        yield f"{variable} is the address of {service}; write - {known.LINES[service]}"
 
 
 def resolve_secrets(job: Job, environ: Mapping[str, str]) -> dict[str, str]:

@@ -24,8 +24,8 @@ from boxcar.laptop.news import from_here
 from boxcar.laptop.profiles.page import first_look
 from boxcar.laptop.project import cell_faults, from_environment, profile_choice
 from boxcar.laptop.project.checks import todos
+from boxcar.laptop.project.from_environment import credentials, targets
 from boxcar.laptop.project.notify.endpoints import BOX
-from boxcar.laptop.project.notify.targets import credentials, targets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results.lend import lend_checkpoints, lend_results

@@ -9,8 +9,8 @@ from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.news import posting
+from boxcar.laptop.project.from_environment import Target, targets
 from boxcar.laptop.project.notify.endpoints import BOX, LAPTOP
-from boxcar.laptop.project.notify.targets import Target, targets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.shared import timestamp

@@ -14,9 +14,8 @@ from boxcar.laptop.fitness import rules
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.project import cell_faults, profile_choice
 from boxcar.laptop.project.checks import todos, tracker_logins
-from boxcar.laptop.project.from_environment import resolve_secrets
+from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
 from boxcar.laptop.project.job import Job
-from boxcar.laptop.project.notify.targets import credentials, targets
 from boxcar.laptop.queues.cell_cost import Expected, expected_time
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import LeftOut, Snapshot, not_shipped

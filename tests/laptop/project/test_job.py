@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from boxcar.laptop.common import yaml_models
-from boxcar.laptop.project.from_environment import resolve_secrets
+from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
 from boxcar.laptop.project.job import Job, read_job
-from boxcar.laptop.project.notify.targets import credentials, targets
 from boxcar.shared.errors import InputError
 
 LEAST = """\

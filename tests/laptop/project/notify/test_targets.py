@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.project.from_environment import credential_names
-from boxcar.laptop.project.job import Job, read_job
-from boxcar.laptop.project.notify.targets import (
+from boxcar.laptop.project.from_environment import (
+    credential_names,
     credentials,
     missing_for_boxes,
     targets,
 )
+from boxcar.laptop.project.job import Job, read_job
 from boxcar.shared.channels import known
 from boxcar.shared.channels.answer import Endpoint
 from boxcar.shared.errors import InputError
