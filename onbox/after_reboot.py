@@ -14,8 +14,8 @@ from pathlib import Path
 from boxcar.shared import ended_by, paths, state
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import agent_start, control, journal
-from boxcar.shared.files.agent_start import AgentStart
+from boxcar.shared.files import control, journal
+from boxcar.shared.files.control import AgentStart
 from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass
@@ -72,7 +72,7 @@ def resume(data_dir: Path) -> Iterator[str]:
 
 
 def _resume(scratch: ScratchPaths, queue: str) -> str:
-    was = agent_start.read_agent_start(scratch.start(queue))
+    was = control.read_agent_start(scratch.start(queue))
     tier = DurablePaths(paths.on_box(was.durable_dir), was.run)
     session = state.replay(journal.read_journal(tier.journal(queue)).events).session
     wanted = control.wanted(tier.control(queue))

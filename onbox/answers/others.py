@@ -18,8 +18,8 @@ from boxcar.shared.cell import visible_gpus
 from boxcar.shared.cell.cell_name import CELL_NAME
 from boxcar.shared.disk import digest, lock
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import agent_start, release
-from boxcar.shared.files.agent_start import AgentStart
+from boxcar.shared.files import control, release
+from boxcar.shared.files.control import AgentStart
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.record import replace
 from boxcar.shared.wire import box_asks
@@ -85,7 +85,7 @@ def _starts(scratch: ScratchPaths) -> dict[str, AgentStart | None]:
     found: dict[str, AgentStart | None] = dict.fromkeys(scratch.started())
     for queue in found:
         with contextlib.suppress(OSError, BoxcarError):
-            found[queue] = agent_start.read_agent_start(scratch.start(queue))
+            found[queue] = control.read_agent_start(scratch.start(queue))
     return found
 
 

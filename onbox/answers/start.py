@@ -17,7 +17,7 @@ from boxcar.shared import environment, paths, timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import codec, release
-from boxcar.shared.files.agent_start import AgentStart
+from boxcar.shared.files.control import AgentStart
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths, ScratchPaths
@@ -124,7 +124,9 @@ def _in_session(wanted: AgentStart, log: Path) -> list[str]:
     return ["env", "-i", *env, "bash", "-c", shell, str(log)]
 
 
-def _tmux(wanted: AgentStart, folder: Path, words: list[str]) -> subprocess.CompletedProcess[str] | None:
+def _tmux(
+    wanted: AgentStart, folder: Path, words: list[str]
+) -> subprocess.CompletedProcess[str] | None:
     session = f"boxcar-{wanted.run}-{wanted.queue}".replace(".", "_").replace(":", "_")
     # -f: what a person has in a tmux.conf is meant for a person's sessions.
     head = ["tmux", "-S", SOCKET, "-f", "/dev/null", "new-session", "-d", "-s", session]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from boxcar.shared.disk import lock
-from boxcar.shared.files.agent_start import AgentStart
+from boxcar.shared.files.control import AgentStart
 from boxcar.shared.state import Session
 from onbox import after_reboot
 from onbox.after_reboot import Forget, Go, Leave, decide

@@ -25,7 +25,6 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import (
     accepted,
-    agent_start,
     attempt,
     cell_claim,
     codec,
@@ -41,11 +40,10 @@ from boxcar.shared.files import (
     resume_pointer,
 )
 from boxcar.shared.files.accepted import Accepted
-from boxcar.shared.files.agent_start import AgentStart
 from boxcar.shared.files.attempt import Done, Processes, Running
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.cell_claim import Claim
-from boxcar.shared.files.control import Control
+from boxcar.shared.files.control import AgentStart, Control
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.manifest import FileRecord, Manifest
@@ -424,7 +422,7 @@ def test_the_mirrored_checkpoint() -> None:
 
 
 def test_an_agent_that_was_started() -> None:
-    found = agent_start.read_agent_start(V1 / "start.json")
+    found = control.read_agent_start(V1 / "start.json")
     assert list(found.env) == ["PATH", "HOME", "USER", "LOGNAME", "SHELL"]
     assert found == AgentStart(
         run="digits-ablation",

@@ -9,6 +9,39 @@ from typing import Any, ClassVar
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
 
+# How a queue's agent was started on its box, so that it can be started again after a reboot.
+#
+# On the box's scratch. `onbox answer` writes it before it starts an agent, `onbox resume` reads it,
+# and it is removed when there is nothing left to go on with.
+
+
+@dataclass(frozen=True)
+class AgentStart:
+    """`durable_dir` as the plan spells it; `env` is the agent's whole environment. `start_cell` is
+    the first cell to run; where none is named, the first `start_index` lines are skipped.
+    """
+
+    FORMAT: ClassVar[str] = "start"
+    VERSION: ClassVar[int] = 1
+
+    run: str
+    queue: str
+    box: str
+    release: str
+    durable_dir: str
+    start_index: int
+    detach: tuple[str, ...]  # what keeps it running without us, in the order of preference
+    env: dict[str, str]
+    at: str
+    start_cell: str | None = field(default=None, metadata=codec.LATER)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def read_agent_start(path: Path) -> AgentStart:
+    """Raises FileNotFoundError, or DamagedError for a file that is no such record."""
+    return codec.from_document(AgentStart, path.read_bytes(), str(path))
+
+
 RUN = "run"
 DRAIN = "drain"  # finish the running cell, then end
 STOP = "stop"  # checkpoint, then end now

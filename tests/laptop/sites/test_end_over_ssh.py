@@ -34,7 +34,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import codec, receipt
-from boxcar.shared.files.agent_start import AgentStart
+from boxcar.shared.files.control import AgentStart
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 

@@ -15,7 +15,7 @@ import pytest
 from waiting import until
 
 from boxcar.shared.disk import lock
-from boxcar.shared.files import agent_start as record
+from boxcar.shared.files import control as record
 from boxcar.shared.files.plan import Box
 from boxcar.shared.wire import envelope
 from onbox.answers import door

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import agent_start, codec
-from boxcar.shared.files.agent_start import AgentStart
+from boxcar.shared.files import codec, control
+from boxcar.shared.files.control import AgentStart
 
 
 def test_what_was_started_is_read_back(tmp_path: Path) -> None:
@@ -23,11 +23,11 @@ def test_what_was_started_is_read_back(tmp_path: Path) -> None:
     )
     path = tmp_path / "start-q.json"
     path.write_bytes(codec.to_document(made))
-    assert agent_start.read_agent_start(path) == made
+    assert control.read_agent_start(path) == made
 
 
 def test_what_is_no_record_is_damage_with_its_path(tmp_path: Path) -> None:
     path = tmp_path / "start-q.json"
     path.write_bytes(b"")
     with pytest.raises(DamagedError, match=r"start-q\.json"):
-        agent_start.read_agent_start(path)
+        control.read_agent_start(path)
