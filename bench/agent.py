@@ -18,7 +18,7 @@ from pathlib import Path
 from bench import dispatchers, idle
 from bench.row import Row
 from bench.tiny_run import TinyRun
-from boxcar.shared.files import check
+from boxcar.shared.files import journal_chain
 from boxcar.shared.files.journal_chain import Event
 
 CELLS = 10
@@ -127,7 +127,7 @@ def _memory(folder: Path, what: str, cells: int, reports: int) -> Row:
 
 def _lines(cells: int, reports: int) -> Iterator[bytes]:
     """The journal of cells that were verified, with so many reports of progress each."""
-    seq, before = 0, check.OF_NOTHING
+    seq, before = 0, journal_chain.OF_NOTHING
     for number in range(cells):
         for type, more in _life(reports):
             seq += 1

@@ -101,11 +101,11 @@ def _events(made: Any, names: list[str]) -> Iterator[tuple[str, dict[str, Any]]]
 def _write(run: Any, queue: str, events: list[tuple[str, dict[str, Any]]]) -> None:
     """As a journal is written, without the fsync of each event."""
     from boxcar.shared import timestamp
-    from boxcar.shared.files import check
+    from boxcar.shared.files import journal_chain
     from boxcar.shared.files.journal_chain import Event
 
     common = {"run": "demo", "queue": queue, "box": run.project.plan.queues[queue]}
-    before, lines, at = check.OF_NOTHING, [], timestamp.utc_now()
+    before, lines, at = journal_chain.OF_NOTHING, [], timestamp.utc_now()
     for seq, (type_, data) in enumerate(events, 1):
         line = Event(seq, f"evt_{seq}", at, type_, common | data).to_line(before)
         before = Event.check_of(line)

@@ -13,7 +13,7 @@ from bench.start import BOXCAR, cpu_s
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import digest
-from boxcar.shared.files import check, codec
+from boxcar.shared.files import codec, journal_chain
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.receipt import CellReceipt, Finding
@@ -144,7 +144,7 @@ def _publish_cell(project: Project, name: str) -> str:
 
 
 def _lines(run: str, digests: dict[str, str]) -> Iterator[bytes]:
-    before = check.OF_NOTHING
+    before = journal_chain.OF_NOTHING
     for seq, (type_, data) in enumerate(_events(digests), 1):
         common = {"run": run, "queue": "queue", "box": "box-a"}
         line = Event(seq, f"evt_{seq}", timestamp.utc_now(), type_, common | data).to_line(before)

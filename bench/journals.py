@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.row import Row
 from boxcar.shared import state
-from boxcar.shared.files import check, journal
+from boxcar.shared.files import journal, journal_chain
 from boxcar.shared.files.journal_chain import Event
 
 EVENTS = 100_000
@@ -29,7 +29,7 @@ def measure(folder: Path) -> list[Row]:
 
 
 def _lines() -> Iterator[bytes]:
-    before = check.OF_NOTHING
+    before = journal_chain.OF_NOTHING
     for seq in range(1, EVENTS + 1):
         line = _event(seq).to_line(before)
         before = Event.check_of(line)

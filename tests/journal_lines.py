@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from boxcar.shared.files import check
+from boxcar.shared.files import journal_chain
 from boxcar.shared.files.journal_chain import Event
 
 COMMON = {"run": "r", "queue": "q1", "box": "box-a"}
@@ -19,7 +19,7 @@ def events(count: int, first: int = 1) -> list[Event]:
     ]
 
 
-def chained(events: Iterable[Event], before: str = check.OF_NOTHING) -> bytes:
+def chained(events: Iterable[Event], before: str = journal_chain.OF_NOTHING) -> bytes:
     """The lines of these events, after what has the check `before`."""
     lines = b""
     for event in events:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from boxcar.shared.errors import DamagedError, NewerError
-from boxcar.shared.files import check
+from boxcar.shared.files import journal_chain
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ _SMALL_BYTES = 4096
 # By the id of a hint, which no other one gets while the hint stands here too. They are parts of
 # what `_hints` keeps.
 _PARTS: dict[int, tuple[Any, Any, tuple[Any, ...]]] = {}
-_SEAL = check.Seal(b',\n "check": "', b'"\n}\n')
+_SEAL = journal_chain.Seal(b',\n "check": "', b'"\n}\n')
 
 
 def to_document(record: Any) -> bytes:
@@ -48,7 +48,7 @@ def to_document(record: Any) -> bytes:
     document = head | finite(encode(record)) | head
     is_checked = _is_checked(record, record.VERSION)
     if is_checked:
-        document.pop(check.FIELD, None)
+        document.pop(journal_chain.FIELD, None)
     spelled = json.dumps(document, indent=1, ensure_ascii=False)
     # Half a surrogate pair, from a file name that is no UTF-8, is written as JSON's escape of it.
     data = spelled.encode(errors="backslashreplace")
@@ -79,7 +79,7 @@ def _from_document(cls: type[T], data: bytes, where: str) -> T:
     if not isinstance(value, dict):
         raise DamagedError(f"{where}: expected a JSON object, found {type(value).__name__}")
     if _is_checked(cls, _version(cls, value.pop("format", None), where)):
-        value.pop(check.FIELD, None)
+        value.pop(journal_chain.FIELD, None)
         if not _SEAL.fits(data):
             raise DamagedError(f"{where}: its check is not that of its bytes")
     return decode(cls, value, where)

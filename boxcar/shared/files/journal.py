@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, NewerError, TemporaryError
-from boxcar.shared.files import check, codec
+from boxcar.shared.files import codec, journal_chain
 from boxcar.shared.files.journal_chain import LINE_FEED, NO_EVENT, Chain, Event, is_readable
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
@@ -70,7 +70,9 @@ class Reading:
 
     @property
     def end(self) -> JournalEnd:
-        return JournalEnd(len(self.events), self.checks[-1] if self.checks else check.OF_NOTHING)
+        return JournalEnd(
+            len(self.events), self.checks[-1] if self.checks else journal_chain.OF_NOTHING
+        )
 
     def has(self, end: JournalEnd) -> bool:
         """Whether the journal ended so once, and was only appended to since."""
@@ -111,7 +113,9 @@ class Walk:
 
     @property
     def end(self) -> JournalEnd:
-        return JournalEnd(self.chain.seq, self.chain.check if self.chain.seq else check.OF_NOTHING)
+        return JournalEnd(
+            self.chain.seq, self.chain.check if self.chain.seq else journal_chain.OF_NOTHING
+        )
 
     def events(self, lines: BinaryIO) -> Iterator[Event]:
         """Raises DamagedError for a bad line."""

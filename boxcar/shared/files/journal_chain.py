@@ -7,20 +7,83 @@ of version 1 is taken after it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.shared.errors import NewerError
-from boxcar.shared.files import check
 from boxcar.shared.record import dataclass
+
+# The check of a journal's line or of a document: eight bytes of BLAKE2b, its last field.
+#
+# It is over the bytes before the field, and over the check of what is before them. It finds what a
+# disk or a cable changed, and is no signature: who edits a file on purpose can make a new one.
+
+
+FIELD = "check"
+_SIZE_BYTES = 8
+_DIGITS = 2 * _SIZE_BYTES
+
+
+class Running:
+    """The check over bytes that come one piece after another."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b(digest_size=_SIZE_BYTES)
+
+    def add(self, data: bytes) -> str:
+        """The check over all that was added until now."""
+        self._hash.update(data)
+        return self._hash.hexdigest()
+
+
+def check_of(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=_SIZE_BYTES).hexdigest()
+
+
+# What is before the first line of a journal, and before every document.
+OF_NOTHING = check_of(b"")
+
+
+@dataclass(frozen=True)
+class Seal:
+    """How the field is spelled: `head` stands before its digits, `tail` after them."""
+
+    head: bytes
+    tail: bytes
+
+    def put(self, body: bytes, before: str = OF_NOTHING) -> bytes:
+        """`body` with its check."""
+        return body + self._spelled(before.encode() + body)
+
+    def read(self, data: bytes) -> str:
+        """The check that `data` has, right or wrong."""
+        end = len(data) - len(self.tail)
+        return data[end - _DIGITS : end].decode(errors="replace")
+
+    def fits(self, data: bytes, before: str = OF_NOTHING) -> bool:
+        """Whether the check is that of the bytes before it."""
+        # Without a call of our own: a journal has half a million lines.
+        body, end = data[: -self._size_bytes], data[-self._size_bytes :]
+        found = hashlib.blake2b(before.encode() + body, digest_size=_SIZE_BYTES).hexdigest()
+        return end == b"%b%b%b" % (self.head, found.encode(), self.tail)
+
+    def _spelled(self, data: bytes) -> bytes:
+        return b"%b%b%b" % (self.head, check_of(data).encode(), self.tail)
+
+    @cached_property
+    def _size_bytes(self) -> int:
+        return len(self.head) + _DIGITS + len(self.tail)
+
 
 VERSION = 2
 LINE_FEED = b"\n"
 # What reading a line raises where it is no event.
 NO_EVENT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-_SEAL = check.Seal(b',"check":"', b'"}')
+_SEAL = Seal(b',"check":"', b'"}')
 _KINDS = {"seq": int, "id": str, "at": str, "type": str, "data": dict}
 _TYPES = [*_KINDS.values()]
 _JSON = json.JSONDecoder()
@@ -43,7 +106,7 @@ class Event:
     def cell(self) -> str | None:
         return self.data.get("cell")
 
-    def to_line(self, before: str = check.OF_NOTHING) -> bytes:
+    def to_line(self, before: str = OF_NOTHING) -> bytes:
         """Its line, where `before` is the check of all that is before it."""
         head = {"v": VERSION, "seq": self.seq, "id": self.id, "at": self.at, "type": self.type}
         record = head | {"data": self.data} | self.extra
@@ -63,8 +126,8 @@ class Chain:
 
     def __init__(self) -> None:
         self.seq = 0
-        self.check = check.OF_NOTHING
-        self._of_v1: check.Running | None = check.Running()
+        self.check = OF_NOTHING
+        self._of_v1: Running | None = Running()
 
     @classmethod
     def after(cls, seq: int, check: str) -> Chain:
@@ -88,7 +151,7 @@ class Chain:
         if version != VERSION or type(version) is not int:
             self._refuse_version(version)
         else:
-            own = record.pop(check.FIELD)
+            own = record.pop(FIELD)
             if not _SEAL.fits(line, self.check):
                 raise ValueError("its check is not that of its bytes and of all before it")
         event = _event(record)

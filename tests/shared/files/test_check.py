@@ -4,19 +4,19 @@ from flips import flipped
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boxcar.shared.files import check
-from boxcar.shared.files.check import Seal
+from boxcar.shared.files import journal_chain
+from boxcar.shared.files.journal_chain import Seal
 
 SEAL = Seal(b',"check":"', b'"}')
 
 
 @given(st.binary(), st.binary())
 def test_what_was_sealed_fits_after_that_and_after_nothing_else(body: bytes, other: bytes) -> None:
-    before = check.check_of(other)
+    before = journal_chain.check_of(other)
     data = SEAL.put(body, before)
     assert SEAL.fits(data, before)
-    assert SEAL.read(data) == check.check_of(before.encode() + body)
-    assert not SEAL.fits(data, check.check_of(other + b"x"))
+    assert SEAL.read(data) == journal_chain.check_of(before.encode() + body)
+    assert not SEAL.fits(data, journal_chain.check_of(other + b"x"))
 
 
 @given(st.binary(max_size=60))
@@ -30,6 +30,6 @@ def test_no_flipped_bit_is_taken_for_what_was_sealed() -> None:
 
 
 def test_the_check_of_pieces_is_that_of_the_whole() -> None:
-    running = check.Running()
+    running = journal_chain.Running()
     running.add(b"one")
-    assert running.add(b"two") == check.check_of(b"onetwo")
+    assert running.add(b"two") == journal_chain.check_of(b"onetwo")
