@@ -12,7 +12,7 @@ from collections.abc import Callable
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import attempt_spec, newest, plan, release
+from boxcar.shared.files import attempt_spec, plan, release
 from boxcar.shared.files.release import RUN_ONE, Release
 from onbox.agent.runner import Runner
 from onbox.machine import place
@@ -82,7 +82,7 @@ class Releases:
 
     def _pushed(self) -> tuple[str, ...]:
         try:
-            return newest.releases(self._place.durable.newest)
+            return release.releases(self._place.durable.newest)
         except (BoxcarError, OSError) as error:
             self._reporter.warn("releases_unread", f"the list of releases cannot be read: {error}")
             return ()

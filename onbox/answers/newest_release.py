@@ -7,8 +7,8 @@ import os
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
-from boxcar.shared.files import codec, newest
-from boxcar.shared.files.newest import Newest
+from boxcar.shared.files import codec, release
+from boxcar.shared.files.release import Newest
 from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import run_asks
@@ -28,7 +28,7 @@ def answer(question: run_asks.PointTo, run: RunOnBox) -> run_asks.Pointed:
         raise TemporaryError(f"{tier.newest}: somebody else is pushing; try again")
     try:
         before = _pushed(tier)
-        after = newest.with_newest(before, question.digest)
+        after = release.with_newest(before, question.digest)
         if after != before:
             document = codec.to_document(Newest(after, timestamp.utc_now()))
             atomic.write_whole(tier.newest, document)
@@ -44,6 +44,6 @@ def is_newest(tier: DurablePaths, digest: str) -> bool:
 def _pushed(tier: DurablePaths) -> tuple[str, ...]:
     """None where the list is damaged: it is made anew, and only older releases are forgotten."""
     try:
-        return newest.releases(tier.newest)
+        return release.releases(tier.newest)
     except DamagedError:
         return ()

@@ -36,13 +36,23 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk import atomic as durable
 from boxcar.shared.disk import digest
-from boxcar.shared.files import attempt_spec, codec, control, journal, manifest, newest, release
+from boxcar.shared.files import attempt_spec, codec, control, journal, manifest, release
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord
-from boxcar.shared.files.newest import Newest
 from boxcar.shared.files.plan import Artifact, Box, Plan
-from boxcar.shared.files.release import CODE, FILE, PLAN, RUN_ONE, RUN_QUEUE, Code, Release
+from boxcar.shared.files.release import (
+    CODE,
+    FILE,
+    PLAN,
+    RUN_ONE,
+    RUN_QUEUE,
+    Code,
+    Newest,
+    Release,
+    releases,
+    with_newest,
+)
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent.runner import Runner
 from onbox.machine import cgroup, place
@@ -325,7 +335,7 @@ class TinyRun:
             files[f"{CODE}/configs/{name}.json"] = json.dumps(config).encode()
         release = write_release(replace(self.plan, **changes), archives, files, self.seen)
         path = self.durable.newest
-        pushed = newest.with_newest(newest.releases(path), release.name)
+        pushed = with_newest(releases(path), release.name)
         durable.write_whole(path, codec.to_document(Newest(pushed, timestamp.utc_now())))
         return release
 

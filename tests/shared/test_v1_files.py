@@ -47,10 +47,9 @@ from boxcar.shared.files.control import AgentStart, Control
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.manifest import FileRecord, Manifest
-from boxcar.shared.files.newest import Newest
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
 from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding, RunReceipt, Teardown
-from boxcar.shared.files.release import Code, Release
+from boxcar.shared.files.release import Code, Newest, Release
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.slurm.lease import Lease
 from boxcar.shared.slurm.seen_jobs import Seen

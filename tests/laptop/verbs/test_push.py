@@ -15,7 +15,7 @@ from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.verbs.push import push
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError, TemporaryError
-from boxcar.shared.files import codec, newest, release
+from boxcar.shared.files import codec, release
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.wire import run_asks
@@ -259,7 +259,7 @@ def test_a_line_with_a_new_config_is_pushed_under_a_running_queue_and_that_is_sa
     add_line(tiny)
     assert push(opened(tiny)) == 0
     (other,) = tiny.releases - {running}
-    assert newest.releases(tiny.tier / "newest.json") == (running, other)
+    assert release.releases(tiny.tier / "newest.json") == (running, other)
     said = capsys.readouterr().err
     assert f"q1: new will run on {other[:12]}; all other cells stay on {running[:12]}" in said
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared.files import newest
+from boxcar.shared.files import release
 from onbox.answers import door
 
 ONE, TWO = "1" * 64, "2" * 64
@@ -25,14 +25,14 @@ def test_the_one_that_was_pushed_last_is_the_newest(tmp_path: Path) -> None:
     path = releases(tmp_path, ONE, TWO)
     for digest, pushed in ((ONE, (ONE,)), (TWO, (ONE, TWO)), (TWO, (ONE, TWO)), (ONE, (TWO, ONE))):
         assert ask(tmp_path, digest) == {}
-        assert newest.releases(path) == pushed
+        assert release.releases(path) == pushed
         assert ask(tmp_path, digest, "release").get("is_newest")
 
 
 def test_one_that_is_not_there_is_no_newest(tmp_path: Path) -> None:
     path = releases(tmp_path, ONE)
     assert "is not there" in ask(tmp_path, TWO)["error"]["text"]
-    assert newest.releases(path) == ()
+    assert release.releases(path) == ()
 
 
 def test_a_damaged_list_is_made_anew(tmp_path: Path) -> None:
@@ -40,4 +40,4 @@ def test_a_damaged_list_is_made_anew(tmp_path: Path) -> None:
     path.write_text("{")
     assert not ask(tmp_path, ONE, "release").get("is_newest")
     assert ask(tmp_path, ONE) == {}
-    assert newest.releases(path) == (ONE,)
+    assert release.releases(path) == (ONE,)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files.newest import releases, with_newest
+from boxcar.shared.files.release import releases, with_newest
 
 
 def test_nothing_was_pushed_where_there_is_no_list(tmp_path: Path) -> None:
