@@ -76,7 +76,7 @@ FACTS = [
     Fact("free room", "boxcar/shared/disk/room.py", name("statvfs|fstatvfs|disk_usage")),
     Fact("mount table", "boxcar/shared/disk/mounts.py", text("mountinfo|/proc/mounts")),
     Fact("progress file", "boxcar/shared/files/progress.py", text(r"^progress\.jsonl$")),
-    Fact("training's facts", "boxcar/shared/files/training_json.py", text(r"^training\.json$")),
+    Fact("training's facts", "boxcar/shared/files/progress.py", text(r"^training\.json$")),
     Fact("names of variables", "boxcar/shared/names.py", text(r"\[A-Za-z_\]\[A-Za-z0-9_\]")),
     Fact("bytes of a webhook", "boxcar/shared/wire/webhook_event.py", assigned(".*BODY_BYTES")),
     Fact("time between interruptions", "boxcar/shared/cadence.py", assigned(".*(MTBF|PRIOR).*")),

@@ -24,7 +24,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
-from boxcar.shared.files.training_json import TRAINING_FILE, Start, Training
+from boxcar.shared.files.progress import TRAINING_FILE, Start, Training
 from boxcar.training.reporting.say import say_once
 
 _TAKEN = ("format", "starts", "at")

@@ -21,16 +21,7 @@ from boxcar.shared.disk import atomic, checked_copy, checked_tree, regular_file
 from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.disk.checked_tree import ToCopy
 from boxcar.shared.errors import BoxcarError, message_of
-from boxcar.shared.files import (
-    attempt,
-    cell_claim,
-    codec,
-    manifest,
-    progress,
-    receipt,
-    release,
-    training_json,
-)
+from boxcar.shared.files import attempt, cell_claim, codec, manifest, progress, receipt, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import Carried, FileRecord, Manifest
 from boxcar.shared.files.plan import LOG
@@ -47,7 +38,7 @@ from onbox.result.asked import NOT_KNOWN, Asked
 # Of a cell and the size of its result in bytes; what it returns is told of each part.
 BeginCopy = Callable[[str, int], OnChunk | None]
 # What the training layer leaves beside the artifacts: its lines, and what it trained with.
-ALSO = (progress.FILE, training_json.TRAINING_FILE)
+ALSO = (progress.FILE, progress.TRAINING_FILE)
 _NAMED = 10
 # A tier may refuse a name that scratch takes, or a file may have given way to a pipe meanwhile.
 _NAME_ERRNOS = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)

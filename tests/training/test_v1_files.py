@@ -26,7 +26,7 @@ from torch.utils.data import TensorDataset
 
 import boxcar.training
 from boxcar.shared import timestamp
-from boxcar.shared.files import codec, training_json
+from boxcar.shared.files import codec, progress
 from boxcar.training.cache import cache_index
 from boxcar.training.cache.latent_cache import Fingerprint, LatentCache
 from boxcar.training.checkpoint import cadence, checkpoint_file, dcp_folder
@@ -50,7 +50,7 @@ INDEX = f"latent-cache/{CACHE}/index.json"
 COMPLETE = "step_00000003/complete.json"
 
 DOCUMENTS: dict[str, Any] = {
-    "training.json": training_json.Training,
+    "training.json": progress.Training,
     "history.json": cadence.History,
     COMPLETE: dcp_folder.Complete,
     INDEX: cache_index.Index,
@@ -170,7 +170,7 @@ def content(name: str) -> dict[str, Any]:
 
 
 def test_every_format_has_its_file() -> None:
-    sources = [*Path(boxcar.training.__file__).parent.rglob("*.py"), Path(training_json.__file__)]
+    sources = [*Path(boxcar.training.__file__).parent.rglob("*.py"), Path(progress.__file__)]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     classes = re.findall(r'FORMAT: ClassVar\[str\] = "(.+)"\n +VERSION: .* = (\d+)', text)
     literals = re.findall(r'"(boxcar\.[a-z.-]+/\d+)"', text)
@@ -257,7 +257,7 @@ def test_a_sharded_checkpoint_of_two_ranks_loads_on_one() -> None:
 
 def test_the_training() -> None:
     found = codec.from_document(
-        training_json.Training, (V1 / "training.json").read_bytes(), "training.json"
+        progress.Training, (V1 / "training.json").read_bytes(), "training.json"
     )
     assert [start.world for start in found.starts] == [8, 4]
     assert found.extra["compile"] == found.starts[1].extra["compile"]

@@ -7,7 +7,40 @@ does not fsync it: its last lines may be lost with the box, and a line may be no
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import field
+from typing import Any, ClassVar
+
+from boxcar.shared.record import dataclass
+
+# What can change a cell's numbers, below {out}: the training writes it, people and reports read.
+#
+# See boxcar.training.run_manifest, and docs/formats.md.
+
+
+TRAINING_FILE = "training.json"
+
+
+@dataclass(frozen=True)
+class Start:
+    """One process that trained the cell; `extra` holds the facts that it recorded."""
+
+    at: str
+    torch: str
+    python: str
+    world: int
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Training:
+    """The file; `extra` holds the newest value of each fact."""
+
+    FORMAT: ClassVar[str] = "training"
+    VERSION: ClassVar[int] = 1
+
+    starts: tuple[Start, ...]
+    extra: dict[str, Any] = field(default_factory=dict)
+
 
 FILE = "progress.jsonl"
 
