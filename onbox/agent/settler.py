@@ -16,11 +16,11 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.errors import BoxcarError, DamagedError
-from boxcar.shared.files import accepted, attempt, manifest
-from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files import attempt, manifest
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.heartbeat import Copying
 from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.files.receipt import LAPTOP, Accepted, accepted_result
 from boxcar.shared.metrics import measure, result_numbers
 from onbox.judging import classify, ended_well
 from onbox.machine.place import Place
@@ -136,7 +136,7 @@ class Settler:
         if not isinstance(self._reporter.record(cell.name).state, state.Synced):
             size_bytes, files = made.size_bytes, len(made.all_files)
             self._reporter.say("cell.synced", **about, size_bytes=size_bytes, files=files)
-        if found := accepted.accepted_result(self._place.durable, cell.name):
+        if found := accepted_result(self._place.durable, cell.name):
             self.take_accepted(cell.name, found, {})
             return
         known = self._reporter.secrets.known()
@@ -169,7 +169,7 @@ class Settler:
             metrics=result_numbers.of_result(receipt.metrics, receipt.findings) if receipt else {},
             metric_notes=(measure.notes(receipt.metrics) or None) if receipt else None,
             bytes_only=(settle.bytes_only(receipt) or None) if receipt else None,
-            by=accepted.LAPTOP,
+            by=LAPTOP,
             accepted_at=found.at,
             unpickled=list(found.unpickled),
             doubt=made.doubt,

@@ -14,7 +14,6 @@ from boxcar.shared import names
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import (
-    accepted,
     cell_claim,
     codec,
     delivered,
@@ -249,7 +248,7 @@ def _is_receipt(tier: Tier, cell: str, data: bytes) -> bool:
 def _accepted(tier: Tier, path: Path) -> Iterator[Damaged]:
     """What the laptop has proven: `verify` writes it anew."""
     try:
-        accepted.read_accepted(path)
+        receipt.read_accepted(path)
     except DamagedError as error:
         yield Damaged(tier.name(path), str(error))
 

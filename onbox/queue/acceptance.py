@@ -17,11 +17,11 @@ from boxcar.shared.cell import begun, said, saying, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import Places
 from boxcar.shared.errors import BoxcarError, DamagedError
-from boxcar.shared.files import accepted, attempt, cell_claim, manifest, release
-from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files import attempt, cell_claim, manifest, receipt, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.plan import Plan
+from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.files.release import Release
 from boxcar.shared.state import Failed, Verified
 from onbox.attempt import stage
@@ -96,7 +96,7 @@ class Acceptance:
 
     def _read(self, cell: str) -> Accepted | None:
         try:
-            return accepted.accepted_result(self._place.durable, cell)
+            return receipt.accepted_result(self._place.durable, cell)
         except DamagedError as error:
             self.doubts[cell] = f"{cell} is not begun again: {error}"
             self._reporter.warn("accepted_damaged", self.doubts[cell], cell)
@@ -178,7 +178,9 @@ class PutRight:
         of_then, of_now = (terms.terms_of_cell(plan, line.name).artifacts for plan in (its, ours))
         if of_then == of_now or not is_alike(its, ours, line):
             return False
-        if code_of(release.read_release(then), its) != code_of(release.read_release(self._place.release), ours):
+        if code_of(release.read_release(then), its) != code_of(
+            release.read_release(self._place.release), ours
+        ):
             return False
         return not left_artifacts.look(self._place, line.name).missing
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import accepted, manifest, receipt
+from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellReceipt
 from boxcar.shared.paths import DurablePaths
@@ -24,7 +24,7 @@ def is_verified(tier: DurablePaths, cell: str) -> bool:
     try:
         found = receipt_of(tier, cell)
         is_good = found is not None and found.is_good
-        return is_good or accepted.accepted_result(tier, cell) is not None
+        return is_good or receipt.accepted_result(tier, cell) is not None
     except DamagedError:
         return False
 
@@ -47,7 +47,7 @@ def is_known_bad(tier: DurablePaths, cell: str) -> bool:
     """
     found = receipt_of(tier, cell)
     is_bad = found is not None and not found.is_good
-    return is_bad and accepted.accepted_result(tier, cell) is None
+    return is_bad and receipt.accepted_result(tier, cell) is None
 
 
 def forget_if_loaded_otherwise(tier: DurablePaths, cell: str, wanted: Sequence[Artifact]) -> bool:

@@ -24,7 +24,6 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import (
-    accepted,
     attempt,
     cell_claim,
     codec,
@@ -39,7 +38,6 @@ from boxcar.shared.files import (
     release,
     resume_pointer,
 )
-from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.attempt import Done, Processes, Running
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.cell_claim import Claim
@@ -48,7 +46,14 @@ from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
-from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding, RunReceipt, Teardown
+from boxcar.shared.files.receipt import (
+    Accepted,
+    CellReceipt,
+    CellVerdict,
+    Finding,
+    RunReceipt,
+    Teardown,
+)
 from boxcar.shared.files.release import Code, Newest, Release
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.slurm.lease import Lease
@@ -245,7 +250,7 @@ def test_the_release_still_has_the_digest_that_is_its_name(tmp_path: Path) -> No
 
 
 def test_what_the_laptop_has_proven() -> None:
-    assert accepted.read_accepted(V1 / "accepted.json") == Accepted(
+    assert receipt.read_accepted(V1 / "accepted.json") == Accepted(
         run="probe",
         cell="big",
         manifest_sha256="da33af71a693c19fa59413701b074fa1d79e57b084d46514c9b6b1ade4a1fdf6",
@@ -256,7 +261,7 @@ def test_what_the_laptop_has_proven() -> None:
 
 
 def test_what_the_laptop_has_lent_to_a_box_that_was_rented_anew() -> None:
-    found = accepted.read_accepted(V1 / "accepted-lent.json")
+    found = receipt.read_accepted(V1 / "accepted-lent.json")
     assert found and (found.run, found.cell, found.unpickled) == ("tiny", "a", ())
     assert found.is_lent and found.at == "2026-11-22T14:55:16.965Z"
 

@@ -23,10 +23,16 @@ from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest, stamp
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import manifest
-from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
 from boxcar.shared.files.plan import EACH_BOX, Artifact, Plan
-from boxcar.shared.files.receipt import BYTES, LOADED_ON, CellReceipt, CellVerdict, Finding
+from boxcar.shared.files.receipt import (
+    BYTES,
+    LOADED_ON,
+    Accepted,
+    CellReceipt,
+    CellVerdict,
+    Finding,
+)
 from boxcar.shared.load_child import UNCHECKED
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass

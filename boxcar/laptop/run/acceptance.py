@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable
 
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.files import accepted
-from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files import receipt
+from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.message import some
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import replace
@@ -22,7 +22,7 @@ def found(tier: DurablePaths, cell: str, record: CellRecord) -> Accepted | None:
     """What was accepted of the cell, where its record leaves a word to it. Raises DamagedError,
     OSError.
     """
-    return accepted.accepted_result(tier, cell) if is_asked(record) else None
+    return receipt.accepted_result(tier, cell) if is_asked(record) else None
 
 
 def asks_of(tier: DurablePaths) -> Callable[[str], bool]:
@@ -48,7 +48,7 @@ def merged(record: CellRecord, made: Accepted) -> CellRecord:
     if isinstance(record.state, Verified):
         return record
     attempt = max(1, record.attempts)
-    state = Verified(attempt, made.at, made.manifest_sha256, by=accepted.LAPTOP)
+    state = Verified(attempt, made.at, made.manifest_sha256, by=receipt.LAPTOP)
     return replace(record, state=state)
 
 

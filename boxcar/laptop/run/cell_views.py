@@ -11,7 +11,7 @@ from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import CellView, QueueView
 from boxcar.shared import state
 from boxcar.shared.errors import DamagedError, message_of
-from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.state import CellRecord, Running, Verified
 
 # One for all cells of which nothing is known: nothing is ever written into it.

@@ -38,8 +38,8 @@ from boxcar.shared.cell import begun, line_spelling
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import cell_claim, manifest, receipt
-from boxcar.shared.files.accepted import LAPTOP
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.files.receipt import LAPTOP
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage.cause import Quote

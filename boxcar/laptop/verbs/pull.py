@@ -47,7 +47,7 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy, in_parallel
 from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NewerError, message_of
-from boxcar.shared.files import accepted, journal, receipt
+from boxcar.shared.files import journal, receipt
 from boxcar.shared.message import Command, Message, some
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Succeeded, Synced
@@ -203,7 +203,7 @@ def _fetch(site: Site, wanted: Published, held: int, on_bytes: OnBytes) -> Path 
     try:
         return fetch_cell(site, wanted, held, on_bytes)
     except (BoxcarError, OSError) as error:
-        found = accepted.accepted_result(site.tier, wanted.cell)
+        found = receipt.accepted_result(site.tier, wanted.cell)
         if found is None or not found.is_lent:
             raise
         raise DamagedError(

@@ -6,8 +6,7 @@ import pytest
 
 from boxcar.laptop.results.judge import is_due
 from boxcar.laptop.run.view import CellView
-from boxcar.shared.files.accepted import LAPTOP, Accepted
-from boxcar.shared.files.receipt import CellVerdict, Finding
+from boxcar.shared.files.receipt import LAPTOP, Accepted, CellVerdict, Finding
 from boxcar.shared.state import CellRecord, CellState, Failed, Queued, Running, Synced, Verified
 
 AT, SHA = "2026-11-22T11:00:00.000Z", "0a" * 32

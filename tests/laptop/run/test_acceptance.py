@@ -19,7 +19,7 @@ from boxcar.laptop.run.view import CellView
 from boxcar.laptop.verbs.explain import explanation
 from boxcar.laptop.verbs.status import exit_code, notes
 from boxcar.shared.files import codec
-from boxcar.shared.files.accepted import LAPTOP, Accepted
+from boxcar.shared.files.receipt import LAPTOP, Accepted
 from boxcar.shared.state import Verified
 
 AT = "2026-11-22T11:00:00.000Z"

@@ -17,10 +17,10 @@ from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.repair import repair
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import cell_claim, codec, heartbeat, journal
-from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import Journal
+from boxcar.shared.files.receipt import Accepted
 from onbox.answers import repair as on_box
 
 
@@ -45,7 +45,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
         log.append("cell.synced", **about, size_bytes=1, files=1)
         log.append("cell.verified", **about, metrics={})
     beat = Heartbeat(
-        "q1", "box-a", "r1", journal.read_journal(log.path).events[-1].at, 1, "idle", journal=log.end
+        "q1",
+        "box-a",
+        "r1",
+        journal.read_journal(log.path).events[-1].at,
+        1,
+        "idle",
+        journal=log.end,
     )
     tier.heartbeat("q1").write_bytes(codec.to_document(beat))
     return run

@@ -22,10 +22,9 @@ from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError, NoRoomError
-from boxcar.shared.files import accepted, codec, journal, receipt
-from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files import codec, journal, receipt
 from boxcar.shared.files.plan import Artifact, Metric
-from boxcar.shared.files.receipt import CellReceipt, Finding, Number, RunReceipt
+from boxcar.shared.files.receipt import Accepted, CellReceipt, Finding, Number, RunReceipt
 from boxcar.shared.load_child import Loaded, Manner
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import accept as on_box
@@ -385,7 +384,7 @@ def _answered_here(self: LocalBoxes, box: str, question: Any, **more: Any) -> An
 
 
 def _kept(run: FinishedRun) -> Accepted | None:
-    return accepted.accepted_result(run.site.tier, "a")
+    return receipt.accepted_result(run.site.tier, "a")
 
 
 def test_what_is_proven_here_is_told_to_the_box_that_called_it_failed(

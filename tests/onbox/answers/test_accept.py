@@ -9,8 +9,8 @@ import pytest
 
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
-from boxcar.shared.files import accepted, codec
-from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files import codec, receipt
+from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import accept, door
@@ -39,7 +39,7 @@ def test_what_is_proven_of_the_published_result_is_kept_for_the_agents(
     on_box: RunOnBox,
 ) -> None:
     assert [ask(on_box), ask(on_box)] == [NEW, KNOWN]
-    assert accepted.accepted_result(on_box.tier, "a") == MADE
+    assert receipt.accepted_result(on_box.tier, "a") == MADE
 
 
 def test_another_laptop_may_prove_it_again_and_what_is_damaged_is_written_anew(
@@ -47,10 +47,10 @@ def test_another_laptop_may_prove_it_again_and_what_is_damaged_is_written_anew(
 ) -> None:
     other = replace(MADE, at="2026-11-22T12:00:00.000Z", boxcar="0.2.0")
     assert [ask(on_box), ask(on_box, other)] == [NEW, NEW]
-    assert accepted.accepted_result(on_box.tier, "a") == other
+    assert receipt.accepted_result(on_box.tier, "a") == other
     on_box.tier.accepted("a").write_bytes(b"{")
     assert ask(on_box) == NEW
-    assert accepted.accepted_result(on_box.tier, "a") == MADE
+    assert receipt.accepted_result(on_box.tier, "a") == MADE
 
 
 @pytest.mark.parametrize("published", [b"another manifest", None])

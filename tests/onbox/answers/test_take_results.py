@@ -9,12 +9,11 @@ import pytest
 
 from boxcar.shared.disk import digest, lock
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
-from boxcar.shared.files import accepted, cell_claim, codec
-from boxcar.shared.files.accepted import Accepted
+from boxcar.shared.files import cell_claim, codec, receipt
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.manifest import FileRecord, Manifest
-from boxcar.shared.files.receipt import CellReceipt, Finding
+from boxcar.shared.files.receipt import Accepted, CellReceipt, Finding
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import take_results
@@ -62,7 +61,7 @@ def test_the_record_makes_the_cell_one_that_is_verified(on_box: RunOnBox) -> Non
     tier = on_box.tier
     assert tier.manifest("a").read_bytes() == MANIFEST
     assert tier.receipt("a").read_bytes() == LENT.receipt
-    assert accepted.accepted_result(tier, "a") == LENT.document
+    assert receipt.accepted_result(tier, "a") == LENT.document
     assert cell_claim.read_claim(tier.claim("a")) == LENT.claim
     assert published.is_verified(tier, "a") and published.stands(tier, "a")
     assert not published.has_files(tier, "a")

@@ -6,8 +6,7 @@ import pytest
 
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, manifest
-from boxcar.shared.files.accepted import Accepted
-from boxcar.shared.files.receipt import CellReceipt, Finding
+from boxcar.shared.files.receipt import Accepted, CellReceipt, Finding
 from boxcar.shared.paths import DurablePaths
 from onbox.result import published
 

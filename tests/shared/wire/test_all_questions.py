@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
-from boxcar.shared.files.accepted import Accepted
 from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.slurm.seen_jobs import Task
 from boxcar.shared.wire import box_asks, cluster_asks, envelope, facts, news_asks, run_asks
