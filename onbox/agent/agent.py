@@ -23,7 +23,7 @@ from boxcar.shared.errors import (
     NoRoomError,
 )
 from boxcar.shared.files import heartbeat, journal, resume_pointer
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
@@ -199,7 +199,9 @@ class Agent:
     def refuse_restarts_in_vain(self, before: Sequence[Event]) -> None:
         """A scheduler would go on for ever. Raises StopQueue."""
         cells = self.reporter.state().cells
-        pointers = (resume_pointer.read_resume_pointer(self.place.durable.resume(cell)) for cell in cells)
+        pointers = (
+            resume_pointer.read_resume_pointer(self.place.durable.resume(cell)) for cell in cells
+        )
         newest = max((pointer.at for pointer in pointers if pointer), default=None)
         if reason := in_vain.reason(before, in_vain.restarts(), newest):
             raise StopQueue(reason)

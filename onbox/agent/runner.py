@@ -22,7 +22,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import SaidCell
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError
-from boxcar.shared.files import attempt, attempt_spec, cell_claim, resume_pointer
+from boxcar.shared.files import attempt, attempt_spec, resume_pointer
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.release import RUN_ONE, Release
@@ -82,7 +82,10 @@ class Runner:
         what = self.lines.said(cell, was_left=self._reporter.was_left(cell.name))
         spec = self.spec(cell, number, what)
         path = place.scratch.spec(cell.name, number)
-        line = begun.begun_fields(cell) | {"cfg": stored.cfg, "epochs": said.epochs(place.plan, cell)}
+        line = begun.begun_fields(cell) | {
+            "cfg": stored.cfg,
+            "epochs": said.epochs(place.plan, cell),
+        }
         line |= {"nproc": spec.ranks * spec.nodes, "saying": self.lines.saying(cell)}
         line |= {"resumes": what.has_checkpoint or None}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
@@ -176,7 +179,7 @@ class Runner:
         path = self._place.durable.claim(cell.name)
         # What cannot be read for a moment ends nothing.
         with contextlib.suppress(BoxcarError, OSError):
-            return cell_claim.claim_of_another(path, self._place.queue) is not None
+            return attempt.claim_of_another(path, self._place.queue) is not None
         return False
 
     @property

@@ -14,7 +14,7 @@ from boxcar.shared import names
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import (
-    cell_claim,
+    attempt,
     codec,
     delivered,
     heartbeat,
@@ -24,7 +24,7 @@ from boxcar.shared.files import (
     receipt,
     release,
 )
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
 from boxcar.shared.paths import DurablePaths
@@ -161,12 +161,12 @@ def _claims(tier: Tier, path: Path) -> Iterator[Damaged]:
 
 def _problem_of_claim(path: Path, cell: str, owner: tuple[str, Event] | None) -> str | None:
     try:
-        claim = cell_claim.read_claim(path)
+        claim = attempt.read_claim(path)
     except DamagedError as error:
         return error.messages[0].text
     if claim is None:
         return f"is missing, though {owner[0]} has claimed {cell}" if owner else None
-    if claim.cell not in (cell, cell_claim.OF_NO_CELL):
+    if claim.cell not in (cell, attempt.OF_NO_CELL):
         return f"is the claim of {claim.cell}"
     if owner is None or claim.queue == owner[0] or _was_moved_since(claim, owner[1]):
         return None

@@ -16,8 +16,8 @@ from dataclasses import replace
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
-from boxcar.shared.files import cell_claim, codec
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files import attempt, codec
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.message import Command
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
@@ -33,12 +33,12 @@ def answer(question: run_asks.MoveClaim, run: RunOnBox) -> run_asks.ClaimMoved:
     if paths.has_symlink(run.tier.root, f"claims/{path.name}"):
         raise InputError(f"{path}: is a symbolic link; nothing is written through it")
     atomic.make_folder(path.parent)
-    if cell_claim.read_claim(path) is None and atomic.create_once(path, codec.to_document(claim)):
+    if attempt.read_claim(path) is None and atomic.create_once(path, codec.to_document(claim)):
         return run_asks.ClaimMoved(is_new=True)
-    if _is_moved(cell_claim.read_claim(path), claim):
+    if _is_moved(attempt.read_claim(path), claim):
         return run_asks.ClaimMoved(is_new=False)
     with _kept_still(question, run):
-        there = cell_claim.read_claim(path)
+        there = attempt.read_claim(path)
         if there is None or there.queue not in (question.queue_before, claim.queue):
             owner = there.queue if there else "somebody else"
             raise InputError(

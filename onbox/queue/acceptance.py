@@ -17,7 +17,7 @@ from boxcar.shared.cell import begun, said, saying, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import Places
 from boxcar.shared.errors import BoxcarError, DamagedError
-from boxcar.shared.files import attempt, cell_claim, manifest, receipt, release
+from boxcar.shared.files import attempt, manifest, receipt, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.plan import Plan
@@ -89,7 +89,7 @@ class Acceptance:
         if is_verified or self._settler.is_at(cell):
             return False
         try:
-            claim = cell_claim.read_claim(self._place.durable.claim(cell))
+            claim = attempt.read_claim(self._place.durable.claim(cell))
         except DamagedError:
             return False  # said where the cell is claimed
         return claim is not None and claim.queue == self._place.queue
@@ -146,7 +146,7 @@ class PutRight:
         if saying.sayings_differ(self._saying_of(line), started.data.get("saying")):
             return None
         try:
-            claim = cell_claim.read_claim(self._place.durable.claim(line.name))
+            claim = attempt.read_claim(self._place.durable.claim(line.name))
             done = attempt.read_done(self._place.scratch.done(line.name, now.attempt))
         except (BoxcarError, OSError):
             return None

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from boxcar.shared import state, timestamp
 from boxcar.shared.disk import atomic
-from boxcar.shared.files import cell_claim, codec
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files import attempt, codec
+from boxcar.shared.files.attempt import Claim
 from onbox.machine.place import Place
 from onbox.machine.room_wait import RoomWait
 from onbox.queue.reporter import Reporter
@@ -40,7 +40,7 @@ class Claims:
         claim = Claim(cell, self._place.queue, self._place.box, now, saying=saying)
         is_new_here = isinstance(self._reporter.record(cell).state, state.Queued)
         if not self._room.through(lambda: atomic.create_once(path, codec.to_document(claim))):
-            owner = cell_claim.read_claim(path)
+            owner = attempt.read_claim(path)
             if owner is None or owner.queue != self._place.queue:
                 self._leave(cell, owner)
                 return None
@@ -51,7 +51,7 @@ class Claims:
 
     def _found(self, owner: Claim, cell: str, saying: str | None) -> Claim:
         """Whoever claimed it may have been killed before it was durable."""
-        if owner.cell == cell_claim.OF_NO_CELL:
+        if owner.cell == attempt.OF_NO_CELL:
             owner = replace(owner, cell=cell, saying=self._said(cell, saying))
             self._write(owner)
         atomic.sync_folder(self._place.durable.claims)
@@ -63,7 +63,7 @@ class Claims:
         return started.data.get("saying") if started else now
 
     def of(self, cell: str) -> Claim | None:
-        return cell_claim.read_claim(self._place.durable.claim(cell))
+        return attempt.read_claim(self._place.durable.claim(cell))
 
     def renew(self, claim: Claim, saying: str | None) -> None:
         """The claim is this queue's; its cell begins anew, as its line says now."""
@@ -75,7 +75,7 @@ class Claims:
 
     def leave_what_is_anothers(self, cell: str) -> bool:
         """Whether another queue has the cell, which is said, and then skipped here."""
-        owner = cell_claim.claim_of_another(self._place.durable.claim(cell), self._place.queue)
+        owner = attempt.claim_of_another(self._place.durable.claim(cell), self._place.queue)
         if owner:
             self._leave(cell, owner)
         return owner is not None

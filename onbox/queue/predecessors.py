@@ -15,7 +15,7 @@ from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError, DamagedError
-from boxcar.shared.files import cell_claim, journal, queue_line
+from boxcar.shared.files import attempt, journal, queue_line
 from boxcar.shared.state import (
     Failed,
     Preempted,
@@ -124,7 +124,7 @@ class Predecessors:
     def _queue_of(self, cell: str) -> str | None:
         """Whose it is by its claim, else whose file has its line; None where nobody can tell."""
         try:
-            if claim := cell_claim.read_claim(self._tier.claim(cell)):
+            if claim := attempt.read_claim(self._tier.claim(cell)):
                 return claim.queue
             for path in sorted(self._tier.queues.glob("*.txt")):
                 if any(line.name == cell for line in _lines_of(path)):

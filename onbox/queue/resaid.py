@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from boxcar.shared.cell import begun, line_spelling, saying
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import CellRecord, Failed
 
@@ -49,5 +49,9 @@ def sentence(cell: CellLine, started: Event | None) -> str:
     before = begun.begun_line(started)
     alike = replace(before, epochs=before.epochs if cell.epochs else None)
     is_config = line_spelling.line_of(alike) == line_spelling.line_of(cell)
-    what = f"with another text of {cell.cfg}" if is_config else f"as {line_spelling.quoted_line(before)}"
+    what = (
+        f"with another text of {cell.cfg}"
+        if is_config
+        else f"as {line_spelling.quoted_line(before)}"
+    )
     return f"{cell.name} was begun {what}"

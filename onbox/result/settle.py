@@ -21,7 +21,7 @@ from boxcar.shared.disk import atomic, checked_copy, checked_tree, regular_file
 from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.disk.checked_tree import ToCopy
 from boxcar.shared.errors import BoxcarError, message_of
-from boxcar.shared.files import attempt, cell_claim, codec, manifest, progress, receipt, release
+from boxcar.shared.files import attempt, codec, manifest, progress, receipt, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import Carried, FileRecord, Manifest
 from boxcar.shared.files.plan import LOG
@@ -132,7 +132,7 @@ def publish(
 
 
 def _refuse_moved(place: Place, cell: str) -> None:
-    owner = cell_claim.claim_of_another(place.durable.claim(cell), place.queue)
+    owner = attempt.claim_of_another(place.durable.claim(cell), place.queue)
     if owner:
         raise MovedError(f"{cell} belongs to {owner.queue} on {owner.box} by now")
 

@@ -20,7 +20,7 @@ from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.manifest import Carried, FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan

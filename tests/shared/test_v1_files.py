@@ -25,7 +25,6 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import (
     attempt,
-    cell_claim,
     codec,
     control,
     delivered,
@@ -38,9 +37,8 @@ from boxcar.shared.files import (
     release,
     resume_pointer,
 )
-from boxcar.shared.files.attempt import Done, Processes, Running
+from boxcar.shared.files.attempt import Claim, Done, Processes, Running
 from boxcar.shared.files.attempt_spec import AttemptSpec
-from boxcar.shared.files.cell_claim import Claim
 from boxcar.shared.files.control import AgentStart, Control
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
@@ -381,7 +379,7 @@ def test_the_control() -> None:
 
 
 def test_the_claim() -> None:
-    assert cell_claim.read_claim(V1 / "claim.json") == Claim(
+    assert attempt.read_claim(V1 / "claim.json") == Claim(
         "recon_baseline", "queue_1", "box-a", "2026-11-21T03:26:58.426Z"
     )
 

@@ -11,8 +11,8 @@ from journal_lines import chained
 
 from boxcar.shared import state
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import cell_claim, codec, delivered, heartbeat, journal
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files import attempt, codec, delivered, heartbeat, journal
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import JournalEnd
@@ -44,7 +44,7 @@ def test_each_of_its_flipped_bits_is_damage(name: str) -> None:
 
 
 def test_what_a_later_program_adds_is_kept_under_a_check_of_its_own() -> None:
-    claim = cell_claim.read_claim(V2 / "claim.json")
+    claim = attempt.read_claim(V2 / "claim.json")
     assert claim
     extra = {"from": "q2", "check": "not this"}
     more = Claim(claim.cell, claim.queue, claim.box, claim.at, extra=extra)
@@ -61,10 +61,10 @@ def test_every_file_is_read_here() -> None:
 
 def test_the_claim() -> None:
     claim = Claim("a", "q1", "box-a", "2026-11-22T04:28:11.028Z")
-    assert cell_claim.read_claim(V2 / "claim.json") == claim
+    assert attempt.read_claim(V2 / "claim.json") == claim
     saying = "b7bdd21ea14a74141150fbcd8e4c9ab0cf4974c58dfacca2495981078c550782"
     claim = Claim("n3", "queue", "box-a", "2026-11-27T09:02:27.533Z", saying=saying)
-    assert cell_claim.read_claim(V2 / FILLED_UP) == claim
+    assert attempt.read_claim(V2 / FILLED_UP) == claim
 
 
 def test_what_was_delivered() -> None:

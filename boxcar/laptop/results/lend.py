@@ -23,7 +23,7 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import manifest, receipt
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.message import Command, Message, some
 from boxcar.shared.wire import run_asks

@@ -19,8 +19,8 @@ from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError, message_of
-from boxcar.shared.files import cell_claim, codec, heartbeat, resume_pointer
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files import attempt, codec, heartbeat, resume_pointer
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command
@@ -231,7 +231,7 @@ def owners_of_lines(run: OpenRun, states: Mapping[str, State]) -> dict[str, str]
 
 def _claim(run: OpenRun, cell: str) -> Claim | None:
     try:
-        return cell_claim.read_claim(run.tier.claim(cell))
+        return attempt.read_claim(run.tier.claim(cell))
     except (DamagedError, OSError):
         return None  # its agent stops over it, and the journals tell the rest
 

@@ -18,7 +18,7 @@ from boxcar.shared.cell import cell_name, line_spelling, spelling
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.errors import DamagedError, message_of
-from boxcar.shared.files import cell_claim, manifest, queue_line, receipt, release
+from boxcar.shared.files import attempt, manifest, queue_line, receipt, release
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import MANIFEST
@@ -295,7 +295,7 @@ def of_claims(folder: Path, known: Set[str]) -> Iterator[Roster]:
     def of_claim(path: Path) -> Roster:
         if path.suffix != ".json":
             return Roster()
-        claim = cell_claim.read_claim(path)
+        claim = attempt.read_claim(path)
         return Roster((RosterCell(path.stem, claim.queue),)) if claim else Roster()
 
     return each(folder, of_claim, known, suffix=".json")

@@ -37,7 +37,7 @@ from boxcar.shared.catalogue.sentence import Sentence, chained
 from boxcar.shared.cell import begun, line_spelling
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files import cell_claim, manifest, receipt
+from boxcar.shared.files import attempt, manifest, receipt
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.receipt import LAPTOP
 from boxcar.shared.message import Command, Message
@@ -337,7 +337,7 @@ def _papers(site: Site, cell: CellView) -> list[Sentence]:
     name, tier = cell.name, site.tier
     none = Sentence("story.torn_down" if is_over(site) else "story.none_yet")
     of_tier: dict[str, Callable[[], str]] = {
-        "claim": lambda: _claimed(cell_claim.read_claim(tier.claim(name)), none),
+        "claim": lambda: _claimed(attempt.read_claim(tier.claim(name)), none),
         "tier": lambda: _published(manifest.read_manifest(tier.manifest(name))),
         "receipt": lambda: _checked(receipt.read_cell(tier.receipt(name))),
     }
@@ -361,7 +361,7 @@ def _say_if_there(what: str, read: Callable[[], str], none: Sentence) -> Sentenc
     return Sentence("good_run.under", head=Sentence(f"story.{what}"), text=text)
 
 
-def _claimed(found: cell_claim.Claim | None, none: Sentence) -> Sentence:
+def _claimed(found: attempt.Claim | None, none: Sentence) -> Sentence:
     if found is None:
         return none
     return Sentence("story.claimed", queue=found.queue, box=found.box, at=found.at)

@@ -27,7 +27,7 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import queue_line
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.message import Command, Message
 from boxcar.shared.wire import run_asks

@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Annotated
 
 from boxcar.shared.cell.cell_name import CELL_NAME
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.files.release import is_unfinished

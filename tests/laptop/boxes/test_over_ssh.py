@@ -25,7 +25,7 @@ from boxcar.laptop.verbs.push import send_queue
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import codec
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.paths import DurablePaths

@@ -20,7 +20,7 @@ from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import timestamp
 from boxcar.shared.cell.own_words import Own
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.shared.files import cell_claim, codec, manifest, receipt
+from boxcar.shared.files import attempt, codec, manifest, receipt
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.receipt import CellReceipt, Finding
 from boxcar.shared.wire import envelope
@@ -98,7 +98,7 @@ def test_what_lies_here_proven_is_lent_as_a_small_record_without_its_files(
         assert on_tier(run, cell) == ["manifest.json", "receipt.json"]
         assert tier.manifest(cell).read_bytes() == run.here(cell, "manifest.json").read_bytes()
         assert published.is_verified(tier, cell) and not published.has_files(tier, cell)
-        claim = cell_claim.read_claim(tier.claim(cell))
+        claim = attempt.read_claim(tier.claim(cell))
         assert claim and (claim.queue, claim.box) == ("q1", "box-a")
     made = receipt.accepted_result(tier, "a")
     assert made and made.is_lent

@@ -26,7 +26,7 @@ from boxcar.laptop.verbs.explain import explain, explanation, history_of_cell, t
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, journal
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.receipt import BYTES, WHY_BYTES, CellReceipt, Finding, Teardown

@@ -23,8 +23,8 @@ from boxcar.laptop.run import moves
 from boxcar.laptop.verbs.move import move
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.shared.files import cell_claim, codec
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files import attempt, codec
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.resume_pointer import FILE, Resume
@@ -57,7 +57,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FarRun:
 
 
 def owner(agents: RunOnDisk) -> Claim:
-    claim = cell_claim.read_claim(agents.site.tier.claim("a"))
+    claim = attempt.read_claim(agents.site.tier.claim("a"))
     assert claim
     return claim
 
@@ -143,7 +143,7 @@ def test_a_cell_that_waits_leaves_the_queue_of_an_agent_that_is_at_work(
     with held(run.agents.site.tier.lock("queue_1")):
         assert move(run.project, cell="b", queue="queue_2") == 0
         assert move(run.project, cell="b", queue="queue_2") == 0
-    claim = cell_claim.read_claim(run.agents.site.tier.claim("b"))
+    claim = attempt.read_claim(run.agents.site.tier.claim("b"))
     assert claim and (claim.queue, claim.moved_from) == ("queue_2", "queue_1")
     assert lines(run, "queue_1") == ["configs/a.yaml recon 3", "# configs/b.yaml [red] 3"]
     assert lines(run, "queue_2") == ["configs/c.yaml seg 3", "configs/b.yaml [red] 3"]
@@ -163,7 +163,7 @@ def test_a_cell_that_its_agent_begins_at_that_moment_stays_with_its_line(
     with held(run.agents.site.tier.lock("queue_1")), pytest.raises(InputError, match="at work"):
         move(run.project, cell="b", queue="queue_2")
     assert {queue: lines(run, queue) for queue in before} == before
-    claim = cell_claim.read_claim(run.agents.site.tier.claim("b"))
+    claim = attempt.read_claim(run.agents.site.tier.claim("b"))
     assert claim and claim.queue == "queue_1"
 
 

@@ -16,7 +16,7 @@ from boxcar.laptop.verbs import repair as repair_verb
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.repair import repair
 from boxcar.shared.errors import InputError
-from boxcar.shared.files import cell_claim, codec, heartbeat, journal
+from boxcar.shared.files import attempt, codec, heartbeat, journal
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import Journal
@@ -36,7 +36,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
     log = Journal(tier.journal("q1"), {"run": "tiny", "queue": "q1", "box": "box-a"})
     log.append("agent.started", pid=1, release="r1", start_index=0)
     for cell in ("a", "b"):
-        claim = cell_claim.Claim(cell, "q1", "box-a", log.append("cell.claimed", cell=cell).at)
+        claim = attempt.Claim(cell, "q1", "box-a", log.append("cell.claimed", cell=cell).at)
         tier.claim(cell).write_bytes(codec.to_document(claim))
         log.append("cell.started", cell=cell, attempt=1)
         log.append("cell.succeeded", cell=cell, attempt=1, seconds=1.0)
@@ -201,7 +201,7 @@ def test_a_claim_of_version_1_that_names_another_queue_is_put_right_from_the_jou
         b'{"format": "boxcar.claim/1", "cell": "b", "queue": "q3", "box": "box-a", "at": "x"}'
     )
     assert repair(run.project, is_to_write=True) == 0
-    claim = cell_claim.read_claim(path)
+    claim = attempt.read_claim(path)
     assert claim and (claim.queue, claim.box) == ("q1", "box-a")
 
 
@@ -209,31 +209,31 @@ def test_a_claim_that_a_power_cut_left_of_no_cell_is_no_damage_but_of_another_qu
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = run.site.tier.claim("b")
-    good = cell_claim.read_claim(path)
+    good = attempt.read_claim(path)
     assert good
     path.write_bytes(codec.to_document(replace(good, cell="")))
     assert repair(run.project, is_to_write=True) == 0
     assert "nothing is damaged" in capsys.readouterr().err
     path.write_bytes(codec.to_document(replace(good, cell="", queue="q3")))
     assert repair(run.project, is_to_write=True) == 0
-    assert cell_claim.read_claim(path) == good
+    assert attempt.read_claim(path) == good
 
 
 def test_a_claim_that_was_moved_and_not_begun_yet_is_no_damage(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    moved = cell_claim.Claim("b", "q3", "box-b", "2099-01-01T00:00:00.000Z", moved_from="q1")
+    moved = attempt.Claim("b", "q3", "box-b", "2099-01-01T00:00:00.000Z", moved_from="q1")
     run.site.tier.claim("b").write_bytes(codec.to_document(moved))
     assert repair(run.project, is_to_write=True) == 0
     assert "nothing is damaged" in capsys.readouterr().err
-    assert cell_claim.read_claim(run.site.tier.claim("b")) == moved
+    assert attempt.read_claim(run.site.tier.claim("b")) == moved
 
 
 def test_a_claim_that_is_gone_is_written_anew(run: FinishedRun) -> None:
-    good = cell_claim.read_claim(run.site.tier.claim("b"))
+    good = attempt.read_claim(run.site.tier.claim("b"))
     run.site.tier.claim("b").unlink()
     assert repair(run.project, is_to_write=True) == 0
-    assert cell_claim.read_claim(run.site.tier.claim("b")) == good
+    assert attempt.read_claim(run.site.tier.claim("b")) == good
 
 
 def test_a_cursor_and_a_heartbeat_are_put_aside_and_written_anew_by_the_agent(

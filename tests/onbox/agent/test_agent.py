@@ -15,7 +15,7 @@ import pytest
 from waiting import LIMIT_S
 
 from boxcar.shared.disk import atomic
-from boxcar.shared.files import attempt, cell_claim, codec, heartbeat, manifest, receipt
+from boxcar.shared.files import attempt, codec, heartbeat, manifest, receipt
 from boxcar.shared.files.plan import Artifact, Box, OwnSignature
 
 LIFE = ["claimed", "started", "succeeded", "synced", "verified"]
@@ -41,7 +41,7 @@ def test_three_cells_run_one_after_another_and_each_is_verified_once(make_run):
     assert run.events("queue.done")[0].data["verified"] == 3
     for cell in cells:
         assert run.result(cell) == {"step": 2, "first": 0, "starts": 1}
-        owner = cell_claim.read_claim(run.durable.claim(cell))
+        owner = attempt.read_claim(run.durable.claim(cell))
         assert owner
         assert (owner.queue, owner.box) == ("q1", "box-a")
         found = receipt.read_cell(run.durable.receipt(cell))
@@ -270,7 +270,9 @@ def test_a_config_is_found_however_its_line_spells_it(make_run):
         "größe": f"configs/{stored}.json",
         "é": "configs/é.json",
     }
-    assert [manifest.read_manifest(run.durable.manifest(cell)).cfg for cell in handed] == [*handed.values()]
+    assert [manifest.read_manifest(run.durable.manifest(cell)).cfg for cell in handed] == [
+        *handed.values()
+    ]
 
 
 def test_a_line_whose_config_cannot_be_told_fails_its_cell_and_the_queue_goes_on(make_run):
@@ -333,7 +335,7 @@ def test_a_cell_that_another_queue_has_and_has_not_verified_is_neither_done_nor_
     first.kill()
     first.wait()
     os.kill(attempt.read_running(run.scratch().running("a")).pid, signal.SIGKILL)
-    claim = cell_claim.Claim("a", "q2", "box-b", "2026-11-22T02:00:00.000Z")
+    claim = attempt.Claim("a", "q2", "box-b", "2026-11-22T02:00:00.000Z")
     run.durable.claim("a").write_bytes(codec.to_document(claim))
     run.open_gate()
     assert run.finish() == 1
@@ -836,7 +838,7 @@ def test_no_secret_leaves_the_boxs_own_disk(make_run):
 
 def give_to_q2(run: Any, cell: str) -> None:
     """What `move` leaves of the cell on the tier."""
-    claim = cell_claim.Claim(cell, "q2", "box-b", "2026-11-22T00:00:00.000Z", moved_from="q1")
+    claim = attempt.Claim(cell, "q2", "box-b", "2026-11-22T00:00:00.000Z", moved_from="q1")
     atomic.write_whole(run.durable.claim(cell), codec.to_document(claim))
 
 

@@ -12,7 +12,7 @@ import pytest
 from waiting import LIMIT_S
 
 from boxcar.shared.cell.cell_line import parse
-from boxcar.shared.files import cell_claim, manifest
+from boxcar.shared.files import attempt, manifest
 
 # Says how it was started. With --wait it ends only when it is told to, or is given a checkpoint.
 TRAIN = """\
@@ -127,7 +127,10 @@ def test_an_adopted_cell_is_published_as_its_line_said(run_lines, tmp_path, unti
     run.open_gate()
     assert second.wait(LIMIT_S) == 0
     assert len(starts(run, "a")) == 1
-    made, claim = manifest.read_manifest(run.durable.manifest("a")), cell_claim.read_claim(run.durable.claim("a"))
+    made, claim = (
+        manifest.read_manifest(run.durable.manifest("a")),
+        attempt.read_claim(run.durable.claim("a")),
+    )
     asked = parse(line.encode(), 0, 1)
     assert made.overrides == asked.overrides
     assert made.words == ("train.py", "configs/c.json", *asked.overrides)
@@ -170,14 +173,14 @@ def test_a_verified_cell_whose_line_says_something_else_stays_and_is_told_once(r
 def test_a_failed_cell_whose_config_was_put_right_begins_anew(make_run, archives):
     run = make_run({"a": {"exits": [1], "steps": 2}})
     assert run.finish() == 1
-    first = cell_claim.read_claim(run.durable.claim("a"))
+    first = attempt.read_claim(run.durable.claim("a"))
     run.release = run.push(archives, {"a": {"steps": 3}})
     assert run.finish() == 0
     assert run.result("a") == {"step": 3, "first": 0, "starts": 1}
     [aside] = run.scratch().earlier.iterdir()
     assert json.loads((aside / "latest.json").read_text()) == {"step": 2}
     assert "with another text of configs/a.json" in run.warnings("begun_anew")[0]
-    claim = cell_claim.read_claim(run.durable.claim("a"))
+    claim = attempt.read_claim(run.durable.claim("a"))
     assert first and claim and claim.saying not in (None, first.saying)
 
 

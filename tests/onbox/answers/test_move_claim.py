@@ -8,8 +8,8 @@ import pytest
 
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import InputError
-from boxcar.shared.files import cell_claim, codec
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files import attempt, codec
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import move_claim
@@ -42,7 +42,7 @@ def test_the_new_claim_takes_the_place_of_the_old_one_and_leaves_nothing_else(
     if is_claimed:
         hold(run, OLD)
     assert moved(run)
-    assert cell_claim.read_claim(run.tier.claim("a")) == NEW
+    assert attempt.read_claim(run.tier.claim("a")) == NEW
     assert not moved(run)
     assert list(run.tier.claims.iterdir()) == [run.tier.claim("a")]
 
@@ -50,7 +50,7 @@ def test_the_new_claim_takes_the_place_of_the_old_one_and_leaves_nothing_else(
 def test_the_claim_keeps_what_the_cell_was_asked_for(run: RunOnBox) -> None:
     hold(run, replace(OLD, saying="one"))
     assert moved(run)
-    assert cell_claim.read_claim(run.tier.claim("a")) == replace(NEW, saying="one")
+    assert attempt.read_claim(run.tier.claim("a")) == replace(NEW, saying="one")
     assert not moved(run)
 
 
@@ -69,7 +69,7 @@ def test_while_the_agent_of_the_old_queue_is_at_work_nothing_is_moved(
     assert fd is not None
     with pytest.raises(InputError, match=r"agent of q1 is at work, so a stays.*stop --queue q1"):
         moved(run)
-    assert cell_claim.read_claim(run.tier.claim("a")) == OLD
+    assert attempt.read_claim(run.tier.claim("a")) == OLD
     assert moved(run, is_told=True), "a tier of its own: the cell is another's already"
     os.close(fd)
 
@@ -86,7 +86,7 @@ def test_a_cell_that_was_published_meanwhile_stays(run: RunOnBox) -> None:
     run.tier.manifest("a").write_bytes(b"{}")
     with pytest.raises(InputError, match="is published by now"):
         moved(run)
-    assert cell_claim.read_claim(run.tier.claim("a")) == OLD
+    assert attempt.read_claim(run.tier.claim("a")) == OLD
 
 
 def test_nothing_is_written_through_a_link(run: RunOnBox, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_cell_that_nobody_claimed_needs_no_stop_of_its_queue(run: RunOnBox) ->
     fd = lock.try_hold(run.tier.lock("q1"))
     assert fd is not None
     assert moved(run)
-    assert cell_claim.read_claim(run.tier.claim("a")) == NEW
+    assert attempt.read_claim(run.tier.claim("a")) == NEW
     later = replace(NEW, at="2026-11-22T00:00:09.000Z")
     again = move_claim.answer(run_asks.MoveClaim(later, "q1", is_told=False), run)
     assert not again.is_new, "a move that was killed before its lines goes on"
@@ -122,5 +122,5 @@ def test_of_an_agent_and_a_move_at_the_same_moment_one_gets_the_cell(
     assert fd is not None
     with pytest.raises(InputError, match="agent of q1 is at work, so a stays"):
         moved(run)
-    assert cell_claim.read_claim(run.tier.claim("a")) == OLD
+    assert attempt.read_claim(run.tier.claim("a")) == OLD
     os.close(fd)

@@ -18,7 +18,7 @@ from waiting import until
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.files import codec
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.control import AgentStart
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Code, Release

@@ -9,8 +9,8 @@ import pytest
 
 from boxcar.shared.disk import digest, lock
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
-from boxcar.shared.files import cell_claim, codec, receipt
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files import attempt, codec, receipt
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.receipt import Accepted, CellReceipt, Finding
@@ -62,7 +62,7 @@ def test_the_record_makes_the_cell_one_that_is_verified(on_box: RunOnBox) -> Non
     assert tier.manifest("a").read_bytes() == MANIFEST
     assert tier.receipt("a").read_bytes() == LENT.receipt
     assert receipt.accepted_result(tier, "a") == LENT.document
-    assert cell_claim.read_claim(tier.claim("a")) == LENT.claim
+    assert attempt.read_claim(tier.claim("a")) == LENT.claim
     assert published.is_verified(tier, "a") and published.stands(tier, "a")
     assert not published.has_files(tier, "a")
 

@@ -13,7 +13,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.cell import begun
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec, manifest
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.receipt import Accepted
 
 BAD = {"writes": ["{"]}

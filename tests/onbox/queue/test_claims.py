@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from boxcar.shared.disk import atomic
-from boxcar.shared.files import cell_claim, codec, journal
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files import attempt, codec, journal
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.paths import DurablePaths
 from onbox.machine.place import Place
@@ -49,7 +49,7 @@ def q1(tmp_path: Path) -> Queue1:
 
 def test_a_cell_that_nobody_has_is_claimed_once_and_stays_ours(q1: Queue1) -> None:
     assert q1.claims.take("a", None) and q1.claims.take("a", None)
-    owner = cell_claim.read_claim(q1.tier.claim("a"))
+    owner = attempt.read_claim(q1.tier.claim("a"))
     assert owner and (owner.queue, owner.box) == ("q1", "box-a")
     assert [type_ for type_, _ in q1.said()] == ["cell.claimed"]
     assert not q1.claims.leave_what_is_anothers("a")
@@ -125,13 +125,13 @@ def test_after_a_power_cut_its_own_is_ours_and_says_of_which_cell_and_what_it_wa
     q1: Queue1, started: str | None
 ) -> None:
     left_by_a_power_cut(q1, "q1")
-    found = cell_claim.read_claim(q1.tier.claim("a"))
+    found = attempt.read_claim(q1.tier.claim("a"))
     assert found and (found.cell, found.queue) == ("", "q1")
     if started:
         q1.reporter.say("cell.started", cell="a", attempt=1, saying=started)
     claim = q1.claims.take("a", "b" * 64)
     assert claim and (claim.cell, claim.saying) == ("a", started or "b" * 64)
-    assert cell_claim.read_claim(q1.tier.claim("a")) == claim
+    assert attempt.read_claim(q1.tier.claim("a")) == claim
 
 
 def test_after_a_power_cut_anothers_stays_anothers(q1: Queue1) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
-from boxcar.shared.files.cell_claim import Claim
+from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.receipt import Accepted
