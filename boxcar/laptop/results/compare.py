@@ -17,7 +17,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing, RosterCell
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import digest, in_parallel, same_bytes
+from boxcar.shared.disk import digest, in_parallel
 from boxcar.shared.errors import DamagedError, NewerError, message_of
 from boxcar.shared.files import journal, manifest, receipt
 from boxcar.shared.files.manifest import FileRecord, Manifest
@@ -101,7 +101,7 @@ def beside_the_manifests(run: OpenRun, cells: Iterable[RosterCell]) -> list[Miss
 
 def _is_stale(original: Path, copy: Path) -> bool:
     with contextlib.suppress(OSError):
-        if same_bytes.has_same_bytes(original, copy):
+        if digest.has_same_bytes(original, copy):
             return False
     # Of a cell that is not here no receipt is missing.
     is_here = original.name != paths.RECEIPT or (copy.parent / paths.MANIFEST).exists()

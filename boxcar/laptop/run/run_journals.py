@@ -10,7 +10,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.shared import state
 from boxcar.shared.cell import begun
-from boxcar.shared.disk import same_bytes
+from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import heartbeat, journal, journal_repair
 from boxcar.shared.files.journal import JournalEnd, Reading
@@ -117,6 +117,6 @@ def _ends_of_copies(run: OpenRun, path: Path) -> Iterator[JournalEnd]:
     copies = [file for file in files if file.exists()]
     if not path.exists():
         return journal_repair.ends_of_copies((copy.read_bytes() for copy in copies), b"")
-    other = [copy for copy in copies if not same_bytes.begins_with(path, copy)]
+    other = [copy for copy in copies if not digest.begins_with(path, copy)]
     data = path.read_bytes() if other else b""
     return journal_repair.ends_of_copies((copy.read_bytes() for copy in other), data)

@@ -44,7 +44,7 @@ from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.board import state_sentence
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
-from boxcar.shared.disk import atomic, digest, same_bytes
+from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import BoxcarError, DamagedError, message_of
 from boxcar.shared.files import codec, manifest, receipt
 from boxcar.shared.files.receipt import (
@@ -419,7 +419,7 @@ def _bring_beside(site: Site, cells: Sequence[RosterCell]) -> list[Missing]:
         if (site.results.cell(cell.name) / paths.RECEIPT).exists():
             continue
         with contextlib.suppress(BoxcarError, OSError):  # said of each that stays behind
-            if same_bytes.has_same_bytes(
+            if digest.has_same_bytes(
                 site.tier.manifest(cell.name), site.results.manifest(cell.name)
             ):
                 pull_receipt(site, cell.name)

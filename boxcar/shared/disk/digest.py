@@ -8,6 +8,33 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
+
+# Whether two files have the same bytes, of which never more than a piece is held: a journal of a
+# large run has hundreds of MB.
+
+
+_PIECE_BYTES = 1 << 18
+
+
+def begins_with(path: Path, beginning: Path) -> bool:
+    """Whether a file begins with all of another. Raises OSError."""
+    with path.open("rb") as file, beginning.open("rb") as other:
+        return _begins(file, other)
+
+
+def has_same_bytes(path: Path, copy: Path) -> bool:
+    """Raises OSError."""
+    with path.open("rb") as file, copy.open("rb") as other:
+        return _begins(file, other) and not file.read(1)
+
+
+def _begins(file: BinaryIO, other: BinaryIO) -> bool:
+    while piece := other.read(_PIECE_BYTES):
+        if file.read(len(piece)) != piece:
+            return False
+    return True
+
 
 # Small enough that the agent stays small: a copy holds a few of them.
 BLOCK_BYTES = 1024 * 1024

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared.disk import same_bytes
+from boxcar.shared.disk import digest
 
 SOME = bytes(range(256))
 
 
 @pytest.fixture(params=[3, 1 << 18])
 def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(same_bytes, "_PIECE_BYTES", request.param)
+    monkeypatch.setattr(digest, "_PIECE_BYTES", request.param)
 
 
 @pytest.mark.usefixtures("pieces")
@@ -34,14 +34,14 @@ def test_two_files_are_the_same_or_one_is_the_beginning_of_the_other(
     path, copy = tmp_path / "path", tmp_path / "copy"
     path.write_bytes(data)
     copy.write_bytes(other)
-    assert same_bytes.begins_with(path, copy) is begins
-    assert same_bytes.has_same_bytes(path, copy) is is_same
+    assert digest.begins_with(path, copy) is begins
+    assert digest.has_same_bytes(path, copy) is is_same
 
 
 @pytest.mark.parametrize("gone", ["path", "copy"])
 def test_a_file_that_is_not_there_is_no_other_one(tmp_path: Path, gone: str) -> None:
     for name in {"path", "copy"} - {gone}:
         (tmp_path / name).write_bytes(b"")
-    for ask in (same_bytes.begins_with, same_bytes.has_same_bytes):
+    for ask in (digest.begins_with, digest.has_same_bytes):
         with pytest.raises(FileNotFoundError):
             ask(tmp_path / "path", tmp_path / "copy")
