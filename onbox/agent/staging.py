@@ -12,7 +12,7 @@ from pathlib import Path
 from boxcar.shared import state, timestamp
 from boxcar.shared.cell import code_links, terms
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.disk import atomic, checked_copy, removal
+from boxcar.shared.disk import atomic, checked_copy, regular_file
 from boxcar.shared.disk.proven_folder import Seen, shown
 from boxcar.shared.message import some
 from onbox.attempt.stage import Stage
@@ -45,7 +45,7 @@ class Staging:
         artifacts = terms.terms_of_cell(place.plan, cell.name).artifacts
         published.forget_if_loaded_otherwise(place.durable, cell.name, artifacts)
         if number > 1:
-            removal.remove(place.scratch.beside(cell.name))
+            regular_file.remove(place.scratch.beside(cell.name))
         self._prove_stage(cell)
         if number == 1:
             self._set_earlier_run_aside(cell)

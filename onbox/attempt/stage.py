@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from boxcar.shared import paths, strays
-from boxcar.shared.disk import digest, removal
+from boxcar.shared.disk import digest, regular_file
 from boxcar.shared.disk.proven_folder import ProvenFolder, Seen
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, release
@@ -48,7 +48,7 @@ class Stage:
             if staged is self._wrapper:
                 changed += without_program(seen.changed) if was_there else ()
                 for name in seen.added:  # what lies beside a program could be imported by it
-                    removal.remove(staged.folder / name)
+                    regular_file.remove(staged.folder / name)
             elif was_there:
                 changed += seen.changed
         self._last = Seen(tuple(changed), seen.added)

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from boxcar.shared.disk import checked_copy, removal
+from boxcar.shared.disk import checked_copy, regular_file
 from boxcar.shared.paths import ScratchPaths
 
 
@@ -32,10 +32,10 @@ def move(code: Path, names: Iterable[str], to: Path) -> None:
             rename(source, target)
         except OSError as error:
             if error.errno == errno.EBUSY:
-                removal.refuse_mounted(source)  # says more than EBUSY
+                regular_file.refuse_mounted(source)  # says more than EBUSY
             if error.errno != errno.EXDEV:
                 raise
-            removal.remove(source)
+            regular_file.remove(source)
 
 
 def make_room(
@@ -54,7 +54,7 @@ def make_room(
             break
         # With a disk mounted in it, or another user's files, it stays.
         with contextlib.suppress(OSError):
-            removal.remove(scratch.beside(cell))
+            regular_file.remove(scratch.beside(cell))
             removed.append(cell)
     return removed
 

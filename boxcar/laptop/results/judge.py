@@ -20,7 +20,7 @@ from boxcar.laptop.run.view import CellView
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence, chained
 from boxcar.shared.cell import terms
-from boxcar.shared.disk import atomic, digest, stamp
+from boxcar.shared.disk import atomic, digest, regular_file
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
@@ -450,14 +450,14 @@ class HashedBefore:
     def compare_one(self, folder: Path, file: FileRecord) -> Difference | None:
         """As `manifest.compare_one`, which is asked where it is not known. From any thread."""
         where = paths.inside(folder, file.path)
-        before = None if paths.has_symlink(folder, file.path) else stamp.stamp_of_link(where)
+        before = None if paths.has_symlink(folder, file.path) else regular_file.stamp_of_link(where)
         if before is not None and self._known.get(str(where)) == [before, file.sha256]:
             self._seen[str(where)] = [before, file.sha256]
             return None
         began_ns = time.time_ns()
         difference = manifest.compare_one(folder, file, from_disk=self._from_disk)
         # The stamp is from before the bytes were read: who writes meanwhile makes another one.
-        if difference is None and before is not None and stamp.is_old(before, began_ns):
+        if difference is None and before is not None and regular_file.is_old(before, began_ns):
             self._seen[str(where)] = [before, file.sha256]
         return difference
 

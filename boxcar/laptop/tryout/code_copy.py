@@ -9,7 +9,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile, not_shipped
 from boxcar.shared import strays
-from boxcar.shared.disk import digest, removal
+from boxcar.shared.disk import digest, regular_file
 from boxcar.shared.disk.proven_folder import ProvenFolder, Seen, shown
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.manifest import FileRecord
@@ -53,7 +53,7 @@ class CodeCopy:
         found = strays.find(self.folder, seen.added, wanted)
         self._proven.restore()
         for name in seen.added:
-            removal.remove(self.folder / name)
+            regular_file.remove(self.folder / name)
         names = tuple(shown(name) for name in seen.added)
         return Written(names, seen.changed, tuple(sorted(found.items())))
 
@@ -66,7 +66,7 @@ def copy_code(project: Project, folder: Path) -> CodeCopy:
     taken = code_files.take_snapshot(project.root / project.job.code)
     if left_out := not_shipped(project.plan, taken):
         raise InputError(left_out)
-    removal.remove(folder)
+    regular_file.remove(folder)
     sources = {file.path: file for file in taken.files}
     records = [_record(file) for file in taken.files]
     proven = ProvenFolder(folder, records, lambda file, to: _copy(sources[file.path], to), _EDITED)

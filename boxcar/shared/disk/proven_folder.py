@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from boxcar.shared import paths
-from boxcar.shared.disk import atomic, checked_copy, digest, removal
+from boxcar.shared.disk import atomic, checked_copy, digest, regular_file
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.record import dataclass
@@ -93,7 +93,7 @@ class ProvenFolder:
             elif not atomic.is_temporary(name):
                 added.append(f"{path}/" if is_folder else path)
             elif is_for_use:  # a copy that was killed, or what a script named like one
-                removal.remove(self.folder / path)
+                regular_file.remove(self.folder / path)
         changed = [path for path in self._files if not self._is_proven(path, stamps.get(path))]
         return Seen(tuple(sorted(changed)), tuple(sorted(added)))
 

@@ -8,13 +8,83 @@ A pipe, a socket or a device is opened in none.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import operator
 import os
+import shutil
 import stat
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from boxcar.shared import paths
+from boxcar.shared.disk import mounts
+
+# Removing what others have left under a name, whatever it is.
+#
+# A link is removed and never followed. A disk that is mounted there is not ours to empty.
+
+
+def remove(path: Path) -> None:
+    """Remove a file, link or folder; nothing where there is none. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        if path.is_symlink() or not path.is_dir():
+            path.unlink()
+            return
+        refuse_mounted(path)
+        try:
+            shutil.rmtree(path)
+        except PermissionError:
+            open_up(path)
+            shutil.rmtree(path)
+
+
+def refuse_mounted(folder: Path) -> None:
+    """Raises OSError where something is mounted at the folder or below it."""
+    if points := mounts.points_below(folder):
+        raise OSError(errno.EBUSY, "a disk is mounted there: unmount it", points[0])
+
+
+def open_up(folder: Path) -> None:
+    """Let the owner into a folder, and those below it, that scripts made read-only."""
+    folder.chmod(0o700)
+    for at, names, _ in os.walk(folder):
+        for name in names:
+            if not (path := Path(at, name)).is_symlink():
+                path.chmod(0o700)
+
+
+# What the disk says of a file, by which one that nobody wrote to since is known.
+
+
+# Some file systems tell times in steps of two seconds: a file that was changed so shortly before
+# it was read may be changed once more without another time.
+_YOUNG_NS = 3_000_000_000
+# Mode, size, times of content and inode (ns), inode, device.
+FIELDS = ("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino", "st_dev")
+Stamp = list[int]
+# Of what a stat says.
+stamp_of_stat: Callable[[os.stat_result], tuple[int, ...]] = operator.attrgetter(*FIELDS)
+
+
+def stamp_of(path: Path | str) -> Stamp:
+    """Of the file that a link leads to. Raises OSError."""
+    return [*stamp_of_stat(os.stat(path))]  # noqa: PTH116  (a run has a hundred thousand)
+
+
+def stamp_of_link(path: Path) -> Stamp | None:
+    """Of a link itself; None where nothing is there, or cannot be asked."""
+    try:
+        return [*stamp_of_stat(os.lstat(path))]
+    except OSError:
+        return None
+
+
+def is_old(stamp: Sequence[int], now_ns: int) -> bool:
+    """Whether whoever writes to the file from now on gives it another one."""
+    return max(stamp[2], stamp[3]) + _YOUNG_NS < now_ns
+
 
 # Without waiting for a pipe's other end.
 FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared.disk import stamp
+from boxcar.shared.disk import regular_file
 
 
 @pytest.fixture
@@ -19,25 +19,29 @@ def file(tmp_path: Path) -> Path:
 def test_a_file_of_the_same_size_and_time_has_another_stamp_once_it_was_written_to(
     file: Path,
 ) -> None:
-    before, times = stamp.stamp_of(file), (file.stat().st_atime_ns, file.stat().st_mtime_ns)
+    before, times = regular_file.stamp_of(file), (file.stat().st_atime_ns, file.stat().st_mtime_ns)
     time.sleep(0.02)  # a step of the clock that the disk takes its times from
     file.write_bytes(b"As it was")
     os.utime(file, ns=times)
-    assert stamp.stamp_of(file) != before == before[:]
+    assert regular_file.stamp_of(file) != before == before[:]
 
 
 def test_what_a_link_leads_to_is_another_thing_than_the_link(file: Path) -> None:
     link = file.with_name("link")
     link.symlink_to(file)
-    assert stamp.stamp_of(link) == stamp.stamp_of(file) != stamp.stamp_of_link(link)
+    assert (
+        regular_file.stamp_of(link)
+        == regular_file.stamp_of(file)
+        != regular_file.stamp_of_link(link)
+    )
     file.unlink()
-    assert stamp.stamp_of_link(file) is None
+    assert regular_file.stamp_of_link(file) is None
     with pytest.raises(FileNotFoundError):
-        stamp.stamp_of(link)
+        regular_file.stamp_of(link)
 
 
 def test_a_file_is_old_once_no_disk_gives_a_writer_the_same_time(file: Path) -> None:
-    found = stamp.stamp_of(file)
+    found = regular_file.stamp_of(file)
     now_ns = max(found[2], found[3])
-    assert not stamp.is_old(found, now_ns + 2_000_000_000)
-    assert stamp.is_old(found, now_ns + 4_000_000_000)
+    assert not regular_file.is_old(found, now_ns + 2_000_000_000)
+    assert regular_file.is_old(found, now_ns + 4_000_000_000)
