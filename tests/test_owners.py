@@ -72,8 +72,8 @@ def assigned(pattern: str) -> Callable[[ast.AST], Iterable[object]]:
 
 FACTS = [
     Fact("exit codes", "boxcar/shared/exit_codes.py", number(42, 43, 75, 85, 130)),
-    Fact("a disk is full", "boxcar/shared/disk/full.py", name("ENOSPC|EDQUOT|EFBIG")),
-    Fact("free room", "boxcar/shared/disk/room.py", name("statvfs|fstatvfs|disk_usage")),
+    Fact("a disk is full", "boxcar/shared/disk/mounts.py", name("ENOSPC|EDQUOT|EFBIG")),
+    Fact("free room", "boxcar/shared/disk/mounts.py", name("statvfs|fstatvfs|disk_usage")),
     Fact("mount table", "boxcar/shared/disk/mounts.py", text("mountinfo|/proc/mounts")),
     Fact("progress file", "boxcar/shared/files/progress.py", text(r"^progress\.jsonl$")),
     Fact("training's facts", "boxcar/shared/files/progress.py", text(r"^training\.json$")),

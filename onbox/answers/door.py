@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from boxcar.shared import errors
-from boxcar.shared.disk.full import is_full
+from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.errors import BoxcarError, NoRoomError, message_of
 from boxcar.shared.files import codec
 from boxcar.shared.wire import box_asks, cluster_asks, envelope, news_asks, run_asks

@@ -9,7 +9,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared.disk.room import disk_room
+from boxcar.shared.disk.mounts import disk_room
 
 _CGROUP = Path("/sys/fs/cgroup")
 

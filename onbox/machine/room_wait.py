@@ -11,8 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from boxcar.shared.disk.full import is_full
-from boxcar.shared.disk.room import disk_room
+from boxcar.shared.disk.mounts import disk_room, is_full
 from boxcar.shared.errors import NoRoomError
 
 LOOK_EVERY_S = 15.0

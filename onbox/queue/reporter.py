@@ -16,7 +16,7 @@ from typing import Any
 from boxcar.shared import state
 from boxcar.shared.cell import begun
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.disk.full import is_full
+from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.journal import Journal, JournalEnd, read_journal
 from boxcar.shared.files.journal_chain import Event
@@ -117,7 +117,9 @@ class Reporter:
         self._journal = journal
         self._deliverer = deliverer
         self._lock = threading.RLock()
-        self._remembered = remembered or Remembered(read_journal(journal.path).events, is_copied=True)
+        self._remembered = remembered or Remembered(
+            read_journal(journal.path).events, is_copied=True
+        )
         self._warned: set[str] = set()
         if deliverer:
             self._start(deliverer)

@@ -19,7 +19,7 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.release import archives
 from boxcar.laptop.ssh.connection import TRIES, Ran, Ssh
 from boxcar.shared import exit_codes
-from boxcar.shared.disk import atomic, digest, full
+from boxcar.shared.disk import atomic, digest, mounts
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.wire import envelope
@@ -94,7 +94,7 @@ exec "$@"
 # Runs on the box, from the agent's interpreter, with nothing else there yet.
 _SHIP = (
     f"""
-NAMES, NO_ROOM = {full.ERRNO_NAMES!r}, {exit_codes.NO_ROOM}
+NAMES, NO_ROOM = {mounts.ERRNO_NAMES!r}, {exit_codes.NO_ROOM}
 """
     + """
 import errno, hashlib, os, secrets, sys

@@ -26,7 +26,7 @@ from boxcar.shared.catalogue.headings import heading
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import duration, line_spelling, said, terms
 from boxcar.shared.cell.said import Places
-from boxcar.shared.disk.room import disk_room
+from boxcar.shared.disk.mounts import disk_room
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import EACH_BOX, Artifact, Cell, Plan
 from boxcar.shared.message import Command, Message

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from boxcar.shared.disk import atomic, digest, pipeline, regular_file
-from boxcar.shared.disk.full import is_full
-from boxcar.shared.disk.room import disk_room
+from boxcar.shared.disk.mounts import disk_room, is_full
 from boxcar.shared.disk.sink import Sink
 from boxcar.shared.errors import DamagedError, NoRoomError
 from boxcar.shared.files.manifest import FileRecord

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from boxcar.shared.disk import atomic, checked_copy, digest, in_parallel
 from boxcar.shared.disk.checked_copy import OnChunk
-from boxcar.shared.disk.full import is_full
+from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.disk.regular_file import StrangeFileError
 from boxcar.shared.disk.tree_sync import TreeSync, make_folders
 from boxcar.shared.files.manifest import FileRecord

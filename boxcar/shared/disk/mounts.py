@@ -6,11 +6,56 @@ it, has the number of the disk behind it.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from pathlib import Path
 
 from boxcar.shared.record import dataclass
+
+# What a file system has, and has left.
+
+
+@dataclass(frozen=True)
+class DiskRoom:
+    """`inodes` and `free_inodes` are None where they are not counted (btrfs, some networks)."""
+
+    size_bytes: int
+    free_bytes: int
+    free_bytes_of_root: int  # some file systems keep a part back for root
+    inodes: int | None
+    free_inodes: int | None
+
+
+def disk_room(folder: Path | str) -> DiskRoom:
+    """Of the file system that holds `folder`. Raises OSError."""
+    disk = os.statvfs(folder)
+    counts_inodes = bool(disk.f_files)
+    return DiskRoom(
+        size_bytes=disk.f_blocks * disk.f_frsize,
+        free_bytes=disk.f_bavail * disk.f_frsize,
+        free_bytes_of_root=disk.f_bfree * disk.f_frsize,
+        inodes=disk.f_files if counts_inodes else None,
+        free_inodes=disk.f_favail if counts_inodes else None,
+    )
+
+
+# When a disk is full: what the system says then. A quota and a limit on one file mean the same.
+
+
+# By name, for a program on a box that has nothing of ours yet.
+ERRNO_NAMES = ("ENOSPC", "EDQUOT", "EFBIG")
+_ERRNOS = frozenset(getattr(errno, name) for name in ERRNO_NAMES)
+
+
+def is_full(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in _ERRNOS
+
+
+def full_disk_error(path: str) -> OSError:
+    """What a write says that a full disk cut short, where the system itself raised nothing."""
+    return OSError(errno.ENOSPC, "No space left on device", path)
+
 
 # Below /proc.
 TABLE = "self/mountinfo"

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from boxcar.shared.disk import atomic, digest, lock
-from boxcar.shared.disk.full import is_full
+from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 from boxcar.training import stall
 from boxcar.training.cache import cache_index, cache_shards, memory_budget

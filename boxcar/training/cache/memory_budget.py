@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.shared.disk import mounts
-from boxcar.shared.disk.room import disk_room
+from boxcar.shared.disk.mounts import disk_room
 from boxcar.training.data.worker_transport import SHARED, free_shared_bytes
 
 MAPPED, PRELOADED, ON_THE_FLY = "mapped", "preloaded", "on-the-fly"

@@ -20,8 +20,7 @@ from typing import Any
 import torch
 
 from boxcar.shared.disk import atomic, checked_copy, digest
-from boxcar.shared.disk.full import is_full
-from boxcar.shared.disk.room import disk_room
+from boxcar.shared.disk.mounts import disk_room, is_full
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 from boxcar.training.checkpoint import torch_file
 

@@ -35,7 +35,7 @@ from torch.distributed.checkpoint.api import CheckpointException
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, digest
-from boxcar.shared.disk.full import is_full
+from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError
 from boxcar.shared.files import codec
 from boxcar.training.checkpoint import dcp_metadata, dcp_writer

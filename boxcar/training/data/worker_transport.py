@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import default_collate, get_worker_info
 
-from boxcar.shared.disk.room import disk_room
+from boxcar.shared.disk.mounts import disk_room
 from boxcar.training import torch_private
 from boxcar.training.reporting.say import say_on_main
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from boxcar.shared.disk.room import disk_room
+from boxcar.shared.disk.mounts import disk_room
 
 OK, WARN, BAD = "ok", "warn", "bad"
 OLDEST_TORCH = (2, 4)

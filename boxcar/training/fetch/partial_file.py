@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from boxcar.shared.disk import atomic
-from boxcar.shared.disk.full import is_full
+from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.errors import NoRoomError
 from boxcar.shared.files import codec
 from boxcar.training.fetch import records

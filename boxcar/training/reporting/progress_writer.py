@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from boxcar.shared.disk import full
+from boxcar.shared.disk import mounts
 from boxcar.training.reporting.say import say_once
 
 MOST_WAITING = 1000
@@ -113,6 +113,6 @@ def _append_whole(path: Path, lines: bytes) -> None:
         written_bytes = os.write(fd, lines)
         if written_bytes < len(lines):
             os.ftruncate(fd, size_bytes + lines.rfind(b"\n", 0, written_bytes) + 1)
-            raise full.full_disk_error(str(path))
+            raise mounts.full_disk_error(str(path))
     finally:
         os.close(fd)

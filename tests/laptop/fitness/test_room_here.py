@@ -12,7 +12,7 @@ from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.plan import plan
 from boxcar.shared.disk import checked_copy
-from boxcar.shared.disk.room import DiskRoom
+from boxcar.shared.disk.mounts import DiskRoom
 from boxcar.shared.errors import NoRoomError
 
 QUEUES = {"q1": ["configs/a.json one"], "q2": ["configs/b.json one"]}

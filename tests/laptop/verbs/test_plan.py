@@ -13,7 +13,7 @@ from boxcar.laptop.profiles import survival
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.queues.cell_cost import Sample
 from boxcar.laptop.verbs.plan import first_command, plan
-from boxcar.shared.disk.room import DiskRoom
+from boxcar.shared.disk.mounts import DiskRoom
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import EACH_BOX, Plan
