@@ -17,7 +17,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing, RosterCell
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import digest, in_parallel
+from boxcar.shared.disk import digest, tree_sync
 from boxcar.shared.errors import DamagedError, NewerError, message_of
 from boxcar.shared.files import journal, manifest, receipt
 from boxcar.shared.files.manifest import FileRecord, Manifest
@@ -56,7 +56,7 @@ def gather(
             damage=damaged.get(cell.name),
         )
 
-    return in_parallel.run_in_parallel(facts_of, list(cells))
+    return tree_sync.run_in_parallel(facts_of, list(cells))
 
 
 def compare_folder(
@@ -95,7 +95,7 @@ def beside_the_manifests(run: OpenRun, cells: Iterable[RosterCell]) -> list[Miss
         *((path, here.journals / path.name) for path in sorted(tier.journals.glob("*.jsonl"))),
         *((tier.receipt(cell.name), here.cell(cell.name) / paths.RECEIPT) for cell in cells),
     ]
-    are_stale = in_parallel.run_in_parallel(lambda pair: _is_stale(*pair), pairs)
+    are_stale = tree_sync.run_in_parallel(lambda pair: _is_stale(*pair), pairs)
     return [_other(*pair) for pair, is_stale in zip(pairs, are_stale, strict=True) if is_stale]
 
 

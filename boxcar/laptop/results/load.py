@@ -13,7 +13,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import home
 from boxcar.shared import load_child
-from boxcar.shared.disk import in_parallel
+from boxcar.shared.disk import tree_sync
 from boxcar.shared.file_kinds import BY_TORCH, kind_of
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import HASHED, Finding
@@ -51,7 +51,7 @@ def _load(folder: Path, files: Sequence[Artifact], manner: Manner) -> Loaded:
     parts = shares(files, sizes, min(_MOST_AT_ONCE, os.cpu_count() or 1))
     if len(parts) < 2:
         return by_one_child(files)
-    loaded = _together(in_parallel.run_in_parallel(by_one_child, parts))
+    loaded = _together(tree_sync.run_in_parallel(by_one_child, parts))
     again = [file for file in files if loaded.findings[file.path].kind == UNCHECKED]
     return _together([loaded, by_one_child(again)]) if again else loaded
 

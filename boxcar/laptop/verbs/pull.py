@@ -44,7 +44,7 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.transfer import folders
 from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import atomic, checked_copy, in_parallel
+from boxcar.shared.disk import atomic, checked_copy, tree_sync
 from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NewerError, message_of
 from boxcar.shared.files import journal, receipt
@@ -84,7 +84,7 @@ def pull_cells(
 ) -> list[Outcome]:
     """Each cell for itself: one that fails stops no other. The boxes work side by side."""
     hashed = HashedBefore(Home(site.project.root).hashed(site.plan.run))
-    looked = in_parallel.run_in_parallel(
+    looked = tree_sync.run_in_parallel(
         lambda cell: _look_at(site, cell, view.damaged.get(cell.name), hashed), cells
     )
     bar.expect(sum(one.size_bytes for one in looked))

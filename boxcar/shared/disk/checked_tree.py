@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from boxcar.shared.disk import atomic, checked_copy, digest, in_parallel
+from boxcar.shared.disk import atomic, checked_copy, digest, tree_sync
 from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.disk.regular_file import StrangeFileError
@@ -94,7 +94,7 @@ def _copy_small(folder: Path, files: Sequence[ToCopy], on_chunk: OnChunk | None)
                 written.append(_write(file, on_chunk))
         size_bytes = sum(one.size_bytes for one in written)
         sync.make_durable([one.temporary for one in written], sorted(changed), size_bytes)
-        in_parallel.run_in_parallel(_check, written)
+        tree_sync.run_in_parallel(_check, written)
         if on_chunk:
             on_chunk(size_bytes)
         for one in written:
