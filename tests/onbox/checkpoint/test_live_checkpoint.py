@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from boxcar.shared import cadence, resume_match
-from boxcar.shared.disk import checked_copy, sync_range
+from boxcar.shared.disk import checked_copy, sink
 from boxcar.shared.errors import DamagedError, NoRoomError
 from boxcar.shared.files import codec, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
@@ -162,7 +162,7 @@ def test_a_checkpoint_that_is_a_folder_is_not_mirrored(out, folder):
 def parts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How much the disk is told to begin with each time, bytes."""
     told: list[int] = []
-    monkeypatch.setattr(sync_range, "begin", lambda fd, start, size: told.append(size))
+    monkeypatch.setattr(sink, "begin", lambda fd, start, size: told.append(size))
     return told
 
 

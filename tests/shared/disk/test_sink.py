@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared.disk import digest, sink, sync_range
+from boxcar.shared.disk import digest, sink
 
 
 @pytest.fixture
@@ -14,10 +14,10 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     told: list[tuple[str, int, int]] = []
     monkeypatch.setattr(sink, "PART_BYTES", 100)
     monkeypatch.setattr(
-        sync_range, "begin", lambda _, start, size: told.append(("begin", start, start + size))
+        sink, "begin", lambda _, start, size: told.append(("begin", start, start + size))
     )
     monkeypatch.setattr(
-        sync_range, "wait", lambda _, start, size: told.append(("wait", start, start + size))
+        sink, "wait", lambda _, start, size: told.append(("wait", start, start + size))
     )
     monkeypatch.setattr(
         digest, "forget_cached_pages", lambda _, start, end: told.append(("forget", start, end))
@@ -55,7 +55,7 @@ def test_what_the_disk_could_not_write_of_an_earlier_part_is_raised(
     def broken(*_: int) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(sync_range, "wait", broken)
+    monkeypatch.setattr(sink, "wait", broken)
     with (tmp_path / "x").open("wb") as file, pytest.raises(OSError, match="Input/output"):
         sink.Sink(file.fileno(), leaves_room=True).write(memoryview(bytes(200)))
 

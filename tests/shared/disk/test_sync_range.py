@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared.disk import sync_range
+from boxcar.shared.disk import sink
 
 
 @pytest.fixture
@@ -24,12 +24,12 @@ def answer(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
         ctypes.set_errno(number)
         return -1
 
-    monkeypatch.setattr(sync_range, "_function", lambda: function)
+    monkeypatch.setattr(sink, "_function", lambda: function)
 
 
 def test_a_part_is_written_and_the_file_is_as_it_was(fd: int) -> None:
-    sync_range.begin(fd, 0, 5_000)
-    sync_range.wait(fd, 0, 5_000)
+    sink.begin(fd, 0, 5_000)
+    sink.wait(fd, 0, 5_000)
     assert os.pread(fd, 20_000, 0) == b"1" * 10_000
 
 
@@ -39,12 +39,12 @@ def test_what_could_not_be_written_is_raised_because_no_fsync_tells_of_it_again(
 ) -> None:
     answer(number, monkeypatch)
     with pytest.raises(OSError, match=os.strerror(number)):
-        sync_range.wait(fd, 0, 5_000)
+        sink.wait(fd, 0, 5_000)
 
 
 def test_what_the_system_says_of_a_wrong_descriptor_is_raised() -> None:
     with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
-        sync_range.begin(-1, 0, 1)
+        sink.begin(-1, 0, 1)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EINVAL])
@@ -52,19 +52,19 @@ def test_where_a_file_system_has_no_such_call_nobody_waits(
     fd: int, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer(number, monkeypatch)
-    sync_range.begin(fd, 0, 5_000)
-    sync_range.wait(fd, 0, 5_000)
+    sink.begin(fd, 0, 5_000)
+    sink.wait(fd, 0, 5_000)
 
 
 def test_where_a_system_has_no_such_call_nobody_waits(
     fd: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sync_range, "_function", lambda: None)
-    sync_range.wait(fd, 0, 5_000)
+    monkeypatch.setattr(sink, "_function", lambda: None)
+    sink.wait(fd, 0, 5_000)
 
 
 def test_a_pipe_has_no_parts() -> None:
     ends = os.pipe()
-    sync_range.begin(ends[1], 0, 1)
+    sink.begin(ends[1], 0, 1)
     for end in ends:
         os.close(end)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from boxcar.shared.disk import sink, sync_range
+from boxcar.shared.disk import sink
 from boxcar.training.checkpoint import torch_file
 
 VALUES = torch.arange(600_000.0)
@@ -28,7 +28,7 @@ def test_the_disk_begins_before_the_end_and_has_it_all_at_the_end(
 ) -> None:
     monkeypatch.setattr(sink, "PART_BYTES", 1024 * 1024)
     seen: list[str] = []
-    monkeypatch.setattr(sync_range, "begin", lambda *_: seen.append("begun"))
+    monkeypatch.setattr(sink, "begin", lambda *_: seen.append("begun"))
     monkeypatch.setattr(os, "fsync", lambda _: seen.append("all"))
     with torch_file.created(tmp_path / "x.pth") as file:
         torch.save(VALUES, file)  # type: ignore[arg-type]
