@@ -10,7 +10,7 @@ import yaml
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.project.job import CellException, Job
-from boxcar.shared.cell import line_spelling, own_words, placeholders
+from boxcar.shared.cell import cell_line, own_words, placeholders
 from boxcar.shared.files import queue_line
 
 ROOT = Path(__file__).parents[1]
@@ -67,7 +67,7 @@ def test_cells_without_a_config_have_the_names_that_the_page_says() -> None:
 
 def test_the_first_line_of_the_page_is_a_config_a_task_and_epochs() -> None:
     first = queue_line.parse_queue(QUEUES[0].encode()).cells
-    assert [line_spelling.line_of(line) for line in first] == ["configs/recon.yaml reconstruction 60"]
+    assert [cell_line.line_of(line) for line in first] == ["configs/recon.yaml reconstruction 60"]
 
 
 def test_the_table_has_every_key_of_a_job_and_no_other() -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from boxcar.shared import ended_by, exit_codes, paths
-from boxcar.shared.cell import begun, said, terms
+from boxcar.shared.cell import cell_line, said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import SaidCell
 from boxcar.shared.disk import lock
@@ -82,7 +82,7 @@ class Runner:
         what = self.lines.said(cell, was_left=self._reporter.was_left(cell.name))
         spec = self.spec(cell, number, what)
         path = place.scratch.spec(cell.name, number)
-        line = begun.begun_fields(cell) | {
+        line = cell_line.begun_fields(cell) | {
             "cfg": stored.cfg,
             "epochs": said.epochs(place.plan, cell),
         }

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
-from boxcar.shared.cell import begun, said, saying, terms
+from boxcar.shared.cell import cell_line, said, saying, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import Places
 from boxcar.shared.errors import BoxcarError, DamagedError
@@ -80,7 +80,7 @@ class Acceptance:
         said |= {"release": made.release, "is_lent": True}
         line = next((one for one in lines if one.name == cell), None)
         if line and not saying.sayings_differ(self._saying_of(line), made.saying):
-            return begun.begun_fields(line) | said
+            return cell_line.begun_fields(line) | said
         return {"task": made.task, "overrides": list(made.overrides) or None, **said}
 
     def _may_be_taken(self, cell: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import field
 from types import MappingProxyType
 
-from boxcar.shared.cell import line_spelling
+from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.message import counted
@@ -137,7 +137,7 @@ def changes(before: Queue, now: Queue, commented: Sequence[CellLine] = ()) -> li
 
 def _content(line: object) -> str:
     if isinstance(line, CellLine):
-        return line_spelling.line_of(line)
+        return cell_line.line_of(line)
     return str(getattr(line, "reason", line))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared import state
-from boxcar.shared.cell import begun
+from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.errors import DamagedError
@@ -79,7 +79,7 @@ class Remembered:
             self.newest[event.type].put(cell, event)
         if event.type == "cell.started":
             self.begun.share(cell, self.newest[event.type].packed(cell))
-        elif begun.tells_begun(event):
+        elif cell_line.tells_begun(event):
             self.begun.put(cell, event)
         if event.type == "cell.started" and "release" in event.data:
             self.started_from[event.data["release"]] = cell
@@ -197,7 +197,7 @@ class Reporter:
         if started is None:
             queue = self._journal.path.stem
             raise DamagedError(f"{queue}: {cell} ran, but no event says how it ended")
-        return begun.begun_line(started)
+        return cell_line.begun_line(started)
 
     def was_left(self, cell: str) -> bool:
         """Whether the last attempt saved and left when it was asked to: nothing was cut off."""

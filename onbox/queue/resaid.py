@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import replace
 
-from boxcar.shared.cell import begun, line_spelling, saying
+from boxcar.shared.cell import cell_line, saying
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal_chain import Event
@@ -46,12 +46,10 @@ def sentence(cell: CellLine, started: Event | None) -> str:
     """What it was begun as."""
     if started is None:
         return f"{cell.name} was begun as another line"
-    before = begun.begun_line(started)
+    before = cell_line.begun_line(started)
     alike = replace(before, epochs=before.epochs if cell.epochs else None)
-    is_config = line_spelling.line_of(alike) == line_spelling.line_of(cell)
+    is_config = cell_line.line_of(alike) == cell_line.line_of(cell)
     what = (
-        f"with another text of {cell.cfg}"
-        if is_config
-        else f"as {line_spelling.quoted_line(before)}"
+        f"with another text of {cell.cfg}" if is_config else f"as {cell_line.quoted_line(before)}"
     )
     return f"{cell.name} was begun {what}"

@@ -15,7 +15,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queue_files import QueueFile
 from boxcar.laptop.queues import cell_cost, rewrite, sync
 from boxcar.laptop.queues.cell_cost import Sample
-from boxcar.shared.cell import cell_line, cell_name, line_spelling, own_words, said, saying
+from boxcar.shared.cell import cell_line, cell_name, own_words, said, saying
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import key_of
 from boxcar.shared.cell.own_words import REST
@@ -299,14 +299,14 @@ def _of_one_name(twins: Sequence[tuple[CellLine, Known]]) -> Iterator[str]:
     for line, other in twins[:_MOST]:
         if other.at == _HERE:
             yield (
-                f"{line_spelling.quoted_line(other.line)} and {line_spelling.quoted_line(line)} would both be "
+                f"{cell_line.quoted_line(other.line)} and {cell_line.quoted_line(line)} would both be "
                 f"the cell {line.name!r}, or one folder on some file systems: leave one of these "
                 "values out, and write its line by hand with name=. No file was changed"
             )
             continue
         yield (
-            f"the cell {line.name!r} would be {line_spelling.quoted_line(line)}, and in {other.at} it is "
-            f"{line_spelling.quoted_line(other.line)}: a name says one cell, so give that line another "
+            f"the cell {line.name!r} would be {cell_line.quoted_line(line)}, and in {other.at} it is "
+            f"{cell_line.quoted_line(other.line)}: a name says one cell, so give that line another "
             "with name=, or use another config. No file was changed"
         )
     if len(twins) > _MOST:

@@ -18,7 +18,7 @@ from boxcar.laptop.common.units import Price
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.shared import names, out_pattern, paths
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import duration, placeholders, typed_words
+from boxcar.shared.cell import cell_line, duration, placeholders
 from boxcar.shared.cell.placeholders import KNOWN, MORE, UnknownPlaceholderError
 from boxcar.shared.channels import known
 from boxcar.shared.files import plan
@@ -140,7 +140,7 @@ def _place_name(text: str) -> str:
 
 
 def _words(value: object) -> tuple[str, ...]:
-    words = tuple(typed_words.split_words(_text(value)))
+    words = tuple(cell_line.split_words(_text(value)))
     if not words:
         raise ValueError(Sentence("files.no_command"))
     if words[0] in _LAUNCHERS:
@@ -150,7 +150,7 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 def _resume_args(value: object) -> tuple[str, ...]:
-    words = tuple(typed_words.split_words(_text(value)))
+    words = tuple(cell_line.split_words(_text(value)))
     check_command(words)
     if MORE in words:
         raise ValueError(f"{MORE} stands in the command, not here")

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.project import job_values
-from boxcar.shared.cell import placeholders, rules, said, typed_words
+from boxcar.shared.cell import cell_line, placeholders, rules, said
 from boxcar.shared.cell.placeholders import Placeholder
 from boxcar.shared.cell.said import Places, SaidCell
 from boxcar.shared.files.plan import Cell, Plan
@@ -29,7 +29,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, str):
         raise ValueError("expected one text")
-    words = tuple(typed_words.split_words(value))
+    words = tuple(cell_line.split_words(value))
     job_values.check_command(words)
     return words
 

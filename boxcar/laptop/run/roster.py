@@ -14,7 +14,7 @@ from boxcar.laptop.queues import sync
 from boxcar.laptop.queues.sync import Diverged
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import cell_name, line_spelling, spelling
+from boxcar.shared.cell import cell_line, cell_name, spelling
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.errors import DamagedError, message_of
@@ -376,7 +376,7 @@ def _by_name(sources: Sequence[Roster]) -> dict[str, list[RosterCell]]:
 
 
 def _difference(ran: RosterCell, asked: RosterCell) -> str:
-    was, is_now = line_spelling.quoted_line(ran), line_spelling.quoted_line(asked)
+    was, is_now = cell_line.quoted_line(ran), cell_line.quoted_line(asked)
     return f"{ran.name} was started as {was}, but {is_now} was asked for"
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.shared import state
-from boxcar.shared.cell import begun
+from boxcar.shared.cell import cell_line
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import heartbeat, journal, journal_repair
@@ -57,7 +57,7 @@ def _tell(told: dict[str, RosterCell], queue: str, event: Event) -> None:
         return
     if cell not in told:
         told[cell] = RosterCell(cell, queue)
-    if event.type in begun.TYPES and begun.tells_begun(event):
+    if event.type in cell_line.TYPES and cell_line.tells_begun(event):
         told[cell] = _as_started(told[cell], event)
 
 
@@ -66,7 +66,7 @@ def _as_started(cell: RosterCell, event: Event) -> RosterCell:
     task, cfg, epochs = data.get("task", ""), data.get("cfg", ""), data.get("epochs")
     if not cfg:
         return replace(cell, task=task, cfg=cfg, epochs=epochs)
-    line = begun.begun_line(event)
+    line = cell_line.begun_line(event)
     return RosterCell(cell.name, cell.queue, task, cfg, epochs, line.own, line.overrides)
 
 

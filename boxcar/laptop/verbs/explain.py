@@ -34,7 +34,7 @@ from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, 
 from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.board import condition_sentence, state_sentence
 from boxcar.shared.catalogue.sentence import Sentence, chained
-from boxcar.shared.cell import begun, line_spelling
+from boxcar.shared.cell import cell_line
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import attempt, manifest, receipt
@@ -156,7 +156,7 @@ def _more(event: Event) -> list[str]:
     """The words and variables that a line gave, where it gave some."""
     if event.type != "cell.started" or "cfg" not in event.data:
         return []
-    words = line_spelling.words_of_line(begun.begun_line(event))
+    words = cell_line.words_of_line(cell_line.begun_line(event))
     return [shlex.join(words)] if words else []
 
 

@@ -20,7 +20,7 @@ from boxcar.laptop.queues import rewrite
 from boxcar.laptop.sites.open_site import find_site
 from boxcar.laptop.verbs import split
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import line_spelling
+from boxcar.shared.cell import cell_line
 from boxcar.shared.message import Command, Message, some
 from boxcar.shared.record import dataclass
 
@@ -52,7 +52,7 @@ def grid(
     after = {
         queue.name: rewrite.appended(
             rewrite.content(queue.path),
-            [line_spelling.line_of(cell) for cell in new if places[cell.name] == queue.name],
+            [cell_line.line_of(cell) for cell in new if places[cell.name] == queue.name],
         )
         for queue in queues
         if queue in chosen or not queue.path.exists()  # which `plan` would refuse
@@ -65,7 +65,7 @@ def grid(
         _write_lines(project, queues, after)
     paths = {Path(path).stem: path for path in configs}
     shown = [
-        GridCell(cell.name, places[cell.name], line_spelling.line_of(cell), paths.get(cell.name))
+        GridCell(cell.name, places[cell.name], cell_line.line_of(cell), paths.get(cell.name))
         for cell in new
     ]
     _report(shown, left_out, is_written=is_to_write and bool(new), as_json=as_json)

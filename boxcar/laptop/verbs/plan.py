@@ -24,7 +24,7 @@ from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import listen, push, split
 from boxcar.shared.catalogue.headings import heading
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import duration, line_spelling, said, terms
+from boxcar.shared.cell import cell_line, duration, said, terms
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk.mounts import disk_room
 from boxcar.shared.errors import InputError
@@ -287,7 +287,7 @@ def _said(plan: Plan, cell: Cell) -> str:
     limit_s = terms.terms_of_cell(plan, cell.name, cell.own).time_s
     after = [f"after={','.join(cell.own.after)}"] if cell.own.after else []
     limit = [f"time={duration.spell_duration(limit_s)}"] if limit_s else []
-    return shlex.join([*after, *limit, *line_spelling.words_of_line(cell)])
+    return shlex.join([*after, *limit, *cell_line.words_of_line(cell)])
 
 
 def _tier(project: Project) -> str:

@@ -9,17 +9,47 @@ A field with spaces stands in quotes, as in a shell.
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import field
+from typing import Protocol
 
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import cell_name, own_words, typed_words
+from boxcar.shared.cell import cell_name, duration, own_words
 from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK
-from boxcar.shared.cell.own_words import NOTHING_OWN, Own
+from boxcar.shared.cell.own_words import ENV, NOTHING_OWN, REST, Divided, Own
 from boxcar.shared.cell.spelling import config_path, nfc
+from boxcar.shared.files import codec
+from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
+
+# Text that a person typed, split into words as a shell splits them; nothing is expanded.
+
+
+_MARKS = frozenset("'\"\\")
+_TYPED_WORD = re.compile(r"[^ \t\r\n]+")  # what shlex takes as spaces, and no others
+
+
+def split_words(text: str) -> list[str]:
+    """Raises ValueError that says what to do about the text."""
+    if _MARKS.isdisjoint(text):  # as shlex would, which reads each character in Python
+        return _TYPED_WORD.findall(text)
+    try:
+        return shlex.split(text, comments=False)
+    except ValueError as error:
+        raise ValueError(_what_to_do(str(error))) from None
+
+
+def _what_to_do(why: str) -> str:
+    if "quotation" in why:
+        return (
+            'a quotation mark is opened and not closed: close it, or write "it\'s" where the mark '
+            "itself is meant"
+        )
+    return "ends with a lone \\, which joins it to nothing: remove it, or put it in quotes"
+
 
 LONGEST_BYTES = 4096
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""")
@@ -80,7 +110,7 @@ def _fields(raw: bytes) -> list[str]:
     # The plain look first: a queue may have ten thousand lines.
     if not text.isprintable() and (control := _control_characters(text)):
         raise ValueError(f"the line holds the control character {control[0]!r}")
-    fields = typed_words.split_words(text)
+    fields = split_words(text)
     if "#" in text and _REMARK.search(_QUOTED.sub("x", text)):
         raise ValueError(
             "a remark stands on a line of its own; a word for the script that begins with # "
@@ -131,3 +161,118 @@ def _check_config(text: str) -> None:
         raise ValueError(f"the config {text!r} must be a path inside the code folder, without '..'")
     if cfg.startswith("-"):
         raise ValueError(f"the config {cfg!r} begins with '-', which a script would read as a flag")
+
+
+# How a cell is spelled as a line of a queue: a line that can be typed as it is.
+
+
+_PLAIN = re.compile(r"[\w@%+=:,./-]+")
+
+
+class HasWords(Protocol):
+    """A cell of a queue file or of a plan: what its line says beyond config, task and epochs."""
+
+    @property
+    def own(self) -> Own: ...
+    @property
+    def overrides(self) -> tuple[str, ...]: ...
+
+
+class HasLine(HasWords, Protocol):
+    """All that a line says."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def cfg(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def epochs(self) -> int | None: ...
+
+
+def words_of_line(line: HasWords) -> tuple[str, ...]:
+    """What else makes it this cell: its own variables, and the overrides."""
+    return (*_variables(line.own), *line.overrides)
+
+
+def line_of(line: HasLine) -> str:
+    """The whole line; its name only where the words do not give it."""
+    own = line.own
+    derived = cell_name.name_of_line(line.cfg, line.task, line.overrides)
+    words = [line.cfg, line.task, *([str(line.epochs)] if line.epochs else [])]
+    words += [f"name={line.name}"] if line.name != derived else []
+    words += [f"nproc={own.nproc}"] if own.nproc else []
+    words += [f"after={','.join(own.after)}"] if own.after else []
+    words += [f"time={duration.spell_duration(own.time_s)}"] if own.time_s else []
+    return " ".join(map(_quoted, (*words, *_variables(own), *_guarded(line.overrides))))
+
+
+def _quoted(word: str) -> str:
+    """In quotes where that is needed; letters of any script need none."""
+    return word if _PLAIN.fullmatch(word) else shlex.quote(word)
+
+
+def quoted_line(line: HasLine) -> str:
+    """The same within a sentence: in quotation marks, and as it is typed between them."""
+    text = line_of(line)
+    mark = '"' if "'" in text else "'"
+    return f"{mark}{text}{mark}"
+
+
+def _variables(own: Own) -> list[str]:
+    return [f"{ENV}{name}={value}" for name, value in own.env.items()]
+
+
+def _guarded(overrides: Sequence[str]) -> list[str]:
+    """The overrides so that they are read as such again."""
+    if not overrides:
+        return []
+    try:
+        # Where nothing stands before it, the first is read as a third field.
+        is_third = taken_epochs(overrides[:1]) == (None, overrides[:1])
+        is_plain = is_third and own_words.divide_words(overrides) == Divided(
+            (), tuple(overrides), ()
+        )
+    except ValueError:
+        is_plain = False
+    return [*([] if is_plain else [REST]), *overrides]
+
+
+# A cell as it was begun: the line in its event `cell.started`, whatever the queue says by now.
+#
+# Of a cell that ran on a lost box, whose result was lent to this one, `cell.verified` says it.
+
+
+TYPES = ("cell.started", "cell.verified")
+
+
+def tells_begun(event: Event) -> bool:
+    """Whether the event says how its cell was begun."""
+    is_lent = event.type == "cell.verified" and "cfg" in event.data
+    return event.type == "cell.started" or is_lent
+
+
+def begun_line(started: Event) -> CellLine:
+    """Raises KeyError, DamagedError for an event that says too little."""
+    data = started.data
+    own = data.get("own")
+    return CellLine(
+        index=-1,
+        number=0,
+        name=str(started.cell),
+        cfg=data["cfg"],
+        task=data["task"],
+        epochs=data["epochs"],
+        own=codec.decode(Own, own, "cell.started") if own is not None else NOTHING_OWN,
+        overrides=tuple(data.get("overrides") or ()),
+    )
+
+
+def begun_fields(line: CellLine) -> dict[str, object]:
+    """The fields of the event, but for those that a release decides."""
+    return {
+        "task": line.task,
+        "own": codec.encode(line.own) if line.own != NOTHING_OWN else None,
+        "overrides": list(line.overrides) or None,
+    }

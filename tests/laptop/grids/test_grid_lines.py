@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from boxcar.laptop.grids.grid_lines import Grid, Known, divide_lines, grid_lines, with_config
-from boxcar.shared.cell import cell_line, line_spelling
+from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import InputError
 
@@ -13,7 +13,7 @@ def grid(*words: str, cfg: str = "c/base.yaml", task: str = "recon", epochs: int
 
 
 def spelled(found: list[CellLine]) -> list[str]:
-    return [line_spelling.line_of(line) for line in found]
+    return [cell_line.line_of(line) for line in found]
 
 
 def line(text: str) -> CellLine:
@@ -45,7 +45,7 @@ def test_two_by_three_by_three_are_eighteen_lines_with_readable_names() -> None:
 )
 def test_each_line_is_read_as_it_was_written(words: tuple[str, ...]) -> None:
     for one in grid_lines(grid(*words)):
-        again = line(line_spelling.line_of(one))
+        again = line(cell_line.line_of(one))
         assert (again.name, again.own, again.overrides) == (one.name, one.own, one.overrides)
 
 
@@ -128,5 +128,5 @@ def test_what_is_wrong_with_a_thousand_cells_is_said_in_a_few_sentences() -> Non
 def test_a_cell_with_a_config_of_its_own_keeps_its_name_and_loses_its_overrides() -> None:
     [one] = grid_lines(grid("lr=1", "nproc=2", epochs=3))
     own = with_config(one, f"g/{one.name}.yaml")
-    assert line_spelling.line_of(own) == "g/base_lr1.yaml recon 3 nproc=2"
+    assert cell_line.line_of(own) == "g/base_lr1.yaml recon 3 nproc=2"
     assert own.name == one.name

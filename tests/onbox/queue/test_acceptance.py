@@ -10,7 +10,7 @@ from typing import Any
 from waiting import LIMIT_S
 
 from boxcar.shared import timestamp
-from boxcar.shared.cell import begun
+from boxcar.shared.cell import cell_line
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec, manifest
 from boxcar.shared.files.attempt import Claim
@@ -148,7 +148,7 @@ def test_a_line_that_asks_for_something_else_than_what_was_lent_is_told(make_run
     assert run.finish() == 0
     assert run.warnings("said_otherwise") == []
     [event] = run.events("cell.verified", cell="a")
-    assert begun.begun_line(event).own.env == {"X": "1"}
+    assert cell_line.begun_line(event).own.env == {"X": "1"}
     lose_all_but_what_is_lent(run, "a")
     run.durable.queue("q1").write_text("configs/a.json count 4\n")
     assert run.finish() == 0

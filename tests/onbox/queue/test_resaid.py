@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.shared.cell import begun, cell_line
+from boxcar.shared.cell import cell_line
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import (
@@ -32,7 +32,9 @@ def started(saying: str | None = None, text: str = "a.yaml t 3 name=a lr=1") -> 
     line = cell_line.parse(text.encode(), 0, 1)
     data = {"cell": "a", "cfg": line.cfg, "epochs": line.epochs, "saying": saying}
     kept = {
-        key: value for key, value in (data | begun.begun_fields(line)).items() if value is not None
+        key: value
+        for key, value in (data | cell_line.begun_fields(line)).items()
+        if value is not None
     }
     return Event(1, "evt_1", AT, "cell.started", kept)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from boxcar.shared.cell import cell_name, line_spelling
+from boxcar.shared.cell import cell_line, cell_name
 from boxcar.shared.cell.cell_line import CellLine, parse
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.cell.spelling import nfc
@@ -67,7 +67,7 @@ def with_words(*overrides: str, own: Own = NOTHING_OWN) -> CellLine:
 @example(with_words("#x", "-v"))
 @example(with_words("60"))
 def test_what_a_person_is_shown_says_the_same_line(asked: CellLine) -> None:
-    assert line(line_spelling.line_of(asked)) == asked
+    assert line(cell_line.line_of(asked)) == asked
 
 
 @given(st.text(max_size=60))
@@ -76,16 +76,16 @@ def test_a_line_that_is_read_is_spelled_as_what_it_says(text: str) -> None:
         found = line(text)
     except ValueError:
         return
-    assert line(line_spelling.line_of(found)) == found
+    assert line(cell_line.line_of(found)) == found
 
 
 def test_letters_of_any_script_need_no_quotes() -> None:
     text = "配置/a.yaml 重建 3 标题=你好 größe=1"
-    assert line_spelling.line_of(line(text)) == text
-    assert line_spelling.line_of(line("a.yaml t 标题='你 好'")) == "a.yaml t '标题=你 好'"
+    assert cell_line.line_of(line(text)) == text
+    assert cell_line.line_of(line("a.yaml t 标题='你 好'")) == "a.yaml t '标题=你 好'"
 
 
 def test_the_words_of_a_line_are_its_variables_and_its_overrides() -> None:
     found = line("a.yaml t 3 nproc=2 env.B=1 env.A=2 lr=1")
-    assert line_spelling.words_of_line(found) == ("env.B=1", "env.A=2", "lr=1")
-    assert line_spelling.words_of_line(line("a.yaml t 3 nproc=2")) == ()
+    assert cell_line.words_of_line(found) == ("env.B=1", "env.A=2", "lr=1")
+    assert cell_line.words_of_line(line("a.yaml t 3 nproc=2")) == ()
