@@ -9,8 +9,8 @@ from pathlib import Path
 from boxcar.shared import resume_match
 from boxcar.shared.cell import misfits, said, saying, terms
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.cell_name import config_path, stored_names
 from boxcar.shared.cell.said import Places, SaidCell
-from boxcar.shared.cell.spelling import config_path, stored_names
 from boxcar.shared.files.release import Release
 from onbox.attempt import stage
 from onbox.machine.place import Place
@@ -41,7 +41,10 @@ class ReleaseLines:
                 "Unicode form: rename one, push, then launch the queue again"
             )
         plan = self.place.plan
-        return next(chain(misfits.misfits_of_line(plan, cell), misfits.misfits_of_rules(plan, cell.name)), None)
+        return next(
+            chain(misfits.misfits_of_line(plan, cell), misfits.misfits_of_rules(plan, cell.name)),
+            None,
+        )
 
     def as_stored(self, cell: CellLine) -> CellLine:
         """With its config as it lies in the release: a line may spell it in another form."""

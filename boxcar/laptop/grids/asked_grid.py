@@ -13,8 +13,7 @@ from boxcar.laptop.project.queue_files import ConfigFiles, QueueFile
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import placeholders
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK
-from boxcar.shared.cell.spelling import config_path
+from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK, config_path
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
 

@@ -16,7 +16,7 @@ import yaml
 
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.cell.spelling import config_path
+from boxcar.shared.cell.cell_name import config_path
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 

@@ -17,9 +17,8 @@ from boxcar.laptop.queues import cell_cost, rewrite, sync
 from boxcar.laptop.queues.cell_cost import Sample
 from boxcar.shared.cell import cell_line, cell_name, own_words, said, saying
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.cell.cell_name import key_of
+from boxcar.shared.cell.cell_name import key_of, same_name_key
 from boxcar.shared.cell.own_words import REST
-from boxcar.shared.cell.spelling import same_name_key
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import journal, queue_line

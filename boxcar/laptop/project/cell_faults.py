@@ -21,11 +21,10 @@ from boxcar.laptop.project.queue_files import QueueFile, queue_lines
 from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared.cell import misfits, placeholders, rules, terms
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.cell.cell_name import key_of
+from boxcar.shared.cell.cell_name import key_of, nfc
 from boxcar.shared.cell.own_words import NOTHING_OWN, REST
 from boxcar.shared.cell.placeholders import MORE
 from boxcar.shared.cell.said import is_script
-from boxcar.shared.cell.spelling import nfc
 from boxcar.shared.files.plan import EACH_BOX, IN_OUT, Cell, Plan
 from boxcar.shared.message import counted, some
 from boxcar.shared.record import dataclass

@@ -12,7 +12,7 @@ from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.queues.sync import complete
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.cell.spelling import stored_names
+from boxcar.shared.cell.cell_name import stored_names
 from boxcar.shared.disk import regular_file
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.queue_line import Queue

@@ -28,7 +28,7 @@ from boxcar.laptop.project.queue_files import (
 from boxcar.laptop.triage import failures_file
 from boxcar.shared import cadence
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import spelling, terms
+from boxcar.shared.cell import cell_name, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.grace import GRACE_S
 from boxcar.shared.cell.said import is_script
@@ -145,7 +145,7 @@ def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
     first_use: dict[str, tuple[QueueFile, CellLine]] = {}
     # Twins within one file are bad lines already.
     for queue, line in queue_lines(queues) if len(queues) > 1 else ():
-        key = spelling.same_name_key(line.name)
+        key = cell_name.same_name_key(line.name)
         other, first = first_use.setdefault(key, (queue, line))
         if other is not queue:
             twin = Sentence("files.in_two", name=line.name, other=other.at(first))
@@ -236,7 +236,7 @@ def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
 
 def _rule(name: str, rule: CellException) -> Rule:
     return Rule(
-        cells=spelling.nfc(name),
+        cells=cell_name.nfc(name),
         env=dict(rule.env),
         command=rule.command,
         launcher=rule.launcher,
@@ -276,7 +276,7 @@ def _cells(plan: Plan, queues: Sequence[QueueFile], configs: ConfigFiles) -> Ite
         return
     names = set[str]()
     for queue, line in queue_lines(queues):
-        key = spelling.same_name_key(line.name)
+        key = cell_name.same_name_key(line.name)
         if key not in names:
             names.add(key)
             yield _cell(plan, queue, line, configs)

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 from collections.abc import Mapping
 
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell.cell_name import NO_CONFIG
-from boxcar.shared.cell.spelling import config_path, stored_names
+from boxcar.shared.cell.cell_name import NO_CONFIG, config_path, stored_names
 from boxcar.shared.files.plan import Plan
 
 # Whether what would be shipped is still code, or a data set that nobody meant to send. Pure.

@@ -12,10 +12,9 @@ from dataclasses import fields as fields_of
 from pathlib import PurePosixPath
 
 from boxcar.laptop.run.view import QueueView, RunView
-from boxcar.shared.cell import spelling
+from boxcar.shared.cell import cell_name
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.cell.cell_name import NO_CONFIG
-from boxcar.shared.cell.spelling import config_path
+from boxcar.shared.cell.cell_name import NO_CONFIG, config_path
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import queue_line, release
 from boxcar.shared.files.plan import Cell, Plan, unlike
@@ -113,7 +112,9 @@ def _not_begun(queue: str, view: RunView, new: ToPush) -> list[Cell]:
 
 def _lines(tier: DurablePaths, queue: str) -> list[CellLine]:
     try:
-        return queue_line.parse_queue(queue_line.with_last_line(tier.queue(queue).read_bytes())).cells
+        return queue_line.parse_queue(
+            queue_line.with_last_line(tier.queue(queue).read_bytes())
+        ).cells
     except FileNotFoundError:
         return []
 
@@ -121,7 +122,7 @@ def _lines(tier: DurablePaths, queue: str) -> list[CellLine]:
 def _configs(made: Release) -> dict[str, list[str]]:
     head = f"{CODE}/"
     paths = (file.path for file in made.files if file.path.startswith(head))
-    return spelling.stored_names(path.removeprefix(head) for path in paths)
+    return cell_name.stored_names(path.removeprefix(head) for path in paths)
 
 
 def _has_config(line: Cell | CellLine, names: Collection[str]) -> bool:

@@ -14,7 +14,7 @@ from boxcar.laptop.queues import sync
 from boxcar.laptop.queues.sync import Diverged
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell import cell_line, cell_name, spelling
+from boxcar.shared.cell import cell_line, cell_name
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.errors import DamagedError, message_of
@@ -197,7 +197,7 @@ def _line(
     local: Line | None,
 ) -> Line:
     # Its own line, and no remark that begins with its name.
-    if (cell.name, spelling.config_path(cell.cfg), cell.task) in commented:
+    if (cell.name, cell_name.config_path(cell.cfg), cell.task) in commented:
         return Line.IS_COMMENTED_OUT
     if local is None:
         return Line.IS_THERE
@@ -387,7 +387,7 @@ def is_asked_by(line: RosterCell, epochs: int | None, ran: RosterCell) -> bool:
         and line.task == ran.task
         and epochs == ran.epochs
         and line.own.env == ran.own.env
-        and spelling.config_path(line.cfg) == spelling.config_path(ran.cfg)
+        and cell_name.config_path(line.cfg) == cell_name.config_path(ran.cfg)
     )
 
 

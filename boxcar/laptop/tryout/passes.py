@@ -19,10 +19,9 @@ from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout.outcome import FoundNumber
 from boxcar.shared.cell import said, terms
-from boxcar.shared.cell.cell_name import NO_CONFIG, key_of
+from boxcar.shared.cell.cell_name import NO_CONFIG, config_path, key_of
 from boxcar.shared.cell.own_words import MARKS
 from boxcar.shared.cell.said import Places
-from boxcar.shared.cell.spelling import config_path
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec

@@ -18,9 +18,8 @@ from typing import Protocol
 
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_name, duration, own_words
-from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK
+from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK, config_path, nfc
 from boxcar.shared.cell.own_words import ENV, NOTHING_OWN, REST, Divided, Own
-from boxcar.shared.cell.spelling import config_path, nfc
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from boxcar.shared.cell import duration
-from boxcar.shared.cell.cell_name import key_of
-from boxcar.shared.cell.spelling import is_one_edit, nfc
+from boxcar.shared.cell.cell_name import is_one_edit, key_of, nfc
 from boxcar.shared.record import dataclass
 
 REST = "--"

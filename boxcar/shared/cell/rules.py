@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from itertools import combinations
 
-from boxcar.shared.cell.spelling import nfc
+from boxcar.shared.cell.cell_name import nfc
 from boxcar.shared.files.plan import Rule
 
 # The keys of a rule, but for `env`.

@@ -18,7 +18,7 @@ from pathlib import Path
 from boxcar.shared.catalogue.sentence import Sentence, said_by
 from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.cell.spelling import same_name_key
+from boxcar.shared.cell.cell_name import same_name_key
 from boxcar.shared.record import dataclass
 
 _MARK = b"\xef\xbb\xbf"

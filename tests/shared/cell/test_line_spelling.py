@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from boxcar.shared.cell import cell_line, cell_name
 from boxcar.shared.cell.cell_line import CellLine, parse
+from boxcar.shared.cell.cell_name import nfc
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
-from boxcar.shared.cell.spelling import nfc
 
 
 def line(text: str) -> CellLine:

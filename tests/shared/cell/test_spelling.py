@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boxcar.shared.cell.spelling import config_path, is_one_edit, same_name_key, stored_names
+from boxcar.shared.cell.cell_name import config_path, is_one_edit, same_name_key, stored_names
 
 NFD = unicodedata.normalize("NFD", "ü")
 

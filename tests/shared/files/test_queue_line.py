@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boxcar.shared.cell import cell_line, spelling
+from boxcar.shared.cell import cell_line, cell_name
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.queue_line import (
     BadLine,
@@ -171,7 +171,7 @@ def test_two_names_that_differ_only_in_their_form_are_one_config() -> None:
     composed, apart = (
         f"configs/{unicodedata.normalize(form, 'ü')}.yaml" for form in ("NFC", "NFD")
     )
-    assert spelling.stored_names([composed, "a.yaml", apart]) == {
+    assert cell_name.stored_names([composed, "a.yaml", apart]) == {
         composed: [composed, apart],
         "a.yaml": ["a.yaml"],
     }
@@ -368,7 +368,7 @@ def test_no_bytes_make_parse_raise_and_indices_have_no_gap(data: bytes) -> None:
     numbers = [line.number for line in queue.lines]
     assert numbers == sorted(set(numbers))
     assert len(queue.cells) + len(queue.bad) == len(queue.lines)
-    assert len({spelling.same_name_key(found.name) for found in queue.cells}) == len(queue.cells)
+    assert len({cell_name.same_name_key(found.name) for found in queue.cells}) == len(queue.cells)
 
 
 @given(FILES, FILES)
