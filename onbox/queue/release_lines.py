@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from boxcar.shared import resume_match
-from boxcar.shared.cell import misfits, said, saying, terms
+from boxcar.shared.cell import said, saying, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import config_path, stored_names
 from boxcar.shared.cell.said import Places, SaidCell
@@ -42,7 +42,7 @@ class ReleaseLines:
             )
         plan = self.place.plan
         return next(
-            chain(misfits.misfits_of_line(plan, cell), misfits.misfits_of_rules(plan, cell.name)),
+            chain(terms.misfits_of_line(plan, cell), terms.misfits_of_rules(plan, cell.name)),
             None,
         )
 

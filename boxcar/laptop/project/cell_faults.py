@@ -19,7 +19,7 @@ from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.project.queue_files import QueueFile, queue_lines
 from boxcar.laptop.project.short_run import ShortRun
-from boxcar.shared.cell import misfits, placeholders, rules, terms
+from boxcar.shared.cell import placeholders, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import key_of, nfc
 from boxcar.shared.cell.own_words import NOTHING_OWN, REST
@@ -150,7 +150,7 @@ def faults_of_smoke(job: Job, plan: Plan) -> Iterator[str]:
     yield from short_run.faults(plan, plan.cells, job.smoke, job.at("smoke"))
     yield from short_run.faults(plan, plan.cells, job.rehearse, job.at("rehearse"))
     for name, rule in job.cells.items():
-        cells = [cell for cell in plan.cells if rules.rule_fits(name, cell.name)]
+        cells = [cell for cell in plan.cells if terms.rule_fits(name, cell.name)]
         # A pattern may be for lines that are appended later.
         if rule.smoke is not None and cells:
             yield from short_run.faults(plan, cells, rule.smoke, job.at("cells", name, "smoke"))
@@ -159,9 +159,9 @@ def faults_of_smoke(job: Job, plan: Plan) -> Iterator[str]:
 def quarrels_of_smoke(job: Job, plan: Plan) -> Iterator[tuple[str, str, str]]:
     """A cell that two patterns give different ones, and both; not where its own name gives one."""
     given = [name for name, rule in job.cells.items() if rule.smoke is not None]
-    for cell in plan.cells if any(map(rules.is_pattern, given)) else ():
+    for cell in plan.cells if any(map(terms.is_pattern, given)) else ():
         found = list(_of_rules(job, cell.name))
-        if len(found) > 1 and rules.is_pattern(found[0][0]):
+        if len(found) > 1 and terms.is_pattern(found[0][0]):
             for name, short in found[1:]:
                 if short != found[0][1]:
                     yield cell.name, found[0][0], name
@@ -170,8 +170,8 @@ def quarrels_of_smoke(job: Job, plan: Plan) -> Iterator[tuple[str, str, str]]:
 def _of_rules(job: Job, cell: str) -> Iterator[tuple[str, ShortRun]]:
     """Those of `cells:` that speak of the cell, the one that counts most first."""
     given = [(name, rule.smoke) for name, rule in job.cells.items() if rule.smoke is not None]
-    for name, short in sorted(given, key=lambda one: rules.is_pattern(one[0])):
-        if rules.rule_fits(name, cell):
+    for name, short in sorted(given, key=lambda one: terms.is_pattern(one[0])):
+        if terms.rule_fits(name, cell):
             yield name, short
 
 
@@ -198,7 +198,7 @@ def notes_on_cells(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]
     idle = [
         f"{job.at('cells', pattern)}: no cell's name is like this yet"
         for pattern in job.cells
-        if rules.is_pattern(pattern) and not any(rules.rule_fits(pattern, name) for name in names)
+        if terms.is_pattern(pattern) and not any(terms.rule_fits(pattern, name) for name in names)
     ]
     return [
         *idle,
@@ -218,7 +218,7 @@ def _misfits(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
         shape = (line.has_config, line.task, bool(line.epochs))
         is_plain = line.own is NOTHING_OWN and not plan.rules
         if not (is_plain and shape in fit):
-            found = [f"{queue.at(line)}: {text}" for text in misfits.misfits_of_line(plan, line)]
+            found = [f"{queue.at(line)}: {text}" for text in terms.misfits_of_line(plan, line)]
             yield from found
             if is_plain and not found:  # nor will another line of which all of this is the same
                 fit.add(shape)
@@ -226,8 +226,8 @@ def _misfits(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
 
 def _quarrels(job: Job, plan: Plan) -> Iterator[str]:
     said = set[tuple[str, str, str]]()
-    for cell in plan.cells if any(rules.is_pattern(rule.cells) for rule in plan.rules) else ():
-        for key, one, other in rules.quarrels_of_rules(plan.rules, cell.name):
+    for cell in plan.cells if any(terms.is_pattern(rule.cells) for rule in plan.rules) else ():
+        for key, one, other in terms.quarrels_of_rules(plan.rules, cell.name):
             if (key, one.cells, other.cells) not in said:
                 said.add((key, one.cells, other.cells))
                 yield _quarrel(job, key, one.cells, other.cells, cell.name)
@@ -253,7 +253,7 @@ def _unknown_names(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
         return  # the cell may be one that was not understood
     names = {line.name for _, line in queue_lines(queues)}
     for name in job.cells:
-        if nfc(name) not in names and not rules.is_pattern(name):
+        if nfc(name) not in names and not terms.is_pattern(name):
             near = did_you_mean(name, names)
             yield f"{job.at('cells', name)}: no queue has a cell of this name{near}"
 
@@ -314,7 +314,7 @@ def faults_of_nodes(job: Job, profile: Profile, plan: Plan) -> Iterator[str]:
     if profile.storage.tiers[data].scope in OWN_SCOPES:
         yield f"{at}: all nodes write into one {{out}}; {data} (storage.data) is each node's own"
     for name in asked:
-        cells = [cell for cell in plan.cells if rules.rule_fits(name, cell.name) and cell.nodes > 1]
+        cells = [cell for cell in plan.cells if terms.rule_fits(name, cell.name) and cell.nodes > 1]
         yield from list(dict.fromkeys(_of_cells_over_nodes(job, profile, plan, name, cells)))
 
 

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.project import job_values
-from boxcar.shared.cell import cell_line, placeholders, rules, said
+from boxcar.shared.cell import cell_line, placeholders, said, terms
 from boxcar.shared.cell.placeholders import Placeholder
 from boxcar.shared.cell.said import Places, SaidCell
 from boxcar.shared.files.plan import Cell, Plan
@@ -62,8 +62,8 @@ class ShortRun(Model):
 
     def why_skipped(self, cell: str) -> str | None:
         """The reason to leave the cell out; an exact name counts before a pattern."""
-        names = sorted(self.skip, key=rules.is_pattern)
-        return next((self.skip[name] for name in names if rules.rule_fits(name, cell)), None)
+        names = sorted(self.skip, key=terms.is_pattern)
+        return next((self.skip[name] for name in names if terms.rule_fits(name, cell)), None)
 
 
 def of_text(value: object) -> object:
@@ -91,7 +91,7 @@ def faults(plan: Plan, cells: Sequence[Cell], short: ShortRun, at: str) -> Itera
             yield f"{at}.replace: no cell's command has the word {key!r}{did_you_mean(key, words)}"
     names = [cell.name for cell in cells]
     for name in short.skip:
-        if not rules.is_pattern(name) and not any(rules.rule_fits(name, cell) for cell in names):
+        if not terms.is_pattern(name) and not any(terms.rule_fits(name, cell) for cell in names):
             yield f"{at}.skip: no queue has a cell named {name!r}{did_you_mean(name, names)}"
 
 

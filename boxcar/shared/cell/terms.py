@@ -2,14 +2,77 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from itertools import combinations
 from typing import TypeVar
 
-from boxcar.shared.cell import rules
+from boxcar.shared.cell import placeholders
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK, nfc
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
-from boxcar.shared.files.plan import Artifact, Plan, Rule
+from boxcar.shared.files.plan import Artifact, Cell, Plan, Rule
 from boxcar.shared.record import dataclass
+
+# What `cells:` of job.yaml says of some cells: by a name, or by a pattern with `*` and `?`.
+#
+# The plan keeps the rules and not what they come to, so that lines which are appended get them too.
+# Key by key a line's own word comes first, then the exact name, then a pattern, then the job. `env`
+# is merged by variable.
+
+
+# The keys of a rule, but for `env`.
+KEYS = tuple(f.name for f in fields(Rule) if f.name not in ("cells", "env", "extra"))
+# Which of them a person writes otherwise.
+_IN_JOB = {"nproc": "nproc_per_node", "time_s": "time"}
+
+
+def is_pattern(text: str) -> bool:
+    return "*" in text or "?" in text
+
+
+def rule_fits(pattern: str, cell: str) -> bool:
+    """Whether a name or pattern speaks of the cell; case counts, and `[` is a letter."""
+    return bool(_regex(pattern).fullmatch(nfc(cell)))
+
+
+def rules_of_cell(rules: Iterable[Rule], cell: str) -> list[Rule]:
+    """The rules that speak of the cell, the one that counts most first."""
+    found = [rule for rule in rules if rule_fits(rule.cells, cell)]
+    return sorted(found, key=lambda rule: is_pattern(rule.cells)) if len(found) > 1 else found
+
+
+def quarrels_of_rules(rules: Iterable[Rule], cell: str) -> Iterator[tuple[str, Rule, Rule]]:
+    """Two patterns that give the cell different values for one key: the key, and both.
+
+    Not where its exact name gives that key.
+    """
+    found = [(_said_by(rule), rule) for rule in rules_of_cell(rules, cell)]
+    settled = {key for said, rule in found if not is_pattern(rule.cells) for key in said}
+    patterns = [(said, rule) for said, rule in found if is_pattern(rule.cells)]
+    for (mine, one), (theirs, other) in combinations(patterns, 2):
+        for key in mine.keys() & theirs.keys() - settled:
+            if mine[key] != theirs[key]:
+                yield key, one, other
+
+
+def _said_by(rule: Rule) -> dict[str, object]:
+    """What it says, by key; a variable is a key of its own."""
+    values = {
+        _IN_JOB.get(key, key): value for key in KEYS if (value := getattr(rule, key)) is not None
+    }
+    return values | {f"env.{name}": value for name, value in rule.env.items()}
+
+
+@functools.lru_cache(maxsize=1024)
+def _regex(pattern: str) -> re.Pattern[str]:
+    parts = re.split(r"([*?])", nfc(pattern))
+    spelled = {"*": ".*", "?": "."}
+    return re.compile("".join(spelled.get(part, re.escape(part)) for part in parts), re.DOTALL)
+
 
 T = TypeVar("T")
 
@@ -33,7 +96,7 @@ def terms_of_cell(plan: Plan, cell: str, own: Own = NOTHING_OWN) -> Terms:
 
     One record for all cells of which the same is said.
     """
-    found = rules.rules_of_cell(plan.all_rules, cell) if plan.all_rules else ()
+    found = rules_of_cell(plan.all_rules, cell) if plan.all_rules else ()
     key = (own.nproc, own.time_s, *(rule.cells for rule in found))
     if key not in plan.held_terms:
         plan.held_terms[key] = _of_rules(plan, found, own)
@@ -73,3 +136,51 @@ def other_artifacts(plan: Plan, cells: Iterable[str]) -> dict[str, tuple[Artifac
 
 def _first(values: Iterable[T | None], otherwise: T) -> T:
     return next((value for value in values if value is not None), otherwise)
+
+
+# What of a line does not fit its command: said by `plan`, and by an agent of an appended line.
+
+
+def misfits_of_line(plan: Plan, line: CellLine | Cell) -> Iterator[str]:
+    """Sentences; none where it can be run."""
+    found = terms_of_cell(plan, line.name, line.own)
+    words = (*found.command, *plan.resume_args)
+    if line.cfg == NO_CONFIG and placeholders.takes(words, "cfg"):
+        yield "the command takes {cfg}, but the line has - in its place"
+    if "=" in line.task and not placeholders.takes(words, "task"):
+        yield (
+            f"{line.task!r} stands where the task does, which the command does not take: write - "
+            "before it, and it is an override"
+        )
+    if line.task == NO_TASK and placeholders.takes(words, "task"):
+        yield "the command takes {task}, but the line has - in its place"
+    if not line.epochs and plan.epochs is None and placeholders.takes(words, "epochs"):
+        yield (
+            "the command takes {epochs}, but the line gives none; write them as the third field, "
+            "or epochs: in job.yaml"
+        )
+    for name in line.own.env:
+        if name in plan.secrets:
+            yield f"env.{name}= is in the line, but {name} is one of the secrets"
+    yield from _after(words, line)
+
+
+def misfits_of_rules(plan: Plan, cell: str) -> Iterator[str]:
+    """The same of `cells:`, where it says two things of the cell. Sentences."""
+    for key, one, other in quarrels_of_rules(plan.rules, cell):
+        yield (
+            f"cells: gives {cell} one {key} by {one.cells!r} and another by {other.cells!r}: name "
+            "the cell there, or make the two patterns apart"
+        )
+
+
+def _after(words: tuple[str, ...], line: CellLine | Cell) -> Iterator[str]:
+    if not placeholders.takes(words, "after"):
+        return
+    if not line.own.after:
+        yield "the command takes {after}, but the line has no after="
+    for cell in placeholders.named_after(words):
+        if cell and cell not in line.own.after:
+            yield f"the command takes {{after:{cell}}}, but the line's after= does not name it"
+        if not cell and len(line.own.after) > 1:
+            yield "the command takes {after}, but after= names several: write {after:CELL}"

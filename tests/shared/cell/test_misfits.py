@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from plans import make_plan
 
-from boxcar.shared.cell import misfits
+from boxcar.shared.cell import terms
 from boxcar.shared.cell.cell_line import parse
 from boxcar.shared.files.plan import Rule
 
 
 def of(text: str, **plan: Any) -> list[str]:
-    return list(misfits.misfits_of_line(make_plan(**plan), parse(text.encode(), 0, 1)))
+    return list(terms.misfits_of_line(make_plan(**plan), parse(text.encode(), 0, 1)))
 
 
 def test_a_line_that_fits_its_command_has_none() -> None:
@@ -49,9 +49,9 @@ def test_resume_args_are_words_of_the_command_too() -> None:
 
 def test_two_patterns_that_quarrel_over_a_line_are_said_on_the_box_too() -> None:
     plan = make_plan(rules=(Rule("a*", nproc=1), Rule("*b", nproc=2)))
-    [found] = misfits.misfits_of_rules(plan, "ab")
+    [found] = terms.misfits_of_rules(plan, "ab")
     assert "one nproc_per_node by 'a*' and another by '*b'" in found
-    assert list(misfits.misfits_of_rules(plan, "a")) == []
+    assert list(terms.misfits_of_rules(plan, "a")) == []
 
 
 @pytest.mark.parametrize(("command", "is_told"), [(("t.py",), True), (("t.py", "{task}"), False)])

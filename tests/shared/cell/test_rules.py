@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boxcar.shared.cell.rules import rule_fits, is_pattern, rules_of_cell, quarrels_of_rules
+from boxcar.shared.cell.terms import is_pattern, quarrels_of_rules, rule_fits, rules_of_cell
 from boxcar.shared.files.plan import Artifact, Rule
 
 
