@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from boxcar.shared import state, timestamp
-from boxcar.shared.cell import code_links, terms
+from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, regular_file
 from boxcar.shared.disk.proven_folder import Seen, shown
@@ -156,7 +156,7 @@ class Staging:
     def _place_links(self, cell: CellLine, out: Path) -> None:
         scratch, links = self._place.scratch, self._place.plan.links
         code = scratch.code(self._place.release.name)
-        for moved in code_links.place(out, code, links, scratch.earlier):
+        for moved in said.place(out, code, links, scratch.earlier):
             text = f"{cell.name} had something in the place of one of its links; it is {moved} now"
             self._reporter.warn("link_taken", text, cell.name)
 

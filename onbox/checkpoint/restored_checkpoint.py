@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from boxcar.shared import out_pattern, paths, resume_match
-from boxcar.shared.cell import saying
+from boxcar.shared.cell import said
 from boxcar.shared.disk import checked_copy, packed_folder
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, resume_pointer
@@ -35,7 +35,10 @@ def restore(
     A mirrored checkpoint that `resume` does not mean, or of another saying, is said, and kept.
     Raises DamagedError for a mirror that is not as it was written; it is kept.
     """
-    if _has_one(out, resume, was_left=was_left) or (pointer := resume_pointer.read_resume_pointer(folder)) is None:
+    if (
+        _has_one(out, resume, was_left=was_left)
+        or (pointer := resume_pointer.read_resume_pointer(folder)) is None
+    ):
         return False
     if why := _unfit(pointer, out, resume, asked):
         warn("resume_unfit", f"{pointer.cell}: its mirrored checkpoint {pointer.path} {why}")
@@ -70,7 +73,7 @@ def _name(pointer: Resume, resume: str) -> str:
 
 def _unfit(pointer: Resume, out: Path, resume: str, asked: str | None) -> str:
     """Why it is not put back: line or job may have changed since, or the cell left a link there."""
-    if saying.sayings_differ(pointer.saying, asked):
+    if said.sayings_differ(pointer.saying, asked):
         return "is of another config or line than the cell has by now; the cell begins anew"
     if out_pattern.is_pattern(resume):
         is_same_kind = pointer.is_folder == out_pattern.is_of_folders(resume)

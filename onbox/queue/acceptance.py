@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
-from boxcar.shared.cell import cell_line, said, saying, terms
+from boxcar.shared.cell import cell_line, said, terms
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.cell.said import Places
+from boxcar.shared.cell.said import Places, sayings_differ
 from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import attempt, manifest, receipt, release
 from boxcar.shared.files.attempt import Done
@@ -79,7 +79,7 @@ class Acceptance:
         said = {"cfg": made.cfg, "epochs": made.epochs, "saying": made.saying}
         said |= {"release": made.release, "is_lent": True}
         line = next((one for one in lines if one.name == cell), None)
-        if line and not saying.sayings_differ(self._saying_of(line), made.saying):
+        if line and not sayings_differ(self._saying_of(line), made.saying):
             return cell_line.begun_fields(line) | said
         return {"task": made.task, "overrides": list(made.overrides) or None, **said}
 
@@ -143,7 +143,7 @@ class PutRight:
         started = self._reporter.last("cell.started", line.name)
         if not (isinstance(now, Failed) and now.failure == classify.NO_ART and started):
             return None
-        if saying.sayings_differ(self._saying_of(line), started.data.get("saying")):
+        if sayings_differ(self._saying_of(line), started.data.get("saying")):
             return None
         try:
             claim = attempt.read_claim(self._place.durable.claim(line.name))

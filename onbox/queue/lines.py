@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from boxcar.shared.cell import saying
+from boxcar.shared.cell import said
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.queue_line import Queue
@@ -211,6 +211,6 @@ class Lines:
             if (started := self._reporter.begun(line.name)) is None:
                 continue
             now = self._own.saying(line)
-            if saying.sayings_differ(now, started.data.get("saying")):
+            if said.sayings_differ(now, started.data.get("saying")):
                 text = f"{resaid.sentence(line, started)}, and has a result; give the line another"
                 self._reporter.warn("said_otherwise", f"{text} name, name=...", line.name)

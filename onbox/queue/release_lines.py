@@ -7,10 +7,10 @@ from itertools import chain
 from pathlib import Path
 
 from boxcar.shared import resume_match
-from boxcar.shared.cell import said, saying, terms
+from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import config_path, stored_names
-from boxcar.shared.cell.said import Places, SaidCell
+from boxcar.shared.cell.said import Places, SaidCell, saying_of
 from boxcar.shared.files.release import Release
 from onbox.attempt import stage
 from onbox.machine.place import Place
@@ -72,7 +72,7 @@ class ReleaseLines:
         if cell.has_config and len(self._stored_names.get(config_path(cell.cfg), [])) != 1:
             return None
         stored = self.as_stored(cell)
-        return saying.saying_of(self.place.plan, stored, self._sha256(stored))
+        return saying_of(self.place.plan, stored, self._sha256(stored))
 
     def asked(self, cell: CellLine) -> Asked:
         """What the line asks for, for its result."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import replace
 
-from boxcar.shared.cell import cell_line, saying
+from boxcar.shared.cell import cell_line, said
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal_chain import Event
@@ -33,7 +33,7 @@ def standing(
     before = claim.saying if claim else None
     if before is None and started:
         before = started.data.get("saying")
-    if claim is None or not saying.sayings_differ(now, before):
+    if claim is None or not said.sayings_differ(now, before):
         return Standing.AS_BEGUN
     if isinstance(record.state, Failed):
         is_refused = record.state.failure == FAILURE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boxcar.shared.cell import said, saying, terms
+from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk import digest
@@ -35,7 +35,7 @@ def of_cell(place: Place, line: CellLine, code: Path, config_sha256: str | None)
     resume = said.resume_place(out, terms.terms_of_cell(place.plan, line.name).resume)
     places = Places(out, str(code), resume, after=after_folders(place.durable, line))
     return Asked(
-        saying.saying_of(place.plan, line, config_sha256),
+        said.saying_of(place.plan, line, config_sha256),
         said.say_cell(place.plan, line, places).words,
         _text(inside(code, line.cfg), config_sha256) if config_sha256 else None,
     )

@@ -15,7 +15,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queue_files import QueueFile
 from boxcar.laptop.queues import cell_cost, rewrite, sync
 from boxcar.laptop.queues.cell_cost import Sample
-from boxcar.shared.cell import cell_line, cell_name, own_words, said, saying
+from boxcar.shared.cell import cell_line, cell_name, own_words, said
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import key_of, same_name_key
 from boxcar.shared.cell.own_words import REST
@@ -379,6 +379,6 @@ def sayings_of_lines(project: Project, configs: Mapping[str, bytes]) -> Callable
 
     def of_line(line: CellLine) -> str:
         sha256 = config_sha256(line.cfg) if line.has_config else None
-        return saying.saying_of(project.plan, line, sha256)
+        return said.saying_of(project.plan, line, sha256)
 
     return of_line

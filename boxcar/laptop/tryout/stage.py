@@ -26,7 +26,7 @@ from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout import code_copy, one_at_a_time, passes
 from boxcar.laptop.tryout.code_copy import CodeCopy
-from boxcar.shared.cell import code_links, launch, said, terms
+from boxcar.shared.cell import launch, said, terms
 from boxcar.shared.cell.launch import Machine, Start
 from boxcar.shared.cell.said import Places, SaidCell
 from boxcar.shared.disk import atomic
@@ -100,7 +100,7 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
     out = stage.out(cell.name)
     shutil.rmtree(out.parent, ignore_errors=True)
     out.mkdir(parents=True)
-    code_links.place(out, stage.code, stage.project.plan.links, out.parent)
+    said.place(out, stage.code, stage.project.plan.links, out.parent)
     begins = start(stage, cell)
     write_files(begins)
     one_at_a_time.begin_try(stage.folder)

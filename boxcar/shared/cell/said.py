@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
-from boxcar.shared import out_pattern
+from boxcar.shared import out_pattern, timestamp
 from boxcar.shared.cell import placeholders, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import NO_CONFIG
 from boxcar.shared.cell.placeholders import MORE
+from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files.plan import IN_OUT, Cell, Plan
 from boxcar.shared.record import dataclass
 
@@ -57,7 +58,9 @@ class SaidCell:
     has_checkpoint: bool = False
 
 
-def say_cell(plan: Plan, line: CellLine | Cell, places: Places, added: Sequence[str] = ()) -> SaidCell:
+def say_cell(
+    plan: Plan, line: CellLine | Cell, places: Places, added: Sequence[str] = ()
+) -> SaidCell:
     """`added` are words for the end, with placeholders: those of a smoke or a rehearsal."""
     found = terms.terms_of_cell(plan, line.name, line.own)
     values = _values(plan, line, places)
@@ -164,3 +167,55 @@ def _with_paths(env: dict[str, str], code: str) -> dict[str, str]:
         return env
     parts = (str(PurePath(code, part)) for part in env[PYTHON_PATH].split(os.pathsep) if part)
     return env | {PYTHON_PATH: os.pathsep.join(parts)}
+
+
+# The saying of a cell: the digest of what its line asks for, so that a name means one thing.
+#
+# It stands in the claim, the event `cell.started`, the pointer to the live checkpoint and the
+# manifest. What was begun under another saying is neither resumed nor taken for this cell.
+
+
+def saying_of(plan: Plan, line: CellLine | Cell, config_sha256: str | None) -> str:
+    """Config, task, epochs, overrides and own variables; not where or with how many ranks it runs.
+
+    `config_sha256` is of the config's bytes; None where there is no config.
+    """
+    return digest.of_json(
+        {
+            "cfg": line.cfg,
+            "config_sha256": config_sha256,
+            "task": line.task,
+            "epochs": epochs(plan, line),
+            "overrides": list(line.overrides),
+            "env": dict(line.own.env),
+        }
+    )
+
+
+def sayings_differ(one: str | None, other: str | None) -> bool:
+    """Whether both are known, and not the same: what is older has none, and is taken."""
+    return bool(one and other and one != other)
+
+
+# The job's `links`: names below {out} that lead to folders of the code.
+#
+# So a script that reads ./data and writes ./checkpoints runs unchanged under workdir: out. They are
+# no part of a result: who looks through {out} leaves them out by their names, and any other link
+# that leads out of it is refused as ever.
+
+
+def place(out: Path, code: Path, links: Mapping[str, str], aside: Path) -> list[Path]:
+    """Make them; those of an earlier release lead to `code` from now on. What an attempt left in
+    the place of one is moved into `aside`, and returned. Raises OSError.
+    """
+    moved = []
+    for name, folder in links.items():
+        link, target = out / name, code / folder
+        if link.is_symlink():
+            link.unlink()
+        elif link.exists():
+            atomic.make_folder(aside)
+            moved.append(aside / f"{name}-{timestamp.utc_now().replace(':', '')}")
+            link.rename(moved[-1])
+        link.symlink_to(target, target_is_directory=True)
+    return moved

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boxcar.shared import out_pattern, resume_match
-from boxcar.shared.cell import code_links
+from boxcar.shared.cell import said
 from boxcar.shared.message import counted
 from boxcar.training import data_order
 from boxcar.training.rehearse import attempt, kills, outside_writes
@@ -95,7 +95,7 @@ def _start(request: Request, work: Path, name: str, kill: Kill | None, say: Say)
     """One start of the command; its log and its data order have the start's name."""
     out, drawn = work / "out", work / "order" / name
     out.mkdir(exist_ok=True)
-    code_links.place(out, Path("/"), request.links, work)  # whole paths
+    said.place(out, Path("/"), request.links, work)  # whole paths
     shutil.rmtree(drawn, ignore_errors=True)
     drawn.mkdir(parents=True)
     python_path = request.environment.get("PYTHONPATH", "")

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from plans import make_plan
 
-from boxcar.shared.cell import saying
+from boxcar.shared.cell import said
 from boxcar.shared.cell.cell_line import CellLine, parse
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.plan import Rule
@@ -84,7 +84,7 @@ def test_a_line_that_was_appended_since_is_judged_as_plan_would(
 def test_what_it_says_is_of_the_configs_bytes_in_this_release(tmp_path: Path) -> None:
     found = lines(tmp_path, "x.yaml", "a.yaml")
     asked = line("a.yaml t lr=1")
-    assert found.saying(asked) == saying.saying_of(make_plan(), asked, "1" * 64)
+    assert found.saying(asked) == said.saying_of(make_plan(), asked, "1" * 64)
     assert found.saying(line("b.yaml t")) is None
     assert found.asked(asked).saying == found.saying(asked)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from plans import make_plan
 
-from boxcar.shared.cell import saying
+from boxcar.shared.cell import said
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.own_words import Own
 from boxcar.shared.files.plan import Box, Cell
@@ -17,7 +17,7 @@ SHA = "a" * 64
 
 
 def of(**changes: Any) -> str:
-    return saying.saying_of(PLAN, replace(LINE, **changes), SHA)
+    return said.saying_of(PLAN, replace(LINE, **changes), SHA)
 
 
 @pytest.mark.parametrize(
@@ -56,27 +56,27 @@ def test_the_order_of_variables_does_not_count() -> None:
 
 
 def test_the_configs_bytes_count() -> None:
-    assert saying.saying_of(PLAN, LINE, "b" * 64) != of() != saying.saying_of(PLAN, LINE, None)
+    assert said.saying_of(PLAN, LINE, "b" * 64) != of() != said.saying_of(PLAN, LINE, None)
 
 
 def test_box_command_and_code_do_not_count() -> None:
     other = make_plan(boxes=(Box("z", "/z", "/z"),), command=("other.py",), env={"X": "1"})
-    assert saying.saying_of(other, LINE, SHA) == of()
+    assert said.saying_of(other, LINE, SHA) == of()
 
 
 def test_epochs_by_the_jobs_default_are_those_epochs() -> None:
     bare = replace(LINE, epochs=None)
-    assert saying.saying_of(make_plan(epochs=3), bare, SHA) == of()
-    assert saying.saying_of(make_plan(epochs=4), bare, SHA) != of()
+    assert said.saying_of(make_plan(epochs=3), bare, SHA) == of()
+    assert said.saying_of(make_plan(epochs=4), bare, SHA) != of()
 
 
 def test_a_cell_of_a_plan_says_what_its_line_says() -> None:
     cell = Cell("a", "a.yaml", "t", 3, "queue_1", 0, 8, LINE.own, LINE.overrides)
-    assert saying.saying_of(PLAN, cell, SHA) == of()
+    assert said.saying_of(PLAN, cell, SHA) == of()
 
 
 def test_what_is_not_known_differs_from_nothing() -> None:
-    assert saying.sayings_differ("a", "b")
+    assert said.sayings_differ("a", "b")
     assert not any(
-        saying.sayings_differ(*pair) for pair in (("a", "a"), ("a", None), (None, "b"), (None, None))
+        said.sayings_differ(*pair) for pair in (("a", "a"), ("a", None), (None, "b"), (None, None))
     )
