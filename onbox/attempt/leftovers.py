@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from boxcar.shared.cell.grace import GRACE_S
+from boxcar.shared.cell.duration import GRACE_S
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import attempt
 from boxcar.shared.paths import ScratchPaths

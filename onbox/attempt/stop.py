@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from types import FrameType
 
-from boxcar.shared.cell.grace import GRACE_S
+from boxcar.shared.cell.duration import GRACE_S
 from boxcar.shared.cell.launch import DEEPSPEED
 from onbox.attempt import watch
 from onbox.machine import process

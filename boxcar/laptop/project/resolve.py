@@ -30,7 +30,7 @@ from boxcar.shared import cadence
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_name, terms
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.cell.grace import GRACE_S
+from boxcar.shared.cell.duration import GRACE_S
 from boxcar.shared.cell.said import is_script
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan, Rule

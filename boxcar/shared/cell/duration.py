@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import re
 
+# How long a script that is told to leave gets to save: a large checkpoint takes its time.
+
+
+GRACE_S = 60.0
+
+
 _UNITS_S = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _WHOLE = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?", re.ASCII)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.shared import cadence
-from boxcar.shared.cell.grace import GRACE_S
+from boxcar.shared.cell.duration import GRACE_S
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
