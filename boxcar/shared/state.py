@@ -17,7 +17,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass, replace
-from boxcar.shared.triage.told_cause import course_of
+from boxcar.shared.triage.evidence import course_of
 
 
 @dataclass(frozen=True)

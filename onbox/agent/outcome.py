@@ -10,7 +10,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.message import Command, counted, some
-from boxcar.shared.triage.course import OF_BOX_OR_CODE, Course
+from boxcar.shared.triage.evidence import OF_BOX_OR_CODE, Course
 from onbox.agent.loop import Loop
 from onbox.judging import classify
 from onbox.judging.verdict import Action, Verdict

@@ -21,7 +21,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.seen_checkpoint import Seen
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course
 from onbox.judging.verdict import Action, Verdict
 from onbox.machine.place import Place
 from onbox.queue.reporter import Reporter

@@ -19,9 +19,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.plan import IN_CODE, IN_OUT
 from boxcar.shared.message import counted
 from boxcar.shared.triage import torchrun_words
-from boxcar.shared.triage.cause import Cause
-from boxcar.shared.triage.course import Course
-from boxcar.shared.triage.evidence import Evidence
+from boxcar.shared.triage.evidence import Cause, Course, Evidence
 from onbox.judging.verdict import Action, Verdict
 
 # What a disk lacks was measured: room is waited for. See the signatures for what only a log says.

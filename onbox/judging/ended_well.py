@@ -19,7 +19,7 @@ from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.metrics import measure
 from boxcar.shared.to_load import said_as, to_load
 from boxcar.shared.triage import abort_at_exit, exit_signals, had_ended
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course
 from onbox.judging import log_tail, progress_tail, proof_of_end
 from onbox.judging.proof_of_end import Left
 from onbox.judging.verdict import Action, Verdict
@@ -105,7 +105,9 @@ def _lacks_metric(place: Place, cell: str, found: LeftArtifacts) -> bool:
     """Most are printed last."""
     begins_at = attempt.log_begins_at_bytes(place.scratch.running(cell))
     left = measure.Left(found.out, place.scratch.log(cell), begins_at)
-    return any(number.value is None for number in measure.take_numbers(place.plan.metrics, [left])[0])
+    return any(
+        number.value is None for number in measure.take_numbers(place.plan.metrics, [left])[0]
+    )
 
 
 def _loads(place: Place, cell: str, found: LeftArtifacts) -> bool:

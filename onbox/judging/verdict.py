@@ -6,8 +6,7 @@ import enum
 from typing import Any
 
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage.cause import Quote
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course, Quote
 
 
 class Action(enum.Enum):

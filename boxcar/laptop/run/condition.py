@@ -12,7 +12,7 @@ from boxcar.shared import ended_by, state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files import control
 from boxcar.shared.state import CellRecord, Session
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.signatures.all_rows import BY_ID
 
 # How long a cell and its queue will still take, from what has been seen. Pure.

@@ -9,8 +9,7 @@ from typing import Any
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage.cause import Cause, Quote
-from boxcar.shared.triage.course import CHANGE_FIRST, Course
+from boxcar.shared.triage.evidence import CHANGE_FIRST, Cause, Course, Quote
 from boxcar.shared.triage.ladders import LADDERS
 from boxcar.shared.triage.signatures.agents_own import AGENTS_OWN
 from boxcar.shared.triage.signatures.all_rows import BY_ID

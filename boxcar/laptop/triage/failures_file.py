@@ -15,7 +15,7 @@ from boxcar.shared.catalogue.sentence import Said
 from boxcar.shared.catalogue.triage import FOLLOWS, WHAT_TO_DO
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import OwnSignature
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.ladders import LADDERS
 from boxcar.shared.triage.signature import Signature
 from boxcar.shared.triage.signatures.agents_own import AGENTS_OWN, OwnFailure

@@ -42,8 +42,7 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.receipt import LAPTOP
 from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage.cause import Quote
-from boxcar.shared.triage.told_cause import course_of, quotes_of
+from boxcar.shared.triage.evidence import Quote, course_of, quotes_of
 
 # What happened to a cell, event by event, over all queues: the history that `explain` shows.
 

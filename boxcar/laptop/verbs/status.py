@@ -39,7 +39,7 @@ from boxcar.shared.files import codec, control, receipt
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.message import Command, Message
 from boxcar.shared.news.text import said_warning
-from boxcar.shared.triage.told_cause import course_of
+from boxcar.shared.triage.evidence import course_of
 
 # What `status` and `watch` tell the board besides the view, and on which terminals it is drawn.
 

@@ -11,8 +11,7 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.triage import own_rows
-from boxcar.shared.triage.cause import Cause
-from boxcar.shared.triage.evidence import Evidence
+from boxcar.shared.triage.evidence import Cause, Evidence
 from boxcar.shared.triage.judge import judge
 
 

@@ -5,7 +5,7 @@ follows from each, and the ladders of what to try.
 from __future__ import annotations
 
 from boxcar.shared.catalogue.sentence import Said
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.ladders import LADDERS
 from boxcar.shared.triage.signatures.agents_own import AGENTS_OWN
 from boxcar.shared.triage.signatures.all_rows import SIGNATURES

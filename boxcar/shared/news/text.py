@@ -21,7 +21,7 @@ from boxcar.shared.message import Command
 from boxcar.shared.news.columns import within, without_middle
 from boxcar.shared.news.wanted import NEEDS, is_told
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage.told_cause import course_of
+from boxcar.shared.triage.evidence import course_of
 
 _LISTED = 6
 _REASON = 240

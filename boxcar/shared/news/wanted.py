@@ -13,8 +13,7 @@ from boxcar.shared.channels.answer import Answer, Refused, Taken
 from boxcar.shared.files.delivered import Cursor
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.triage.course import Course
-from boxcar.shared.triage.told_cause import course_of
+from boxcar.shared.triage.evidence import Course, course_of
 
 # When a GPU counts as idle while a cell runs; the busiest card of the box counts.
 IDLE_PERCENT = 10.0

@@ -11,11 +11,15 @@ import re
 from collections.abc import Callable, Sequence
 
 from boxcar.shared.triage import broad_words, exit_signals, lines_that_count, torchrun_words
-from boxcar.shared.triage.cause import Cause, Quote
-from boxcar.shared.triage.course import Course
-from boxcar.shared.triage.evidence import Evidence
+from boxcar.shared.triage.evidence import Cause, Course, Evidence, Quote
 from boxcar.shared.triage.log_lines import Line, lines_of
-from boxcar.shared.triage.matching import LONGEST_WORDS, Hit, hit_of_chain, hit_of_lines, hit_of_words
+from boxcar.shared.triage.matching import (
+    LONGEST_WORDS,
+    Hit,
+    hit_of_chain,
+    hit_of_lines,
+    hit_of_words,
+)
 from boxcar.shared.triage.signature import Signature, Where
 from boxcar.shared.triage.signatures import platform
 from boxcar.shared.triage.signatures.all_rows import BY_ID, SIGNATURES

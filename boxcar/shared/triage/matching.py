@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage import frames
-from boxcar.shared.triage.cause import Quote
+from boxcar.shared.triage.evidence import Quote
 from boxcar.shared.triage.log_lines import Line
 from boxcar.shared.triage.signature import Signature, Where
 from boxcar.shared.triage.signatures.all_rows import BY_ID, SIGNATURES

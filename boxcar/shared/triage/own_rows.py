@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 from boxcar.shared import bounded_child
 from boxcar.shared.files.plan import OwnSignature
-from boxcar.shared.triage.cause import Cause, Quote
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Cause, Course, Quote
 
 MODULE = "boxcar.shared.triage.own_child"
 # Of the end of a log; the child reads it line by line.

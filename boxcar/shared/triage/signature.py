@@ -8,7 +8,7 @@ from functools import cached_property
 
 from boxcar.shared.catalogue.sentence import Said
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course
 
 
 class Where(enum.Enum):

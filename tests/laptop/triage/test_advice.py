@@ -3,10 +3,8 @@ from __future__ import annotations
 import pytest
 
 from boxcar.laptop.triage import advice
-from boxcar.shared.triage.cause import Quote
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course, Quote, course_of, quotes_of
 from boxcar.shared.triage.signatures.all_rows import SIGNATURES
-from boxcar.shared.triage.told_cause import course_of, quotes_of
 
 
 @pytest.mark.parametrize("row", SIGNATURES, ids=lambda row: row.id)

@@ -8,7 +8,7 @@ import pytest
 
 from boxcar.shared import exit_codes, state
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.triage.course import OF_BOX_OR_CODE, Course
+from boxcar.shared.triage.evidence import OF_BOX_OR_CODE, Course
 from onbox.agent.outcome import Outcome, StopQueue
 from onbox.judging.verdict import Action, Verdict
 

@@ -6,7 +6,7 @@ from boxcar.shared import ended_by
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.news import wanted
 from boxcar.shared.news.wanted import needed_command
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.shared.triage.course import Course
-from boxcar.shared.triage.evidence import Evidence
+from boxcar.shared.triage.evidence import Course, Evidence
 from boxcar.shared.triage.judge import judge
 
 

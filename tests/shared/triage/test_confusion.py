@@ -8,8 +8,7 @@ from pathlib import Path
 
 from triage_corpus import Case, cases
 
-from boxcar.shared.triage.course import Course
-from boxcar.shared.triage.evidence import Evidence
+from boxcar.shared.triage.evidence import Course, Evidence
 from boxcar.shared.triage.judge import judge
 
 PAGE = Path(__file__).parents[3] / "docs" / "triage.md"

@@ -5,8 +5,7 @@ import time
 import pytest
 from triage_corpus import Case, cases
 
-from boxcar.shared.triage.course import Course
-from boxcar.shared.triage.evidence import Evidence
+from boxcar.shared.triage.evidence import Course, Evidence
 from boxcar.shared.triage.judge import judge
 from boxcar.shared.triage.signatures.all_rows import BY_ID, SIGNATURES
 

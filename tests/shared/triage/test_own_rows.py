@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from boxcar.shared.files.plan import OwnSignature
 from boxcar.shared.triage import own_rows
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course
 
 # Of a line that nearly matches, it tries more ways than there are atoms.
 ENDLESS = OwnSignature("ENDLESS", "FIX_CODE", "((?:a+)+)$", "never")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from boxcar.shared.catalogue.sentence import Said
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course
 
 
 @dataclass(frozen=True)

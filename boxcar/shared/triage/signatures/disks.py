@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.signature import row
 
 _FREE = (

@@ -5,7 +5,7 @@ Their ids begin with PY: in journals they are the script's own, named by its exi
 
 from __future__ import annotations
 
-from boxcar.shared.triage.course import Course
+from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.signature import Signature, row
 
 
