@@ -16,7 +16,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage import own_rows
 from boxcar.shared.triage.evidence import Evidence
-from boxcar.shared.triage.log_end import Tail
+from boxcar.shared.triage.log_lines import Tail
 from onbox.judging import classify, log_tail
 from onbox.judging.verdict import Action, Verdict
 from onbox.machine import end_evidence

@@ -7,8 +7,8 @@ import contextlib
 from boxcar.shared.disk import regular_file
 from boxcar.shared.files import attempt
 from boxcar.shared.paths import ScratchPaths
-from boxcar.shared.triage import log_end
-from boxcar.shared.triage.log_end import Tail
+from boxcar.shared.triage import log_lines
+from boxcar.shared.triage.log_lines import Tail
 
 # Eight ranks that each dump their stacks fill some hundred kilobytes after the error.
 LONGEST_BYTES = 1024 * 1024
@@ -19,7 +19,7 @@ def read(scratch: ScratchPaths, cell: str) -> Tail:
     """Empty for a log that is not there or cannot be read."""
     begin = attempt.log_begins_at_bytes(scratch.running(cell))
     with contextlib.suppress(OSError), regular_file.open_at(scratch.log(cell)) as file:
-        return log_end.tail_of_file(file, begin, LONGEST_BYTES)
+        return log_lines.tail_of_file(file, begin, LONGEST_BYTES)
     return Tail()
 
 

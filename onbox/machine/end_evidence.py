@@ -11,7 +11,7 @@ from typing import Any
 from boxcar.shared.disk import regular_file
 from boxcar.shared.triage import torchrun_words
 from boxcar.shared.triage.evidence import Evidence
-from boxcar.shared.triage.log_end import Tail
+from boxcar.shared.triage.log_lines import Tail
 from onbox.machine import gpus
 
 _ERROR_FILE = re.compile(r"/\S{1,400}/error\.json")

@@ -11,8 +11,8 @@ from pathlib import Path
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.message import Command
-from boxcar.shared.triage import log_end
-from boxcar.shared.triage.log_end import Tail
+from boxcar.shared.triage import log_lines
+from boxcar.shared.triage.log_lines import Tail
 
 STDIN = "-"
 MOST_BYTES = 8 * 1024 * 1024
@@ -32,7 +32,7 @@ _SHELLS_PIPES = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 
 def read_log_file(log: str) -> Tail:
     """`log` is a file, or `-` for stdin. Raises InputError."""
-    tail = log_end.tail_of_stream(sys.stdin.buffer, MOST_BYTES) if log == STDIN else _of_file(log)
+    tail = log_lines.tail_of_stream(sys.stdin.buffer, MOST_BYTES) if log == STDIN else _of_file(log)
     if tail.text.count("\ufffd") > _MOST_UNREADABLE * len(tail.text):
         raise InputError(f"{log} is no text: a log was expected, found bytes that are no UTF-8")
     return tail
@@ -44,9 +44,9 @@ def _of_file(log: str) -> Tail:
         _refuse_what_waits(log, path.stat().st_mode)
         with path.open("rb") as file:
             if log.startswith(_SHELLS_PIPES):
-                return log_end.tail_of_stream(file, MOST_BYTES)
+                return log_lines.tail_of_stream(file, MOST_BYTES)
             _refuse_packed(log, file.read(6))
-            return log_end.tail_of_file(file, 0, MOST_BYTES)
+            return log_lines.tail_of_file(file, 0, MOST_BYTES)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         text = Sentence("mistakes.no_such_log", log=log)
         raise InputError(text, Command("explain", ("--cell", path.name))) from None

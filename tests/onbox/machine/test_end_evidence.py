@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared.triage.log_end import Tail
+from boxcar.shared.triage.log_lines import Tail
 from onbox.machine import end_evidence, gpus
 
 STACK = "Traceback (most recent call last):\nValueError: boom\n"
