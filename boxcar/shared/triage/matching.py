@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage import frames
+from boxcar.shared.triage import tracebacks
 from boxcar.shared.triage.evidence import Quote
 from boxcar.shared.triage.log_lines import Line
 from boxcar.shared.triage.signature import Signature, Where
@@ -48,7 +48,7 @@ def hit_of_chain(traceback: Traceback) -> Hit | None:
 def hit_of_words(raised: Raised) -> Hit | None:
     """By the words of an exception, and by the place where it was raised."""
     row = _row_of(raised)
-    id = frames.id_of_frames(row.id if row else "", raised.words, raised.frame)
+    id = tracebacks.id_of_frames(row.id if row else "", raised.words, raised.frame)
     if not id:
         return None
     return Hit(BY_ID[id], (Quote(raised.number, _words_of(row or BY_ID[id], raised)),))
