@@ -18,7 +18,7 @@ from boxcar.shared.cell import duration
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.plan import IN_CODE, IN_OUT
 from boxcar.shared.message import counted
-from boxcar.shared.triage import torchrun_words
+from boxcar.shared.triage import exit_signals
 from boxcar.shared.triage.evidence import Cause, Course, Evidence
 from onbox.judging.verdict import Action, Verdict
 
@@ -113,7 +113,7 @@ def _worker_rcs(log_tail: str, launcher: str) -> set[int]:
     """Without a launcher that reports on workers, such a line is the script's own."""
     if launcher == _NO_TORCHRUN:
         return set()
-    return torchrun_words.worker_rcs(log_tail)
+    return exit_signals.worker_rcs(log_tail)
 
 
 def without_record(wrapper_rc: int | None, log_tail: str, *, lacking_room: str = "") -> Verdict:

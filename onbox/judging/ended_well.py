@@ -18,7 +18,7 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.metrics import measure
 from boxcar.shared.to_load import said_as, to_load
-from boxcar.shared.triage import abort_at_exit, exit_signals, had_ended
+from boxcar.shared.triage import exit_signals, had_ended
 from boxcar.shared.triage.evidence import Course
 from onbox.judging import log_tail, progress_tail, proof_of_end
 from onbox.judging.proof_of_end import Left
@@ -83,7 +83,7 @@ def _left(place: Place, cell: CellLine, done: Done, failure: str, found: LeftArt
     told = progress_tail.last(found.out)
     return Left(
         signal=exit_signals.signal_of_exit({done.rc}) or failure,
-        is_abort_at_exit=abort_at_exit.is_abort_at_exit(tail.text),
+        is_abort_at_exit=exit_signals.is_abort_at_exit(tail.text),
         is_ended=had_ended.had_ended(told, epochs, tail.text),
         names_last=had_ended.names_last_epoch(epochs, tail.text),
         newest_ns=max(path.lstat().st_mtime_ns for path in found.files.values()),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.disk import regular_file
-from boxcar.shared.triage import torchrun_words
+from boxcar.shared.triage import exit_signals
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.log_lines import Tail
 from onbox.machine import gpus
@@ -34,7 +34,7 @@ def error_file(log: str) -> str:
     """The traceback in it; '' where there is none. A script may have written that path: only a
     regular file is opened, and only a text of the right form is taken from it.
     """
-    path = torchrun_words.root_cause(log).get("error_file", "")
+    path = exit_signals.root_cause(log).get("error_file", "")
     if not _ERROR_FILE.fullmatch(path):
         return ""
     with contextlib.suppress(OSError, ValueError, RecursionError):

@@ -20,7 +20,7 @@ from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import IN_OUT, Cell
 from boxcar.shared.metrics import measure
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage import abort_at_exit
+from boxcar.shared.triage import exit_signals
 
 # Failures that are the same but for their cell: shown once, for all of them.
 
@@ -218,7 +218,7 @@ def _numbers(stage: Stage, out: Path, log: Path) -> tuple[dict[str, str], dict[s
 
 def _why_again(stage: Stage, cell: Cell, why: str) -> str:
     """Why a failed try says nothing of the cell; '' where it does."""
-    is_torchs = bool(why) and abort_at_exit.is_abort_at_exit(log_end(stage.log(cell.name)))
+    is_torchs = bool(why) and exit_signals.is_abort_at_exit(log_end(stage.log(cell.name)))
     return "torch aborted its first try after the script's end" if is_torchs else ""
 
 

@@ -34,7 +34,7 @@ from boxcar.shared.environment import clean_environment
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.record import dataclass
-from boxcar.shared.triage import torchrun_words
+from boxcar.shared.triage import exit_signals
 
 # Two batches on a slow CPU, and the time that large imports take; more is a cell that hangs.
 TIMEOUT_S = 600.0
@@ -133,7 +133,7 @@ def by_hand(stage: Stage, cell: Cell) -> str:
 def tail(log: Path) -> list[str]:
     """The last lines of what a try printed: torchrun's forty about it would hide the reason."""
     end = log_end(log)
-    own, _ = torchrun_words.parted_by_torchrun(end)
+    own, _ = exit_signals.parted_by_torchrun(end)
     return (own or end).splitlines()[-_LINES_SHOWN:]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from boxcar.shared.triage import broad_words, exit_signals, torchrun_words
+from boxcar.shared.triage import broad_words, exit_signals
 from boxcar.shared.triage.evidence import Cause, Course, Evidence, Quote
 from boxcar.shared.triage.log_lines import Line, lines_of
 from boxcar.shared.triage.matching import (
@@ -80,14 +80,14 @@ class _Told:
 
     def __init__(self, lines: Sequence[Line], evidence: Evidence) -> None:
         self._evidence = evidence
-        told = without_ended(lines, torchrun_words.ended_by_it(evidence.log))
+        told = without_ended(lines, exit_signals.ended_by_it(evidence.log))
         told = without_raises(told)
         self._lines = worth_a_look(told)
         self._last = worth_a_look(not_survived(told))
         self._strong = [line for line in map(without_guesses, self._last) if not line.is_warning]
         self._bare = bare_errors(self._last)
         self._found = tracebacks(lines) or headless(lines, self._bare)
-        rank = torchrun_words.root_cause(evidence.log).get("rank", "")
+        rank = exit_signals.root_cause(evidence.log).get("rank", "")
         self._root_rank = int(rank) if rank.isdecimal() else None
 
     def by_platform(self) -> Hit | None:

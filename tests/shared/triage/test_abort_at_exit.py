@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from boxcar.shared.triage import abort_at_exit
+from boxcar.shared.triage import exit_signals
 
 # What two ranks of torch 2.13 printed that had ended well, of a script without a line of its own.
 UNWOUND = """\
@@ -46,7 +46,7 @@ IN_SCRIPT = UNWOUND.replace("  <no Python frame>", '  File "/code/train.py", lin
     "log", [UNWOUND, UNWOUND + LEFT_ALONE, LEFT_ALONE + UNWOUND[14:], UNWOUND + TORCHRUNS]
 )
 def test_an_abort_after_the_end_is_known(log: str) -> None:
-    assert abort_at_exit.is_abort_at_exit(log)
+    assert exit_signals.is_abort_at_exit(log)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_an_abort_after_the_end_is_known(log: str) -> None:
     ],
 )
 def test_doubt_is_no_abort_after_the_end(log: str) -> None:
-    assert not abort_at_exit.is_abort_at_exit(log)
+    assert not exit_signals.is_abort_at_exit(log)
 
 
 _TERMINATE = """
@@ -84,4 +84,4 @@ def test_a_real_abort_is_told_from_one_at_work(last_line: str, is_at_exit: bool)
     )
     assert ended.returncode == -6
     assert "terminate called without an active exception" in ended.stdout
-    assert abort_at_exit.is_abort_at_exit(ended.stdout) is is_at_exit
+    assert exit_signals.is_abort_at_exit(ended.stdout) is is_at_exit

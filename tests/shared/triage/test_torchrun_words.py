@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from boxcar.shared.triage import torchrun_words
+from boxcar.shared.triage import exit_signals
 
 OWN = "epoch 3\nKeyError: 'lr'\n"
 REPORT = """\
@@ -12,11 +12,11 @@ E1122 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 1
 
 
 def test_what_ranks_wrote_ends_where_torchrun_tells_of_a_failure() -> None:
-    assert torchrun_words.parted_by_torchrun(OWN + REPORT) == (OWN, REPORT)
-    assert torchrun_words.parted_by_torchrun(OWN) == (OWN, "")
+    assert exit_signals.parted_by_torchrun(OWN + REPORT) == (OWN, REPORT)
+    assert exit_signals.parted_by_torchrun(OWN) == (OWN, "")
     # What it warns of at its start is of no failure.
     begun = "W1122 torch/distributed/run.py:851] OMP_NUM_THREADS\n"
-    assert torchrun_words.parted_by_torchrun(begun + OWN) == (begun + OWN, "")
+    assert exit_signals.parted_by_torchrun(begun + OWN) == (begun + OWN, "")
 
 
 def test_a_worker_that_torchrun_ended_did_not_fail() -> None:
@@ -25,11 +25,11 @@ def test_a_worker_that_torchrun_ended_did_not_fail() -> None:
         "Sending process 13605 closing signal SIGTERM\n"
         "Unable to shutdown process 13605 via 15, forcefully exiting via 9\n"
     )
-    assert torchrun_words.worker_rcs(killed + REPORT) == {1}
+    assert exit_signals.worker_rcs(killed + REPORT) == {1}
     both = killed + "Sending process 13604 closing signal SIGTERM\n"
-    assert torchrun_words.worker_rcs(both + REPORT) == {1, -15}
+    assert exit_signals.worker_rcs(both + REPORT) == {1, -15}
 
 
 def test_workers_ended_as_its_report_says() -> None:
-    assert torchrun_words.worker_rcs(REPORT) == {1, -15}
-    assert torchrun_words.worker_rcs("exitcode : 3\n" + OWN) == set()
+    assert exit_signals.worker_rcs(REPORT) == {1, -15}
+    assert exit_signals.worker_rcs("exitcode : 3\n" + OWN) == set()
