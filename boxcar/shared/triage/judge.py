@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from boxcar.shared.triage import broad_words, exit_signals
+from boxcar.shared.triage import exit_signals, matching
 from boxcar.shared.triage.evidence import Cause, Course, Evidence, Quote
 from boxcar.shared.triage.log_lines import Line, lines_of
 from boxcar.shared.triage.matching import (
@@ -181,7 +181,7 @@ class _Told:
         """Not where an exception is known: it is the script's own."""
         if self._bare or any(not one.is_survived for one in self._found):
             return None
-        found = broad_words.subject_of_words(self._strong)
+        found = matching.subject_of_words(self._strong)
         if not found:
             return None
         id, line = found
