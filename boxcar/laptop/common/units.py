@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
-from boxcar.shared.metrics.not_metrics import NOT_METRICS
+from boxcar.shared.metrics.records import NOT_METRICS
 
 # What an hour of a box costs, as a person typed it: `1.98 CNY/h`. Nobody is asked for prices.
 

@@ -19,7 +19,7 @@ from boxcar.laptop.run.view import RunView
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.metrics.not_metrics import NOT_METRICS
+from boxcar.shared.metrics.records import NOT_METRICS
 from boxcar.shared.record import dataclass
 
 # As many as an eye and a page can hold. Cells that run come first, then the newest results.

@@ -17,9 +17,7 @@ from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import LOG, Metric
 from boxcar.shared.metrics import measure, result_files
 from boxcar.shared.metrics.measure import Left
-from boxcar.shared.metrics.not_metrics import NOT_METRICS
-from boxcar.shared.metrics.records import Point
-from boxcar.shared.metrics.thin import thin
+from boxcar.shared.metrics.records import NOT_METRICS, Point, thin
 from boxcar.shared.record import dataclass
 
 # Of the files that nobody named; a job names what it wants.

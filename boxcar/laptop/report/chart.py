@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 from boxcar.laptop.common.units import four_digits
 from boxcar.laptop.report.cell_series import Series
-from boxcar.shared.metrics.thin import thin
+from boxcar.shared.metrics.records import thin
 from boxcar.shared.record import dataclass
 
 # The curves of a group: the series of its cells, with a band over seeds. Pure.

@@ -15,7 +15,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.report import groups, settings
 from boxcar.laptop.report.groups import Difference, Group, Spread
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.metrics.not_metrics import NOT_METRICS
+from boxcar.shared.metrics.records import NOT_METRICS
 from boxcar.shared.record import dataclass
 
 BASELINE = "baseline"

@@ -11,9 +11,61 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from boxcar.shared import timestamp
+
+# As many points of a series as a person can look at.
+
+
+MOST_POINTS = 2000
+
+P = TypeVar("P")
+
+
+def thin(points: Sequence[P], most: int = MOST_POINTS) -> list[P]:
+    """At most so many, as far from each other as before, with the first and the last."""
+    last = len(points) - 1
+    if last < most:
+        return list(points)
+    return [points[number * last // (most - 1)] for number in range(most)]
+
+
+# Numbers that scripts report beside those that they are about.
+
+
+NOT_METRICS = (
+    "step",
+    "total_steps",
+    "epoch",
+    "at",
+    "time",
+    "epochs",
+    "best_epoch",
+    "seconds",
+    "params",
+    "world_size",
+    # Of Ray, SB3, transformers and LLaMA-Factory: how far it was, and when.
+    "current_steps",
+    "global_step",
+    "iter",
+    "iteration",
+    "iterations_since_restore",
+    "pid",
+    "time/iterations",
+    "time/time_elapsed",
+    "time/total_timesteps",
+    "time_since_restore",
+    "time_this_iter_s",
+    "time_total_s",
+    "timestamp",
+    "timesteps",
+    "total_flos",
+    "total_timesteps",
+    "training_iteration",
+    "wall_time",
+)
+
 
 Record = dict[str, Any]
 # Step and time (in seconds since 1970) where it tells them, and the value, which may be NaN.

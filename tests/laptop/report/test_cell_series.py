@@ -13,7 +13,7 @@ from boxcar.laptop.report import cell_series
 from boxcar.laptop.report.cell_series import Pulled, Series
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import Metric
-from boxcar.shared.metrics.thin import MOST_POINTS, thin
+from boxcar.shared.metrics.records import MOST_POINTS, thin
 
 REAL = Path(__file__).parents[2] / "data" / "numbers"
 TIMES = {"started_at": "2026-11-28T05:00:00.000Z", "ended_at": "2026-11-28T06:00:00.000Z"}
