@@ -21,7 +21,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.heartbeat import Copying
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.receipt import LAPTOP, Accepted, accepted_result
-from boxcar.shared.metrics import measure, result_numbers
+from boxcar.shared.metrics import measure, result_files
 from onbox.judging import classify, ended_well
 from onbox.machine.place import Place
 from onbox.machine.room_wait import RoomWait, is_no_room
@@ -145,7 +145,7 @@ class Settler:
             self._reporter.say(
                 "cell.verified",
                 **about,
-                metrics=result_numbers.of_result(receipt.metrics, receipt.findings),
+                metrics=result_files.of_result(receipt.metrics, receipt.findings),
                 metric_notes=measure.notes(receipt.metrics) or None,
                 bytes_only=settle.bytes_only(receipt) or None,
                 trusted=settle.trusted(receipt) or None,
@@ -166,7 +166,7 @@ class Settler:
             cell=cell,
             attempt=made.attempt,
             manifest_sha256=found.manifest_sha256,
-            metrics=result_numbers.of_result(receipt.metrics, receipt.findings) if receipt else {},
+            metrics=result_files.of_result(receipt.metrics, receipt.findings) if receipt else {},
             metric_notes=(measure.notes(receipt.metrics) or None) if receipt else None,
             bytes_only=(settle.bytes_only(receipt) or None) if receipt else None,
             by=LAPTOP,

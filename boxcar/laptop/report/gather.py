@@ -26,7 +26,7 @@ from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.plan import Metric
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
 from boxcar.shared.message import Command, Message
-from boxcar.shared.metrics import measure, result_numbers
+from boxcar.shared.metrics import measure, result_files
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import CellRecord
@@ -144,7 +144,7 @@ def _cell(
         name=verdict.cell,
         task=told.task,
         settings=settings.spelled(values),
-        numbers={} if lack else result_numbers.of_result(verdict.metrics, verdict.findings),
+        numbers={} if lack else result_files.of_result(verdict.metrics, verdict.findings),
         notes=measure.notes(verdict.metrics),
         lack=lack,
         seconds=record.seconds,

@@ -56,7 +56,7 @@ from boxcar.shared.files.receipt import (
 )
 from boxcar.shared.load_child import Loaded, Manner
 from boxcar.shared.message import Command, Message
-from boxcar.shared.metrics import measure, result_numbers
+from boxcar.shared.metrics import measure, result_files
 from boxcar.shared.record import dataclass
 
 # What verify says of one cell, with the numbers that the job names.
@@ -80,7 +80,7 @@ class Judged:
 
     @property
     def metrics(self) -> dict[str, float | None]:
-        return result_numbers.of_result(self.verdict.metrics, self.verdict.findings)
+        return result_files.of_result(self.verdict.metrics, self.verdict.findings)
 
     @property
     def release(self) -> str | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import BinaryIO
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
 
-from boxcar.shared.metrics import records, tfevents
+from boxcar.shared.files.receipt import Finding, Number
+from boxcar.shared.metrics import measure, records, tfevents
 from boxcar.shared.metrics.records import Point, Record
 
 MOST_BYTES = 32 * 1024 * 1024
@@ -95,3 +98,44 @@ def _first(found: Mapping[str, list[Point]]) -> dict[str, list[Point]]:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+# The numbers that a receipt proves of a cell: one function says them, for box and laptop.
+
+
+# In the facts of a finding; and beside it, in those of a file that is read row by row.
+NUMBERS, ROWS = "numbers", "rows"
+_MOST, _LONGEST = 20, 200
+
+
+def of_result(metrics: Sequence[Number], findings: Iterable[Finding]) -> dict[str, Any]:
+    """Those that the job names, in its order, before those of the cell's files with results."""
+    found: dict[str, Any] = measure.of_named(metrics)
+    for finding in sorted(filter(_is_of_results, findings), key=_place):
+        numbers = finding.facts.get(NUMBERS, {}).items()
+        found |= {k: v for k, v in numbers if k not in found and isinstance(v, (int, float))}
+    return found
+
+
+def _is_of_results(finding: Finding) -> bool:
+    """Older boxes took the numbers of every JSON document, a config's too."""
+    path = finding.path
+    if is_of_events(path):
+        return True
+    is_by_shape = ROWS in finding.facts or counts(finding.facts.get(NUMBERS, ()))
+    return may_be_one(path) and (is_named_so(path) or is_by_shape)
+
+
+def _place(finding: Finding) -> int:
+    return place(finding.path)
+
+
+def last_of_file(path: Path) -> dict[str, Any]:
+    """Facts of a published file: the last of each of its numbers, where it is one with results and
+    that is finite.
+    """
+    with path.open("rb") as file:
+        series = series_of_file(path.name, file)
+    last = {key[:_LONGEST]: points[-1][2] for key, points in series.items()}
+    finite = {key: value for key, value in last.items() if math.isfinite(value)}
+    return {NUMBERS: dict(list(finite.items())[:_MOST])} if finite else {}

@@ -19,7 +19,7 @@ from boxcar.shared.files import codec, manifest, receipt
 from boxcar.shared.files.attempt import Done, Running
 from boxcar.shared.files.plan import BYTES_ONLY, NEWEST, Artifact, Box, Metric, Plan
 from boxcar.shared.files.receipt import Finding
-from boxcar.shared.metrics import measure, result_numbers
+from boxcar.shared.metrics import measure, result_files
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.machine.place import Place
 from onbox.result import left_artifacts, published, settle
@@ -353,7 +353,7 @@ def test_what_loads_and_holds_its_keys_gets_a_good_receipt(place):
     assert found.is_good
     assert {finding.path for finding in found.findings} == {"m.json", "w.dat"}
     assert found.manifest_sha256 == manifest.sha256(place.durable.manifest("c"))
-    assert result_numbers.of_result(found.metrics, found.findings) == {"step": 7}
+    assert result_files.of_result(found.metrics, found.findings) == {"step": 7}
     assert receipt.read_cell(place.durable.receipt("c")) == found
 
 
@@ -547,7 +547,7 @@ def test_what_metrics_name_is_published_beside_the_artifacts_and_taken_from_ther
     assert made.log_begins_at_bytes == len(earlier)
     found = settle.verify(here, made)
     assert found.is_good, "a number that is not there fails nothing"
-    numbers = result_numbers.of_result(found.metrics, found.findings)
+    numbers = result_files.of_result(found.metrics, found.findings)
     assert numbers == {"loss": 0.25, "top1": 0.5, "dice": None, "step": 7}
     assert list(numbers) == ["loss", "top1", "dice", "step"]
     assert measure.notes(found.metrics) == {"dice": "gone.json is not there"}

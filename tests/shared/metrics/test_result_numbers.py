@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from boxcar.shared.files.receipt import Finding, Number
-from boxcar.shared.metrics.result_numbers import of_result
+from boxcar.shared.metrics.result_files import of_result
 
 
 def json_file(path: str, **numbers: Any) -> Finding:
