@@ -16,9 +16,9 @@ from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError, mess
 from boxcar.shared.files import codec
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
-from boxcar.shared.slurm import job_comment, lease, seen_jobs, submitted
+from boxcar.shared.slurm import job_comment, lease, submitted
 from boxcar.shared.slurm.job_comment import Comment
-from boxcar.shared.slurm.seen_jobs import FRESH_S, Seen, Task
+from boxcar.shared.slurm.submitted import FRESH_S, Seen, Task
 from boxcar.shared.wire import cluster_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.slurm import commands
@@ -49,7 +49,7 @@ def answer(question: cluster_asks.SlurmLook, run: RunOnBox) -> cluster_asks.Slur
 
 def look(tier: DurablePaths, *, is_exact: bool = False) -> Seen:
     """What is known, from squeue where nobody has asked it a moment ago. Raises InputError."""
-    seen = seen_jobs.read_seen_jobs(tier.slurm_seen)
+    seen = submitted.read_seen_jobs(tier.slurm_seen)
     now = timestamp.utc_now()
     # What was said at a time ahead was said before the clock was set back.
     is_fresh = seen and seen.at <= now and timestamp.seconds_between(seen.at, now) < FRESH_S

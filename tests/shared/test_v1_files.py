@@ -55,8 +55,7 @@ from boxcar.shared.files.receipt import (
 from boxcar.shared.files.release import Code, Newest, Release
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.slurm.lease import Lease
-from boxcar.shared.slurm.seen_jobs import Seen
-from boxcar.shared.slurm.submitted import Submit
+from boxcar.shared.slurm.submitted import Seen, Submit
 from boxcar.shared.state import CellRecord, Session, Verified
 
 V1 = Path(__file__).resolve().parents[1] / "data" / "v1"

@@ -27,7 +27,7 @@ from boxcar.shared import paths
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, message_of
 from boxcar.shared.files import heartbeat, receipt
-from boxcar.shared.slurm.seen_jobs import Task
+from boxcar.shared.slurm.submitted import Task
 from boxcar.shared.wire import cluster_asks
 from boxcar.shared.wire.cluster_asks import SlurmLooked
 from boxcar.shared.wire.question import A, Question, RunOnBox

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
-from boxcar.shared.slurm.seen_jobs import HAS_NODES, WAITS
+from boxcar.shared.slurm.submitted import HAS_NODES, WAITS
 
 ENDED = (
     *("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY"),

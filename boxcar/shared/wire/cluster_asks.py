@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from boxcar.shared.record import dataclass
-from boxcar.shared.slurm.seen_jobs import Task
+from boxcar.shared.slurm.submitted import Task
 from boxcar.shared.wire.fields import (
     SILENT,
     ArrayIndex,

@@ -27,7 +27,7 @@ from boxcar.laptop.verbs.status import exit_code
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files.control import DRAIN, STOP
-from boxcar.shared.slurm.seen_jobs import Task
+from boxcar.shared.slurm.submitted import Task
 from boxcar.shared.wire import cluster_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import report

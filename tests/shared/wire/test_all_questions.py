@@ -21,7 +21,7 @@ from boxcar.shared.files.control import Control
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.files.resume_pointer import Resume
-from boxcar.shared.slurm.seen_jobs import Task
+from boxcar.shared.slurm.submitted import Task
 from boxcar.shared.wire import box_asks, cluster_asks, envelope, facts, news_asks, run_asks
 from boxcar.shared.wire.all_questions import QUESTIONS
 from boxcar.shared.wire.facts import Facts, Folder, Folders, Gpu, HasRun, TrainingPython
