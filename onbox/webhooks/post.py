@@ -30,7 +30,7 @@ from boxcar.shared.channels.answer import (
 )
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire.webhook_event import BODY_BYTES
+from boxcar.shared.wire.webhook_secret import BODY_BYTES
 
 if TYPE_CHECKING:
     from requests import Response

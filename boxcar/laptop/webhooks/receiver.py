@@ -28,7 +28,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import webhook_secret
-from boxcar.shared.wire.webhook_event import BODY_BYTES
+from boxcar.shared.wire.webhook_secret import BODY_BYTES
 
 # A client that says nothing for so long is cut off.
 SILENT_S = 15.0

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import base64
 
+# An event as it travels to a webhook: `{"type", "timestamp", "data"}`.
+
+
+# A body stays under it, so that no endpoint has a reason to refuse one for its size.
+BODY_BYTES = 20_000
+
+
 PREFIX = "whsec_"
 
 
