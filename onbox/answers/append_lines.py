@@ -19,8 +19,7 @@ from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.message import Command
 from boxcar.shared.wire import run_asks
-from boxcar.shared.wire.fields import Prefix
-from boxcar.shared.wire.question import RunOnBox
+from boxcar.shared.wire.question import Prefix, RunOnBox
 
 LOCK_S = 5.0
 _NOTHING = (0, digest.of_bytes(b""))

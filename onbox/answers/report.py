@@ -20,8 +20,7 @@ from boxcar.shared.files import progress, release
 from boxcar.shared.paths import MANIFEST, RECEIPT, RESUME, DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import run_asks
-from boxcar.shared.wire.fields import Prefix
-from boxcar.shared.wire.question import RunOnBox
+from boxcar.shared.wire.question import Prefix, RunOnBox
 from boxcar.shared.wire.run_asks import FilePart
 from onbox.machine import gauges, process
 

@@ -23,7 +23,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.release import FILE, PLAN
 from boxcar.shared.paths import MANIFEST, RECEIPT, RESUME, DurablePaths
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire.fields import Prefix
+from boxcar.shared.wire.question import Prefix
 from boxcar.shared.wire.run_asks import FilePart
 
 # Nothing else: a file in the place of one of these folders would shut all of it out.

@@ -7,19 +7,19 @@ from typing import Annotated, Any
 
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire.facts import Facts
-from boxcar.shared.wire.fields import (
+from boxcar.shared.wire.question import (
     SILENT,
     BoxName,
     BoxPath,
     CellName,
     Count,
     Digest,
+    Question,
     QueueName,
     RunName,
     Token,
     one_of,
 )
-from boxcar.shared.wire.question import Question
 
 # --- other runs on the box
 

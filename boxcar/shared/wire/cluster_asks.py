@@ -6,18 +6,18 @@ from dataclasses import field
 
 from boxcar.shared.record import dataclass
 from boxcar.shared.slurm.submitted import Task
-from boxcar.shared.wire.fields import (
+from boxcar.shared.wire.question import (
     SILENT,
     ArrayIndex,
     BoxPath,
     CellName,
     Count,
     Digest,
+    Question,
     QueueName,
     ScriptName,
     Time,
 )
-from boxcar.shared.wire.question import Question
 
 # --- a cluster
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire.fields import SILENT, Count, Time
+from boxcar.shared.wire.question import SILENT, Count, Time
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ from dataclasses import field
 from typing import Annotated, Any
 
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire.fields import (
+from boxcar.shared.wire.question import (
     SILENT,
     BoxPath,
     Count,
     Digest,
+    Question,
     QueueName,
     Time,
     one_of,
 )
-from boxcar.shared.wire.question import Question
 
 
 @dataclass(frozen=True)

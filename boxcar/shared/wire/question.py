@@ -7,13 +7,79 @@ file, each with its answer, so that a reader who changes one side has the other 
 
 from __future__ import annotations
 
+import re
 import typing
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
-from boxcar.shared import paths
+from boxcar.shared import names, paths, timestamp
+from boxcar.shared.cell.cell_name import CELL_NAME, LONGEST_BYTES
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire.fields import BoxPath, RunName
+
+# The kinds of fields that questions and answers are made of.
+#
+# Each has a rule that is checked where the field is decoded: on the box before a name becomes a
+# path or a word, on the laptop before anybody relies on an answer. A rule raises ValueError; which
+# box, question and field it was, the codec says. A name is shown there, and no other value.
+
+
+def _named(rule: re.Pattern[str]) -> Callable[[str], None]:
+    def check(name: str) -> None:
+        if not rule.fullmatch(name):
+            raise ValueError(f"{name!r} is no such name; expected {rule.pattern}")
+
+    return check
+
+
+def one_of(*words: str) -> Callable[[str], None]:
+    def check(word: str) -> None:
+        if word not in words:
+            raise ValueError(f"expected {' or '.join(words)}, found {word!r}")
+
+    return check
+
+
+def _check_cell(name: str) -> None:
+    if not CELL_NAME.fullmatch(name) or len(name.encode()) > LONGEST_BYTES or name[-1] == ".":
+        raise ValueError(f"expected the name of a cell, found {name!r}")
+
+
+def _check_count(number: int) -> None:
+    if number < 0:
+        raise ValueError(f"expected 0 or more, found {number}")
+
+
+def _check_box_path(text: str) -> None:
+    try:
+        paths.on_box(text)
+    except DamagedError as error:
+        raise ValueError(str(error)) from None
+
+
+def _check_time(text: str) -> None:
+    timestamp.parse_utc(text)
+
+
+RunName = Annotated[str, _named(names.RUN)]
+QueueName = Annotated[str, _named(names.PLACE)]
+ArrayIndex = Annotated[str, _named(re.compile(r"0|[1-9][0-9]{0,8}"))]
+ScriptName = Annotated[str, _named(re.compile(r"run_slurm(?:_[0-9]{1,6})?\.sh"))]
+BoxName = Annotated[str, _named(names.PLACE)]
+CellName = Annotated[str, _check_cell]
+Digest = Annotated[str, _named(names.DIGEST)]
+# As the plan spells it: absolute, or below the box's home by `~/`.
+BoxPath = Annotated[str, _check_box_path]
+Count = Annotated[int, _check_count]
+Time = Annotated[str, _check_time]
+Token = Annotated[str, _named(re.compile(r"[0-9a-f]{16,64}"))]
+# The size in bytes and the SHA-256 of what the laptop has of a file.
+Prefix = tuple[Count, Digest]
+# Of a field with the default None: it is spelled only where there is something to say.
+SILENT: dict[str, Any] = codec.LATER
+
 
 A = TypeVar("A")
 

@@ -12,17 +12,17 @@ from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.files.release import is_unfinished
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.record import dataclass
-from boxcar.shared.wire.fields import (
+from boxcar.shared.wire.question import (
     SILENT,
     CellName,
     Count,
     Digest,
     Prefix,
+    Question,
     QueueName,
     Time,
     one_of,
 )
-from boxcar.shared.wire.question import Question
 
 # What keeps an agent running without us, and what is answered where one runs already.
 TMUX, SETSID, RUNNING = "tmux", "setsid", "running"

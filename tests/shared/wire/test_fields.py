@@ -7,7 +7,7 @@ import pytest
 
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
-from boxcar.shared.wire import fields
+from boxcar.shared.wire import question
 
 SHA = "0a" * 32
 HOSTILE = ["", ".", "..", "../x", "/x", "x/y", "x\0", "-x", ".x", "$(touch x)", "x\n", "\ud800"]
@@ -18,16 +18,16 @@ WRONG: list[Any] = [*HOSTILE, 1, None, [], {}, True]
 class Fields:
     """One of each kind."""
 
-    run: fields.RunName = "r"
-    queue: fields.QueueName = "q"
-    box: fields.BoxName = "b"
-    cell: fields.CellName = "c"
-    digest: fields.Digest = SHA
-    path: fields.BoxPath = "/x"
-    count: fields.Count = 0
-    at: fields.Time = "2026-11-22T00:00:00.000Z"
-    token: fields.Token = "ab" * 8
-    has: fields.Prefix = (0, SHA)
+    run: question.RunName = "r"
+    queue: question.QueueName = "q"
+    box: question.BoxName = "b"
+    cell: question.CellName = "c"
+    digest: question.Digest = SHA
+    path: question.BoxPath = "/x"
+    count: question.Count = 0
+    at: question.Time = "2026-11-22T00:00:00.000Z"
+    token: question.Token = "ab" * 8
+    has: question.Prefix = (0, SHA)
 
 
 def read(name: str, value: Any) -> Any:
@@ -75,7 +75,7 @@ def test_what_the_laptop_has_is_a_size_and_a_digest(value: Any) -> None:
 
 
 def test_one_of_several_words_is_told_with_all_of_them() -> None:
-    rule = fields.one_of("tmux", "setsid")
+    rule = question.one_of("tmux", "setsid")
     rule("tmux")
     with pytest.raises(ValueError, match="expected tmux or setsid, found 'nohup'"):
         rule("nohup")
