@@ -21,8 +21,7 @@ from boxcar.door.flags import LETTERS, text_of
 from boxcar.door.help import verb_text
 from boxcar.shared import exit_codes, told_to_end
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import BoxcarError, InputError, message_of
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project

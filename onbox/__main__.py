@@ -17,14 +17,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from boxcar.shared import message
+from boxcar.shared import errors
 from boxcar.shared.errors import BoxcarError
 from onbox.machine import terminal
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = _parser().parse_args(argv)
-    message.type_as("boxcar")
+    errors.type_as("boxcar")
     try:
         return int(words.verb(words))
     except (BoxcarError, OSError) as error:
@@ -44,7 +44,9 @@ def _agent(words: argparse.Namespace) -> int:
     from onbox.webhooks import deliver
 
     release = stage.check_release(words.release)
-    where = place.of_queue(plan.read_plan(words.release / PLAN), words.release, release, words.queue)
+    where = place.of_queue(
+        plan.read_plan(words.release / PLAN), words.release, release, words.queue
+    )
     for folder in (*where.durable.folders(), where.scratch.root):
         atomic.make_folder(folder)
     path = _credentials_path()
@@ -68,7 +70,7 @@ def _attempt(words: argparse.Namespace) -> int:
 
 
 def _deliver(words: argparse.Namespace) -> int:
-    from boxcar.shared.message import counted
+    from boxcar.shared.errors import counted
     from onbox.answers.deliver_late import deliver_late
 
     left = deliver_late(words.release, words.queue, _credentials_path())

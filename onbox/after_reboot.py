@@ -13,10 +13,9 @@ from pathlib import Path
 
 from boxcar.shared import ended_by, paths, state
 from boxcar.shared.disk import lock
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, Command, Message
 from boxcar.shared.files import control, journal
 from boxcar.shared.files.control import AgentStart
-from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Session

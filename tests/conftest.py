@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from side_by_side import TRAINING, SideBySide
 
-from boxcar.shared import message
+from boxcar.shared import errors
 from onbox.machine import cgroup
 
 # A busy machine must not fail a test; what hangs is ended by pytest's own limit.
@@ -67,9 +67,9 @@ def _a_list_of_runs_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.fixture(autouse=True)
 def _commands_are_spelled_as_ever() -> Iterator[None]:
     """A program of ours that a test runs within this process says once and for all what it is."""
-    before = message.program()
+    before = errors.program()
     yield
-    message.type_as(before)
+    errors.type_as(before)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,8 +9,8 @@ import typing
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from boxcar.shared.errors import Command, Message
 from boxcar.shared.files import codec
-from boxcar.shared.message import Command, Message
 
 PLAIN = {str: "string", bytes: "string", int: "integer", float: "number", bool: "boolean"}
 TEXT = {"type": "string"}

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from boxcar.door.program import Door, _tasks
-from boxcar.shared import message
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Command
+from boxcar.shared import errors
+from boxcar.shared.errors import Command, InputError
 
 ROOT = Path(__file__).parents[1]
 
@@ -62,12 +61,12 @@ def test_free_words_behind_grid_are_its_own(words: list[str], cfg: str, given: l
 
 def typed(*words: str) -> int:
     """As a process would type it; its exit code."""
-    before = message.program()
+    before = errors.program()
     try:
         with pytest.raises(SystemExit) as ended:
             Door(name="boxcar", namespace=_tasks().namespace).run(["boxcar", *words])
     finally:
-        message.type_as(before)
+        errors.type_as(before)
     return int(ended.value.code or 0)
 
 

@@ -23,11 +23,11 @@ from boxcar.door.shells import SCRIPTS
 from boxcar.laptop.common import documents, home
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.shared import exit_codes, message
+from boxcar.shared import errors, exit_codes
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_name import NO_CONFIG
 from boxcar.shared.cell.own_words import REST
-from boxcar.shared.message import Message
+from boxcar.shared.errors import Message
 
 _GRID = "grid"
 _SCRIPT = "--print-completion-script"
@@ -40,7 +40,7 @@ class Door(Program):
 
     def run(self, argv: list[str] | None = None, exit: bool = True) -> None:
         streams.replace_unwritable()
-        message.type_as("boxcar")
+        errors.type_as("boxcar")
         garbage.let_it_lie()
         code: int | str | None = 0
         try:

@@ -6,10 +6,108 @@ where it helps, the next command to type.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 
 from boxcar.shared import exit_codes
-from boxcar.shared.message import Command, Message, joined
+from boxcar.shared.catalogue.sentence import Sentence, in_language
+from boxcar.shared.record import dataclass
+
+# What is told to a person, as data: a text, and the command to type next.
+#
+# Only who shows a message spells its command, as `invoke push` or as `boxcar push --job
+# other.yaml`. The text passes as it is, because it may hold words of somebody's script or log.
+
+
+_PROGRAM = ["invoke"]
+_COLON = {"en": ": ", "zh": "："}
+_NOTE = {"en": " ({})", "zh": "（{}）"}
+_OR = {"en": ", or ", "zh": "，或 "}
+
+
+def type_as(program: str) -> None:
+    """From now on commands within texts are those of this program: of the one that was typed, and
+    of what an agent writes `boxcar`, because it is read on the laptop.
+    """
+    _PROGRAM[:] = [program]
+
+
+def program() -> str:
+    """The one that commands within texts are typed as."""
+    return _PROGRAM[0]
+
+
+@dataclass(frozen=True)
+class Command:
+    """A verb of Boxcar with the words behind it, not quoted: `Command("logs", ("--cell", "a"))`.
+
+    Where there is a choice, `note` says what comes of this command and `or_else` is the other one.
+    """
+
+    verb: str
+    words: tuple[str, ...] = ()
+    note: str = ""
+    or_else: Command | None = None
+
+    def typed(
+        self, program: str = "", flags: Sequence[tuple[str, str]] = (), language: str = "en"
+    ) -> str:
+        """As a shell takes it, with those `flags` that are not among its own words."""
+        named = [word for flag in flags if flag[0] not in self.words for word in flag]
+        line = shlex.join([program or _PROGRAM[0], self.verb, *named, *self.words])
+        line += _NOTE[language].format(in_language(self.note, language)) if self.note else ""
+        if self.or_else is None:
+            return line
+        return f"{line}{_OR[language]}{self.or_else.typed(program, flags, language)}"
+
+    def __str__(self) -> str:
+        return self.typed()
+
+
+@dataclass(frozen=True)
+class Message:
+    """One sentence or more; the last one leads to the command: `Send it again` and `push`."""
+
+    text: str
+    command: Command | None = None
+
+    def under(self, head: str) -> Message:
+        """The same, said of something: a box, a queue, a file."""
+        if isinstance(self.text, Sentence) or isinstance(head, Sentence):
+            return Message(Sentence("good_run.under", head=head, text=self.text), self.command)
+        return Message(f"{head}: {self.text}", self.command)
+
+    def typed(
+        self, program: str = "", flags: Sequence[tuple[str, str]] = (), language: str = "en"
+    ) -> str:
+        """The text, and the command as it is typed here."""
+        text: str = in_language(self.text, language)
+        if self.command is None:
+            return text
+        # A text that is in no other language keeps its own colon.
+        colon = _COLON[language if hasattr(self.text, "said") else "en"]
+        return f"{text}{colon}{self.command.typed(program, flags, language)}"
+
+    def __str__(self) -> str:
+        return self.typed()
+
+
+def joined(messages: Sequence[Message], by: str) -> Message:
+    """One message of several, with the command of the last; those before it become text."""
+    *before, last = messages
+    return Message(by.join([*map(str, before), last.text]), last.command)
+
+
+def counted(number: int, noun: str, several: str = "") -> str:
+    """`1 cell`, `3 cells`, `2 boxes`; `several` where an s is not enough."""
+    return f"{number:,} {noun if number == 1 else several or noun + 's'}"
+
+
+def some(names: Iterable[str], most: int) -> str:
+    """`a, b and 3 more`: the first of them, for people."""
+    listed = list(names)
+    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
+    return f"{', '.join(listed[:most])}{more}"
 
 
 class BoxcarError(Exception):

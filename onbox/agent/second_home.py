@@ -18,10 +18,9 @@ from pathlib import Path
 from boxcar.shared import paths, second_home_child
 from boxcar.shared.disk import digest
 from boxcar.shared.environment import CREDENTIALS
-from boxcar.shared.errors import BoxcarError, DamagedError, message_of
+from boxcar.shared.errors import BoxcarError, DamagedError, message_of, some
 from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
-from boxcar.shared.message import some
 from boxcar.shared.record import dataclass
 from boxcar.shared.second_home_child import Child
 from boxcar.shared.state import Verified

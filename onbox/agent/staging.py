@@ -14,7 +14,7 @@ from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, regular_file
 from boxcar.shared.disk.proven_folder import Seen, shown
-from boxcar.shared.message import some
+from boxcar.shared.errors import some
 from onbox.attempt.stage import Stage
 from onbox.checkpoint import older_checkpoint, restored_checkpoint
 from onbox.judging import classify

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import Command, InputError
 from boxcar.shared.files import codec, manifest
 from boxcar.shared.files.receipt import Accepted
-from boxcar.shared.message import Command
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 

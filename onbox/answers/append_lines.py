@@ -16,8 +16,7 @@ from typing import NoReturn
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, digest, lock
-from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.shared.message import Command
+from boxcar.shared.errors import Command, InputError, TemporaryError
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import Prefix, RunOnBox
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
-from boxcar.shared.message import Command
+from boxcar.shared.errors import BoxcarError, Command, InputError, TemporaryError
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.machine import credentials

@@ -15,10 +15,9 @@ from dataclasses import replace
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import Command, InputError
 from boxcar.shared.files import attempt, codec
 from boxcar.shared.files.attempt import Claim
-from boxcar.shared.message import Command
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.slurm import ownership

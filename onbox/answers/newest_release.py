@@ -6,10 +6,9 @@ import os
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.errors import DamagedError, InputError, TemporaryError
+from boxcar.shared.errors import Command, DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, release
 from boxcar.shared.files.release import Newest
-from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox

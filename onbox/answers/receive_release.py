@@ -16,10 +16,9 @@ from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.disk.digest import short
 from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.disk.tree_sync import TreeSync
-from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
+from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, manifest, release
 from boxcar.shared.files.release import Release, is_unfinished
-from boxcar.shared.message import Command
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import newest_release

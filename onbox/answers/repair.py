@@ -11,8 +11,7 @@ from pathlib import Path
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.shared.message import Command
+from boxcar.shared.errors import Command, InputError, TemporaryError
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox

@@ -15,11 +15,10 @@ from pathlib import Path
 
 from boxcar.shared import environment, paths, timestamp
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.errors import Command, InputError, TemporaryError
 from boxcar.shared.files import codec, release
 from boxcar.shared.files.control import AgentStart
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox

@@ -16,11 +16,10 @@ from pathlib import Path
 from boxcar.shared import paths, strays
 from boxcar.shared.disk import digest, regular_file
 from boxcar.shared.disk.proven_folder import ProvenFolder, Seen
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, counted
 from boxcar.shared.files import manifest, release
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Release
-from boxcar.shared.message import counted
 from boxcar.shared.paths import ScratchPaths
 from onbox.result import beside, collect
 

@@ -15,11 +15,10 @@ from pathlib import Path, PurePosixPath
 
 from boxcar.shared import cadence, out_pattern, resume_match, timestamp
 from boxcar.shared.disk import atomic, checked_copy, packed_folder
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, counted
 from boxcar.shared.files import codec, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
-from boxcar.shared.message import counted
 from boxcar.shared.seen_checkpoint import Seen
 from onbox.machine import io_class
 

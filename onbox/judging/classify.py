@@ -15,9 +15,9 @@ from types import MappingProxyType
 
 from boxcar.shared import exit_codes
 from boxcar.shared.cell import duration
+from boxcar.shared.errors import counted
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.plan import IN_CODE, IN_OUT
-from boxcar.shared.message import counted
 from boxcar.shared.triage import exit_signals
 from boxcar.shared.triage.evidence import Cause, Course, Evidence
 from onbox.judging.verdict import Action, Verdict

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from boxcar.shared.cell import said
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import Command, DamagedError
 from boxcar.shared.files.queue_line import Queue
-from boxcar.shared.message import Command
 from boxcar.shared.state import Synced, Verified
 from onbox.queue import next_cell, resaid
 from onbox.queue.acceptance import Acceptance

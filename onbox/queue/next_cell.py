@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.errors import counted
 from boxcar.shared.files.queue_line import Queue
-from boxcar.shared.message import counted
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import CellRecord, Failed, State, Succeeded, Synced, Verified
 

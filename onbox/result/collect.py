@@ -17,8 +17,7 @@ from boxcar.shared import out_pattern, paths, strays
 from boxcar.shared.disk import regular_file
 from boxcar.shared.disk.digest import BLOCK_BYTES
 from boxcar.shared.disk.proven_folder import shown
-from boxcar.shared.errors import DamagedError
-from boxcar.shared.message import some
+from boxcar.shared.errors import DamagedError, some
 from boxcar.shared.record import dataclass
 from onbox.result import beside, left, left_artifacts
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
-from boxcar.shared.message import Command
+from boxcar.shared.errors import BoxcarError, Command, InputError, TemporaryError
 from boxcar.shared.wire import cluster_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.slurm import commands

@@ -16,9 +16,8 @@ from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
+from boxcar.shared.errors import BoxcarError, Command, InputError, TemporaryError, message_of
 from boxcar.shared.files import codec
-from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.slurm import lease
 from boxcar.shared.slurm.lease import Lease, Standing

@@ -16,9 +16,8 @@ from pathlib import Path
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
+from boxcar.shared.errors import BoxcarError, Command, InputError, TemporaryError
 from boxcar.shared.files import codec, queue_line, resume_pointer
-from boxcar.shared.message import Command
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.slurm import job_comment, submitted
 from boxcar.shared.slurm.job_comment import Comment

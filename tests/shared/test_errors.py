@@ -4,13 +4,14 @@ import pytest
 
 from boxcar.shared.errors import (
     BoxcarError,
+    Command,
     DamagedError,
     InputError,
+    Message,
     NoRoomError,
     TemporaryError,
     message_of,
 )
-from boxcar.shared.message import Command, Message
 
 
 def test_all_problems_of_a_file_are_said_at_once() -> None:

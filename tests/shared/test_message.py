@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.shared.message import Command, Message, some
+from boxcar.shared.errors import Command, Message, some
 
 
 def test_a_message_without_a_command_is_its_text() -> None:

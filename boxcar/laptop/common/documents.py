@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boxcar.laptop.common.text_layout import is_seen
+from boxcar.shared.errors import Command, Message
 from boxcar.shared.files.codec import encode, finite
-from boxcar.shared.message import Command, Message
 
 VERSION = 1
 # What records call otherwise than documents do: a list of the document, in its rows the name of the

@@ -6,8 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import Command, InputError, Message
 
 _MOST_LISTED = 12
 # Shows every cell, queue and box that can be named.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from boxcar.laptop.common import units
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.message import some
+from boxcar.shared.errors import some
 from boxcar.shared.pace import Pace
 
 # A line now and then, where the output is no terminal: for what takes longer than a moment.

@@ -21,7 +21,7 @@ from boxcar.laptop.common.text_layout import NOTHING, Narrow, narrow_table, plai
 from boxcar.laptop.common.units import duration, four_digits
 from boxcar.shared.catalogue.headings import heading
 from boxcar.shared.catalogue.sentence import Sentence, in_language
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import Command, Message
 from boxcar.shared.record import dataclass
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import visible_gpus
 from boxcar.shared.cell.visible_gpus import Devices
-from boxcar.shared.message import some
+from boxcar.shared.errors import some
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.box_asks import OtherRun, OthersSeen
 

@@ -16,8 +16,8 @@ from boxcar.laptop.project.resources import Card, Offer, Range, Resources, is_fa
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import checked_copy
+from boxcar.shared.errors import Command, Message
 from boxcar.shared.files.plan import SHARED, Cell, Plan
-from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.facts import Facts, Folder, Folders, TrainingPython

@@ -20,10 +20,9 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import key_of, same_name_key
 from boxcar.shared.cell.own_words import REST
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.errors import DamagedError, InputError, counted
 from boxcar.shared.files import journal, queue_line
 from boxcar.shared.files.plan import Cell
-from boxcar.shared.message import counted
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
 

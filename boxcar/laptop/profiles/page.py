@@ -21,8 +21,8 @@ from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.profiles.schema import GROUPS, MeterVerb, Sentence, Tier
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
+from boxcar.shared.errors import Command, Message
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.message import Command, Message
 
 
 def page(profile: Profile, language: str) -> Iterator[str | TableView]:

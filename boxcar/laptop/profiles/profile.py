@@ -23,9 +23,8 @@ from boxcar.laptop.profiles.rules import inconsistencies
 from boxcar.laptop.profiles.schema import OWN_DURABLE, OWN_SCOPES, ProfileModel, Sentence, Tier
 from boxcar.shared.catalogue import sentence
 from boxcar.shared.environment import clean_environment
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import Command, InputError
 from boxcar.shared.files.plan import AUTO, EACH_BOX, SHARED
-from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 
 # Where the agent's Python is looked for on a box whose profile says `agent_python: auto`.

@@ -25,8 +25,8 @@ from boxcar.shared.cell.cell_name import key_of, nfc
 from boxcar.shared.cell.own_words import NOTHING_OWN, REST
 from boxcar.shared.cell.placeholders import MORE
 from boxcar.shared.cell.said import is_script
+from boxcar.shared.errors import counted, some
 from boxcar.shared.files.plan import EACH_BOX, IN_OUT, Cell, Plan
-from boxcar.shared.message import counted, some
 from boxcar.shared.record import dataclass
 
 # Flags that a line's overrides say a second time: beside the command, or beside one another.

@@ -42,7 +42,7 @@ from boxcar.laptop.project.job_values import (
 from boxcar.laptop.project.notify.endpoints import Notify
 from boxcar.laptop.project.resources import Resources
 from boxcar.laptop.project.short_run import ShortRun
-from boxcar.shared import message
+from boxcar.shared import errors
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 
@@ -181,6 +181,6 @@ def read_job(path: Path) -> Job:
     if not path.exists():
         raise InputError(
             Sentence("mistakes.no_job", file=path),
-            message.Command("init"),
+            errors.Command("init"),
         )
     return yaml_models.load(path, Job)

@@ -26,9 +26,8 @@ from boxcar.laptop.project.resources import Offer, Resources
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.errors import DamagedError, InputError, Message, joined
 from boxcar.shared.files import codec
-from boxcar.shared.message import Message, joined
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 

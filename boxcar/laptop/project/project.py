@@ -15,9 +15,8 @@ from boxcar.laptop.project.job_values import EVERY_BOX
 from boxcar.laptop.project.profile_choice import Choice
 from boxcar.laptop.project.resolve import resolve
 from boxcar.laptop.queues import rewrite
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import InputError, Message
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.message import Message
 from boxcar.shared.paths import DurablePaths, ResultPaths, ScratchPaths
 from boxcar.shared.record import dataclass
 

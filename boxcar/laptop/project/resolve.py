@@ -32,10 +32,9 @@ from boxcar.shared.cell import cell_name, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.duration import GRACE_S
 from boxcar.shared.cell.said import is_script
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import InputError, Message
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan, Rule
 from boxcar.shared.files.release import RUN_ONE
-from boxcar.shared.message import Message
 from boxcar.shared.record import dataclass
 
 # What only a template holds that fills the words itself.

@@ -15,9 +15,8 @@ from pathlib import Path
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.queues.sync import complete
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.errors import Command, DamagedError, InputError
 from boxcar.shared.files import queue_line
-from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 
 

@@ -19,13 +19,12 @@ from boxcar.laptop.report.groups import ReportCell
 from boxcar.laptop.report.run_report import Asked, Report
 from boxcar.shared import names, state
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import BoxcarError, DamagedError, InputError
+from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message
 from boxcar.shared.files import journal, manifest, receipt
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.plan import Metric
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
-from boxcar.shared.message import Command, Message
 from boxcar.shared.metrics import measure, result_files
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass

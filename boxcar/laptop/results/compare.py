@@ -18,11 +18,10 @@ from boxcar.laptop.run.roster import Missing, RosterCell
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest, tree_sync
-from boxcar.shared.errors import DamagedError, NewerError, message_of
+from boxcar.shared.errors import Command, DamagedError, NewerError, message_of
 from boxcar.shared.files import journal, manifest, receipt
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.receipt import CellReceipt
-from boxcar.shared.message import Command
 
 OnFile = Callable[[int], None]
 CompareOne = Callable[[Path, FileRecord], manifest.Difference | None]

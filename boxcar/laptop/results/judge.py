@@ -21,7 +21,7 @@ from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence, chained
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest, regular_file
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import Command, InputError
 from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
 from boxcar.shared.files.plan import EACH_BOX, Artifact, Plan
@@ -34,7 +34,6 @@ from boxcar.shared.files.receipt import (
     Finding,
 )
 from boxcar.shared.load_child import UNCHECKED
-from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Failed, Verified
 from boxcar.shared.to_load import files_of, loaded_of, said_as, to_load

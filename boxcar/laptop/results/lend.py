@@ -21,11 +21,10 @@ from boxcar.laptop.transfer import folders
 from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
-from boxcar.shared.errors import DamagedError, InputError, TemporaryError
+from boxcar.shared.errors import Command, DamagedError, InputError, Message, TemporaryError, some
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.receipt import Accepted
-from boxcar.shared.message import Command, Message, some
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.run_asks import LentResult
 

@@ -21,11 +21,10 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.errors import DamagedError, TemporaryError
+from boxcar.shared.errors import Command, DamagedError, TemporaryError
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding
-from boxcar.shared.message import Command
 from boxcar.shared.paths import MANIFEST, RECEIPT, ResultPaths
 from boxcar.shared.record import dataclass
 

@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable
 
 from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.errors import some
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Accepted
-from boxcar.shared.message import some
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import replace
 from boxcar.shared.state import CellRecord, Failed, Queued, Verified

@@ -15,8 +15,7 @@ from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import ended_by, state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import BoxcarError, message_of
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import BoxcarError, Command, Message, message_of
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Session
 from boxcar.shared.wire import run_asks

@@ -23,13 +23,12 @@ from boxcar.laptop.run.run_journals import Followed
 from boxcar.laptop.run.view import QueueView, RunView, active_cell
 from boxcar.shared import state
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import DamagedError, message_of
+from boxcar.shared.errors import Command, DamagedError, message_of
 from boxcar.shared.files import control, delivered, heartbeat
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.message import Command
 from boxcar.shared.news.wanted import REFUSALS, is_told
 from boxcar.shared.record import replace
 from boxcar.shared.state import State

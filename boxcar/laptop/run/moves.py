@@ -18,12 +18,11 @@ from boxcar.laptop.common import home
 from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError, message_of
+from boxcar.shared.errors import BoxcarError, Command, DamagedError, TemporaryError, message_of
 from boxcar.shared.files import attempt, codec, heartbeat, resume_pointer
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.message import Command
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import State, Verified

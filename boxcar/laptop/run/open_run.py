@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from boxcar.laptop.boxes.boxes import Boxes
 from boxcar.laptop.project.project import Project
+from boxcar.shared.errors import Message
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.message import Message
 from boxcar.shared.paths import DurablePaths, ResultPaths
 from boxcar.shared.record import dataclass
 

@@ -17,10 +17,9 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_line, cell_name
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
-from boxcar.shared.errors import DamagedError, message_of
+from boxcar.shared.errors import Command, DamagedError, Message, message_of
 from boxcar.shared.files import attempt, manifest, queue_line, receipt, release
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import MANIFEST
 from boxcar.shared.record import dataclass, replace
 

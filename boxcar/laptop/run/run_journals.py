@@ -11,12 +11,11 @@ from boxcar.laptop.run.roster import RosterCell
 from boxcar.shared import state
 from boxcar.shared.cell import cell_line
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import Command, DamagedError
 from boxcar.shared.files import heartbeat, journal, journal_repair
 from boxcar.shared.files.journal import JournalEnd, Reading
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass, replace
 from boxcar.shared.state import State
 

@@ -17,12 +17,11 @@ from boxcar.shared.catalogue.board import state_sentence
 from boxcar.shared.catalogue.sentence import Sentence, chained
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import DamagedError, message_of
+from boxcar.shared.errors import Command, DamagedError, message_of
 from boxcar.shared.files import control, manifest, queue_line
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.receipt import Accepted
-from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import CellRecord, Session, State, Verified
 

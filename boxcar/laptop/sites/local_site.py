@@ -24,10 +24,9 @@ from boxcar.laptop.teardown.still_running import OnBoxes
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
+from boxcar.shared.errors import BoxcarError, Command, DamagedError, TemporaryError
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 
 # The meter-stop verb of the local profile: the run's folders on each box and on the tier go away.

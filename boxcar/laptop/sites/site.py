@@ -21,9 +21,9 @@ from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import OnBoxes
 from boxcar.laptop.tensorboard import shown
 from boxcar.laptop.tensorboard.shown import Place
+from boxcar.shared.errors import Command
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import run_asks
 

@@ -22,10 +22,9 @@ from boxcar.laptop.sites.site import Site, StartedOrWhy
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP, OnBoxes
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import BoxcarError, TemporaryError
+from boxcar.shared.errors import BoxcarError, Command, TemporaryError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import box_asks, cluster_asks, run_asks
 from boxcar.shared.wire.cluster_asks import SlurmFacts, SlurmTried

@@ -25,10 +25,16 @@ from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP, OnBoxes, on_boxes, stays
 from boxcar.laptop.tensorboard.shown import OnBox, Place
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    InputError,
+    Message,
+    TemporaryError,
+    message_of,
+)
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import box_asks

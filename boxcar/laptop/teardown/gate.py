@@ -21,11 +21,10 @@ from boxcar.laptop.teardown.still_running import Beside
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, digest
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
-from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 

@@ -13,10 +13,9 @@ from boxcar.laptop.project.from_environment import credential_names
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ResultPaths
 
 _WHERE = {

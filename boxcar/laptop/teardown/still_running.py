@@ -15,7 +15,7 @@ from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.teardown import proven_here
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import lock
-from boxcar.shared.message import Command, some
+from boxcar.shared.errors import Command, some
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire.box_asks import OtherRun, OthersSeen
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.message import Command
+from boxcar.shared.errors import Command
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage.evidence import CHANGE_FIRST, Cause, Course, Quote
 from boxcar.shared.triage.ladders import LADDERS

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Command
+from boxcar.shared.errors import Command, InputError
 from boxcar.shared.triage import log_lines
 from boxcar.shared.triage.log_lines import Tail
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from boxcar.laptop.tryout.code_copy import Written
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.message import some
+from boxcar.shared.errors import some
 from boxcar.shared.record import dataclass
 
 PASSED, BEFORE, FAILED, TIMED_OUT = "passed", "passed before", "failed", "timed out"

@@ -28,9 +28,8 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.audit import named
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import visible_gpus
-from boxcar.shared.errors import BoxcarError, InputError, message_of
+from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of, some
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.message import Command, Message, some
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.facts import Facts

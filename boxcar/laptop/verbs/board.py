@@ -32,8 +32,7 @@ from boxcar.laptop.verbs.watch import looks
 from boxcar.shared import exit_codes, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import BoxcarError, InputError, message_of
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
 from boxcar.shared.record import dataclass
 
 # A file is written by somebody's cron, nobody knows how often.

@@ -15,8 +15,7 @@ from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.profile import Profile, known, load_file
 from boxcar.laptop.profiles.schema import GROUPS
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Message, counted
+from boxcar.shared.errors import InputError, Message, counted
 from boxcar.shared.record import dataclass
 
 MOST_MONTHS = 6

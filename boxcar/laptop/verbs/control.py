@@ -19,14 +19,15 @@ from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import (
     BoxcarError,
+    Command,
     InputError,
+    Message,
     NoRoomError,
     TemporaryError,
     message_of,
 )
 from boxcar.shared.files.control import DRAIN, STOP, Control
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.message import Command, Message
 from boxcar.shared.wire import run_asks
 
 if TYPE_CHECKING:

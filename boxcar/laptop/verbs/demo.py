@@ -37,9 +37,8 @@ from boxcar.laptop.webhooks.receiver import Notification
 from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files import receipt
-from boxcar.shared.message import Command, Message
 
 FOLDER = "boxcar-demo"
 _LOOK_EVERY_S = 0.5

@@ -43,10 +43,9 @@ from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import BoxcarError, DamagedError
+from boxcar.shared.errors import BoxcarError, Command, DamagedError
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import RunReceipt, Teardown
-from boxcar.shared.message import Command
 
 # How often the run's name may be typed.
 _TRIES = 3

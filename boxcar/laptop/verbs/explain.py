@@ -36,11 +36,10 @@ from boxcar.shared.catalogue.board import condition_sentence, state_sentence
 from boxcar.shared.catalogue.sentence import Sentence, chained
 from boxcar.shared.cell import cell_line
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import Command, DamagedError, Message
 from boxcar.shared.files import attempt, manifest, receipt
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.receipt import LAPTOP
-from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage.evidence import Quote, course_of, quotes_of
 

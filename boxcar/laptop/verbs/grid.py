@@ -21,7 +21,7 @@ from boxcar.laptop.sites.open_site import find_site
 from boxcar.laptop.verbs import split
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_line
-from boxcar.shared.message import Command, Message, some
+from boxcar.shared.errors import Command, Message, some
 from boxcar.shared.record import dataclass
 
 

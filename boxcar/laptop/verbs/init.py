@@ -24,8 +24,7 @@ from boxcar.laptop.ssh import connection
 from boxcar.laptop.tryout import run_help
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import Command, InputError, Message
 
 JOB = "job.yaml"
 _TRIED = ".job-being-made.yaml"

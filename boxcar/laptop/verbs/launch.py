@@ -41,11 +41,10 @@ from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import visible_gpus
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import InputError, NoRoomError, message_of
+from boxcar.shared.errors import Command, InputError, Message, NoRoomError, message_of, some
 from boxcar.shared.files.control import RUN
 from boxcar.shared.files.plan import AUTO, EACH_BOX
 from boxcar.shared.files.release import Release
-from boxcar.shared.message import Command, Message, some
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import box_asks, run_asks
 

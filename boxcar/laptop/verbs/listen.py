@@ -22,7 +22,7 @@ from boxcar.laptop.ssh.reverse_port import ReversePort
 from boxcar.laptop.webhooks.receiver import kept_secret, serve
 from boxcar.shared import exit_codes
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import Command, Message
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 

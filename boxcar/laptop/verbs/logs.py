@@ -22,8 +22,7 @@ from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.board import state_sentence
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import Command, InputError, Message
 
 # A cell of which there may be a log later.
 NOT_BEGUN = ("queued", "preempted", "unknown")

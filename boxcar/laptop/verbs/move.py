@@ -25,11 +25,10 @@ from boxcar.laptop.verbs import push
 from boxcar.laptop.verbs.logs import find
 from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.message import Command, Message
 from boxcar.shared.wire import run_asks
 
 

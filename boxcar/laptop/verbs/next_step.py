@@ -26,10 +26,9 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import control, verify
 from boxcar.shared import ended_by, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import DamagedError, message_of
+from boxcar.shared.errors import Command, DamagedError, Message, message_of, some
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.control import DRAIN, RUN, STOP
-from boxcar.shared.message import Command, Message, some
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 

@@ -16,8 +16,7 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.channels.answer import WEBHOOK, Endpoint
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.news.text import trial
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import news_asks

@@ -27,9 +27,8 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_line, duration, said, terms
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk.mounts import disk_room
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files.plan import EACH_BOX, Artifact, Cell, Plan
-from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import dataclass
 

@@ -46,9 +46,17 @@ from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy, tree_sync
 from boxcar.shared.disk.tree_sync import TreeSync
-from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NewerError, message_of
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    DamagedError,
+    InputError,
+    Message,
+    NewerError,
+    message_of,
+    some,
+)
 from boxcar.shared.files import journal, receipt
-from boxcar.shared.message import Command, Message, some
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Succeeded, Synced
 

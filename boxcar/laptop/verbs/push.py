@@ -31,11 +31,10 @@ from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import DamagedError, InputError, NoRoomError, message_of
+from boxcar.shared.errors import Command, DamagedError, InputError, Message, NoRoomError, message_of
 from boxcar.shared.files import receipt
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
-from boxcar.shared.message import Command, Message
 from boxcar.shared.wire import run_asks
 
 CHECK_TIMEOUT_S = 600.0  # a slow network disk reads the whole release for it
@@ -50,7 +49,9 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
     with open_site(project, show.say) as site:
         refuse_a_finished_run(project)
         refuse_a_tier_out_of_sight(site)
-        profile_choice.remember_profile(project.results, project.profile.name, profile_choice.PUSHED)
+        profile_choice.remember_profile(
+            project.results, project.profile.name, profile_choice.PUSHED
+        )
         with show.waiting(Sentence("how_far.asking")):
             site.boxes.refresh()
         check_queues(site)

@@ -29,9 +29,8 @@ from boxcar.laptop.tryout.stage import Stage, prepare, start, write_files
 from boxcar.shared import out_pattern
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
-from boxcar.shared.errors import BoxcarError, InputError
+from boxcar.shared.errors import BoxcarError, InputError, some
 from boxcar.shared.files.plan import IN_OUT, Cell
-from boxcar.shared.message import some
 from boxcar.shared.record import dataclass
 
 MODULE = "boxcar.training.rehearse"

@@ -12,9 +12,8 @@ from boxcar.laptop.results import results_folder
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import BoxcarError, InputError, message_of
+from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire import run_asks
 

@@ -24,9 +24,8 @@ from boxcar.laptop.sites.open_site import SITES, open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
-from boxcar.shared.errors import BoxcarError, DamagedError, InputError, message_of
+from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message, message_of
 from boxcar.shared.files import journal, receipt, release
-from boxcar.shared.message import Command, Message
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 

@@ -24,9 +24,8 @@ from boxcar.laptop.tryout import left_artifacts, one_try, outcome, passes
 from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import Command, InputError, Message, some
 from boxcar.shared.files.plan import LOG, Cell, Metric
-from boxcar.shared.message import Command, Message, some
 from boxcar.shared.metrics import read
 
 # Of the cells of one failure; their number is said.

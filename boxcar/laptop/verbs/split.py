@@ -18,9 +18,8 @@ from boxcar.laptop.queues import cell_cost, rewrite
 from boxcar.laptop.queues.cell_cost import SECONDS, Cost, Sample
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
-from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.errors import Command, DamagedError, InputError, Message
 from boxcar.shared.files import journal
-from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 
 

@@ -34,10 +34,9 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.board import condition_sentence, state_sentence
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import Command, DamagedError, Message
 from boxcar.shared.files import codec, control, receipt
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.message import Command, Message
 from boxcar.shared.news.text import said_warning
 from boxcar.shared.triage.evidence import course_of
 

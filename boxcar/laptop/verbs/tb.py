@@ -18,8 +18,7 @@ from boxcar.laptop.tensorboard import shown
 from boxcar.laptop.tensorboard.shown import Found, Here, Place, Shown
 from boxcar.shared import exit_codes
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import BoxcarError, message_of
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import BoxcarError, Command, Message, message_of
 from boxcar.shared.record import dataclass
 
 _LOOK_EVERY_S = 1.0

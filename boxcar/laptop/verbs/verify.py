@@ -45,7 +45,7 @@ from boxcar.shared.catalogue.board import state_sentence
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest
-from boxcar.shared.errors import BoxcarError, DamagedError, message_of
+from boxcar.shared.errors import BoxcarError, Command, DamagedError, Message, message_of
 from boxcar.shared.files import codec, manifest, receipt
 from boxcar.shared.files.receipt import (
     CellVerdict,
@@ -55,7 +55,6 @@ from boxcar.shared.files.receipt import (
     without_secrets,
 )
 from boxcar.shared.load_child import Loaded, Manner
-from boxcar.shared.message import Command, Message
 from boxcar.shared.metrics import measure, result_files
 from boxcar.shared.record import dataclass
 

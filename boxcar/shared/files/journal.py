@@ -22,10 +22,9 @@ from typing import Any, BinaryIO
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import DamagedError, NewerError, TemporaryError
+from boxcar.shared.errors import Command, DamagedError, NewerError, TemporaryError
 from boxcar.shared.files import codec, journal_chain
 from boxcar.shared.files.journal_chain import LINE_FEED, NO_EVENT, Chain, Event, is_readable
-from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 
 # What webhooks carry; the other types are the journal's own.

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import Command, DamagedError
 from boxcar.shared.files import codec, manifest, plan
 from boxcar.shared.files.manifest import Difference, FileRecord
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.message import Command
 from boxcar.shared.record import dataclass
 
 # Which releases were pushed to a durable tier, the newest last. A push has its box write it.

@@ -15,9 +15,8 @@ from typing import Any
 from boxcar.shared import state
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import duration
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import Command, DamagedError
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.message import Command
 from boxcar.shared.news.columns import within, without_middle
 from boxcar.shared.news.wanted import NEEDS, is_told
 from boxcar.shared.record import dataclass

@@ -11,9 +11,15 @@ import json
 from typing import Any
 
 from boxcar.shared import errors
-from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    DamagedError,
+    InputError,
+    Message,
+    TemporaryError,
+)
 from boxcar.shared.files import codec
-from boxcar.shared.message import Command, Message
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire.all_questions import QUESTIONS
 from boxcar.shared.wire.question import A, Question, RunOnBox

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from boxcar.shared.message import counted
+from boxcar.shared.errors import counted
 
 
 def problems(

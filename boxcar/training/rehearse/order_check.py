@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from boxcar.shared.message import counted
+from boxcar.shared.errors import counted
 
 NOT_MEASURED = (
     "data order: not measured, because the script draws no batch through RankAwareDataLoader "

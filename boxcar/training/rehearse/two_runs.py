@@ -16,7 +16,7 @@ from pathlib import Path
 
 from boxcar.shared import out_pattern, resume_match
 from boxcar.shared.cell import said
-from boxcar.shared.message import counted
+from boxcar.shared.errors import counted
 from boxcar.training import data_order
 from boxcar.training.rehearse import attempt, kills, outside_writes
 from boxcar.training.rehearse.attempt import Attempt, Command

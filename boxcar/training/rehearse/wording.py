@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from boxcar.shared.message import counted
+from boxcar.shared.errors import counted
 from boxcar.training.rehearse import order_check, verdict
 from boxcar.training.rehearse.compare import Compared, Difference
 from boxcar.training.rehearse.rehearsal import Report

@@ -6,7 +6,7 @@ import pytest
 
 from boxcar.laptop.common import documents, show
 from boxcar.laptop.tryout.outcome import Outcome
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import Command, Message
 
 
 @pytest.fixture(autouse=True)

@@ -7,8 +7,7 @@ import pytest
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import Command, InputError, Message
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.progress import THINGS
+from boxcar.shared.errors import Command, Message
 from boxcar.shared.files.control import Control
-from boxcar.shared.message import Command, Message
 
 
 def test_a_table_shows_markup_as_it_stands_and_never_cuts(capsys):

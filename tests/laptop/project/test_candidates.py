@@ -8,8 +8,7 @@ import pytest
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.profile_choice import Candidate, chosen, resolve_candidates, rows
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Message
+from boxcar.shared.errors import InputError, Message
 
 KINDS = ("local", "ssh")
 FACTS = "verified: 2026-10, confidence: documented"

@@ -10,8 +10,7 @@ import waiting
 from run_on_disk import held
 
 from boxcar.laptop.run import moves
-from boxcar.shared.errors import TemporaryError
-from boxcar.shared.message import Message
+from boxcar.shared.errors import Message, TemporaryError
 from boxcar.shared.paths import ResultPaths
 
 

@@ -23,9 +23,9 @@ from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import status
 from boxcar.shared.disk import atomic
+from boxcar.shared.errors import Command
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
-from boxcar.shared.message import Command
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ from run_on_disk import cell_failed, cell_started
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.shared import timestamp
+from boxcar.shared.errors import Message
 from boxcar.shared.files import codec
 from boxcar.shared.files.queue_line import LAST_LINE_S
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
-from boxcar.shared.message import Message
 
 
 @pytest.fixture

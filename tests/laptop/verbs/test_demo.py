@@ -13,8 +13,7 @@ import pytest
 
 from boxcar.laptop.common import show
 from boxcar.laptop.verbs.demo import demo, name_the_project
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Command
+from boxcar.shared.errors import Command, InputError
 
 
 def test_without_torch_it_says_the_line_to_type_before_it_begins(

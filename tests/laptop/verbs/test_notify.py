@@ -15,8 +15,7 @@ from robot import NO, TOKEN, YES, Robot
 from boxcar.laptop.boxes import ask_over_ssh
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.verbs.notify import notify
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Command
+from boxcar.shared.errors import Command, InputError
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 LINES = (

@@ -34,11 +34,11 @@ from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import exit_code, notes, status, tables
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import Command, Message
 from boxcar.shared.files import codec
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
-from boxcar.shared.message import Command, Message
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from boxcar.shared.disk import digest, lock
+from boxcar.shared.errors import Message
 from boxcar.shared.files import codec
-from boxcar.shared.message import Message
 from onbox.answers import door
 
 OLD, NEW = b"configs/a.yaml t\n", b"configs/b.yaml t\nconfigs/c.yaml t\n"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from boxcar.shared.disk import atomic
+from boxcar.shared.errors import Message
 from boxcar.shared.files import codec
-from boxcar.shared.message import Message
 from boxcar.shared.paths import DurablePaths
 from onbox.answers import door, receive_release
 

@@ -5,8 +5,15 @@ from typing import Any
 
 import pytest
 
-from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError, TemporaryError
-from boxcar.shared.message import Command, Message
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    DamagedError,
+    InputError,
+    Message,
+    NoRoomError,
+    TemporaryError,
+)
 from boxcar.shared.wire import envelope, news_asks
 from boxcar.shared.wire.question import RunOnBox
 

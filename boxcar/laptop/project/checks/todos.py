@@ -11,8 +11,7 @@ from pathlib import Path
 import yaml
 
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import InputError
-from boxcar.shared.message import Command
+from boxcar.shared.errors import Command, InputError
 from boxcar.shared.record import dataclass
 
 # A wrong one is seen only after a whole training, or not at all.
