@@ -17,12 +17,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import bounded_child
 from boxcar.shared.disk import regular_file
 from boxcar.shared.files.plan import CSV, LOG
 from boxcar.shared.metrics import read, records, result_files
 from boxcar.shared.metrics.read import Match, NoNumberError
 from boxcar.shared.metrics.records import Point, thin
+from boxcar.shared.process import bounded_child
 
 # Of a person's expression for each window of a log; of a file that is read as a whole.
 CPU_S, FILE_CPU_S = 1.0, 20.0

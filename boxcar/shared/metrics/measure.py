@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import bounded_child, paths
+from boxcar.shared import paths
 from boxcar.shared.files.plan import LOG, Metric
 from boxcar.shared.files.receipt import Number
+from boxcar.shared.process import bounded_child
 from boxcar.shared.record import dataclass
 
 MODULE = "boxcar.shared.metrics"

@@ -10,7 +10,7 @@ import json
 import re
 import sys
 
-from boxcar.shared import bounded_child
+from boxcar.shared.process import bounded_child
 
 CPU_S = 1.0
 _MEMORY_BYTES = 1024**3

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boxcar.shared import bounded_child
 from boxcar.shared.files.plan import OwnSignature
+from boxcar.shared.process import bounded_child
 from boxcar.shared.triage.evidence import Cause, Course, Quote
 
 MODULE = "boxcar.shared.triage.own_child"

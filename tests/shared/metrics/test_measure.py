@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared import bounded_child
 from boxcar.shared.files.plan import Metric
 from boxcar.shared.files.receipt import Number
 from boxcar.shared.metrics import measure
 from boxcar.shared.metrics.measure import LATE, Left
+from boxcar.shared.process import bounded_child
 
 LOSS = Metric("loss", "log", "loss ([0-9.]+)", best="min")
 TOP1 = Metric("top1", "csv", "s.csv", key="top1")

@@ -1,0 +1,1 @@
+"""Processes that either side starts, and how they end."""
