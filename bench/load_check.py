@@ -12,9 +12,9 @@ from pathlib import Path
 
 from bench.row import Row, no_value, of_samples
 from bench.taking_turns import seconds
-from boxcar.shared import load_child
 from boxcar.shared.files.plan import Artifact
-from boxcar.shared.load_child import Child
+from boxcar.shared.process import load_child
+from boxcar.shared.process.load_child import Child
 
 SIZE_MIB, ROUNDS = int(os.environ.get("BENCH_CHECK_MIB", "512")), 3
 _SAVE = "import sys, torch; torch.save({'w': torch.rand(int(sys.argv[2]) * 2**18)}, sys.argv[1])"

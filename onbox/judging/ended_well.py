@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from boxcar.shared import load_child, timestamp
+from boxcar.shared import timestamp
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
@@ -17,6 +17,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.metrics import measure
+from boxcar.shared.process import load_child
 from boxcar.shared.to_load import said_as, to_load
 from boxcar.shared.triage import exit_signals, had_ended
 from boxcar.shared.triage.evidence import Course

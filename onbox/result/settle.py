@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
-from boxcar.shared import load_child, paths, timestamp
+from boxcar.shared import paths, timestamp
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, checked_tree, regular_file
@@ -27,8 +27,9 @@ from boxcar.shared.files.manifest import Carried, FileRecord, Manifest
 from boxcar.shared.files.plan import LOG
 from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding, Number
 from boxcar.shared.known_secrets import NONE_KNOWN, KnownSecrets
-from boxcar.shared.load_child import Loaded
 from boxcar.shared.metrics import measure
+from boxcar.shared.process import load_child
+from boxcar.shared.process.load_child import Loaded
 from boxcar.shared.record import replace
 from boxcar.shared.to_load import loaded_of, said_as, to_load
 from onbox.machine.place import Place

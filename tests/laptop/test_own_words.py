@@ -17,7 +17,7 @@ from boxcar.laptop.verbs.explain import explain
 from boxcar.laptop.verbs.logs import logs
 from boxcar.laptop.verbs.smoke import smoke
 from boxcar.shared.files.receipt import Finding
-from boxcar.shared.load_child import Loaded
+from boxcar.shared.process.load_child import Loaded
 
 REASON = "could not invoke kernel fused_adam (see invoke docs, or invoke status)"
 OWN = f"RuntimeError: {REASON}"

@@ -15,10 +15,10 @@ from types import SimpleNamespace
 import pytest
 from waiting import LIMIT_S
 
-from boxcar.shared import load_child
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files.plan import BYTES_ONLY, SAFE, TRUSTED, Artifact
-from boxcar.shared.load_child import UNCHECKED, Child, Loaded, Manner, load
+from boxcar.shared.process import load_child
+from boxcar.shared.process.load_child import UNCHECKED, Child, Loaded, Manner, load
 
 FILES = [Artifact("a/one.dat"), Artifact("a/two.dat"), Artifact("b/three.dat", ("model",))]
 PREAMBLE = """

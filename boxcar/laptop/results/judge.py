@@ -33,7 +33,7 @@ from boxcar.shared.files.receipt import (
     CellVerdict,
     Finding,
 )
-from boxcar.shared.load_child import UNCHECKED
+from boxcar.shared.process.load_child import UNCHECKED
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Failed, Verified
 from boxcar.shared.to_load import files_of, loaded_of, said_as, to_load

@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.common import home
-from boxcar.shared import load_child
 from boxcar.shared.disk import tree_sync
 from boxcar.shared.file_kinds import BY_TORCH, kind_of
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import HASHED, Finding
-from boxcar.shared.load_child import PLAIN, UNCHECKED, Child, Loaded, Manner
+from boxcar.shared.process import load_child
+from boxcar.shared.process.load_child import PLAIN, UNCHECKED, Child, Loaded, Manner
 
 _CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # To load less than this takes no longer than another child's import of torch.

@@ -54,8 +54,8 @@ from boxcar.shared.files.receipt import (
     number_without_secrets,
     without_secrets,
 )
-from boxcar.shared.load_child import Loaded, Manner
 from boxcar.shared.metrics import measure, result_files
+from boxcar.shared.process.load_child import Loaded, Manner
 from boxcar.shared.record import dataclass
 
 # What verify says of one cell, with the numbers that the job names.

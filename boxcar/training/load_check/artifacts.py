@@ -19,8 +19,8 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.file_kinds import SHARD, SHARDED, kind_of
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import BYTES, WHY_BYTES, Finding
-from boxcar.shared.load_child import UNCHECKED
 from boxcar.shared.metrics.result_files import last_of_file
+from boxcar.shared.process.load_child import UNCHECKED
 from boxcar.training.load_check import (
     arrays,
     checkpoints,

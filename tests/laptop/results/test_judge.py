@@ -9,7 +9,7 @@ from boxcar.laptop.run.roster import Missing
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
-from boxcar.shared.load_child import UNCHECKED
+from boxcar.shared.process.load_child import UNCHECKED
 
 SHA, OTHER = "1" * 64, "2" * 64
 FILES = ("best.pth", "shards/0.pt", "shards/deep/1.pt", "shards.json")

@@ -8,7 +8,7 @@ from boxcar.laptop.results import load as load_module
 from boxcar.laptop.results.load import SHARE_BYTES, load, shares
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import Finding
-from boxcar.shared.load_child import UNCHECKED, Child, Loaded, Manner
+from boxcar.shared.process.load_child import UNCHECKED, Child, Loaded, Manner
 
 
 def test_without_torch_a_file_is_only_hashed_and_said_to_be(

@@ -9,7 +9,7 @@ from boxcar.laptop.results.results_folder import proof_of_cell
 from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import BYTES, CellReceipt, CellVerdict, Finding
-from boxcar.shared.load_child import UNCHECKED
+from boxcar.shared.process.load_child import UNCHECKED
 
 AT, BOX_AT, SHA = "2026-11-22T11:00:00.000Z", "2026-11-21T09:00:00.000Z", "0a" * 32
 MADE = Manifest(

@@ -24,7 +24,7 @@ from boxcar.laptop.verbs.pull import pull_cells, pull_journals
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.laptop.verbs.verify import cell_facts, judge_cells, measured_numbers
 from boxcar.shared import timestamp
-from boxcar.shared.load_child import Loaded
+from boxcar.shared.process.load_child import Loaded
 
 FEW, MORE, MANY = 10, 20, 80
 # One call more for each other cell would be a twentieth.

@@ -25,7 +25,7 @@ from boxcar.shared.errors import InputError, NoRoomError
 from boxcar.shared.files import codec, journal, receipt
 from boxcar.shared.files.plan import Artifact, Metric
 from boxcar.shared.files.receipt import Accepted, CellReceipt, Finding, Number, RunReceipt
-from boxcar.shared.load_child import Loaded, Manner
+from boxcar.shared.process.load_child import Loaded, Manner
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import accept as on_box
 

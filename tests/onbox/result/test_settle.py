@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.shared import load_child, paths
+from boxcar.shared import paths
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import NoRoomError
@@ -21,6 +21,7 @@ from boxcar.shared.files.plan import BYTES_ONLY, NEWEST, Artifact, Box, Metric, 
 from boxcar.shared.files.receipt import Finding
 from boxcar.shared.metrics import measure, result_files
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.process import load_child
 from onbox.machine.place import Place
 from onbox.result import left_artifacts, published, settle
 

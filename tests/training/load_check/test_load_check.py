@@ -29,7 +29,7 @@ from waiting import LIMIT_S
 
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import CellReceipt, Finding
-from boxcar.shared.load_child import UNCHECKED
+from boxcar.shared.process.load_child import UNCHECKED
 
 Write = Callable[[Path], object]
 HAS_NUMPY = importlib.util.find_spec("numpy") is not None

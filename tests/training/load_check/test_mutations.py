@@ -18,12 +18,12 @@ import pytest
 import torch
 from left_files import onnx, safetensors, sharded
 
-from boxcar.shared import load_child
 from boxcar.shared.disk import digest
 from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.plan import BYTES_ONLY, SAFE, Artifact
-from boxcar.shared.load_child import UNCHECKED, Child
+from boxcar.shared.process import load_child
+from boxcar.shared.process.load_child import UNCHECKED, Child
 
 numpy = pytest.importorskip("numpy")
 HAS_JOBLIB = importlib.util.find_spec("joblib") is not None

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared import file_kinds, load_child, resume_match
+from boxcar.shared import file_kinds, resume_match
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import BYTES, WHY_BYTES, Finding
-from boxcar.shared.load_child import Child
+from boxcar.shared.process import load_child
+from boxcar.shared.process.load_child import Child
 
 pytest.importorskip("numpy")
 ROOT = Path(__file__).parents[3]
