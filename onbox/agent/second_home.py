@@ -15,14 +15,15 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from boxcar.shared import paths, second_home_child
+from boxcar.shared import paths
 from boxcar.shared.disk import digest
 from boxcar.shared.environment import CREDENTIALS
 from boxcar.shared.errors import BoxcarError, DamagedError, message_of, some
 from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.process import second_home_child
+from boxcar.shared.process.second_home_child import Child
 from boxcar.shared.record import dataclass
-from boxcar.shared.second_home_child import Child
 from boxcar.shared.state import Verified
 from onbox.machine import credentials
 from onbox.machine.place import Place

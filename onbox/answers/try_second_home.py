@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from boxcar.shared import second_home_child
 from boxcar.shared.environment import after_hook
 from boxcar.shared.errors import TemporaryError
-from boxcar.shared.second_home_child import Child
+from boxcar.shared.process import second_home_child
+from boxcar.shared.process.second_home_child import Child
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.question import RunOnBox
 

@@ -11,7 +11,7 @@ from plans import make_plan
 
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.paths import DurablePaths
-from boxcar.shared.second_home_child import Child, ask, url_of, variables
+from boxcar.shared.process.second_home_child import Child, ask, url_of, variables
 
 ECHO = """
 import json, os, sys

@@ -13,7 +13,7 @@ from pathlib import Path
 from boxcar.laptop.common import run_program
 from boxcar.shared.environment import after_hook
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.second_home_child import variables
+from boxcar.shared.process.second_home_child import variables
 
 _TIMEOUT_S = 30.0
 # No shell takes it, and who repeats its words has not said it.

@@ -26,15 +26,16 @@ from boxcar.laptop.results.bring_cell import Published
 from boxcar.laptop.results.bring_checkpoint import Due
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
-from boxcar.shared import paths, second_home_child
+from boxcar.shared import paths
 from boxcar.shared.disk import checked_copy, digest
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import manifest, resume_pointer
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.paths import DurablePaths
+from boxcar.shared.process import second_home_child
+from boxcar.shared.process.second_home_child import Child
 from boxcar.shared.record import dataclass
-from boxcar.shared.second_home_child import Child
 from boxcar.shared.state import Synced, Verified
 from boxcar.shared.wire import box_asks
 

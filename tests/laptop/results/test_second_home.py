@@ -27,7 +27,7 @@ from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.paths import DurablePaths, ResultPaths
-from boxcar.shared.second_home_child import Child
+from boxcar.shared.process.second_home_child import Child
 from boxcar.shared.state import CellRecord, Verified
 from boxcar.shared.wire import box_asks
 from boxcar.training import second_home as program

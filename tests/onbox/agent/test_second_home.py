@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from waiting import until
 
-from boxcar.shared import second_home_child, state
+from boxcar.shared import state
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import codec, manifest, resume_pointer
@@ -18,6 +18,7 @@ from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import Box, Plan
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.process import second_home_child
 from onbox.agent import second_home
 from onbox.agent.second_home import SecondHome
 from onbox.machine.place import Place
