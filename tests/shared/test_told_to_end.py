@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 
-from boxcar.shared import told_to_end
+from boxcar.shared.process import told_to_end
 
 # Says how it was left, and is slow to leave.
 SLOW = """

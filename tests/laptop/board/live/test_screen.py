@@ -31,7 +31,7 @@ from waiting import until
 
 from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.verbs.watch import watch
-from boxcar.shared import told_to_end
+from boxcar.shared.process import told_to_end
 from boxcar.shared.wire import news_asks
 
 LINES = {"queue_1": [f"configs/{name}.yaml recon 3" for name in ("a", "b", "c", "d")]}
