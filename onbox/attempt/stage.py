@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from boxcar.shared import paths, strays
+from boxcar.shared import paths
 from boxcar.shared.disk import digest, regular_file
 from boxcar.shared.disk.proven_folder import ProvenFolder, Seen
 from boxcar.shared.errors import DamagedError, counted
@@ -21,6 +21,7 @@ from boxcar.shared.files import manifest, release
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Release
 from boxcar.shared.paths import ScratchPaths
+from boxcar.shared.process import strays
 from onbox.result import beside, collect
 
 _UNLIKE = (

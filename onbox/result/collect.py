@@ -13,11 +13,12 @@ from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from boxcar.shared import out_pattern, paths, strays
+from boxcar.shared import out_pattern, paths
 from boxcar.shared.disk import regular_file
 from boxcar.shared.disk.digest import BLOCK_BYTES
 from boxcar.shared.disk.proven_folder import shown
 from boxcar.shared.errors import DamagedError, some
+from boxcar.shared.process import strays
 from boxcar.shared.record import dataclass
 from onbox.result import beside, left, left_artifacts
 

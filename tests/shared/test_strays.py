@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from boxcar.shared.strays import find
+from boxcar.shared.process.strays import find
 
 
 def written(*paths: Path) -> None:

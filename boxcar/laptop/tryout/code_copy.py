@@ -8,11 +8,11 @@ from pathlib import Path
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile, not_shipped
-from boxcar.shared import strays
 from boxcar.shared.disk import digest, regular_file
 from boxcar.shared.disk.proven_folder import ProvenFolder, Seen, shown
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.process import strays
 from boxcar.shared.record import dataclass
 
 _EDITED = "it was edited while smoke copied it. Type smoke again"

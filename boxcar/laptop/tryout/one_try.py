@@ -15,10 +15,11 @@ from boxcar.laptop.tryout.code_copy import CodeCopy
 from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, FoundNumber, Outcome
 from boxcar.laptop.tryout.passes import SmokePass
 from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, log_end, tail, try_cell
-from boxcar.shared import out_pattern, paths, resume_match, strays, timestamp
+from boxcar.shared import out_pattern, paths, resume_match, timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import IN_OUT, Cell
 from boxcar.shared.metrics import measure
+from boxcar.shared.process import strays
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage import exit_signals
 
