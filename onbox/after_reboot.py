@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from boxcar.shared import ended_by, paths, state
+from boxcar.shared import paths, state
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError, Command, Message
 from boxcar.shared.files import control, journal
 from boxcar.shared.files.control import AgentStart
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.process import ended_by
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Session
 from boxcar.shared.wire.run_asks import RUNNING

@@ -82,7 +82,7 @@ FACTS = [
     Fact("time between interruptions", "boxcar/shared/cadence.py", assigned(".*(MTBF|PRIOR).*")),
     Fact(
         "how a v1 end is read",
-        "boxcar/shared/ended_by.py",
+        "boxcar/shared/process/ended_by.py",
         whole_text(r"^(asked to \w+|told to end by )$"),
     ),
     Fact("the nearest name", f"{LAPTOP}common/near.py", name("get_close_matches"), LAPTOP),

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, ClassVar
 
-from boxcar.shared import ended_by, timestamp
+from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.process import ended_by
 from boxcar.shared.record import dataclass, replace
 from boxcar.shared.triage.evidence import course_of
 

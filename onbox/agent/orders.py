@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from boxcar.shared import ended_by, exit_codes
+from boxcar.shared import exit_codes
 from boxcar.shared.files import control
+from boxcar.shared.process import ended_by
 
 # The control file may lie on a slow network tier.
 _LOOK_EVERY_S = 1.0

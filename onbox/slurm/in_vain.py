@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from boxcar.shared import ended_by
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.process import ended_by
 
 MOST_RESTARTS = 3
 _RESTARTS = "SLURM_RESTART_COUNT"

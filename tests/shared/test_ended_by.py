@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.shared import ended_by
+from boxcar.shared.process import ended_by
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, Condition, QueueView, RunView
-from boxcar.shared import ended_by, state, timestamp
+from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files import control
+from boxcar.shared.process import ended_by
 from boxcar.shared.state import CellRecord, Session
 from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.signatures.all_rows import BY_ID

@@ -13,9 +13,10 @@ from boxcar.laptop.run.condition import waits_for_cell
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.laptop.run.view import QueueView
-from boxcar.shared import ended_by, state, timestamp
+from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, Message, message_of
+from boxcar.shared.process import ended_by
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Session
 from boxcar.shared.wire import run_asks

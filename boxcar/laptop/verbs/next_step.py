@@ -24,12 +24,13 @@ from boxcar.laptop.run.view import (
 )
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import control, verify
-from boxcar.shared import ended_by, timestamp
+from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, DamagedError, Message, message_of, some
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.control import DRAIN, RUN, STOP
 from boxcar.shared.paths import ResultPaths
+from boxcar.shared.process import ended_by
 from boxcar.shared.record import dataclass
 
 # Agents that are about to end when `launch` comes: a lock that is held is no work yet.

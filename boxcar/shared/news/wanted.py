@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from boxcar.shared import ended_by
 from boxcar.shared.channels.answer import Answer, Refused, Taken
 from boxcar.shared.files.delivered import Cursor
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.process import ended_by
 from boxcar.shared.triage.evidence import Course, course_of
 
 # When a GPU counts as idle while a cell runs; the busiest card of the box counts.

@@ -12,7 +12,7 @@ from boxcar.laptop.boxes.scheduled import Scheduled
 from boxcar.laptop.run import first_minute
 from boxcar.laptop.run.first_minute import Sign, Started
 from boxcar.laptop.run.view import QueueView
-from boxcar.shared import ended_by
+from boxcar.shared.process import ended_by
 from boxcar.shared.state import Session, State
 
 BEGUN = Session("2026-11-22T10:00:00.000Z", 7, RELEASE, "box-a", 0)

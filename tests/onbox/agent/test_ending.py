@@ -5,8 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from boxcar.shared import ended_by, exit_codes, state
+from boxcar.shared import exit_codes, state
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.process import ended_by
 from onbox.agent import ending
 from onbox.agent.ending import Ending
 from onbox.agent.outcome import StopQueue

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared import ended_by
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, control
+from boxcar.shared.process import ended_by
 from onbox.agent import orders
 from onbox.agent.orders import Orders
 

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.shared import ended_by
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.news import wanted
 from boxcar.shared.news.wanted import needed_command
+from boxcar.shared.process import ended_by
 from boxcar.shared.triage.evidence import Course
 
 
