@@ -19,10 +19,9 @@ from invoke import Argument, Collection, Context, Exit, Task, task
 from boxcar.door import garbage, streams
 from boxcar.door.flags import LETTERS, text_of
 from boxcar.door.help import verb_text
-from boxcar.shared import exit_codes
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
-from boxcar.shared.process import told_to_end
+from boxcar.shared.process import exit_codes, told_to_end
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from boxcar.shared import exit_codes
+from boxcar.shared.process import exit_codes
 
 try:
     from boxcar.door.program import program

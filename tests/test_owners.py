@@ -71,7 +71,7 @@ def assigned(pattern: str) -> Callable[[ast.AST], Iterable[object]]:
 
 
 FACTS = [
-    Fact("exit codes", "boxcar/shared/exit_codes.py", number(42, 43, 75, 85, 130)),
+    Fact("exit codes", "boxcar/shared/process/exit_codes.py", number(42, 43, 75, 85, 130)),
     Fact("a disk is full", "boxcar/shared/disk/mounts.py", name("ENOSPC|EDQUOT|EFBIG")),
     Fact("free room", "boxcar/shared/disk/mounts.py", name("statvfs|fstatvfs|disk_usage")),
     Fact("mount table", "boxcar/shared/disk/mounts.py", text("mountinfo|/proc/mounts")),

@@ -23,11 +23,12 @@ from boxcar.door.shells import SCRIPTS
 from boxcar.laptop.common import documents, home
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.shared import errors, exit_codes
+from boxcar.shared import errors
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_name import NO_CONFIG
 from boxcar.shared.cell.own_words import REST
 from boxcar.shared.errors import Message
+from boxcar.shared.process import exit_codes
 
 _GRID = "grid"
 _SCRIPT = "--print-completion-script"

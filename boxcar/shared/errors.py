@@ -9,8 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
-from boxcar.shared import exit_codes
 from boxcar.shared.catalogue.sentence import Sentence, in_language
+from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
 
 # What is told to a person, as data: a text, and the command to type next.

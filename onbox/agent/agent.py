@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from boxcar.shared import exit_codes, state
+from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import (
     DamagedError,
@@ -27,6 +27,7 @@ from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
+from boxcar.shared.process import exit_codes
 from onbox.agent.beat import Beat
 from onbox.agent.ending import Ending
 from onbox.agent.held import Held, held

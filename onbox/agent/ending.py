@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from boxcar.shared import exit_codes, state
-from boxcar.shared.process import ended_by
+from boxcar.shared import state
+from boxcar.shared.process import ended_by, exit_codes
 from onbox.agent.loop import Loop
 from onbox.agent.outcome import StopQueue
 from onbox.agent.runner import TICK_S

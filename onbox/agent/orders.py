@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
-from boxcar.shared import exit_codes
 from boxcar.shared.files import control
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import ended_by, exit_codes
 
 # The control file may lie on a slow network tier.
 _LOOK_EVERY_S = 1.0

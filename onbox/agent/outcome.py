@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from boxcar.shared import exit_codes
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError, Command, counted, some
 from boxcar.shared.files.attempt import Done
+from boxcar.shared.process import exit_codes
 from boxcar.shared.triage.evidence import OF_BOX_OR_CODE, Course
 from onbox.agent.loop import Loop
 from onbox.judging import classify

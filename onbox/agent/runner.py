@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from boxcar.shared import exit_codes, paths
+from boxcar.shared import paths
 from boxcar.shared.cell import cell_line, said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import SaidCell
@@ -27,7 +27,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.news import text
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import ended_by, exit_codes
 from onbox.agent.orders import Orders
 from onbox.agent.staging import Staging
 from onbox.attempt import leftovers, stage

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import exit_codes, timestamp
+from boxcar.shared import timestamp
 from boxcar.shared.cell import launch
 from boxcar.shared.cell.launch import Machine, Start
 from boxcar.shared.disk import atomic, lock
@@ -27,6 +27,7 @@ from boxcar.shared.files import attempt_spec, codec
 from boxcar.shared.files.attempt import Done, Running, read_running
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.process import exit_codes
 from onbox.attempt.stop import Stop
 from onbox.attempt.watch import Watch
 from onbox.machine import cgroup, oom_kills, process, secret_env, terminal

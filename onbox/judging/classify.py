@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from boxcar.shared import exit_codes
 from boxcar.shared.cell import duration
 from boxcar.shared.errors import counted
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.plan import IN_CODE, IN_OUT
+from boxcar.shared.process import exit_codes
 from boxcar.shared.triage import exit_signals
 from boxcar.shared.triage.evidence import Cause, Course, Evidence
 from onbox.judging.verdict import Action, Verdict

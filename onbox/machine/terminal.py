@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 
-from boxcar.shared import exit_codes
 from boxcar.shared.errors import BoxcarError
+from boxcar.shared.process import exit_codes
 
 _STDERR = 2
 

@@ -18,10 +18,10 @@ from boxcar.laptop.boxes.identify import MARKER, Hello, Identity, Marker, greet,
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.release import archives
 from boxcar.laptop.ssh.connection import TRIES, Ran, Ssh
-from boxcar.shared import exit_codes
 from boxcar.shared.disk import atomic, digest, mounts
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import codec
+from boxcar.shared.process import exit_codes
 from boxcar.shared.wire import envelope
 from boxcar.shared.wire.question import A, Question, RunOnBox
 

@@ -29,10 +29,11 @@ from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import board_facts
 from boxcar.laptop.verbs.watch import looks
-from boxcar.shared import exit_codes, timestamp
+from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
+from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
 
 # A file is written by somebody's cron, nobody knows how often.

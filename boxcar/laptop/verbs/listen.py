@@ -20,9 +20,9 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.ssh.connection import Ssh
 from boxcar.laptop.ssh.reverse_port import ReversePort
 from boxcar.laptop.webhooks.receiver import kept_secret, serve
-from boxcar.shared import exit_codes
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, Message
+from boxcar.shared.process import exit_codes
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 

@@ -16,9 +16,9 @@ from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tensorboard import shown
 from boxcar.laptop.tensorboard.shown import Found, Here, Place, Shown
-from boxcar.shared import exit_codes
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, Message, message_of
+from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
 
 _LOOK_EVERY_S = 1.0

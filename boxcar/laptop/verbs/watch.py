@@ -53,11 +53,12 @@ from boxcar.laptop.verbs.status import (
     is_board,
     present,
 )
-from boxcar.shared import exit_codes, paths, state, timestamp
+from boxcar.shared import paths, state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, Message, message_of
 from boxcar.shared.files import delivered
 from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.process import exit_codes
 from boxcar.shared.wire import news_asks
 
 # `watch` on a terminal: who looks, who reads the log of an opened cell, and who draws, at once.

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boxcar.shared.exit_codes import NO_RETRY, TEMPORARY
+from boxcar.shared.process.exit_codes import NO_RETRY, TEMPORARY
 from boxcar.training.hang import evidence
 from boxcar.training.hang.code_line import CodeLine
 from boxcar.training.hang.phrases import (

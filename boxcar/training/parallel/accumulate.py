@@ -27,8 +27,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from boxcar.shared import exit_codes
 from boxcar.shared.errors import BoxcarError, InputError
+from boxcar.shared.process import exit_codes
 from boxcar.training import run_manifest, stall, torch_private
 from boxcar.training.ranks import ranks
 from boxcar.training.reporting import soon

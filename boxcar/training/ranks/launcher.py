@@ -29,8 +29,8 @@ from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalEx
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, record
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
-from boxcar.shared import exit_codes
 from boxcar.shared.errors import BoxcarError, InputError
+from boxcar.shared.process import exit_codes
 from boxcar.training import stall
 from boxcar.training.ranks import ranks, slurm
 from boxcar.training.ranks.config import DistributedConfig

@@ -27,8 +27,8 @@ from typing import Any, NoReturn
 import torch
 import torch.distributed as dist
 
-from boxcar.shared import exit_codes
 from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.process import exit_codes
 from boxcar.training import stall
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.side_group import SideGroup, left

@@ -17,11 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import exit_codes
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import codec
-from boxcar.shared.process import told_to_end
+from boxcar.shared.process import exit_codes, told_to_end
 from boxcar.training.rehearse import rehearsal, two_runs, wording
 from boxcar.training.rehearse.rehearsal import Report
 from boxcar.training.rehearse.two_runs import OUT, Request

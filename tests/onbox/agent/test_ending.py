@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from boxcar.shared import exit_codes, state
+from boxcar.shared import state
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import ended_by, exit_codes
 from onbox.agent import ending
 from onbox.agent.ending import Ending
 from onbox.agent.outcome import StopQueue

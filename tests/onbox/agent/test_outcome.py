@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from boxcar.shared import exit_codes, state
+from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.process import exit_codes
 from boxcar.shared.triage.evidence import OF_BOX_OR_CODE, Course
 from onbox.agent.outcome import Outcome, StopQueue
 from onbox.judging.verdict import Action, Verdict
