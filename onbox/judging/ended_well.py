@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from boxcar.shared import timestamp
+from boxcar.shared.artifacts.to_load import said_as, to_load
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError
@@ -18,7 +19,6 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.metrics import measure
 from boxcar.shared.process import load_child
-from boxcar.shared.to_load import said_as, to_load
 from boxcar.shared.triage import exit_signals, had_ended
 from boxcar.shared.triage.evidence import Course
 from onbox.judging import log_tail, progress_tail, proof_of_end

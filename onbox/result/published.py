@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from boxcar.shared import paths
+from boxcar.shared.artifacts.to_load import to_load
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellReceipt
 from boxcar.shared.paths import DurablePaths
-from boxcar.shared.to_load import to_load
 
 
 def stands(tier: DurablePaths, cell: str) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from boxcar.shared import paths, timestamp
+from boxcar.shared.artifacts.to_load import loaded_of, said_as, to_load
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, checked_tree, regular_file
@@ -31,7 +32,6 @@ from boxcar.shared.metrics import measure
 from boxcar.shared.process import load_child
 from boxcar.shared.process.load_child import Loaded
 from boxcar.shared.record import replace
-from boxcar.shared.to_load import loaded_of, said_as, to_load
 from onbox.machine.place import Place
 from onbox.result import collect, left, left_artifacts, published
 from onbox.result.asked import NOT_KNOWN, Asked

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from boxcar.shared.artifacts.to_load import files_of, loaded_of, to_load
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import BYTES_ONLY, TRUSTED, Artifact
-from boxcar.shared.to_load import files_of, loaded_of, to_load
 
 SIZES = {
     "best.pth": 1,

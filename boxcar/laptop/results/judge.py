@@ -18,6 +18,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.run.view import CellView
 from boxcar.shared import paths
+from boxcar.shared.artifacts.to_load import files_of, loaded_of, said_as, to_load
 from boxcar.shared.catalogue.sentence import Sentence, chained
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest, regular_file
@@ -36,7 +37,6 @@ from boxcar.shared.files.receipt import (
 from boxcar.shared.process.load_child import UNCHECKED
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Failed, Verified
-from boxcar.shared.to_load import files_of, loaded_of, said_as, to_load
 from boxcar.shared.wire import run_asks
 
 # What the laptop says of a file that it does not load: a trusted one, or any without torch.

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from boxcar.laptop.tryout.outcome import FAILED, MOST_NAMED, Outcome
 from boxcar.laptop.tryout.stage import Stage, training
 from boxcar.shared import out_pattern, paths, resume_match
+from boxcar.shared.artifacts.to_load import said_as, to_load
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import said, terms
 from boxcar.shared.errors import some
@@ -19,7 +20,6 @@ from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import BYTES_ONLY, LOG, NEWEST, Artifact, Cell, Plan
 from boxcar.shared.process import load_child, strays
 from boxcar.shared.process.load_child import UNCHECKED, Child, Manner
-from boxcar.shared.to_load import said_as, to_load
 
 _NOTHING = Manifest("", "", "", "", "", 0, "", "", 0, "", "", ())
 _OF_MODELS = BY_TORCH | {"lightgbm", "mindspore", "onnx", "ubjson"}
