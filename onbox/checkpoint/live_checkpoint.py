@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from boxcar.shared import cadence, out_pattern, resume_match, timestamp
+from boxcar.shared import cadence, timestamp
+from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts.resume_match import is_of_folders, is_pattern
 from boxcar.shared.disk import atomic, checked_copy, packed_folder
 from boxcar.shared.errors import BoxcarError, counted
 from boxcar.shared.files import codec, resume_pointer
@@ -84,7 +86,7 @@ class Mirror:
             self._next_at = time.monotonic() + SHORTEST_S  # should the look fail
             self._first_look = self._look()
             self._tell_doubts()
-            wait_s = STILL_S if out_pattern.is_pattern(self._resume) else 0.0
+            wait_s = STILL_S if is_pattern(self._resume) else 0.0
             self._next_at = time.monotonic() + wait_s
         if time.monotonic() >= self._next_at:
             self._mirror(on_chunk)
@@ -181,7 +183,7 @@ def doubts(
     `without_s`: how long the cell has run without one. `other`: what its pattern matches too, and
     is a folder where files are meant, or a file.
     """
-    meant, kind = ("folders", "file") if out_pattern.is_of_folders(resume) else ("files", "folder")
+    meant, kind = ("folders", "file") if is_of_folders(resume) else ("files", "folder")
     if other is not None:
         what_to_do = "leave the / at its end out" if kind == "file" else "end it with /"
         yield (

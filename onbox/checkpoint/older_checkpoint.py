@@ -12,7 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.shared import out_pattern, paths, resume_match, timestamp
+from boxcar.shared import paths, timestamp
+from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts.resume_match import parts
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError
@@ -142,7 +144,7 @@ def _as_before(
     """Where the older one did not help, it was not the checkpoint: that comes back."""
     if not failed.is_at_once:
         return failed.verdict
-    back = move_back(scratch, cell, number - 1, len(out_pattern.parts(resume)))
+    back = move_back(scratch, cell, number - 1, len(parts(resume)))
     if not back:
         return failed.verdict
     text = (

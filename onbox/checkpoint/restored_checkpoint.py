@@ -10,7 +10,9 @@ import os
 import shutil
 from pathlib import Path
 
-from boxcar.shared import out_pattern, paths, resume_match
+from boxcar.shared import paths
+from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts.resume_match import is_of_folders, is_pattern, matches
 from boxcar.shared.cell import said
 from boxcar.shared.disk import checked_copy, packed_folder
 from boxcar.shared.errors import DamagedError
@@ -61,23 +63,23 @@ def restore(
 
 def _has_one(out: Path, resume: str, *, was_left: bool) -> bool:
     """Of a plain path whatever lies there counts: it is the script's to say that it is bad."""
-    if out_pattern.is_pattern(resume):
+    if is_pattern(resume):
         return resume_match.chosen(out, resume, at_rest=was_left) is not None
     return paths.inside(out, resume.removesuffix("/")).exists()
 
 
 def _name(pointer: Resume, resume: str) -> str:
     """Where it belongs below {out}; an old pointer has only the last part of a plain path."""
-    return pointer.path if out_pattern.is_pattern(resume) else resume.removesuffix("/")
+    return pointer.path if is_pattern(resume) else resume.removesuffix("/")
 
 
 def _unfit(pointer: Resume, out: Path, resume: str, asked: str | None) -> str:
     """Why it is not put back: line or job may have changed since, or the cell left a link there."""
     if said.sayings_differ(pointer.saying, asked):
         return "is of another config or line than the cell has by now; the cell begins anew"
-    if out_pattern.is_pattern(resume):
-        is_same_kind = pointer.is_folder == out_pattern.is_of_folders(resume)
-        if not (is_same_kind and out_pattern.matches(resume, pointer.path)):
+    if is_pattern(resume):
+        is_same_kind = pointer.is_folder == is_of_folders(resume)
+        if not (is_same_kind and matches(resume, pointer.path)):
             return f"is not what resume: {resume} means by now; the cell begins anew"
     parent = paths.inside(out, _name(pointer, resume)).parent
     if left.is_elsewhere(out):

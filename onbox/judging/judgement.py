@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
-from boxcar.shared import resume_match, timestamp
+from boxcar.shared import timestamp
+from boxcar.shared.artifacts import resume_match
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import BoxcarError

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from boxcar.shared import resume_match
+from boxcar.shared.artifacts import resume_match
 from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import config_path, stored_names

@@ -13,7 +13,8 @@ from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from boxcar.shared import out_pattern, paths
+from boxcar.shared import paths
+from boxcar.shared.artifacts import resume_match
 from boxcar.shared.disk import regular_file
 from boxcar.shared.disk.digest import BLOCK_BYTES
 from boxcar.shared.disk.proven_folder import shown
@@ -112,7 +113,7 @@ def _by_wanted(
     out: Path, wanted: Sequence[str], found: Collected, links: Collection[str]
 ) -> Iterator[dict[str, Path]]:
     for one in wanted:
-        is_pattern = out_pattern.is_pattern(one)
+        is_pattern = resume_match.is_pattern(one)
         names = left_artifacts.of_pattern(out, one, links) if is_pattern else (one.rstrip("/"),)
         files: dict[str, Path] = {}
         for name in names:
@@ -167,7 +168,7 @@ def _wanted_of(code: Path, added: str, wanted: Sequence[str]) -> list[str]:
 
 
 def _there(code: Path, wanted: str) -> Sequence[str]:
-    if out_pattern.is_pattern(wanted):
+    if resume_match.is_pattern(wanted):
         return left_artifacts.of_pattern(code, wanted)
     name = wanted.rstrip("/")
     return [name] if (code / name).exists() and not paths.has_symlink(code, name) else []

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from boxcar.shared import out_pattern, paths, resume_match
+from boxcar.shared import paths
+from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts.resume_match import is_of_folders, is_pattern
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import NEWEST, Artifact
 from boxcar.shared.record import dataclass
@@ -78,14 +80,14 @@ def look_at(
     for path, names in ours.items():
         there = (name for name in names if (out / name).exists())
         found[path].left_out.extend(f"{name} {paths.OWN_NAME}: rename it" for name in there)
-    patterns = {path for path in named if out_pattern.is_pattern(path)}
+    patterns = {path for path in named if is_pattern(path)}
     return LeftArtifacts(
         out, found, {path: names for path, names in taken.items() if names and path in patterns}
     )
 
 
 def _named(out: Path, artifact: str, links: Collection[str]) -> tuple[str, ...]:
-    return of_pattern(out, artifact, links) if out_pattern.is_pattern(artifact) else (artifact,)
+    return of_pattern(out, artifact, links) if is_pattern(artifact) else (artifact,)
 
 
 def _taken(named: Sequence[str], ours: Collection[str], artifact: Artifact) -> tuple[str, ...]:
@@ -97,7 +99,7 @@ def of_pattern(out: Path, pattern: str, links: Collection[str] = ()) -> tuple[st
     """The newest first; links count as what they lead to, and one that dangles as a file. Without
     those that are the job's `links`.
     """
-    wants_folders = out_pattern.is_of_folders(pattern)
+    wants_folders = is_of_folders(pattern)
     names = (name for name in resume_match.newest_first(out, pattern) if name not in links)
     return tuple(name for name in names if (out / name).is_dir() == wants_folders)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.shared import out_pattern
+from boxcar.shared.artifacts import resume_match
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from boxcar.shared import out_pattern
     ],
 )
 def test_a_name_is_matched_part_by_part(resume: str, name: str):
-    assert out_pattern.matches(resume, name)
+    assert resume_match.matches(resume, name)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_a_name_is_matched_part_by_part(resume: str, name: str):
     ],
 )
 def test_what_only_looks_alike_is_no_match(resume: str, name: str):
-    assert not out_pattern.matches(resume, name)
+    assert not resume_match.matches(resume, name)
 
 
 def test_numbers_of_a_name_are_compared_as_numbers():
-    assert out_pattern.numbers("epoch=10-step=5") > out_pattern.numbers("epoch=9-step=700")
-    assert out_pattern.numbers("last-v1.ckpt") > out_pattern.numbers("last.ckpt")
+    assert resume_match.numbers("epoch=10-step=5") > resume_match.numbers("epoch=9-step=700")
+    assert resume_match.numbers("last-v1.ckpt") > resume_match.numbers("last.ckpt")

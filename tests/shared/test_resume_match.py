@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared import resume_match
-from boxcar.shared.resume_match import chosen, down_to_whole, find_checkpoints, newest_complete
+from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts.resume_match import (
+    chosen,
+    down_to_whole,
+    find_checkpoints,
+    newest_complete,
+)
 from boxcar.shared.seen_checkpoint import UNCHANGED_S
 
 LONG_AGO_S = 3 * UNCHANGED_S

@@ -16,7 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.common.units import Price
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.shared import names, out_pattern, paths
+from boxcar.shared import names, paths
+from boxcar.shared.artifacts import resume_match
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_line, duration, placeholders
 from boxcar.shared.cell.placeholders import KNOWN, MORE, UnknownPlaceholderError
@@ -31,7 +32,7 @@ def refuse_odd_artifact(path: str, *, keys: Sequence[str], load: str, take: str)
     """Raises ValueError for keys that cannot both hold."""
     if keys and load == BYTES_ONLY:
         raise ValueError(f"keys are looked for when {path!r} is loaded, and load: bytes is not to")
-    if take != ALL and not out_pattern.is_pattern(path):
+    if take != ALL and not resume_match.is_pattern(path):
         raise ValueError(
             f"take: {take} is said of a pattern, such as checkpoints/*.ckpt, and {path!r} is none"
         )
@@ -92,13 +93,13 @@ def refuse_odd_pattern(text: str) -> None:
         raise ValueError(
             f"{text!r} has '**': a * stands for characters of one name; write */ for each folder"
         )
-    if out_pattern.is_pattern(text) and "[" in text:
+    if resume_match.is_pattern(text) and "[" in text:
         raise ValueError(f"{text!r} has a '[': only * and ? stand for something else")
 
 
 def misplaced_pattern(resume: str | None, words: Iterable[str]) -> str:
     """Why `{resume}` may not stand in these words or values; '' where it may, or is not there."""
-    if resume is None or not out_pattern.is_pattern(resume):
+    if resume is None or not resume_match.is_pattern(resume):
         return ""
     if not any(_TAKES.search(word) for word in words):
         return ""
@@ -190,7 +191,7 @@ def _artifact_path(text: str) -> str:
     refuse_odd_pattern(text)
     _not_ours(text)
     _inside(text.removesuffix("/"))
-    return text if out_pattern.is_pattern(text) else text.removesuffix("/")
+    return text if resume_match.is_pattern(text) else text.removesuffix("/")
 
 
 def _not_ours(text: str) -> str:
@@ -213,7 +214,7 @@ def _links(value: object) -> object:
 def _link_name(name: object, known: Collection[str]) -> str:
     text = _text(name).removesuffix("/")
     is_ours = text.casefold() in paths.AGENTS_OWN
-    if "/" in text or text in ("", ".", "..") or out_pattern.is_pattern(text) or is_ours:
+    if "/" in text or text in ("", ".", "..") or resume_match.is_pattern(text) or is_ours:
         raise ValueError(Sentence("files.link_name", name=repr(name)))
     if text in known:
         raise ValueError(f"{text!r} is listed twice")

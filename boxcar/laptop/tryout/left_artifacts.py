@@ -10,7 +10,9 @@ from pathlib import Path, PurePosixPath
 
 from boxcar.laptop.tryout.outcome import FAILED, MOST_NAMED, Outcome
 from boxcar.laptop.tryout.stage import Stage, training
-from boxcar.shared import out_pattern, paths, resume_match
+from boxcar.shared import paths
+from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts.resume_match import is_of_folders, is_pattern
 from boxcar.shared.artifacts.to_load import said_as, to_load
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import said, terms
@@ -51,7 +53,7 @@ def _as_published(plan: Plan, cell: Cell, out: Path, artifacts: Sequence[Artifac
         for name in names(out)
         if not paths.is_own_name(name, cell.name)
     )
-    patterns = (item for item in artifacts if out_pattern.is_pattern(item.path))
+    patterns = (item for item in artifacts if is_pattern(item.path))
     matches = {item.path: tuple(_matches(plan, cell, out, item)) for item in patterns}
     return replace(_NOTHING, files=files, matches=matches)
 
@@ -60,7 +62,7 @@ def _matches(plan: Plan, cell: Cell, out: Path, item: Artifact) -> list[str]:
     found = [
         name
         for name in resume_match.newest_first(out, item.path)
-        if (out / name).is_dir() == out_pattern.is_of_folders(item.path)
+        if (out / name).is_dir() == is_of_folders(item.path)
         and not (name in plan.links or paths.is_own_name(name, cell.name))
     ]
     return found[:1] if item.take == NEWEST else found

@@ -15,7 +15,9 @@ from boxcar.laptop.tryout.code_copy import CodeCopy
 from boxcar.laptop.tryout.outcome import BEFORE, FAILED, PASSED, TIMED_OUT, FoundNumber, Outcome
 from boxcar.laptop.tryout.passes import SmokePass
 from boxcar.laptop.tryout.stage import Stage, by_hand, has_printed, log_end, tail, try_cell
-from boxcar.shared import out_pattern, paths, resume_match, timestamp
+from boxcar.shared import paths, timestamp
+from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts.resume_match import is_pattern
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import IN_OUT, Cell
 from boxcar.shared.metrics import measure
@@ -238,14 +240,14 @@ def _reserved(stage: Stage, cell: Cell, out: Path) -> tuple[str, ...]:
     named = (
         name
         for one in wanted
-        for name in (resume_match.newest_first(out, one) if out_pattern.is_pattern(one) else (one,))
+        for name in (resume_match.newest_first(out, one) if is_pattern(one) else (one,))
     )
     ours = {name for name in named if paths.is_own_name(name, cell.name)}
     return tuple(sorted(name for name in ours if (out / name).exists()))
 
 
 def _is_there(out: Path, name: str) -> bool:
-    if out_pattern.is_pattern(name):
+    if is_pattern(name):
         return next(resume_match.find_checkpoints(out, name), None) is not None
     return (out / name).exists()
 

@@ -26,7 +26,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.sites.open_site import python_here
 from boxcar.laptop.tryout import one_at_a_time, passes
 from boxcar.laptop.tryout.stage import Stage, prepare, start, write_files
-from boxcar.shared import out_pattern
+from boxcar.shared.artifacts import resume_match
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.errors import BoxcarError, InputError, some
@@ -179,7 +179,7 @@ def _argv(
 
 def _resumed(stage: Stage, cell: Cell, resume: str | None) -> list[str]:
     """The words of a start that finds a checkpoint, where they are others."""
-    if not stage.project.plan.resume_args and not out_pattern.is_pattern(resume or ""):
+    if not stage.project.plan.resume_args and not resume_match.is_pattern(resume or ""):
         return []
     return [f"--resumed={word}" for word in start(stage, cell, "{resume}").argv]
 

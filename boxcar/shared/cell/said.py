@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path, PurePath
 
-from boxcar.shared import out_pattern, timestamp
+from boxcar.shared import timestamp
+from boxcar.shared.artifacts import resume_match
 from boxcar.shared.cell import placeholders, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import NO_CONFIG
@@ -110,9 +111,9 @@ def import_paths(plan: Plan, cell: str, code: str) -> tuple[str, ...]:
 
 def resume_place(out: str, resume: str | None) -> str:
     """The path of a plain `resume`; '' for a pattern, whose match nobody knows before."""
-    if not resume or out_pattern.is_pattern(resume):
+    if not resume or resume_match.is_pattern(resume):
         return ""
-    return "/".join([out, *out_pattern.parts(resume)])
+    return "/".join([out, *resume_match.parts(resume)])
 
 
 def _values(plan: Plan, line: CellLine | Cell, places: Places) -> dict[str, str]:

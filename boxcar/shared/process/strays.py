@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from boxcar.shared import out_pattern
+from boxcar.shared.artifacts import resume_match
 from boxcar.shared.disk.proven_folder import shown
 
 # Of a data set that a script unpacked, only so much is looked through for one name.
@@ -23,8 +23,8 @@ def find(folder: Path, names: Iterable[str], wanted: Sequence[str]) -> dict[str,
     for path in itertools.islice(_all(folder, names), _MOST_SEARCHED):
         name = path.rpartition("/")[2]
         for one in wanted:
-            is_named_so = out_pattern.part_matches(out_pattern.parts(one)[-1], name)
-            if out_pattern.matches(one, path) or (is_named_so and one not in found):
+            is_named_so = resume_match.part_matches(resume_match.parts(one)[-1], name)
+            if resume_match.matches(one, path) or (is_named_so and one not in found):
                 found[one] = shown(path)
     return found
 
@@ -33,7 +33,7 @@ def is_of(name: str, wanted: Sequence[str]) -> bool:
     """Whether this path is one of the wanted ones, or lies in a folder that is."""
     steps = name.rstrip("/").split("/")
     heads = ["/".join(steps[:count]) for count in range(1, len(steps) + 1)]
-    return any(out_pattern.matches(one, head) for one in wanted for head in heads)
+    return any(resume_match.matches(one, head) for one in wanted for head in heads)
 
 
 def _all(folder: Path, names: Iterable[str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import resume_match
+from boxcar.shared.artifacts import resume_match
 from boxcar.shared.files import progress
 from boxcar.shared.seen_checkpoint import Seen as Checkpoint
 

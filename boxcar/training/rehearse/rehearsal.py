@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from boxcar.shared import out_pattern
+from boxcar.shared.artifacts import resume_match
 from boxcar.shared.errors import InputError
 from boxcar.training.rehearse import (
     attempt,
@@ -166,7 +166,7 @@ def _files(request: Request, work: Path) -> tuple[dict[str, Compared], tuple[str
 
 def _left(request: Request, folder: Path, name: str) -> Path | None:
     """What a run left under this name; of a pattern it is the newest."""
-    if name == request.resume or out_pattern.is_pattern(name):
+    if name == request.resume or resume_match.is_pattern(name):
         return two_runs.checkpoint(folder, name)
     return folder / name if (folder / name).exists() else None
 

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from boxcar.shared import out_pattern, resume_match
+from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts.resume_match import is_pattern, parts
 from boxcar.shared.cell import said
 from boxcar.shared.errors import counted
 from boxcar.training import data_order
@@ -120,8 +121,8 @@ def checkpoint(out: Path, resume: str) -> Path | None:
 
 def _resume(out: Path, resume: str) -> str:
     """As the agent sets it: a plain path always."""
-    if not out_pattern.is_pattern(resume):
-        return str(out.joinpath(*out_pattern.parts(resume)))
+    if not is_pattern(resume):
+        return str(out.joinpath(*parts(resume)))
     return str(checkpoint(out, resume) or "")
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from boxcar.shared import cadence, resume_match
+from boxcar.shared import cadence
+from boxcar.shared.artifacts import resume_match
 from boxcar.shared.disk import checked_copy, sink
 from boxcar.shared.errors import DamagedError, NoRoomError
 from boxcar.shared.files import codec, resume_pointer

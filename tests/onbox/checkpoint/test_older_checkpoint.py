@@ -13,10 +13,10 @@ import pytest
 from plans import make_plan
 
 from boxcar.shared import timestamp
+from boxcar.shared.artifacts.resume_match import chosen
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.paths import ScratchPaths
-from boxcar.shared.resume_match import chosen
 from boxcar.shared.seen_checkpoint import Seen, SeenFile
 from onbox.checkpoint import older_checkpoint
 from onbox.checkpoint.older_checkpoint import AT_ONCE_S, RESUME, Failed, to_try

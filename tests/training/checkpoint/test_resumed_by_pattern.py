@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 
-from boxcar.shared.resume_match import chosen
+from boxcar.shared.artifacts.resume_match import chosen
 from onbox.checkpoint import live_checkpoint
 from onbox.checkpoint.live_checkpoint import Mirror
 from onbox.checkpoint.restored_checkpoint import restore

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from boxcar.laptop.project.job import Job
-from boxcar.shared import out_pattern
+from boxcar.shared.artifacts import resume_match
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import IN_OUT, LOG, Plan
@@ -24,7 +24,7 @@ def _faults(code: Path, plan: Plan) -> Iterator[str]:
         if not (code / folder).is_dir() and code.is_dir():
             yield Sentence("files.no_link_folder", name=folder, code=code)
     for key, path in _named(plan):
-        name = out_pattern.parts(path)[0]
+        name = resume_match.parts(path)[0]
         if name in plan.links:
             yield Sentence("files.link_is_named", name=name, key=key, path=path)
 

@@ -11,18 +11,68 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from boxcar.shared import out_pattern
 from boxcar.shared.disk import regular_file
 from boxcar.shared.disk.regular_file import StrangeFileError
 from boxcar.shared.file_kinds import ZIP
 from boxcar.shared.seen_checkpoint import Seen, SeenFile
 from boxcar.shared.zip_end import has_zip_end
+
+# A pattern of `resume` or `artifacts` of a job, which means files or folders below {out}.
+#
+# In each part of the path `*` stands for any characters and `?` for one; nothing else is special. A
+# pattern that ends with `/` is of folders, any other of files. Without `*` and `?` it is plain.
+#
+# What a killed save leaves is no match: its name begins with a dot, or has a part that says it, as
+# orbax' `300.orbax-checkpoint-tmp`. A pattern that spells such a part itself means it.
+
+
+_WILD = re.compile(r"[*?]")
+_UNFINISHED = re.compile(r"(^|[.\-_])(tmp|unfinished)([.\-_]|$)|\.part$", re.IGNORECASE)
+_NUMBER = re.compile(r"[0-9]+")
+
+
+def is_pattern(resume: str) -> bool:
+    return bool(_WILD.search(resume))
+
+
+def is_of_folders(resume: str) -> bool:
+    return resume.endswith("/")
+
+
+def parts(resume: str) -> list[str]:
+    return resume.removesuffix("/").split("/")
+
+
+def matches(resume: str, name: str) -> bool:
+    """Whether `resume` means what has this name below {out}, if it is of the right kind."""
+    names, wanted = name.split("/"), parts(resume)
+    return len(names) == len(wanted) and all(map(part_matches, wanted, names))
+
+
+def part_matches(part: str, name: str) -> bool:
+    """The same of one part of each."""
+    if not is_pattern(part):
+        return part == name
+    says_dot = part.startswith(".")
+    is_hidden = name.startswith(".") and not says_dot  # as a shell has it
+    is_unfinished = _UNFINISHED.search(name) and not (says_dot or _UNFINISHED.search(part))
+    if is_hidden or is_unfinished or not name.isprintable():
+        return False
+    wild = {"*": ".*", "?": "."}
+    return bool(re.fullmatch("".join(wild.get(char, re.escape(char)) for char in part), name))
+
+
+def numbers(name: str) -> tuple[int, ...]:
+    """Those in a name, in their order: what is compared to see which match is newer."""
+    return tuple(map(int, _NUMBER.findall(name)))
+
 
 _GONE = (FileNotFoundError, NotADirectoryError)
 
@@ -51,10 +101,10 @@ def chosen(out: Path, resume: str | None, *, at_rest: bool = False) -> Path | No
     """
     if resume is None:
         return None
-    if not out_pattern.is_pattern(resume):
+    if not is_pattern(resume):
         with contextlib.suppress(StrangeFileError):
             if any(seen.size_bytes for seen in find_checkpoints(out, resume)):
-                return out.joinpath(*out_pattern.parts(resume))
+                return out.joinpath(*parts(resume))
         return None
     at_ns = sys.maxsize if at_rest else time.time_ns()
     before = down_to_whole(find_checkpoints(out, resume), at_ns)
@@ -72,7 +122,7 @@ def find_checkpoints(out: Path, resume: str) -> Iterator[Seen]:
         try:
             seen = look_at(out, name)
         except StrangeFileError:
-            if not out_pattern.is_pattern(resume):
+            if not is_pattern(resume):
                 raise
             continue
         if seen and _is_meant(resume, seen):
@@ -90,40 +140,40 @@ def look_at(out: Path, name: str) -> Seen | None:
 
 def of_other_kind(out: Path, resume: str) -> str | None:
     """The newest folder that a pattern of files matches too, or the newest such file."""
-    if not out_pattern.is_pattern(resume):
+    if not is_pattern(resume):
         return None
-    other = resume.rstrip("/") if out_pattern.is_of_folders(resume) else f"{resume}/"
+    other = resume.rstrip("/") if is_of_folders(resume) else f"{resume}/"
     return next((seen.name for seen in find_checkpoints(out, other)), None)
 
 
 def _is_meant(resume: str, seen: Seen) -> bool:
     """A plain path may be of either kind, as a script makes it."""
-    if out_pattern.is_of_folders(resume):
+    if is_of_folders(resume):
         return seen.is_folder
-    return not (seen.is_folder and out_pattern.is_pattern(resume))
+    return not (seen.is_folder and is_pattern(resume))
 
 
 def newest_first(out: Path, resume: str) -> list[str]:
     """The names that match, whatever has them: those with the highest numbers, or changed last."""
     names = [""]
-    for part in out_pattern.parts(resume):
+    for part in parts(resume):
         names = [below for name in names for below in _below(out, name, part)]
 
     def age(name: str) -> tuple[tuple[int, ...], int]:
-        return out_pattern.numbers(name), _mtime_ns(out, name)
+        return numbers(name), _mtime_ns(out, name)
 
     return sorted(names, key=age, reverse=True)
 
 
 def _below(out: Path, name: str, part: str) -> Iterator[str]:
     head = f"{name}/" if name else ""
-    if not out_pattern.is_pattern(part):
+    if not is_pattern(part):
         yield head + part
         return
     with contextlib.suppress(*_GONE, StrangeFileError):
         folder = regular_file.resolve_left(out, name) if name else out
         names = [path.name for path in folder.iterdir()]
-        yield from (head + found for found in names if out_pattern.part_matches(part, found))
+        yield from (head + found for found in names if part_matches(part, found))
 
 
 def _mtime_ns(out: Path, name: str) -> int:
