@@ -16,12 +16,12 @@ from pathlib import Path, PurePosixPath
 from boxcar.shared import cadence, timestamp
 from boxcar.shared.artifacts import resume_match
 from boxcar.shared.artifacts.resume_match import is_of_folders, is_pattern
+from boxcar.shared.artifacts.seen_checkpoint import Seen
 from boxcar.shared.disk import atomic, checked_copy, packed_folder
 from boxcar.shared.errors import BoxcarError, counted
 from boxcar.shared.files import codec, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
-from boxcar.shared.seen_checkpoint import Seen
 from onbox.machine import io_class
 
 SHORTEST_S, LONGEST_S = 60.0, 3600.0

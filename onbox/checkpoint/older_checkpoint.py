@@ -15,6 +15,7 @@ from pathlib import Path
 from boxcar.shared import paths, timestamp
 from boxcar.shared.artifacts import resume_match
 from boxcar.shared.artifacts.resume_match import parts
+from boxcar.shared.artifacts.seen_checkpoint import Seen
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError
@@ -22,7 +23,6 @@ from boxcar.shared.files import progress
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import dataclass
-from boxcar.shared.seen_checkpoint import Seen
 from boxcar.shared.triage.evidence import Course
 from onbox.judging.verdict import Action, Verdict
 from onbox.machine.place import Place

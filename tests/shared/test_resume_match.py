@@ -15,7 +15,7 @@ from boxcar.shared.artifacts.resume_match import (
     find_checkpoints,
     newest_complete,
 )
-from boxcar.shared.seen_checkpoint import UNCHANGED_S
+from boxcar.shared.artifacts.seen_checkpoint import UNCHANGED_S
 
 LONG_AGO_S = 3 * UNCHANGED_S
 STEPS = "checkpoints/step_*.pt"

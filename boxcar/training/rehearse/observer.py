@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts.seen_checkpoint import Seen as Checkpoint
 from boxcar.shared.files import progress
-from boxcar.shared.seen_checkpoint import Seen as Checkpoint
 
 # A rehearsal is over before a folder without an index could be a minute old.
 _A_MINUTE_LATER_NS = sys.maxsize

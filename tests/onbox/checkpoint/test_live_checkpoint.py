@@ -13,12 +13,12 @@ import pytest
 
 from boxcar.shared import cadence
 from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts.seen_checkpoint import UNCHANGED_S
 from boxcar.shared.disk import checked_copy, sink
 from boxcar.shared.errors import DamagedError, NoRoomError
 from boxcar.shared.files import codec, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
-from boxcar.shared.seen_checkpoint import UNCHANGED_S
 from onbox.checkpoint import live_checkpoint
 from onbox.checkpoint.live_checkpoint import LONGEST_S, SHORTEST_S, Mirror, cadence_s
 from onbox.checkpoint.restored_checkpoint import restore

@@ -14,10 +14,10 @@ from plans import make_plan
 
 from boxcar.shared import timestamp
 from boxcar.shared.artifacts.resume_match import chosen
+from boxcar.shared.artifacts.seen_checkpoint import Seen, SeenFile
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.paths import ScratchPaths
-from boxcar.shared.seen_checkpoint import Seen, SeenFile
 from onbox.checkpoint import older_checkpoint
 from onbox.checkpoint.older_checkpoint import AT_ONCE_S, RESUME, Failed, to_try
 from onbox.judging.verdict import Action, Verdict
