@@ -79,7 +79,11 @@ FACTS = [
     Fact("training's facts", "boxcar/shared/files/progress.py", text(r"^training\.json$")),
     Fact("names of variables", "boxcar/shared/names.py", text(r"\[A-Za-z_\]\[A-Za-z0-9_\]")),
     Fact("bytes of a webhook", "boxcar/shared/wire/webhook_secret.py", assigned(".*BODY_BYTES")),
-    Fact("time between interruptions", "boxcar/shared/cadence.py", assigned(".*(MTBF|PRIOR).*")),
+    Fact(
+        "time between interruptions",
+        "boxcar/shared/artifacts/cadence.py",
+        assigned(".*(MTBF|PRIOR).*"),
+    ),
     Fact(
         "how a v1 end is read",
         "boxcar/shared/process/ended_by.py",

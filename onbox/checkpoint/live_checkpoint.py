@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
-from boxcar.shared import cadence, timestamp
-from boxcar.shared.artifacts import resume_match
+from boxcar.shared import timestamp
+from boxcar.shared.artifacts import cadence, resume_match
 from boxcar.shared.artifacts.resume_match import is_of_folders, is_pattern
 from boxcar.shared.artifacts.seen_checkpoint import Seen
 from boxcar.shared.disk import atomic, checked_copy, packed_folder

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.shared import cadence
+from boxcar.shared.artifacts import cadence
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from boxcar.laptop.project.queue_files import (
     queue_lines,
 )
 from boxcar.laptop.triage import failures_file
-from boxcar.shared import cadence
+from boxcar.shared.artifacts import cadence
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_name, terms
 from boxcar.shared.cell.cell_line import CellLine

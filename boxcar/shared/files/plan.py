@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from boxcar.shared import cadence
+from boxcar.shared.artifacts import cadence
 from boxcar.shared.cell.duration import GRACE_S
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.files import codec

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from boxcar.shared.cadence import PRIOR_S, window_s
+from boxcar.shared.artifacts.cadence import PRIOR_S, window_s
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec

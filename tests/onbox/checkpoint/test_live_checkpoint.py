@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.shared import cadence
-from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts import cadence, resume_match
 from boxcar.shared.artifacts.seen_checkpoint import UNCHANGED_S
 from boxcar.shared.disk import checked_copy, sink
 from boxcar.shared.errors import DamagedError, NoRoomError
