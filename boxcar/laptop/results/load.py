@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.common import home
+from boxcar.shared.artifacts.file_kinds import BY_TORCH, kind_of
 from boxcar.shared.disk import tree_sync
-from boxcar.shared.file_kinds import BY_TORCH, kind_of
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import HASHED, Finding
 from boxcar.shared.process import load_child

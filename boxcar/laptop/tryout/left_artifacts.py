@@ -12,12 +12,12 @@ from boxcar.laptop.tryout.outcome import FAILED, MOST_NAMED, Outcome
 from boxcar.laptop.tryout.stage import Stage, training
 from boxcar.shared import paths
 from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts.file_kinds import BY_TORCH, kind_of
 from boxcar.shared.artifacts.resume_match import is_of_folders, is_pattern
 from boxcar.shared.artifacts.to_load import said_as, to_load
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import said, terms
 from boxcar.shared.errors import some
-from boxcar.shared.file_kinds import BY_TORCH, kind_of
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import BYTES_ONLY, LOG, NEWEST, Artifact, Cell, Plan
 from boxcar.shared.process import load_child, strays

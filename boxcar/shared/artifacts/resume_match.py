@@ -18,11 +18,10 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from boxcar.shared.artifacts.file_kinds import ZIP, has_zip_end
 from boxcar.shared.artifacts.seen_checkpoint import Seen, SeenFile
 from boxcar.shared.disk import regular_file
 from boxcar.shared.disk.regular_file import StrangeFileError
-from boxcar.shared.file_kinds import ZIP
-from boxcar.shared.zip_end import has_zip_end
 
 # A pattern of `resume` or `artifacts` of a job, which means files or folders below {out}.
 #

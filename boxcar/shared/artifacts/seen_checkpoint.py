@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from boxcar.shared.file_kinds import SHARD_SUFFIX, SHARDED_INDEX
+from boxcar.shared.artifacts.file_kinds import SHARD_SUFFIX, SHARDED_INDEX
 from boxcar.shared.record import dataclass
 
 # Without an index nothing says that a folder is complete, but that nobody writes into it any more.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
-from boxcar.shared.file_kinds import SHARDED_INDEX
+from boxcar.shared.artifacts.file_kinds import SHARDED_INDEX
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 

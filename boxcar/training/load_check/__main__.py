@@ -39,8 +39,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared.artifacts.file_kinds import kind_of
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.file_kinds import kind_of
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import TRUSTED, Artifact
 from boxcar.shared.files.receipt import Finding

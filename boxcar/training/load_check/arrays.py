@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from boxcar.shared.file_kinds import ZIP
+from boxcar.shared.artifacts.file_kinds import ZIP
 from boxcar.training.load_check import checkpoints, pickles, refusals, torch_files, tree
 from boxcar.training.load_check.how import How
 from boxcar.training.load_check.refusals import NotItsKindError

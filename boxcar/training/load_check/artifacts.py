@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import file_kinds, paths
+from boxcar.shared import paths
+from boxcar.shared.artifacts import file_kinds
+from boxcar.shared.artifacts.file_kinds import SHARD, SHARDED, kind_of
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.file_kinds import SHARD, SHARDED, kind_of
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import BYTES, WHY_BYTES, Finding
 from boxcar.shared.metrics.result_files import last_of_file

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared.file_kinds import ZIP
+from boxcar.shared.artifacts.file_kinds import ZIP
 from boxcar.shared.files.receipt import GLOBALS
 from boxcar.training.load_check import (
     compressed,

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared.artifacts.file_kinds import SHARDED_INDEX
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.file_kinds import SHARDED_INDEX
 from boxcar.training.load_check import checkpoints, torch_files, tree
 from boxcar.training.load_check.how import How
 

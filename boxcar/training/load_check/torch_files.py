@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from boxcar.shared.file_kinds import ZIP
-from boxcar.shared.zip_end import has_zip_end
+from boxcar.shared.artifacts.file_kinds import ZIP, has_zip_end
 from boxcar.training import torch_private
 from boxcar.training.load_check import pickles, stand_ins
 from boxcar.training.load_check.how import How

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared.file_kinds import HDF5
-from boxcar.shared.zip_end import has_zip_end
+from boxcar.shared.artifacts.file_kinds import HDF5, has_zip_end
 from boxcar.training.load_check import protobuf, tree
 from boxcar.training.load_check.how import How
 from boxcar.training.load_check.protobuf import WireError

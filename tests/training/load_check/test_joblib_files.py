@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.shared.file_kinds import kind_of
+from boxcar.shared.artifacts.file_kinds import kind_of
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.training.load_check import artifacts, compressed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared.file_kinds import kind_of
+from boxcar.shared.artifacts.file_kinds import kind_of
 
 torch = pytest.importorskip("torch")
 

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared import file_kinds
-from boxcar.shared.artifacts import resume_match
+from boxcar.shared.artifacts import file_kinds, resume_match
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import BYTES, WHY_BYTES, Finding
 from boxcar.shared.process import load_child

@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 
-from boxcar.shared import file_kinds
+from boxcar.shared.artifacts import file_kinds
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.training.load_check import artifacts

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import re
 import struct
+import zipfile
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
@@ -158,4 +160,21 @@ def _has_shards(folder: Path) -> bool:
     try:
         return any(path.suffix == SHARD_SUFFIX for path in folder.iterdir())
     except OSError:
+        return False
+
+
+# Whether a zip is there to its end.
+
+
+def has_zip_end(file: IO[bytes]) -> bool:
+    """Not where what ends there is an archive that lies in it as it is, as in those of
+    Stable-Baselines3: its entries do not begin where the file does.
+    """
+    file.seek(0)
+    begins_with_entry = file.read(len(ZIP)) == ZIP
+    try:
+        with zipfile.ZipFile(file) as archive:
+            first = min((entry.header_offset for entry in archive.infolist()), default=0)
+            return not (begins_with_entry and first)
+    except (zipfile.BadZipFile, NotImplementedError):
         return False
