@@ -297,13 +297,15 @@ def _of_one_name(twins: Sequence[tuple[CellLine, Known]]) -> Iterator[str]:
     for line, other in twins[:_MOST]:
         if other.at == _HERE:
             yield (
-                f"{cell_line.quoted_line(other.line)} and {cell_line.quoted_line(line)} would both be "
+                f"{cell_line.quoted_line(other.line)} and {cell_line.quoted_line(line)} would both "
+                "be "
                 f"the cell {line.name!r}, or one folder on some file systems: leave one of these "
                 "values out, and write its line by hand with name=. No file was changed"
             )
             continue
         yield (
-            f"the cell {line.name!r} would be {cell_line.quoted_line(line)}, and in {other.at} it is "
+            f"the cell {line.name!r} would be {cell_line.quoted_line(line)}, and in {other.at} it "
+            "is "
             f"{cell_line.quoted_line(other.line)}: a name says one cell, so give that line another "
             "with name=, or use another config. No file was changed"
         )

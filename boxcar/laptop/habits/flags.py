@@ -206,7 +206,7 @@ _KIND = re.compile(r"\s*(?:TEXT|INTEGER|FLOAT|PATH|FILE|DIRECTORY|<(?!bool)\w+>)
 _IGNORED = ("-h", "--help", "--version", "--helpfull", "--install-completion", "--show-completion")
 
 
-def flags(text: str) -> tuple[Flag, ...]:
+def flags_of_help(text: str) -> tuple[Flag, ...]:
     """In their order, each once; `line` is 0, because no source was read for them."""
     text = _BOX.sub(" ", text)
     demanded = frozenset(_demanded(text))

@@ -262,7 +262,8 @@ def profiles_of(results: ResultPaths) -> list[str]:
         return [*found, str(json.loads(last)["profile"])] if last else found
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError(
-            f"{results.root / LAUNCHES}: its last line is not the record of a launch: {error}. Remove "
+            f"{results.root / LAUNCHES}: its last line is not the record of a launch: {error}. "
+            "Remove "
             "that line, and launch with --profile"
         ) from error
 

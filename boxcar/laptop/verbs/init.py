@@ -14,6 +14,7 @@ from pathlib import Path
 from boxcar.laptop.common import show
 from boxcar.laptop.habits import draft, folder, frameworks, job_text, readme, script, trainers
 from boxcar.laptop.habits.draft import Draft
+from boxcar.laptop.habits.flags import flags_of_help
 from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.script import Script
 from boxcar.laptop.profiles import profile
@@ -102,13 +103,13 @@ def _with_help(root: Path, chosen: Script) -> Script:
     limit = f"{run_help.TIMEOUT_S:g}"
     with show.waiting(Sentence("init.help_runs", command=typed, seconds=limit)):
         said = run_help.run(root, profile.for_training(), [*words, "--help"])
-    flags = help_text.flags(said.text)
-    about = {"command": typed, "n": len(flags)}
+    found = flags_of_help(said.text)
+    about = {"command": typed, "n": len(found)}
     if said.problem:
         show.say(Sentence("init.help_problem", **about, problem=said.problem))
     else:
-        show.say(Sentence(f"init.help_{'flags' if flags else 'nothing'}", **about))
-    return chosen.with_flags(flags)
+        show.say(Sentence(f"init.help_{'flags' if found else 'nothing'}", **about))
+    return chosen.with_flags(found)
 
 
 def _chosen(found: Folder, named: str) -> Script:

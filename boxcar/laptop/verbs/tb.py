@@ -124,7 +124,7 @@ def _wait(site: Site, links: Path, running: dict[str, Shown]) -> int:
     """Until all have ended; cells that begin meanwhile are shown too."""
     linked_at = time.monotonic()
     while running:
-        for where in [name for name, shown in running.items() if shown.is_over()]:
+        for where in [name for name, each in running.items() if each.is_over()]:
             del running[where]
             said = where or Sentence("tb.here")
             show.say(Message(Sentence("tb.ended", where=said), Command("tb")))

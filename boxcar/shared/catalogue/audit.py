@@ -86,6 +86,7 @@ SENTENCES = {
     ),
     "mounted_alone": Said("no other box has it mounted", "没有其他机器挂载它"),
     "one_won": Said("one of {n} won", "{n} 台中恰有一台领到"),
+    "not_tried": Said("could not be tried", "无法测试"),
     "unseen": Said("does not see {boxes}", "看不到 {boxes} 写的内容"),
     "reads_otherwise": Said(
         "reads {boxes} otherwise than written", "读到的 {boxes} 与写入的不一致"

@@ -22,12 +22,11 @@ def test_the_first_key_of_a_document_says_which_and_no_field_takes_its_place():
     assert found["stale"] == []
 
 
-def test_what_verbs_call_the_same_has_one_name_and_the_old_one_beside_it():
+def test_what_verbs_call_the_same_has_one_name():
     tries = [Outcome("a", "failed", "exit 1"), Outcome("b", "passed")]
     a, b = documents.of_verb("smoke", {"run": "r", "cells": tries})["cells"]
     assert (a["cell"], a["state"], a["because"]) == ("a", "failed", "exit 1")
-    assert (a["word"], a["why"]) == ("failed", "exit 1")
-    assert (b["because"], b["why"]) == (None, "")
+    assert b["because"] is None
 
 
 def test_each_line_of_several_is_one_document(capsys):

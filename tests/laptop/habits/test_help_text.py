@@ -193,12 +193,12 @@ EPOCHS = flag("--epochs", 5)
     ids=["argparse", "click", "typer", "fire", "absl", "tyro", "simple_parsing", "jsonargparse"],
 )
 def test_each_librarys_help_is_read(text: str, expected: list[Flag]) -> None:
-    assert short(flags.flags(text)) == expected
+    assert short(flags.flags_of_help(text)) == expected
 
 
 def test_what_is_printed_around_it_does_not_matter() -> None:
     noise = "WARNING: no GPU\n2026-11-22 loading - 3 files\n"
-    assert flags.flags(noise + ARGPARSE) == flags.flags(ARGPARSE)
+    assert flags.flags_of_help(noise + ARGPARSE) == flags.flags_of_help(ARGPARSE)
 
 
 @pytest.mark.parametrize(
@@ -206,9 +206,9 @@ def test_what_is_printed_around_it_does_not_matter() -> None:
     ["", "epoch 1 loss 0.5\nepoch 2 loss 0.4\n", "- a\n- b\n-----\n", "Traceback (most recent"],
 )
 def test_a_training_that_ignores_the_flag_names_none(text: str) -> None:
-    assert flags.flags(text) == ()
+    assert flags.flags_of_help(text) == ()
 
 
 def test_a_text_of_any_length_and_shape_is_read_at_once() -> None:
     for text in ("(" * 20_000, "usage: " + "[" * 20_000, "  --a " + "[default: (" * 20_000):
-        flags.flags(text)
+        flags.flags_of_help(text)

@@ -76,7 +76,8 @@ def at_a_look(site: Any, environ: dict[str, str] | None = None) -> list[str]:
 
 
 def begun(site: Any, environ: dict[str, str] | None = None) -> None:
-    from_here.begin(site, look_at_run(site, "2026-11-22T22:41:07.123Z"), environ or dict(os.environ))
+    view = look_at_run(site, "2026-11-22T22:41:07.123Z")
+    from_here.begin(site, view, environ or dict(os.environ))
 
 
 def test_what_happened_since_the_launch_is_one_mail_at_the_next_look(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boxcar.laptop.project.queue_files import bad_lines, queue_lines, nearest_file, read_queue_file
+from boxcar.laptop.project.queue_files import bad_lines, nearest_file, queue_lines, read_queue_file
 from boxcar.shared.files import queue_line
 
 
@@ -33,7 +33,8 @@ def test_a_last_line_without_a_line_feed_counts_here(tmp_path: Path) -> None:
 def test_one_mistake_in_many_lines_is_told_once(tmp_path: Path) -> None:
     write(tmp_path, "q1.txt", b"a.json\nb.json t\nc.json\nd.json t 1e3\n")
     write(tmp_path, "q2.txt", b"".join(b"%d.json\n" % number for number in range(400)))
-    one, other, many = bad_lines([read_queue_file(tmp_path, f"queues/q{n}.txt", "box") for n in (1, 2)])
+    queues = [read_queue_file(tmp_path, f"queues/q{n}.txt", "box") for n in (1, 2)]
+    one, other, many = bad_lines(queues)
     assert one.startswith("queues/q1.txt:1: expected <cfg> <task>") and one.endswith("line 3")
     assert other.startswith("queues/q1.txt:4: epochs must be")
     assert many.startswith("queues/q2.txt:1: expected <cfg> <task>")
@@ -53,7 +54,8 @@ def test_of_a_file_that_is_not_there_none_that_is_in_use_or_only_ends_alike_is_m
 ) -> None:
     write(tmp_path, "q1.txt", b"")
     write(tmp_path, "seg_no_skip.txt", b"")
-    found = read_queue_file(tmp_path, "queues/q2.txt", "box-a", in_use=["queues/q1.txt", "queues/q2.txt"])
+    in_use = ["queues/q1.txt", "queues/q2.txt"]
+    found = read_queue_file(tmp_path, "queues/q2.txt", "box-a", in_use=in_use)
     assert found.unread == f"the queue file is not there{TO_DO}"
     assert nearest_file(tmp_path, "queues/nope.txt") == ""
     assert nearest_file(tmp_path, "queues/seg_skip.txt") == (

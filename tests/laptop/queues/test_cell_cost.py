@@ -40,7 +40,8 @@ def test_a_cell_costs_what_it_took_itself_else_its_task_else_the_others() -> Non
 
 def test_what_is_given_comes_first_and_a_cell_before_its_task() -> None:
     measured = [Sample("a", "recon", 10, 100.0, "x")]
-    found, _ = costs_of_cells([cell("a"), cell("b"), cell("c")], measured, {}, {"recon": 60, "b": 7})
+    cells = [cell("a"), cell("b"), cell("c")]
+    found, _ = costs_of_cells(cells, measured, {}, {"recon": 60, "b": 7})
     assert [found[name].amount for name in "abc"] == [60, 7, 60]
 
 

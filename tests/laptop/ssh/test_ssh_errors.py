@@ -142,7 +142,8 @@ def test_a_jump_hosts_key_is_not_forgotten_for_the_boxs_and_the_way_to_it_is_nam
         (["me@j:2222"], "ssh ssh://me@j:2222 true"),
         (["a", "b"], "ssh -J a b true"),
     ):
-        error = ssh_errors.read_ssh_error("box-a", 255, said, forget="ssh-keygen -R box-a", jumps=jumps)
+        forget = "ssh-keygen -R box-a"
+        error = ssh_errors.read_ssh_error("box-a", 255, said, forget=forget, jumps=jumps)
         assert str(error).endswith(f"try: {to_type}") and "ssh-keygen" not in str(error)
 
 

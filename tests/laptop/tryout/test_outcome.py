@@ -18,7 +18,8 @@ def test_what_else_lies_there_is_a_pass_that_says_so() -> None:
     assert try_fault(Written(("wandb/",)), is_in_out=False, has_left_anything=True) == ""
     item = Outcome("a", PASSED, lacks=("*",), beside=("wandb/", "data/"), wrote=("saved/m.pth",))
     assert (
-        try_note(item) == "did not write *; but wrote saved/m.pth; wrote wandb/, data/ beside its code"
+        try_note(item) == "did not write *; but wrote saved/m.pth; "
+        "wrote wandb/, data/ beside its code"
     )
 
 

@@ -35,7 +35,8 @@ def test_an_endpoint_that_is_away_leaves_its_events(make_run: Any, monkeypatch: 
     path.chmod(0o600)
     told = ask(run, credentials=str(path))
     assert told["left"] > 0
-    assert all(c.seq == 0 for c in delivered.read_delivered(run.durable.delivered("q1")).endpoints.values())
+    found = delivered.read_delivered(run.durable.delivered("q1"))
+    assert all(cursor.seq == 0 for cursor in found.endpoints.values())
 
 
 def test_an_agent_that_runs_delivers_by_itself(make_run: Any) -> None:

@@ -131,11 +131,13 @@ def test_an_edit_in_the_middle_is_named_and_an_appended_line_is_not():
     assert changes(QUEUE, appended) == []
     edited = queue_line.parse_queue(b"c/a.yaml t 1\nc/z.yaml t\nc/c.yaml t 3\n")
     assert changes(QUEUE, edited) == ["cell 1 was 'c/b.yaml t' and is now 'c/z.yaml t'"]
-    assert changes(QUEUE, queue_line.parse_queue(b"c/a.yaml t 1\n")) == ["2 lines removed at the end"]
+    now = queue_line.parse_queue(b"c/a.yaml t 1\n")
+    assert changes(QUEUE, now) == ["2 lines removed at the end"]
 
 
 def test_a_line_is_left_open_where_it_is_bad_or_its_cell_is_anothers():
-    queue = queue_line.parse_queue(b"configs/a.json t 3\nconfigs/b.json t many\nconfigs/c.json t 3\n")
+    text = b"configs/a.json t 3\nconfigs/b.json t many\nconfigs/c.json t 3\n"
+    queue = queue_line.parse_queue(text)
     assert left_open(queue, Above(), passed_over=()) == ["line 2 cannot be read"]
     assert left_open(queue, Above(end=2), passed_over=()) == ["line 2 cannot be read"]
     assert left_open(queue, Above(end=3), passed_over=()) == []

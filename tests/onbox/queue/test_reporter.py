@@ -125,7 +125,8 @@ def test_a_torn_line_is_named_and_a_new_event_takes_its_place(path):
     assert reporter.torn_file
     assert reporter.torn_file.read_bytes() == b'{"v":1,"seq":2,"ty'
     reporter.say("queue.done", verified=0, failed=0)
-    assert [event.type for event in journal.read_journal(path).events] == ["queue.started", "queue.done"]
+    types = [event.type for event in journal.read_journal(path).events]
+    assert types == ["queue.started", "queue.done"]
 
 
 def test_two_threads_that_speak_at_once_leave_a_whole_journal(path):

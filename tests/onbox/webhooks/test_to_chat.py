@@ -242,7 +242,8 @@ def test_what_is_left_is_said_without_reading_the_journal_again(
     journal.append("queue.started", cells=9)
     fail(journal, "a")
     deliverer, _ = sender(journal, robot, tmp_path)
-    monkeypatch.setattr("boxcar.shared.files.journal.read_journal", lambda _: pytest.fail("read again"))
+    again = "boxcar.shared.files.journal.read_journal"
+    monkeypatch.setattr(again, lambda _: pytest.fail("read again"))
     until(lambda: cursor(tmp_path, robot).seq == 3)
     again = fail(journal, "b")
     deliverer.wake()

@@ -30,4 +30,5 @@ def test_it_is_spelled_as_it_is_read(seconds: int) -> None:
 
 
 def test_it_is_spelled_in_short() -> None:
-    assert [duration.spell_duration(s) for s in (60, 5400, 86_400, 61)] == ["1m", "1h30m", "1d", "1m1s"]
+    spelled = [duration.spell_duration(time_s) for time_s in (60, 5400, 86_400, 61)]
+    assert spelled == ["1m", "1h30m", "1d", "1m1s"]

@@ -123,7 +123,8 @@ def test_json_in_env_is_untouched() -> None:
 
 def test_the_values_of_profile_and_line_are_never_filled() -> None:
     own = Own(env={"L": "{name}"})
-    found = said.say_cell(make_plan(env={"P": "{name}"}, job_env={"J": "{name}"}), line(own=own), PLACES)
+    plan = make_plan(env={"P": "{name}"}, job_env={"J": "{name}"})
+    found = said.say_cell(plan, line(own=own), PLACES)
     assert found.env == {"P": "{name}", "J": "a", "L": "{name}"}
 
 

@@ -192,7 +192,8 @@ def test_the_writer_puts_a_torn_line_aside_and_goes_on(
     assert path.read_bytes() == good
     event = writer.append("agent.started")
     assert event.seq == before + 1
-    assert path.read_bytes() == good + chained([event], journal.parse_journal(good, "here").end.check)
+    end = journal.parse_journal(good, "here").end
+    assert path.read_bytes() == good + chained([event], end.check)
     assert journal.read_journal(path).torn == b""
 
 

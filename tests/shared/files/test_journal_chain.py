@@ -131,7 +131,8 @@ def test_a_newer_version_is_said_and_is_not_called_damage(before: bytes) -> None
 def test_a_newer_version_before_a_line_of_this_one_is_a_flipped_bit() -> None:
     data = chained(events(3))
     with pytest.raises(DamagedError, match="line 2 is damaged"):
-        journal.parse_journal(replaced(data, 2, lambda line: line.replace(b'"v":2', b'"v":3')), "here")
+        newer = replaced(data, 2, lambda line: line.replace(b'"v":2', b'"v":3'))
+        journal.parse_journal(newer, "here")
 
 
 # --- a tail that is missing
