@@ -407,14 +407,14 @@ def down(
 
 @verb(iterable=("queue", "box"))
 def drain(c: Context, profile: str = "", job: str = "", queue: Any = None, box: Any = None) -> int:
-    from boxcar.laptop.verbs.control import drain
+    from boxcar.laptop.verbs.drain import drain
 
     return drain(_launched(c, profile, job), queues=queue or None, boxes=box or None)
 
 
 @verb(iterable=("queue", "box"))
 def stop(c: Context, profile: str = "", job: str = "", queue: Any = None, box: Any = None) -> int:
-    from boxcar.laptop.verbs.control import stop
+    from boxcar.laptop.verbs.stop import stop
 
     return stop(_launched(c, profile, job), queues=queue or None, boxes=box or None)
 

@@ -17,7 +17,7 @@ import yaml
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.sites.local_site import LocalSite
-from boxcar.laptop.verbs import control, launch
+from boxcar.laptop.verbs import launch, stop
 from boxcar.shared import timestamp
 from boxcar.shared.files import journal
 from boxcar.shared.files.journal_chain import Event
@@ -76,7 +76,7 @@ class TinyRun:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        control.stop(self.project, queues=None)
+        stop.stop(self.project, queues=None)
 
     @property
     def pid(self) -> int:

@@ -30,11 +30,11 @@ from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
-from boxcar.laptop.verbs.control import stop
 from boxcar.laptop.verbs.demo import prepare
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import board_facts
+from boxcar.laptop.verbs.stop import stop
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 

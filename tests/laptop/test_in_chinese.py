@@ -29,13 +29,14 @@ from boxcar.laptop.run.news import changes
 from boxcar.laptop.sites.open_site import SITES
 from boxcar.laptop.ssh import ssh_errors
 from boxcar.laptop.verbs import audit
-from boxcar.laptop.verbs.control import drain, stop
 from boxcar.laptop.verbs.down import down
+from boxcar.laptop.verbs.drain import drain
 from boxcar.laptop.verbs.explain import explain
 from boxcar.laptop.verbs.init import init
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.repair import repair
 from boxcar.laptop.verbs.status import status
+from boxcar.laptop.verbs.stop import stop
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError

@@ -22,23 +22,10 @@ from boxcar.laptop.common.units import duration, four_digits
 from boxcar.shared.catalogue.headings import heading
 from boxcar.shared.catalogue.sentence import Sentence, in_language
 from boxcar.shared.errors import Command, Message
-from boxcar.shared.record import dataclass
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-
-
-# A table before it is drawn.
-
-
-@dataclass(frozen=True)
-class TableView:
-    """What stands in a table, as values: whoever shows it spells them."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[object, ...], ...]
 
 
 # Columns: nothing is wrapped for a program that reads it, however long a path is.

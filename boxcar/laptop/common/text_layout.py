@@ -1,12 +1,12 @@
-"""What gives way where a table is wider than its terminal, so that no name breaks. Pure."""
+"""How text fits the width of a terminal: lines broken between words, tables that give way, names
+cut in their middle. Pure.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
-
-from rich.cells import cell_len
 
 from boxcar.shared.record import dataclass
 
@@ -86,19 +86,19 @@ ENDS_SHOWN = 2 / 3  # of the room, for the end of the name
 
 def short_name(name: str, room: int, mark: str) -> str:
     """The name in at most `room` columns: `recon_…q1_seed3`."""
-    if cell_len(name) <= room:
+    if width_in_cells(name) <= room:
         return name
-    left = room - cell_len(mark)
+    left = room - width_in_cells(mark)
     if left <= 0:
         return mark if left == 0 else ""
     end = _end(name, round(left * ENDS_SHOWN))
-    return f"{_begin(name, left - cell_len(end))}{mark}{end}"
+    return f"{_begin(name, left - width_in_cells(end))}{mark}{end}"
 
 
 def _begin(name: str, room: int) -> str:
     kept = ""
     for char in name:
-        if cell_len(kept + char) > room:
+        if width_in_cells(kept + char) > room:
             break
         kept += char
     return kept
@@ -241,7 +241,7 @@ def _width(field: Sequence[str]) -> int:
 
 
 def _columns(text: str) -> int:
-    return len(text) if text.isascii() else cell_len(text)
+    return len(text) if text.isascii() else width_in_cells(text)
 
 
 def _line(fields: Sequence[str], widths: Sequence[int]) -> str:
@@ -280,3 +280,12 @@ def is_seen(char: str) -> bool:
 
 def _spelled(char: str) -> str:
     return char.encode("unicode_escape").decode()
+
+
+@dataclass(frozen=True)
+class TableView:
+    """What stands in a table before it is drawn, as values: whoever shows it spells them."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]

@@ -14,7 +14,7 @@ from typing import Any
 
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.show import TableView
+from boxcar.laptop.common.text_layout import TableView
 from boxcar.laptop.profiles import survival
 from boxcar.laptop.profiles.page_zh import CHINESE
 from boxcar.laptop.profiles.profile import Profile

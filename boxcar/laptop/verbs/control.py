@@ -6,14 +6,12 @@ The laptop writes the file, the agent obeys it, and the next launch sets it back
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import is_planned, look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
-from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -26,12 +24,9 @@ from boxcar.shared.errors import (
     TemporaryError,
     message_of,
 )
-from boxcar.shared.files.control import DRAIN, STOP, Control
+from boxcar.shared.files.control import STOP, Control
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.wire import run_asks
-
-if TYPE_CHECKING:
-    from boxcar.laptop.project.project import Project
 
 
 def request(
@@ -115,41 +110,3 @@ def _known(view: RunView, queues: Sequence[str] | None, boxes: Sequence[str] | N
     there = pick(boxes or (), [queue.box for queue in view.queues], what="box", of=run)
     chosen += [queue.name for queue in view.queues if queue.box in there]
     return list(dict.fromkeys(chosen or names))
-
-
-# `invoke drain`: the running cell is finished and proven, and no further one starts.
-
-
-def drain(
-    project: Project, *, queues: Sequence[str] | None = None, boxes: Sequence[str] | None = None
-) -> int:
-    """Ask the agents of these queues and boxes (default: all) to end after the running cell."""
-    with open_site(project, show.say) as site:
-        asked = request(site, DRAIN, queues, boxes)
-    for queue in asked:
-        which = "drains_after" if queue.is_at_cell else "drains"
-        about = {"queue": queue.name, "box": queue.box, "cell": queue.active}
-        show.say(Sentence(f"orders.{which}", **about))
-    if asked:
-        show.say(Message(Sentence("orders.see_end"), Command("watch")))
-        show.say(Message(Sentence("orders.go_on_later"), Command("launch")))
-    return 0
-
-
-# `invoke stop`: the running cell saves a checkpoint and leaves, and its agent ends now.
-
-
-def stop(
-    project: Project, *, queues: Sequence[str] | None = None, boxes: Sequence[str] | None = None
-) -> int:
-    """Ask the agents of these queues and boxes (default: all) to end now."""
-    with open_site(project, show.say) as site:
-        asked = request(site, STOP, queues, boxes)
-    for queue in asked:
-        which = "stops_after" if queue.is_at_cell else "stops"
-        about = {"queue": queue.name, "box": queue.box, "cell": queue.active}
-        show.say(Sentence(f"orders.{which}", **about))
-    if asked:
-        show.say(Message(Sentence("orders.see_end"), Command("watch")))
-        show.say(Message(Sentence("orders.go_on_later"), Command("launch")))
-    return 0

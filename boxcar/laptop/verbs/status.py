@@ -16,7 +16,7 @@ from boxcar.laptop.board.snapshot import Facts, snapshot, webhooks_off
 from boxcar.laptop.board.terminal_lines import word
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.show import TableView
+from boxcar.laptop.common.text_layout import TableView
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.news import from_here
 from boxcar.laptop.project.project import Project, box_prices

@@ -6,8 +6,10 @@ import pytest
 from far_boxes import make_far_run
 from run_on_disk import RunOnDisk, agent_started, cell_started, held, make_run
 
-from boxcar.laptop.verbs.control import drain, stop, write_control
+from boxcar.laptop.verbs.control import write_control
+from boxcar.laptop.verbs.drain import drain
 from boxcar.laptop.verbs.status import status
+from boxcar.laptop.verbs.stop import stop
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import control
 from boxcar.shared.files.plan import EACH_BOX
