@@ -20,7 +20,7 @@ WALL_S = 60.0
 # What an interpreter may need to start; nothing else, it might be a secret.
 _KEPT = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")
 # Where boxcar is imported from: a folder, or the agent's archive.
-_HOME = str(Path(__file__).parents[2])
+_HOME = str(Path(__file__).parents[3])
 
 
 def ask(module: str, question: Any) -> tuple[int | None, list[dict[str, Any]]]:

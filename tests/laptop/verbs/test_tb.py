@@ -20,7 +20,7 @@ from boxcar.laptop.verbs.tb import tb
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunOnDisk:
-    monkeypatch.setattr(tb_module.places, "pythons_here", lambda first: [sys.executable])
+    monkeypatch.setattr(tb_module.shown, "pythons_here", lambda first: [sys.executable])
     return make_run(tmp_path, {"queue_1": ["configs/a.yaml recon 3", "configs/b.yaml recon 3"]})
 
 
