@@ -22,8 +22,9 @@ from rich.console import Console
 
 from boxcar.laptop.board.history import NOTHING_SEEN, seen
 from boxcar.laptop.board.layout import Focus, layout
+from boxcar.laptop.board.paint import painted
 from boxcar.laptop.board.snapshot import Snapshot, snapshot
-from boxcar.laptop.board.terminal_lines import UNICODE, painted
+from boxcar.laptop.board.terminal_lines import UNICODE
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.condition import may_run

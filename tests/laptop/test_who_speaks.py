@@ -16,7 +16,7 @@ TERMINAL = ("boxcar.laptop.common.show", "rich")
 # The board draws on a console that a verb gives it.
 MAY_SPEAK = (
     *("verbs/", "common/show.py", "common/bars.py", "profiles/json_schema.py"),
-    *("board/lines/paint.py", "board/live/screen.py"),
+    *("board/paint.py", "board/screen.py"),
 )
 MEASURE = "rich.cells"  # says how wide a text is, and draws nothing
 

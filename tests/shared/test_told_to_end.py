@@ -10,7 +10,7 @@ from boxcar.shared.process import told_to_end
 # Says how it was left, and is slow to leave.
 SLOW = """
 import signal, sys, time
-from boxcar.shared import told_to_end
+from boxcar.shared.process import told_to_end
 if "nohup" in sys.argv:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 with told_to_end.as_exit():

@@ -37,8 +37,9 @@ from boxcar.laptop.board.layout import (
     move_focus,
     open_cell,
 )
+from boxcar.laptop.board.paint import page
 from boxcar.laptop.board.snapshot import Snapshot
-from boxcar.laptop.board.terminal_lines import Line, page, span
+from boxcar.laptop.board.terminal_lines import Line, span
 
 # The terminal while the board is on it: keys come one by one, and what it was is put back on every
 # way out: the end, an exception (the door makes one of SIGTERM), Ctrl-C, Ctrl-Z.

@@ -11,8 +11,6 @@ from math import isfinite
 from typing import Any, Generic, TypeVar
 
 from rich.cells import cell_len, chop_cells, set_cell_size
-from rich.style import Style
-from rich.text import Text
 
 from boxcar.laptop.common import text_layout
 from boxcar.laptop.common.text_layout import plain, short_name
@@ -400,32 +398,3 @@ def _without_waste(
         filled[at] += more
         left -= more
     return filled
-
-
-# The board's lines as rich draws them: the only place that knows what a look looks like.
-
-
-# The terminal's own colours: each theme has made them readable on its ground.
-_STYLES = {
-    GOOD: Style(color="green"),
-    BUSY: Style(color="cyan"),
-    BAD: Style(color="red", bold=True),
-    WARN: Style(color="yellow"),
-    BOLD: Style(bold=True),
-    DIM: Style(dim=True),
-    CHOSEN: Style(reverse=True),
-}
-
-
-def painted(line: Line) -> Text:
-    text = Text(no_wrap=True, overflow="crop", end="")
-    for span in line:
-        text.append(
-            span.text, Style.chain(Style.null(), *(_STYLES[look] for look in span.look.split()))
-        )
-    return text
-
-
-def page(lines: Sequence[Line]) -> Text:
-    """All of them, without a line end after the last."""
-    return Text("\n", end="").join(painted(line) for line in lines)

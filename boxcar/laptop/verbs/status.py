@@ -101,7 +101,7 @@ def draw_once(site: Site, view: RunView, looked_s: float = 0.0) -> None:
     """The board of one look, which was so long ago, as long as it needs to be."""
     from rich.console import Console  # late, as in show.py
 
-    from boxcar.laptop.board.terminal_lines import painted
+    from boxcar.laptop.board.paint import painted
 
     known = board_facts(site, view, next_step(view, site))
     found = replace(snapshot(view, seen(NOTHING_SEEN, view), known), looked_s=looked_s)

@@ -82,8 +82,8 @@ def test_no_cell_and_no_comment_is_lost_or_doubled(
         files[f"q{at}"] = (text if ends else text[:-1]).encode()
     found = rewritten(files, wanted)
     for name, data in found.items():
-        found = [line.name for line in queue_line.parse_queue(data).cells]
-        assert sorted(found) == sorted(wanted[name])
+        names = [line.name for line in queue_line.parse_queue(data).cells]
+        assert sorted(names) == sorted(wanted[name])
     before = b"".join(
         data if data.endswith(b"\n") or not data else data + b"\n" for data in files.values()
     )

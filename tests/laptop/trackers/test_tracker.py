@@ -13,10 +13,7 @@ FOLDER = Path(tracker.__file__).parent
 
 
 def test_each_tracker_has_a_module_and_each_module_is_in_the_table() -> None:
-    assert {path.stem.removeprefix("to_") for path in FOLDER.glob("to_*.py")} == {
-        *tracker.NEXT,
-        "export",
-    }
+    assert {path.stem.removeprefix("to_") for path in FOLDER.glob("to_*.py")} == {*tracker.NEXT}
 
 
 def test_a_tracker_that_does_not_exist_and_one_that_is_not_installed_are_said(
