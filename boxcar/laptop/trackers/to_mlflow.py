@@ -21,7 +21,7 @@ _MOST_METRICS, _MOST_PARAMS, _MOST_CHARACTERS, _MOST_NAME = 1000, 100, 6000, 240
 _ODD = re.compile(r"[^\w./ :-]")
 
 
-def write_to_mlflow(folder: Path, cell: ExportedCell) -> str:
+def write(folder: Path, cell: ExportedCell) -> str:
     from mlflow.tracking import MlflowClient
 
     client = MlflowClient(tracking_uri=_uri(folder))

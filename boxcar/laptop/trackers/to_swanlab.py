@@ -17,7 +17,7 @@ FOLDER = "swanlog"
 _MOST_NAME = 240
 
 
-def write_to_swanlab(folder: Path, cell: ExportedCell) -> str:
+def write(folder: Path, cell: ExportedCell) -> str:
     import swanlab
 
     def make(partial: Path) -> Path:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _VERSION = "brain.Event:2"
 
 
-def write_to_tensorboard(folder: Path, cell: ExportedCell) -> str:
+def write(folder: Path, cell: ExportedCell) -> str:
     from tensorboard.summary.writer.record_writer import RecordWriter
 
     def make(partial: Path) -> Path:

@@ -17,7 +17,7 @@ FOLDER = "wandb"
 _OWN = ("_step", "_runtime", "_timestamp", "_wandb")
 
 
-def write_to_wandb(folder: Path, cell: ExportedCell) -> str:
+def write(folder: Path, cell: ExportedCell) -> str:
     import wandb
 
     def make(partial: Path) -> Path:

@@ -65,8 +65,8 @@ LADDERS = {
                 "看板上 GPU 使用率低而步数在前进",
             ),
             Said(
-                "data on the box's fast disk, not on the network's: data: in job.yaml",
-                "数据放在机器的高速盘而非网络盘：job.yaml 的 data:",
+                "data on the box's own disk, not on the network's: python -m boxcar.training.fetch",
+                "数据放在机器的高速盘而非网络盘：python -m boxcar.training.fetch",
             ),
             Said(
                 "as many workers as cores for each rank, and persistent_workers=True",

@@ -20,9 +20,9 @@ def test_a_run_has_config_curves_and_numbers_and_is_replaced_by_its_id(tmp_path:
 
         from boxcar.laptop.trackers import to_mlflow
 
-        assert to_mlflow.write_to_mlflow(tmp_path, cell()) == "mlflow.db"
-        to_mlflow.write_to_mlflow(tmp_path, cell("b"))
-        to_mlflow.write_to_mlflow(tmp_path, cell(numbers={"acc": 0.5}))
+        assert to_mlflow.write(tmp_path, cell()) == "mlflow.db"
+        to_mlflow.write(tmp_path, cell("b"))
+        to_mlflow.write(tmp_path, cell(numbers={"acc": 0.5}))
         client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/mlflow.db")
         experiment = client.get_experiment_by_name("tiny")
         runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
@@ -44,7 +44,7 @@ def test_keys_that_differ_only_in_what_its_store_refuses_stay_two(tmp_path: Path
 
         from boxcar.laptop.trackers import to_mlflow
 
-        to_mlflow.write_to_mlflow(tmp_path, cell(config=config, points=points))
+        to_mlflow.write(tmp_path, cell(config=config, points=points))
         client = MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/mlflow.db")
         experiment = client.get_experiment_by_name("tiny")
         [run] = client.search_runs([experiment.experiment_id])

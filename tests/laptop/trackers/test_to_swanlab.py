@@ -17,8 +17,8 @@ def test_an_offline_run_has_all_that_is_to_be_sent_under_a_stable_id(tmp_path: P
     with offline(io.StringIO()):
         from boxcar.laptop.trackers import to_swanlab
 
-        to_swanlab.write_to_swanlab(tmp_path, cell())
-        again = to_swanlab.write_to_swanlab(tmp_path, cell(numbers={"acc": 0.5}))
+        to_swanlab.write(tmp_path, cell())
+        again = to_swanlab.write(tmp_path, cell(numbers={"acc": 0.5}))
     (run,) = (tmp_path / "swanlog").glob("run-*")
     assert str(run.relative_to(tmp_path)) == again and again.endswith(cell().id)
     (file,) = run.glob("*.swanlab")
@@ -34,7 +34,7 @@ def test_keys_that_it_would_trim_to_one_stay_two(tmp_path: Path) -> None:
     with offline(io.StringIO()):
         from boxcar.laptop.trackers import to_swanlab
 
-        where = to_swanlab.write_to_swanlab(tmp_path, cell(points=points, config={"fold": "007"}))
+        where = to_swanlab.write(tmp_path, cell(points=points, config={"fold": "007"}))
     (file,) = (tmp_path / where).glob("*.swanlab")
     assert b"acc_2" in file.read_bytes()
     assert "007" in (tmp_path / where / "files/config.yaml").read_text()

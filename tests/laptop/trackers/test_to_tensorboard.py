@@ -17,7 +17,7 @@ def test_every_series_has_its_steps_and_times_with_nan_and_gaps(tmp_path: Path) 
 
     from boxcar.laptop.trackers import to_tensorboard
 
-    assert to_tensorboard.write_to_tensorboard(tmp_path, cell()) == "tiny/a_seed1"
+    assert to_tensorboard.write(tmp_path, cell()) == "tiny/a_seed1"
     found = EventAccumulator(str(tmp_path / "tiny/a_seed1"))
     found.Reload()
     assert set(found.Tags()["scalars"]) == {"loss", "lr", "val/acc", "final/acc"}
@@ -34,7 +34,7 @@ def test_its_hyperparameters_and_its_proof_are_there(tmp_path: Path) -> None:
     from boxcar.laptop.trackers import to_tensorboard
 
     (tmp_path / "x").mkdir()
-    where = to_tensorboard.write_to_tensorboard(tmp_path / "x", cell())
+    where = to_tensorboard.write(tmp_path / "x", cell())
     (file,) = (tmp_path / "x" / where).iterdir()
     values = {
         value.tag: value
@@ -55,7 +55,7 @@ def test_the_same_cell_gives_the_same_bytes(tmp_path: Path) -> None:
 
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        to_tensorboard.write_to_tensorboard(tmp_path / name, cell())
+        to_tensorboard.write(tmp_path / name, cell())
     one, two = (
         {p.relative_to(tmp_path / name): p.read_bytes() for p in (tmp_path / name).rglob("*.*")}
         for name in ("one", "two")

@@ -21,8 +21,8 @@ def test_an_offline_run_has_config_curves_and_numbers_under_a_stable_id(tmp_path
     from boxcar.laptop.trackers import to_wandb
 
     with offline(io.StringIO()):
-        where = to_wandb.write_to_wandb(tmp_path, cell())
-        again = to_wandb.write_to_wandb(tmp_path, cell(numbers={"acc": 0.5}))
+        where = to_wandb.write(tmp_path, cell())
+        again = to_wandb.write(tmp_path, cell(numbers={"acc": 0.5}))
     runs = list((tmp_path / "wandb").iterdir())
     assert [str(run.relative_to(tmp_path)) for run in runs] == [again]
     assert where.endswith(cell().id) and again.endswith(cell().id)
@@ -50,7 +50,7 @@ def test_its_times_are_the_trainings_and_no_key_of_a_script_is_dropped(tmp_path:
     points = (Point(1, BEGAN_S, {"_step": 7.0}), Point(2, BEGAN_S + 3600, {"_runtime": 8.0}))
     config = {"fold": "1_2", "data": "007", "sha": "12e4567", "boxcar.id": "mine", "width": 8}
     with offline(io.StringIO()):
-        where = to_wandb.write_to_wandb(tmp_path, cell(points=points, config=config))
+        where = to_wandb.write(tmp_path, cell(points=points, config=config))
     (file,) = (tmp_path / where).glob("*.wandb")
     records = [pb.Record.FromString(data) for data in leveldb_records(file.read_bytes())]
     rows = [

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import inspect
 import sys
 from pathlib import Path
 
@@ -14,6 +16,13 @@ FOLDER = Path(tracker.__file__).parent
 
 def test_each_tracker_has_a_module_and_each_module_is_in_the_table() -> None:
     assert {path.stem.removeprefix("to_") for path in FOLDER.glob("to_*.py")} == {*tracker.NEXT}
+
+
+@pytest.mark.parametrize("name", tracker.NEXT)
+def test_each_tracker_writes_a_cell(name: str) -> None:
+    """Also where its library is not installed: it imports that when it writes."""
+    module = importlib.import_module(f"boxcar.laptop.trackers.to_{name}")
+    assert list(inspect.signature(module.write).parameters) == ["folder", "cell"]
 
 
 def test_a_tracker_that_does_not_exist_and_one_that_is_not_installed_are_said(
