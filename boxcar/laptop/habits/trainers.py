@@ -64,10 +64,12 @@ _YOLO_DATA = Trainer(
     "ultralytics", ("yolo", "detect", "train"), ("data={cfg}", "model=MODEL"), ("project={out}",),
     _YOLO.artifacts, _YOLO.resume, _YOLO.resume_args, _YOLO.smoke, ("detect", "model=MODEL"),
 )  # fmt: skip
+# No words to resume: `--resume` alone begins anew on a new box, and which words take a path differs
+# from package to package.
 _MIM = Trainer(
     "mmengine", ("mim", "train", "PACKAGE"), ("{cfg}",), ("--work-dir", "{out}"),
-    (Kept("epoch_*.pth", NEWEST, TRUSTED),), "epoch_*.pth", "--resume",
-    "--cfg-options train_cfg.max_epochs=1", ("PACKAGE",),
+    (Kept("epoch_*.pth", NEWEST, TRUSTED),),
+    smoke="--cfg-options train_cfg.max_epochs=1", open=("PACKAGE",),
 )  # fmt: skip
 # The first whose keys a config has all of.
 _BY_KEYS: tuple[tuple[frozenset[str], Trainer], ...] = (
