@@ -7,22 +7,17 @@ say is in `profile_schema.py`, what must hold between its groups in `profile_rul
 
 from __future__ import annotations
 
-import functools
-import importlib.util
-import os
 import posixpath
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from boxcar.laptop.common import home, run_program, yaml_models
+from boxcar.laptop.common import home, yaml_models
 from boxcar.laptop.common.near import did_you_mean, nearest
 from boxcar.laptop.common.yaml_models import Document
+from boxcar.laptop.profiles import training_here
 from boxcar.laptop.profiles.rules import inconsistencies
 from boxcar.laptop.profiles.schema import OWN_DURABLE, OWN_SCOPES, ProfileModel, Sentence, Tier
 from boxcar.shared.catalogue import sentence
-from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import Command, InputError
 from boxcar.shared.files.plan import AUTO, EACH_BOX, SHARED
 from boxcar.shared.record import dataclass
@@ -35,59 +30,6 @@ INTERPRETERS = (
     *("python3.13", "python3.12", "python3.11", "python3.10", "python3", "python"),
     *("/root/miniconda3/bin/python", "/opt/conda/bin/python", "~/miniconda3/bin/python"),
 )
-
-
-# The Python on this machine that has the training's packages.
-#
-# Who installs Boxcar by itself (pipx, uv) trains from another environment: the one that is active
-# in the shell. Where that one has no torch and Boxcar's own has, as after `pipx inject`, it is
-# Boxcar's.
-
-
-# What activating an environment sets.
-_ACTIVE = ("VIRTUAL_ENV", "CONDA_PREFIX")
-_ASKS = (
-    "import importlib.util, sys; "
-    "print(*[name for name in sys.argv[1:] if importlib.util.find_spec(name) is None])"
-)
-_ASK_S = 20.0
-
-
-def for_training() -> str:
-    """An absolute path, not resolved: the link in a virtual environment finds its packages."""
-    other = active_python(os.environ)
-    has_torch = importlib.util.find_spec("torch") is not None
-    return other if other and (not has_torch or _has_torch(other)) else sys.executable
-
-
-@functools.cache
-def _has_torch(python: str) -> bool:
-    """Whether it lies in that environment, or comes there from elsewhere (a .pth file, the system's
-    packages), which only that Python knows: to ask it costs a start of Python.
-    """
-    if any(Path(python).parents[1].glob("lib/python3*/site-packages/torch")):
-        return True
-    return not missing_packages(python, ("torch",))
-
-
-def missing_packages(python: str, names: Sequence[str]) -> list[str]:
-    """Which of these packages an interpreter has not; all of them where it cannot be asked."""
-    if python == sys.executable:
-        return [name for name in names if importlib.util.find_spec(name) is None]
-    try:
-        # Not in the project's folder, where a folder may be called torch.
-        words, kept = [python, "-c", _ASKS, *names], clean_environment(os.environ)
-        asked = run_program.run(words, b"", _ASK_S, cwd=Path("/"), environment=kept)
-    except (OSError, subprocess.TimeoutExpired, run_program.TooMuchSaid):
-        return list(names)
-    return asked.stdout.decode().split() if asked.returncode == 0 else list(names)
-
-
-def active_python(environ: Mapping[str, str]) -> str | None:
-    """The Python of the environment that is active, where there is one."""
-    named = (Path(environ[name], "bin", "python") for name in _ACTIVE if environ.get(name))
-    return next((str(path) for path in named if path.is_absolute() and path.is_file()), None)
-
 
 FOLDER = "profiles"
 # On a cluster: the data folders of its queues.
@@ -157,7 +99,7 @@ class Profile(ProfileModel):
     @property
     def training_python(self) -> str:
         is_here = self.connection.kind == "local" and self.env.training_python == AUTO
-        return for_training() if is_here else self.env.training_python
+        return training_here.for_training() if is_here else self.env.training_python
 
     @property
     def is_this_machine(self) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 from boxcar.laptop.common import home, side_by_side
 from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.fitness.tier_check import Ask
-from boxcar.laptop.profiles import profile
+from boxcar.laptop.profiles import training_here
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.results import bring_cell, bring_checkpoint, compare, results_folder
 from boxcar.laptop.results.bring_cell import Published
@@ -195,4 +195,4 @@ def _child(run: OpenRun, environ: Mapping[str, str]) -> Child:
     own = second_home_child.variables(replace(run.plan, env={}))
     secrets = tuple(environ[name] for name in run.plan.secrets if environ.get(name))
     text = home.training_program("second_home")
-    return Child(profile.for_training(), {**environ, **own}, secrets, text)
+    return Child(training_here.for_training(), {**environ, **own}, secrets, text)

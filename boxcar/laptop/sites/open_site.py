@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from boxcar.laptop.profiles import profile
+from boxcar.laptop.profiles import training_here
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.sites.local_site import LocalSite
@@ -32,7 +32,7 @@ def find_site(project: Project, tell: Tell) -> Site | None:
 def python_here(project: Project) -> str:
     """This machine's interpreter for a try of a cell."""
     site = find_site(project, lambda _: None)
-    return site.python() if site else profile.for_training()
+    return site.python() if site else training_here.for_training()
 
 
 def open_site(project: Project, tell: Tell) -> Site:

@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 
 from boxcar.laptop.common import side_by_side
 from boxcar.laptop.fitness.rules import Row
-from boxcar.laptop.profiles import profile
+from boxcar.laptop.profiles import training_here
 from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
@@ -121,7 +121,7 @@ class Site(OpenRun, ABC):
 
     def python(self) -> str:
         """This machine's interpreter for a try of a cell."""
-        return profile.for_training()
+        return training_here.for_training()
 
     def pulled_log(self, cell: str) -> Path:
         """Where a pull puts the log of a cell; there may be none."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from boxcar.laptop.common import home, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.progress import THINGS, Part
-from boxcar.laptop.profiles import profile
+from boxcar.laptop.profiles import training_here
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.run.look import look_at_run
@@ -79,8 +79,8 @@ def name_the_project() -> None:
 
 def _check_libraries() -> None:
     """Before anything is begun."""
-    python = profile.for_training()
-    if missing := profile.missing_packages(python, _TRAINS_WITH):
+    python = training_here.for_training()
+    if missing := training_here.missing_packages(python, _TRAINS_WITH):
         raise InputError(
             Sentence(
                 "bring.demo_lacks",

@@ -17,7 +17,7 @@ from boxcar.laptop.habits.draft import Draft
 from boxcar.laptop.habits.flags import flags_of_help
 from boxcar.laptop.habits.folder import Folder
 from boxcar.laptop.habits.script import Script
-from boxcar.laptop.profiles import profile
+from boxcar.laptop.profiles import training_here
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import BOXCARIGNORE, not_shipped
@@ -102,7 +102,7 @@ def _with_help(root: Path, chosen: Script) -> Script:
     typed = " ".join([*words, "--help"])
     limit = f"{run_help.TIMEOUT_S:g}"
     with show.waiting(Sentence("init.help_runs", command=typed, seconds=limit)):
-        said = run_help.run(root, profile.for_training(), [*words, "--help"])
+        said = run_help.run(root, training_here.for_training(), [*words, "--help"])
     found = flags_of_help(said.text)
     about = {"command": typed, "n": len(found)}
     if said.problem:

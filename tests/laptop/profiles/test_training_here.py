@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.profiles import profile
+from boxcar.laptop.profiles import training_here
 
 
 def environment(folder: Path) -> str:
@@ -20,13 +20,13 @@ def environment(folder: Path) -> str:
 def test_the_active_environment_is_the_virtual_one_before_condas(tmp_path: Path) -> None:
     made, conda = environment(tmp_path / "venv"), environment(tmp_path / "conda")
     both = {"VIRTUAL_ENV": made, "CONDA_PREFIX": conda}
-    assert profile.active_python(both) == f"{made}/bin/python"
-    assert profile.active_python({"CONDA_PREFIX": conda}) == f"{conda}/bin/python"
+    assert training_here.active_python(both) == f"{made}/bin/python"
+    assert training_here.active_python({"CONDA_PREFIX": conda}) == f"{conda}/bin/python"
 
 
 @pytest.mark.parametrize("folder", ["", "relative", "/gone"])
 def test_what_is_no_environment_is_none(folder: str) -> None:
-    assert profile.active_python({"VIRTUAL_ENV": folder}) is None
+    assert training_here.active_python({"VIRTUAL_ENV": folder}) is None
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ def test_boxcars_own_python_trains_only_where_no_other_is_active_or_it_alone_has
     (tmp_path / "venv/lib/python3.12/site-packages" / ("torch" * has_active)).mkdir(parents=True)
     monkeypatch.setenv("VIRTUAL_ENV", made)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if has_torch else None)
-    assert (profile.for_training() == sys.executable) == is_own
+    assert (training_here.for_training() == sys.executable) == is_own
     monkeypatch.delenv("VIRTUAL_ENV")
-    assert profile.for_training() == sys.executable
+    assert training_here.for_training() == sys.executable
 
 
 @pytest.mark.parametrize("how", ["pth", "system", "none", "no Python"])
@@ -74,4 +74,4 @@ def test_torch_that_comes_from_elsewhere_is_the_environments_too(
     (tmp_path / "torch").mkdir()
     monkeypatch.chdir(tmp_path)
     others = str(made / "bin" / "python")
-    assert profile.for_training() == (others if how in ("pth", "system") else sys.executable)
+    assert training_here.for_training() == (others if how in ("pth", "system") else sys.executable)
