@@ -208,7 +208,7 @@ def grid(
     write: bool = False,
     json: bool = False,
 ) -> int:
-    from boxcar.laptop.grids.asked_grid import Asked
+    from boxcar.laptop.project.grids.asked_grid import Asked
     from boxcar.laptop.verbs.grid import grid
     from boxcar.laptop.verbs.split import finish
 
@@ -352,8 +352,8 @@ def report(
     incomplete: bool = False,
     json: bool = False,
 ) -> int:
-    from boxcar.laptop.report.run_report import Asked
     from boxcar.laptop.verbs.report import asked_of, report
+    from boxcar.laptop.view.report.run_report import Asked
 
     project = _launched(c, profile, job)
     given = Asked((), tuple(metric or ()), baseline, is_incomplete_shown=incomplete)
@@ -371,9 +371,9 @@ def export(
     incomplete: bool = False,
     json: bool = False,
 ) -> int:
-    from boxcar.laptop.report.run_report import Asked
     from boxcar.laptop.verbs.export import export
     from boxcar.laptop.verbs.report import asked_of
+    from boxcar.laptop.view.report.run_report import Asked
 
     project = _launched(c, profile, job)
     asked = asked_of(project, run or (), Asked((), is_incomplete_shown=incomplete))
@@ -483,7 +483,7 @@ def explain(
     c: Context, profile: str = "", job: str = "", cell: str = "", lang: str = "", json: bool = False
 ) -> int:
     from boxcar.laptop.common import show
-    from boxcar.laptop.profiles.profile import load_profile
+    from boxcar.laptop.project.profiles.profile import load_profile
     from boxcar.laptop.verbs import explain
 
     if cell:
@@ -562,8 +562,8 @@ def _project(
 ) -> Project:
     """The project; which profile it is, and why, is the first line that a verb says."""
     from boxcar.laptop.common import show
+    from boxcar.laptop.places.open_site import SITES
     from boxcar.laptop.project.project import open_project
-    from boxcar.laptop.sites.open_site import SITES
 
     show.remember_flags(profile, job)
     settings = c.config.boxcar

@@ -51,8 +51,8 @@ def _of_number(folder: Path, number: int) -> list[Row]:
 
 def _rows(project: Any, hosts: Any, number: int) -> list[Row]:
     from boxcar.laptop.common.home import Home
-    from boxcar.laptop.sites.ssh_site import SshSite
-    from boxcar.laptop.ssh.connection import Ssh
+    from boxcar.laptop.hosts.connection import Ssh
+    from boxcar.laptop.places.ssh_site import SshSite
 
     connections = [Ssh(name, Home(project.root), print) for name in hosts.names]
     for one in connections:
@@ -70,7 +70,7 @@ def _rows(project: Any, hosts: Any, number: int) -> list[Row]:
 
 def _cold(project: Any) -> None:
     """As a verb does it that was just typed."""
-    from boxcar.laptop.boxes.over_ssh import SshBoxes
+    from boxcar.laptop.places.ssh_boxes import SshBoxes
 
     fresh = SshBoxes(project, print)
     fresh.refresh()

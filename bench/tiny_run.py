@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.laptop.verbs import launch, stop
 from boxcar.shared import timestamp
 from boxcar.shared.files import journal

@@ -44,7 +44,7 @@ def _load_all() -> None:
     archives = importlib.import_module("boxcar.laptop.release.archives")
     archives.build_onbox(), archives.build_training()
     forked_answer.kind()
-    importlib.import_module("boxcar.laptop.boxes.ask_over_ssh").subprocess = forked_answer
+    importlib.import_module("boxcar.laptop.hosts.ask_over_ssh").subprocess = forked_answer
 
 
 def _become(words: Sequence[str]) -> None:
@@ -62,7 +62,7 @@ def _become(words: Sequence[str]) -> None:
 def _use_quick_boxes(agent_python: str, training_python: str) -> None:
     forked_answer.PYTHONS.add(agent_python)
     for name, python in (("profile", agent_python), ("training_here", training_python)):
-        module = importlib.import_module(f"boxcar.laptop.profiles.{name}")
+        module = importlib.import_module(f"boxcar.laptop.project.profiles.{name}")
         module.sys = SimpleNamespace(executable=python)  # type: ignore[attr-defined]
 
 
@@ -73,7 +73,7 @@ def _enter_mounts(pid: int) -> None:
     os.close(namespace)
     os.chdir(folder)
     # The server of answers is not in there.
-    importlib.import_module("boxcar.laptop.boxes.ask_over_ssh").subprocess = subprocess
+    importlib.import_module("boxcar.laptop.hosts.ask_over_ssh").subprocess = subprocess
 
 
 if __name__ == "__main__":

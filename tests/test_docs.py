@@ -117,7 +117,7 @@ def test_the_architecture_is_one_page_that_names_every_folder() -> None:
 
 
 def test_a_folder_that_no_page_names_is_found() -> None:
-    assert "boxcar/laptop/transfer" in unnamed("verbs/ and results/")
+    assert "boxcar/laptop/hosts" in unnamed("verbs/ and results/")
 
 
 # What is no file of ours: a person's script; and what a decision has announced.

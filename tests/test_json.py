@@ -15,8 +15,8 @@ from test_frozen import VERBS
 
 from boxcar.laptop.common import documents
 from boxcar.laptop.common.documents import NAMES
-from boxcar.laptop.profiles.page import document
-from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.project.profiles.page import document
+from boxcar.laptop.project.profiles.profile import load_profile
 
 WITH_JSON = sorted(verb for verb, flags in VERBS.items() if "json" in flags.split())
 RECORDS = [

@@ -16,7 +16,7 @@ from typing import get_args
 
 import pytest
 
-from boxcar.laptop.profiles import schema
+from boxcar.laptop.project.profiles import schema
 from boxcar.shared.wire import run_asks
 
 ROOT = Path(__file__).parents[1]

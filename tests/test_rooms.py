@@ -26,16 +26,14 @@ SOURCES = {
 LEVELS = {
     "boxcar/laptop": (
         ("common",),
-        ("queues", "ssh", "webhooks", "habits", "triage"),
-        ("profiles",),
-        ("project", "transfer"),
-        ("release", "fitness", "grids"),
-        ("boxes", "tryout", "tensorboard"),
-        ("run",),
+        ("init", "triage", "webhooks"),
+        ("project",),
+        ("release", "fitness"),
+        ("hosts", "tryout"),
+        ("run", "tensorboard"),
         ("results", "news"),
-        ("teardown", "report", "board"),
-        ("live_page",),
-        ("sites", "trackers"),
+        ("teardown", "view"),
+        ("places", "trackers"),
         ("verbs",),
     ),
     "onbox": (
@@ -57,7 +55,7 @@ MAY_BE_LONG = ("boxcar/laptop/verbs",)
 # What a person reads passes through this module, and only verbs may import it.
 TERMINAL = "boxcar.laptop.common.show"
 # The schema of a profile is a program of its own: `python -m`.
-SPEAKERS = ("boxcar/laptop/verbs/", "boxcar/laptop/profiles/json_schema.py")
+SPEAKERS = ("boxcar/laptop/verbs/", "boxcar/laptop/project/profiles/json_schema.py")
 
 
 def module(file: str) -> str:
@@ -202,8 +200,8 @@ LAPTOP = "boxcar/laptop"
     [
         (f"{LAPTOP}/run/x.py", "from boxcar.laptop.verbs import launch"),
         (f"{LAPTOP}/run/x.py", "from boxcar.laptop.results.judge import judge"),
-        (f"{LAPTOP}/common/x.py", "def late():\n    import boxcar.laptop.queues.sync"),
-        (f"{LAPTOP}/queues/x.py", "from boxcar.laptop.ssh import connection"),
+        (f"{LAPTOP}/common/x.py", "def late():\n    import boxcar.laptop.project.queues.sync"),
+        (f"{LAPTOP}/project/queues/x.py", "from boxcar.laptop.hosts import connection"),
         ("onbox/result/x.py", "from onbox.agent import agent"),
         ("onbox/machine/x.py", "from onbox.result import settle"),
     ],

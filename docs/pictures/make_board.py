@@ -20,22 +20,22 @@ from pathlib import Path
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
-from boxcar.laptop.board.history import NOTHING_SEEN, seen
-from boxcar.laptop.board.layout import Focus, layout
-from boxcar.laptop.board.paint import painted
-from boxcar.laptop.board.snapshot import Snapshot, snapshot
-from boxcar.laptop.board.terminal_lines import UNICODE
 from boxcar.laptop.common import show
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.demo import prepare
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import board_facts
 from boxcar.laptop.verbs.stop import stop
+from boxcar.laptop.view.board.history import NOTHING_SEEN, seen
+from boxcar.laptop.view.board.layout import Focus, layout
+from boxcar.laptop.view.board.paint import painted
+from boxcar.laptop.view.board.snapshot import Snapshot, snapshot
+from boxcar.laptop.view.board.terminal_lines import UNICODE
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 

@@ -15,17 +15,17 @@ import time
 from pathlib import Path
 
 from boxcar.laptop.common import show
+from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.report import gather, report_page
-from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.sites.open_site import open_site
 from boxcar.laptop.verbs.demo import prepare
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.laptop.verbs.verify import verify
+from boxcar.laptop.view.report import gather, report_page
+from boxcar.laptop.view.report.run_report import Asked
 from boxcar.shared import timestamp
 
 HERE = Path(__file__).parent

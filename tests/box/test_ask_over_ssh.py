@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from hosts import Hosts
 
-from boxcar.laptop.boxes.ask_over_ssh import Hand
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.ssh.connection import Ssh
+from boxcar.laptop.hosts.ask_over_ssh import Hand
+from boxcar.laptop.hosts.connection import Ssh
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
 from boxcar.shared.wire.question import Question, RunOnBox
 

@@ -11,10 +11,10 @@ from hosts import NAMES, Hosts
 from rented import quick
 
 from boxcar.laptop.fitness.rules import Row
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import audit
 from boxcar.shared import timestamp
 

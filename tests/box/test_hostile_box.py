@@ -11,10 +11,10 @@ import pytest
 from hosts import Hosts
 from rented import Rented, hurry, rent
 
-from boxcar.laptop.boxes.over_ssh import SshBoxes
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.hosts.connection import Ssh
+from boxcar.laptop.places.ssh_boxes import SshBoxes
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.ssh.connection import Ssh
 from boxcar.shared.errors import InputError
 
 TWO = {"q1": ["configs/a.json one"], "q2": ["configs/b.json one"]}

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from hosts import Hosts
 
-from boxcar.laptop.boxes import identify
-from boxcar.laptop.boxes.identify import Hello
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.ssh.connection import Ssh
+from boxcar.laptop.hosts import identify
+from boxcar.laptop.hosts.connection import Ssh
+from boxcar.laptop.hosts.identify import Hello
 from boxcar.shared.errors import DamagedError, InputError
 
 

@@ -20,10 +20,9 @@ from hosts import Hosts
 from waiting import LIMIT_S, until
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.sites import ssh_site
-from boxcar.laptop.ssh import connection, host_keys
-from boxcar.laptop.ssh.connection import Ssh
-from boxcar.laptop.ssh.ssh_errors import (
+from boxcar.laptop.hosts import connection, host_keys
+from boxcar.laptop.hosts.connection import Ssh
+from boxcar.laptop.hosts.ssh_errors import (
     HostKeyChanged,
     KeyRefused,
     LinkCut,
@@ -31,6 +30,7 @@ from boxcar.laptop.ssh.ssh_errors import (
     TooManyConnections,
     Unreachable,
 )
+from boxcar.laptop.places import ssh_site
 from boxcar.shared.errors import InputError
 
 FOLDER = 'it\'s a "project" here'

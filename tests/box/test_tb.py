@@ -11,7 +11,7 @@ from hosts import BOX_ROOT, Hosts
 from waiting import until
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.ssh.connection import Ssh
+from boxcar.laptop.hosts.connection import Ssh
 from boxcar.laptop.tensorboard.shown import OnBox
 
 READ = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"

@@ -14,11 +14,10 @@ from odd_files import NAMES, fill, found
 from waiting import until
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.ssh import connection
-from boxcar.laptop.ssh.connection import Ssh
-from boxcar.laptop.ssh.ssh_errors import KeyRefused
-from boxcar.laptop.transfer import folders, remote_folder
-from boxcar.laptop.transfer.remote_folder import Remote
+from boxcar.laptop.hosts import connection, folders, remote_folder
+from boxcar.laptop.hosts.connection import Ssh
+from boxcar.laptop.hosts.remote_folder import Remote
+from boxcar.laptop.hosts.ssh_errors import KeyRefused
 from boxcar.shared.errors import BoxcarError, NoRoomError, TemporaryError
 
 BOX = "box-a"

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from run_on_disk import RELEASE, SHA256, from_now
 
-from boxcar.laptop.board.history import NOTHING_SEEN, History, seen
-from boxcar.laptop.board.needs_you import Quiet
-from boxcar.laptop.board.snapshot import Facts, Snapshot, snapshot
 from boxcar.laptop.run.view import CellView, Condition, QueueView, RunView
+from boxcar.laptop.view.board.history import NOTHING_SEEN, History, seen
+from boxcar.laptop.view.board.needs_you import Quiet
+from boxcar.laptop.view.board.snapshot import Facts, Snapshot, snapshot
 from boxcar.shared import state
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.state import CellRecord

@@ -8,7 +8,7 @@ import forked_answer
 import published_schemas
 import pytest
 
-from boxcar.laptop.boxes import ask_over_ssh
+from boxcar.laptop.hosts import ask_over_ssh
 
 published_schemas.hold_all()
 
@@ -16,5 +16,5 @@ published_schemas.hold_all()
 @pytest.fixture(autouse=True)
 def _answers_are_forked(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     # The tests of that call itself start the program.
-    if request.path.name != "test_local.py":
+    if request.path.name != "test_local_boxes.py":
         monkeypatch.setattr(ask_over_ssh, "subprocess", forked_answer)

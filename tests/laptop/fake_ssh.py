@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.ssh.connection import Ran
+from boxcar.laptop.hosts.connection import Ran
 
 
 class FakeSsh:

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from run_on_disk import LINES, RunOnDisk, from_now, make_run
 
-from boxcar.laptop.boxes import over_ssh
 from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.hosts.connection import Ran
+from boxcar.laptop.hosts.ssh_errors import Unreachable
+from boxcar.laptop.places import ssh_boxes
+from boxcar.laptop.places.ssh_site import SshSite
+from boxcar.laptop.project.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import Condition, RunView
-from boxcar.laptop.sites.ssh_site import SshSite
-from boxcar.laptop.ssh.connection import Ran
-from boxcar.laptop.ssh.ssh_errors import Unreachable
 from boxcar.shared import timestamp
 from boxcar.shared.wire import envelope
 from boxcar.shared.wire.question import A, Question, RunOnBox
@@ -121,11 +121,11 @@ class FarRun:
 def seen_from_afar(project: Project, monkeypatch: pytest.MonkeyPatch) -> tuple[Project, World]:
     """The project on the same boxes, as it is where nothing but questions reaches them."""
     world = World()
-    monkeypatch.setattr(over_ssh, "Ssh", lambda alias, home, tell: FarSsh(alias, home, world))
-    monkeypatch.setattr(over_ssh, "Hand", lambda ssh, *words: FarHand(ssh))
+    monkeypatch.setattr(ssh_boxes, "Ssh", lambda alias, home, tell: FarSsh(alias, home, world))
+    monkeypatch.setattr(ssh_boxes, "Hand", lambda ssh, *words: FarHand(ssh))
     # All boxes are this machine, on which others may train.
     monkeypatch.setattr(process, "carrying", lambda name: {})
-    monkeypatch.setattr(over_ssh.archives, "build_onbox", lambda: b"")
+    monkeypatch.setattr(ssh_boxes.archives, "build_onbox", lambda: b"")
     return replace(project, profile=load_profile("ssh", project.root)), world
 
 
@@ -149,5 +149,5 @@ def a_clock_of_our_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]
     """The one number of the list is the time that the back-off reads."""
     now = [1000.0]
     with monkeypatch.context() as patch:
-        patch.setattr(over_ssh.time, "monotonic", lambda: now[0])
+        patch.setattr(ssh_boxes.time, "monotonic", lambda: now[0])
         yield now

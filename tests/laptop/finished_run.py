@@ -13,10 +13,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project.job import ReportWords
+from boxcar.laptop.project.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from boxcar.laptop.report import run_report
-from boxcar.laptop.report.groups import ReportCell
-from boxcar.laptop.report.run_report import Asked, Report
+from boxcar.laptop.view.report import run_report
+from boxcar.laptop.view.report.groups import ReportCell
+from boxcar.laptop.view.report.run_report import Asked, Report
 
 DIGEST = "ab" * 32
 

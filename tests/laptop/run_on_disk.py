@@ -13,12 +13,12 @@ from string import ascii_lowercase
 from types import SimpleNamespace
 from typing import Any
 
-from boxcar.laptop.profiles.profile import load_profile
-from boxcar.laptop.profiles.slurm_options import SlurmOfJob
+from boxcar.laptop.places.local_site import LocalSite
+from boxcar.laptop.project.profiles.profile import load_profile
+from boxcar.laptop.project.profiles.slurm_options import SlurmOfJob
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import Condition, RunView
-from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.files import codec, queue_line

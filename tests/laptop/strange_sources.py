@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from boxcar.laptop.habits import draft as drafts
-from boxcar.laptop.habits import folder, readme, script
-from boxcar.laptop.habits.draft import Draft
-from boxcar.laptop.habits.folder import Folder
-from boxcar.laptop.habits.script import Script
+from boxcar.laptop.init import draft as drafts
+from boxcar.laptop.init import folder, readme, script
+from boxcar.laptop.init.draft import Draft
+from boxcar.laptop.init.folder import Folder
+from boxcar.laptop.init.script import Script
 
 # Writes beside itself, and only if it is told to save.
 BESIDE = """

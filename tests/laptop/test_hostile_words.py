@@ -25,12 +25,12 @@ from run_on_disk import (
     queue_done,
 )
 
-from boxcar.laptop.boxes import identify, over_ssh
 from boxcar.laptop.common import run_program, show
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.hosts import identify
+from boxcar.laptop.hosts.connection import Ssh
+from boxcar.laptop.places.ssh_site import SshMeter
 from boxcar.laptop.results.bring_cell import pull_failed_logs
-from boxcar.laptop.sites.ssh_site import SshMeter
-from boxcar.laptop.ssh.connection import Ssh
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import alive
 from boxcar.laptop.verbs.status import status
@@ -178,7 +178,7 @@ def test_a_box_that_never_has_told_all_is_a_doubt(
     run: FarRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is not here may be a queue, and with it cells that nobody would miss."""
-    monkeypatch.setattr(over_ssh, "MOST_ANSWERS", 3)
+    monkeypatch.setattr(ssh_boxes, "MOST_ANSWERS", 3)
     lies(run, lambda told: told.update(is_more=True))
     run.look()
     assert "has not reported all" in run.boxes.silent()["box-a"]
@@ -191,7 +191,7 @@ def test_a_box_that_never_has_told_all_is_a_doubt(
 def test_a_file_that_does_not_fit_is_a_doubt_and_no_smaller_roster(
     run: FarRun, monkeypatch: pytest.MonkeyPatch, wrong: Told
 ) -> None:
-    monkeypatch.setattr(over_ssh, "MOST_ANSWERS", 3)
+    monkeypatch.setattr(ssh_boxes, "MOST_ANSWERS", 3)
     lines = b"configs/z.yaml late\n"
     name = "queues/queue_9.txt"
 
@@ -288,7 +288,7 @@ class Says:
         self.alias, self.home, self._lines = "box-a", Home(folder), lines
 
     def run(self, words: Any, data: bytes = b"", **more: Any) -> Any:
-        from boxcar.laptop.ssh.connection import Ran
+        from boxcar.laptop.hosts.connection import Ran
 
         return Ran(0, b"".join(identify.MARK + line + b"\n" for line in self._lines), "")
 

@@ -22,12 +22,12 @@ from run_on_disk import make_run as make_run_on_disk
 from boxcar.laptop.common.yaml_models import load
 from boxcar.laptop.fitness import rules
 from boxcar.laptop.fitness.rules import Row
-from boxcar.laptop.profiles.profile import load_profile
-from boxcar.laptop.profiles.schema import ProfileModel
+from boxcar.laptop.hosts import ssh_errors
+from boxcar.laptop.places.open_site import SITES
+from boxcar.laptop.project.profiles.profile import load_profile
+from boxcar.laptop.project.profiles.schema import ProfileModel
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.news import changes
-from boxcar.laptop.sites.open_site import SITES
-from boxcar.laptop.ssh import ssh_errors
 from boxcar.laptop.verbs import audit
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.drain import drain

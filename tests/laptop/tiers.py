@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.places.local_boxes import LocalBoxes
 from boxcar.laptop.project.project import Project
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files.plan import EACH_BOX

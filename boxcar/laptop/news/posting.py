@@ -13,9 +13,9 @@ from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from boxcar.laptop.boxes import ask_over_ssh
 from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.project.project import Project
 from boxcar.shared.channels.answer import Endpoint, title, without_secrets
 from boxcar.shared.files.journal_chain import Event

@@ -1,1 +1,1 @@
-"""What a person wrote, resolved into a plan."""
+"""What a person wrote, resolved into a plan: job.yaml, profile, queues, grids."""

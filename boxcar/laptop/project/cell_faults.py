@@ -11,12 +11,12 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.laptop.profiles.profile import Profile
-from boxcar.laptop.profiles.schema import OWN_SCOPES
-from boxcar.laptop.profiles.slurm_options import laid_over
 from boxcar.laptop.project import command_notes, job_values, short_run
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
+from boxcar.laptop.project.profiles.profile import Profile
+from boxcar.laptop.project.profiles.schema import OWN_SCOPES
+from boxcar.laptop.project.profiles.slurm_options import laid_over
 from boxcar.laptop.project.queue_files import QueueFile, queue_lines
 from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared.cell import placeholders, terms

@@ -14,7 +14,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.near import no_such
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.laptop.profiles.slurm_options import SlurmOfJob
 from boxcar.laptop.project import job_values, short_run
 from boxcar.laptop.project.job_values import (
     EVERY_BOX,
@@ -40,6 +39,7 @@ from boxcar.laptop.project.job_values import (
     distinct,
 )
 from boxcar.laptop.project.notify.endpoints import Notify
+from boxcar.laptop.project.profiles.slurm_options import SlurmOfJob
 from boxcar.laptop.project.resources import Resources
 from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared import errors

@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.laptop.profiles import survival
-from boxcar.laptop.profiles.profile import Profile, known, load_profile
 from boxcar.laptop.project import resources
 from boxcar.laptop.project.job import Job
+from boxcar.laptop.project.profiles import survival
+from boxcar.laptop.project.profiles.profile import Profile, known, load_profile
 from boxcar.laptop.project.resources import Offer, Resources
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from boxcar.laptop.common.near import the_run, unknown_of
-from boxcar.laptop.profiles.profile import Profile, load_profile
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.job import Job, read_job
 from boxcar.laptop.project.job_values import EVERY_BOX
 from boxcar.laptop.project.profile_choice import Choice
+from boxcar.laptop.project.profiles.profile import Profile, load_profile
+from boxcar.laptop.project.queues import rewrite
 from boxcar.laptop.project.resolve import resolve
-from boxcar.laptop.queues import rewrite
 from boxcar.shared.errors import InputError, Message
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.paths import DurablePaths, ResultPaths, ScratchPaths

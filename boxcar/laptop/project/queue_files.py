@@ -9,7 +9,7 @@ from pathlib import Path
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
-from boxcar.laptop.queues.sync import complete
+from boxcar.laptop.project.queues.sync import complete
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import stored_names

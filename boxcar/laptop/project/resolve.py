@@ -12,12 +12,12 @@ from functools import cached_property
 from pathlib import Path
 
 from boxcar.laptop.common import home
-from boxcar.laptop.profiles import survival
-from boxcar.laptop.profiles.profile import Profile
 from boxcar.laptop.project import cell_faults, job_values, queue_files
 from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.checks import links
 from boxcar.laptop.project.job import CellException, Job
+from boxcar.laptop.project.profiles import survival
+from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.project.queue_files import (
     ConfigFiles,
     QueueFile,

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from boxcar.laptop.profiles.slurm_options import Cluster, SlurmOfJob, SlurmOptions, laid_over
 from boxcar.laptop.project.job_values import queue_name
+from boxcar.laptop.project.profiles.slurm_options import (
+    Cluster,
+    SlurmOfJob,
+    SlurmOptions,
+    laid_over,
+)
 from boxcar.laptop.project.project import Project
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.files.release import RUN_SLURM

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import home
-from boxcar.laptop.profiles.profile import INTERPRETERS
+from boxcar.laptop.project.profiles.profile import INTERPRETERS
 from boxcar.laptop.release import batch_jobs
 from boxcar.laptop.release.batch_jobs import BatchJob
 from boxcar.shared.errors import InputError

@@ -16,13 +16,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from boxcar.laptop.common import units
+from boxcar.laptop.hosts import folders
+from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.results.judge import Pulled
 from boxcar.laptop.run.look import is_planned
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
-from boxcar.laptop.transfer import folders
-from boxcar.laptop.transfer.remote_folder import Remote
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy

@@ -16,11 +16,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from boxcar.laptop.hosts import folders
 from boxcar.laptop.results.bring_cell import size_so_far
 from boxcar.laptop.run.look import is_planned
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView, RunView
-from boxcar.laptop.transfer import folders
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError

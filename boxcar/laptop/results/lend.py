@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from boxcar import __version__
 from boxcar.laptop.common.progress import Progress
+from boxcar.laptop.hosts import folders
 from boxcar.laptop.results import bring_checkpoint, compare
 from boxcar.laptop.results.judge import CellFacts
 from boxcar.laptop.results.results_folder import Proof, proof_of_cell, receipt_of_its_box
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
-from boxcar.laptop.transfer import folders
 from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms

@@ -19,8 +19,8 @@ from typing import Any
 from boxcar.laptop.common import home, side_by_side
 from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.fitness.tier_check import Ask
-from boxcar.laptop.profiles import training_here
 from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project.profiles import training_here
 from boxcar.laptop.results import bring_cell, bring_checkpoint, compare, results_folder
 from boxcar.laptop.results.bring_cell import Published
 from boxcar.laptop.results.bring_checkpoint import Due

@@ -12,7 +12,7 @@ from boxcar.shared.errors import TemporaryError
 from boxcar.shared.wire import run_asks
 
 if TYPE_CHECKING:
-    from boxcar.laptop.boxes.boxes import Boxes
+    from boxcar.laptop.hosts.boxes import Boxes
 
 # How far back the last lines are looked for: a progress bar is one endless line.
 MOST_TAIL_BYTES = 8 * 1024 * 1024

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TypeVar
 
-from boxcar.laptop.boxes.boxes import Boxes
+from boxcar.laptop.hosts.boxes import Boxes
 from boxcar.laptop.project.project import Project
 from boxcar.shared.errors import Message
 from boxcar.shared.files.plan import Plan

@@ -10,8 +10,8 @@ from functools import cached_property
 from itertools import filterfalse
 from pathlib import Path
 
-from boxcar.laptop.queues import sync
-from boxcar.laptop.queues.sync import Diverged
+from boxcar.laptop.project.queues import sync
+from boxcar.laptop.project.queues.sync import Diverged
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_line, cell_name

@@ -7,8 +7,8 @@ from dataclasses import field
 from functools import cached_property
 from typing import Any
 
-from boxcar.laptop.boxes.scheduled import Scheduled
-from boxcar.laptop.queues import sync
+from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.project.queues import sync
 from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Roster, RosterCell

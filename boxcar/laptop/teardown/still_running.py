@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from boxcar.laptop.fitness.other_runs import at_work
-from boxcar.laptop.profiles.profile import Profile
+from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.teardown import proven_here

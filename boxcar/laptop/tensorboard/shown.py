@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from boxcar.laptop.common import home
-from boxcar.laptop.ssh.connection import Ssh
-from boxcar.laptop.ssh.reverse_port import forward
+from boxcar.laptop.hosts.connection import Ssh
+from boxcar.laptop.hosts.reverse_port import forward
 from boxcar.shared.environment import after_hook
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.record import dataclass

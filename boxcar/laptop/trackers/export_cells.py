@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import cell_series, gather
-from boxcar.laptop.report.cell_series import Pulled, Series
-from boxcar.laptop.report.groups import ReportCell
-from boxcar.laptop.report.run_report import Report
 from boxcar.laptop.trackers import exported_cell
 from boxcar.laptop.trackers.exported_cell import ExportedCell, ExportRecord, Kept, id_of
 from boxcar.laptop.trackers.tracker import Tracker
+from boxcar.laptop.view.report import cell_series, gather
+from boxcar.laptop.view.report.cell_series import Pulled, Series
+from boxcar.laptop.view.report.groups import ReportCell
+from boxcar.laptop.view.report.run_report import Report
 from boxcar.shared import paths
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import DamagedError

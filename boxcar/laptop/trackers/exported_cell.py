@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
 from boxcar.laptop.common.units import distinct
-from boxcar.laptop.report import cell_series
-from boxcar.laptop.report.settings import Value
+from boxcar.laptop.view.report import cell_series
+from boxcar.laptop.view.report.settings import Value
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boxcar.laptop.report.settings import Value
 from boxcar.laptop.trackers import exported_cell
 from boxcar.laptop.trackers.exported_cell import ExportedCell
+from boxcar.laptop.view.report.settings import Value
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.event_pb2 import Event

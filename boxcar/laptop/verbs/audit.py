@@ -16,13 +16,13 @@ from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.fitness import other_runs, rules, tier_check
 from boxcar.laptop.fitness.rules import ALL, Measured, Row, Told, Verdict, Wanted
 from boxcar.laptop.fitness.tier_check import Ask
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import from_environment, profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import second_home
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import RunView
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
 from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.audit import named

@@ -8,27 +8,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.board import cell_rows
-from boxcar.laptop.board.history import NOTHING_SEEN, History, seen
-from boxcar.laptop.board.snapshot import snapshot
-from boxcar.laptop.board.terminal_lines import UNICODE
 from boxcar.laptop.common import show, units
-from boxcar.laptop.live_page import cell_curves, live_page, pulled_curves, server
-from boxcar.laptop.live_page.cell_curves import Reports
-from boxcar.laptop.live_page.live_page import Reading
-from boxcar.laptop.live_page.pulled_curves import Whole
-from boxcar.laptop.live_page.sections import Private
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.from_environment import known_secrets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import RunView
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import board_facts
 from boxcar.laptop.verbs.watch import looks
+from boxcar.laptop.view.board import cell_rows
+from boxcar.laptop.view.board.history import NOTHING_SEEN, History, seen
+from boxcar.laptop.view.board.snapshot import snapshot
+from boxcar.laptop.view.board.terminal_lines import UNICODE
+from boxcar.laptop.view.page import cell_curves, live_page, pulled_curves, server
+from boxcar.laptop.view.page.cell_curves import Reports
+from boxcar.laptop.view.page.live_page import Reading
+from boxcar.laptop.view.page.pulled_curves import Whole
+from boxcar.laptop.view.page.sections import Private
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic

@@ -11,9 +11,9 @@ from datetime import date
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.profiles import survival
-from boxcar.laptop.profiles.profile import Profile, known, load_file
-from boxcar.laptop.profiles.schema import GROUPS
+from boxcar.laptop.project.profiles import survival
+from boxcar.laptop.project.profiles.profile import Profile, known, load_file
+from boxcar.laptop.project.profiles.schema import GROUPS
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError, Message, counted
 from boxcar.shared.record import dataclass

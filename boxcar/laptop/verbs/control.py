@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.near import pick, the_run
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import is_planned, look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
-from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import (

@@ -20,18 +20,18 @@ from pathlib import Path
 from boxcar.laptop.common import home, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.progress import THINGS, Part
-from boxcar.laptop.profiles import training_here
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
+from boxcar.laptop.project.profiles import training_here
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.report import asked_of, report
 from boxcar.laptop.verbs.verify import verify
+from boxcar.laptop.view.report.run_report import Asked
 from boxcar.laptop.webhooks import receiver
 from boxcar.laptop.webhooks.receiver import Notification
 from boxcar.shared import state, timestamp

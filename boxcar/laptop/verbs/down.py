@@ -13,6 +13,8 @@ from dataclasses import replace
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.news import from_here
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
@@ -20,8 +22,6 @@ from boxcar.laptop.results.judge import HashedBefore
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Missing
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown import rotation
 from boxcar.laptop.teardown.gate import (
     CONTINUED,

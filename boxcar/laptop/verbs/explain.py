@@ -16,17 +16,17 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.text_layout import TableView
 from boxcar.laptop.common.units import named_numbers
-from boxcar.laptop.profiles import survival
-from boxcar.laptop.profiles.page import document, page
-from boxcar.laptop.profiles.profile import Profile
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
+from boxcar.laptop.project.profiles import survival
+from boxcar.laptop.project.profiles.page import document, page
+from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.judge import how_checked
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import CellView, RunView, blocked_of_run
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.triage import advice
 from boxcar.laptop.triage.advice import Advice
 from boxcar.laptop.verbs.logs import find

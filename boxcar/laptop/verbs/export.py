@@ -15,11 +15,11 @@ from pathlib import Path
 from boxcar.laptop.common import home, show
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import gather
-from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.trackers import export_cells, exported_cell, tracker
 from boxcar.laptop.trackers.export_cells import LEFT_OUT, UNCHANGED, Due, Outcome
 from boxcar.laptop.trackers.exported_cell import ExportedCell, ExportRecord, offline
+from boxcar.laptop.view.report import gather
+from boxcar.laptop.view.report.run_report import Asked
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError

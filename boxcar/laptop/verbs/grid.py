@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.grids import asked_grid, cell_configs, grid_lines
-from boxcar.laptop.grids.asked_grid import Asked
-from boxcar.laptop.grids.grid_lines import LeftOut
+from boxcar.laptop.places.open_site import find_site
 from boxcar.laptop.project import profile_choice, queue_files
+from boxcar.laptop.project.grids import asked_grid, cell_configs, grid_lines
+from boxcar.laptop.project.grids.asked_grid import Asked
+from boxcar.laptop.project.grids.grid_lines import LeftOut
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queue_files import QueueFile
-from boxcar.laptop.queues import rewrite
-from boxcar.laptop.sites.open_site import find_site
+from boxcar.laptop.project.queues import rewrite
 from boxcar.laptop.verbs import split
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_line

@@ -12,16 +12,16 @@ import sys
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.habits import draft, folder, frameworks, job_text, readme, script, trainers
-from boxcar.laptop.habits.draft import Draft
-from boxcar.laptop.habits.flags import flags_of_help
-from boxcar.laptop.habits.folder import Folder
-from boxcar.laptop.habits.script import Script
-from boxcar.laptop.profiles import training_here
+from boxcar.laptop.hosts import connection
+from boxcar.laptop.init import draft, folder, frameworks, job_text, readme, script, trainers
+from boxcar.laptop.init.draft import Draft
+from boxcar.laptop.init.flags import flags_of_help
+from boxcar.laptop.init.folder import Folder
+from boxcar.laptop.init.script import Script
+from boxcar.laptop.project.profiles import training_here
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import BOXCARIGNORE, not_shipped
-from boxcar.laptop.ssh import connection
 from boxcar.laptop.tryout import run_help
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic

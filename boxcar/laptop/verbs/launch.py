@@ -21,11 +21,13 @@ from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.fitness import other_runs, rules, training_python
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.news import from_here
-from boxcar.laptop.profiles.page import first_look
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import cell_faults, from_environment, profile_choice
 from boxcar.laptop.project.checks import todos
 from boxcar.laptop.project.from_environment import credentials, targets
 from boxcar.laptop.project.notify.endpoints import BOX
+from boxcar.laptop.project.profiles.page import first_look
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results.lend import lend_checkpoints, lend_results
@@ -33,8 +35,6 @@ from boxcar.laptop.run import moves, view
 from boxcar.laptop.run.first_minute import Started, probe
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DROPPED, QueueView, RunView
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import audit, control, listen, next_step, push
 from boxcar.shared import timestamp

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.hosts.connection import Ssh
+from boxcar.laptop.hosts.reverse_port import ReversePort
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.ssh.connection import Ssh
-from boxcar.laptop.ssh.reverse_port import ReversePort
 from boxcar.laptop.webhooks.receiver import kept_secret, serve
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, Message

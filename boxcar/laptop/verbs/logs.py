@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from boxcar.laptop.common import near, show
 from boxcar.laptop.common.text_layout import plain
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.look import is_planned, look_at_run
 from boxcar.laptop.run.view import CellView, RunView
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.board import state_sentence
 from boxcar.shared.catalogue.sentence import Sentence

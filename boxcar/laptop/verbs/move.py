@@ -10,16 +10,16 @@ from collections.abc import Sequence
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick, the_run
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.queues import rewrite
-from boxcar.laptop.queues.sync import complete
+from boxcar.laptop.project.queues import rewrite
+from boxcar.laptop.project.queues.sync import complete
 from boxcar.laptop.results.lend import lend_checkpoint
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.moves import Move
 from boxcar.laptop.run.view import DAMAGED, CellView, RunView
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown.gate import reasons_to_give_up
 from boxcar.laptop.verbs import push
 from boxcar.laptop.verbs.logs import find

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.common.units import duration
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run.first_minute import PROBE_S
 from boxcar.laptop.run.look import look_at_run
@@ -22,7 +23,6 @@ from boxcar.laptop.run.view import (
     RunView,
     blocked_of_run,
 )
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.verbs import control, verify
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence

@@ -9,10 +9,10 @@ from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import pick
 from boxcar.laptop.news import posting
+from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.project.from_environment import Target, targets
 from boxcar.laptop.project.notify.endpoints import BOX, LAPTOP
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.sites.open_site import open_site
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.channels.answer import WEBHOOK, Endpoint

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.fitness import rules
-from boxcar.laptop.profiles import survival
+from boxcar.laptop.places.open_site import SITES, find_site
 from boxcar.laptop.project import cell_faults, profile_choice
 from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
 from boxcar.laptop.project.job import Job
-from boxcar.laptop.queues.cell_cost import Expected, expected_time
+from boxcar.laptop.project.profiles import survival
+from boxcar.laptop.project.queues.cell_cost import Expected, expected_time
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import LeftOut, Snapshot, not_shipped
-from boxcar.laptop.sites.open_site import SITES, find_site
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import listen, push, split
 from boxcar.shared.catalogue.headings import heading

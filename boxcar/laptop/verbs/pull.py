@@ -17,6 +17,9 @@ from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import Progress
+from boxcar.laptop.hosts import folders
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import (
     bring_cell,
@@ -39,9 +42,6 @@ from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.view import CellView, RunView
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
-from boxcar.laptop.transfer import folders
 from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy, tree_sync

@@ -14,19 +14,19 @@ from pathlib import Path
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import Progress
+from boxcar.laptop.hosts import folders
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.queues import sync
-from boxcar.laptop.queues.sync import Ahead, Append, CommentedThere, CommentOut
+from boxcar.laptop.project.queues import sync
+from boxcar.laptop.project.queues.sync import Ahead, Append, CommentedThere, CommentOut
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results.lend import lend_files
 from boxcar.laptop.run import mixed_code
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.mixed_code import NewLines, ToPush
 from boxcar.laptop.run.view import RunView
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
-from boxcar.laptop.transfer import folders
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, digest

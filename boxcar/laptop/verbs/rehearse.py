@@ -21,9 +21,9 @@ from typing import Any
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import THINGS, Part
+from boxcar.laptop.places.open_site import python_here
 from boxcar.laptop.project import cell_faults
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.sites.open_site import python_here
 from boxcar.laptop.tryout import one_at_a_time, passes
 from boxcar.laptop.tryout.stage import Stage, prepare, start, write_files
 from boxcar.shared.artifacts import resume_match

@@ -7,10 +7,10 @@ journal. The damaged file stays beside it. Without that flag nothing is changed.
 from __future__ import annotations
 
 from boxcar.laptop.common import show
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import results_folder
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
 from boxcar.shared.files.plan import EACH_BOX

@@ -12,9 +12,9 @@ from dataclasses import replace
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import no_choice
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import as_text, gather, report_page
-from boxcar.laptop.report.run_report import Asked, Report
-from boxcar.laptop.report.table import Table
+from boxcar.laptop.view.report import as_text, gather, report_page
+from boxcar.laptop.view.report.run_report import Asked, Report
+from boxcar.laptop.view.report.table import Table
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError

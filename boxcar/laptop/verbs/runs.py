@@ -11,17 +11,17 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from boxcar.laptop.board import snapshot
-from boxcar.laptop.board.snapshot import left_by_queue, nearest_clock
 from boxcar.laptop.common import home, show
 from boxcar.laptop.common.home import Home, KnownRun
+from boxcar.laptop.places.open_site import SITES, open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import profile_choice, project
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DROPPED, Condition, QueueView, RunView
-from boxcar.laptop.sites.open_site import SITES, open_site
-from boxcar.laptop.sites.site import Site
+from boxcar.laptop.view.board import snapshot
+from boxcar.laptop.view.board.snapshot import left_by_queue, nearest_clock
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message, message_of

@@ -16,10 +16,10 @@ from pathlib import Path
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import THINGS
+from boxcar.laptop.places.open_site import find_site, python_here
 from boxcar.laptop.project import cell_faults, profile_choice
 from boxcar.laptop.project.checks import tracker_logins
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.sites.open_site import find_site, python_here
 from boxcar.laptop.tryout import left_artifacts, one_try, outcome, passes
 from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail

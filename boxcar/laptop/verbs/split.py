@@ -13,10 +13,10 @@ from pathlib import Path
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.near import no_such
+from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.queues import cell_cost, rewrite
-from boxcar.laptop.queues.cell_cost import SECONDS, Cost, Sample
-from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.project.queues import cell_cost, rewrite
+from boxcar.laptop.project.queues.cell_cost import SECONDS, Cost, Sample
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import Command, DamagedError, InputError, Message
 from boxcar.shared.files import journal

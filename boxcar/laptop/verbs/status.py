@@ -8,28 +8,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TextIO
 
-from boxcar.laptop.board import terminal_lines
-from boxcar.laptop.board.history import NOTHING_SEEN, seen
-from boxcar.laptop.board.layout import layout
-from boxcar.laptop.board.needs_you import Quiet
-from boxcar.laptop.board.snapshot import Facts, snapshot, webhooks_off
-from boxcar.laptop.board.terminal_lines import word
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.text_layout import TableView
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.news import from_here
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project, box_prices
 from boxcar.laptop.run import condition, moves
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run, next_try
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import warnings
 from boxcar.laptop.run.view import DAMAGED, Blocked, CellView, QueueView, RunView, blocked_of_run
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown import rotation
 from boxcar.laptop.triage import advice
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
+from boxcar.laptop.view.board import terminal_lines
+from boxcar.laptop.view.board.history import NOTHING_SEEN, seen
+from boxcar.laptop.view.board.layout import layout
+from boxcar.laptop.view.board.needs_you import Quiet
+from boxcar.laptop.view.board.snapshot import Facts, snapshot, webhooks_off
+from boxcar.laptop.view.board.terminal_lines import word
 from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.board import condition_sentence, state_sentence
 from boxcar.shared.catalogue.sentence import Sentence
@@ -101,7 +101,7 @@ def draw_once(site: Site, view: RunView, looked_s: float = 0.0) -> None:
     """The board of one look, which was so long ago, as long as it needs to be."""
     from rich.console import Console  # late, as in show.py
 
-    from boxcar.laptop.board.paint import painted
+    from boxcar.laptop.view.board.paint import painted
 
     known = board_facts(site, view, next_step(view, site))
     found = replace(snapshot(view, seen(NOTHING_SEEN, view), known), looked_s=looked_s)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.common import show
-from boxcar.laptop.sites.open_site import open_site
+from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.verbs import control
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, Message

@@ -10,10 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from boxcar.laptop.common import show, side_by_side
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.results_folder import is_torn_down
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.tensorboard import shown
 from boxcar.laptop.tensorboard.shown import Found, Here, Place, Shown
 from boxcar.shared.catalogue.sentence import Sentence

@@ -17,10 +17,10 @@ from typing import Any
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.common.units import named_numbers
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.from_environment import known_secrets
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.report import gather, report_page, run_report
-from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.results import (
     bring_cell,
     compare,
@@ -35,11 +35,11 @@ from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Missing, Roster, RosterCell
 from boxcar.laptop.run.view import DROPPED, CellView, RunView
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.teardown.gate import tier_is_gone
 from boxcar.laptop.verbs.pull import pull_grown_journals, pull_receipt
 from boxcar.laptop.verbs.report import asked_of
+from boxcar.laptop.view.report import gather, report_page, run_report
+from boxcar.laptop.view.report.run_report import Asked
 from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.board import state_sentence
 from boxcar.shared.catalogue.sentence import Sentence

@@ -18,17 +18,13 @@ from typing import TextIO
 
 from rich.console import Console
 
-from boxcar.laptop.board import screen
-from boxcar.laptop.board.box_rows import epoch_of
-from boxcar.laptop.board.history import NOTHING_SEEN, seen
-from boxcar.laptop.board.layout import OpenedCell
-from boxcar.laptop.board.screen import Terminal
-from boxcar.laptop.board.snapshot import Snapshot, snapshot
 from boxcar.laptop.common import show
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.common.text_layout import plain
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.news import from_here
+from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import results_folder
 from boxcar.laptop.results.bring_checkpoint import Bringing
@@ -39,8 +35,6 @@ from boxcar.laptop.run.look import is_planned, look_at_run
 from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import CellView, QueueView, RunView
-from boxcar.laptop.sites.open_site import open_site
-from boxcar.laptop.sites.site import Site
 from boxcar.laptop.triage import advice
 from boxcar.laptop.verbs import explain, logs
 from boxcar.laptop.verbs.next_step import next_step
@@ -53,6 +47,12 @@ from boxcar.laptop.verbs.status import (
     is_board,
     present,
 )
+from boxcar.laptop.view.board import screen
+from boxcar.laptop.view.board.box_rows import epoch_of
+from boxcar.laptop.view.board.history import NOTHING_SEEN, seen
+from boxcar.laptop.view.board.layout import OpenedCell
+from boxcar.laptop.view.board.screen import Terminal
+from boxcar.laptop.view.board.snapshot import Snapshot, snapshot
 from boxcar.shared import paths, state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, Message, message_of

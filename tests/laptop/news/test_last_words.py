@@ -12,8 +12,8 @@ import pytest
 from finished_run import FinishedRun, make_run
 from robot import YES, Robot
 
-from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.news import from_here
+from boxcar.laptop.places.local_boxes import LocalBoxes
 from boxcar.laptop.project.job import read_job
 from boxcar.laptop.run.look import look_at_run
 from boxcar.shared.channels.answer import key_of

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project import cell_faults, queue_files
 from boxcar.laptop.project.job import read_job
+from boxcar.laptop.project.profiles.profile import load_profile
 from boxcar.laptop.project.resolve import Resolved, resolve
 from boxcar.shared.files.plan import EACH_BOX
 

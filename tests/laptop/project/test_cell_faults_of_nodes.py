@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.profiles.profile import load_profile
 from boxcar.laptop.project.job import read_job
+from boxcar.laptop.project.profiles.profile import load_profile
 from boxcar.laptop.project.resolve import Resolved, resolve
 from boxcar.laptop.release import batch_jobs
 from boxcar.laptop.tryout import passes

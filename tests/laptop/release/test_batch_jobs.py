@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.profiles.slurm_options import Cluster, SlurmOfJob, SlurmOptions
+from boxcar.laptop.project.profiles.slurm_options import Cluster, SlurmOfJob, SlurmOptions
 from boxcar.laptop.release import batch_jobs
 
 QUEUES = ["queue_1", "queue_2", "queue_3"]

@@ -20,7 +20,7 @@ import pytest
 from plans import make_plan
 from waiting import until
 
-from boxcar.laptop.profiles.slurm_options import SlurmOptions
+from boxcar.laptop.project.profiles.slurm_options import SlurmOptions
 from boxcar.laptop.release.batch_jobs import BatchJob
 from boxcar.laptop.release.wrappers import render_run_slurm
 

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from plans import make_plan
 
-from boxcar.laptop.profiles import profile
-from boxcar.laptop.profiles.schema import Tier
+from boxcar.laptop.project.profiles import profile
+from boxcar.laptop.project.profiles.schema import Tier
 from boxcar.laptop.release import wrappers
 from boxcar.shared.files.plan import Box, Plan
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from finished_run import FILES, RUN, FinishedRun, make_run
 
+from boxcar.laptop.hosts import by_rsync, folders
 from boxcar.laptop.results import bring_cell, results_folder
 from boxcar.laptop.results.bring_cell import Published, read_published
-from boxcar.laptop.transfer import by_rsync, folders
 from boxcar.laptop.verbs.pull import pull
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, tree_sync

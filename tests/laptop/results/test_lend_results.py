@@ -10,8 +10,8 @@ import pytest
 from finished_run import WEIGHTS, FinishedRun, make_run, steps_until_end
 from run_on_disk import cell_started, held
 
-from boxcar.laptop.boxes.local import LocalBoxes
 from boxcar.laptop.common.progress import Progress
+from boxcar.laptop.places.local_boxes import LocalBoxes
 from boxcar.laptop.results import lend
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs.down import down

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from run_on_disk import RELEASE, make_run
 
-from boxcar.laptop.boxes.scheduled import Scheduled
+from boxcar.laptop.hosts.scheduled import Scheduled
 from boxcar.laptop.run import first_minute
 from boxcar.laptop.run.first_minute import Sign, Started
 from boxcar.laptop.run.view import QueueView

@@ -21,12 +21,12 @@ from run_on_disk import (
     make_run,
 )
 
-from boxcar.laptop.board.history import NOTHING_SEEN
-from boxcar.laptop.board.snapshot import Facts, snapshot
 from boxcar.laptop.common import show
 from boxcar.laptop.run import roster
 from boxcar.laptop.run.view import blocked_of_run
 from boxcar.laptop.verbs import next_step, pull, status
+from boxcar.laptop.view.board.history import NOTHING_SEEN
+from boxcar.laptop.view.board.snapshot import Facts, snapshot
 from boxcar.shared import state
 from boxcar.shared.files.journal_chain import Event
 

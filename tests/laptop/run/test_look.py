@@ -21,7 +21,7 @@ from run_on_disk import (
 )
 from waiting import LIMIT_S
 
-from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.places.local_boxes import LocalBoxes
 from boxcar.laptop.run.condition import condition_of, may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView

@@ -11,9 +11,9 @@ import pytest
 from box_facts import facts_of
 
 from boxcar.laptop.fitness.rules import Row, Wanted
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.laptop.verbs import audit
 from boxcar.shared import timestamp
 from boxcar.shared.errors import InputError, TemporaryError

@@ -12,10 +12,10 @@ import pytest
 from run_on_disk import RunOnDisk, agent_started, cell_failed, cell_verified, make_run, queue_done
 
 from boxcar.laptop.common import show
-from boxcar.laptop.live_page import server
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.verbs import board as board_module
 from boxcar.laptop.verbs.board import board
+from boxcar.laptop.view.page import server
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError, TemporaryError
 

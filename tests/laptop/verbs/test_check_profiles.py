@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_profile import own_profile
 
-from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.project.profiles.profile import load_profile
 from boxcar.laptop.verbs.check_profiles import check_profiles, stale_facts
 from boxcar.shared.errors import InputError
 

@@ -20,7 +20,7 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.common import show
-from boxcar.laptop.profiles.profile import load_profile
+from boxcar.laptop.project.profiles.profile import load_profile
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.verbs.explain import explain, explanation, history_of_cell, tell_history
 from boxcar.shared.disk import atomic

@@ -11,11 +11,11 @@ import pytest
 from finished_run import FILES, FinishedRun, make_run
 from run_on_disk import cell_failed, cell_started
 
-from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.trackers import tracker
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 from boxcar.laptop.verbs.export import export
 from boxcar.laptop.verbs.verify import verify
+from boxcar.laptop.view.report.run_report import Asked
 from boxcar.shared.errors import InputError, TemporaryError
 
 ASKED = Asked(("tiny",))

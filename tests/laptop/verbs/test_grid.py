@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tiny_project import make_project
 
-from boxcar.laptop.grids.asked_grid import Asked
 from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project.grids.asked_grid import Asked
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.queues import rewrite
+from boxcar.laptop.project.queues import rewrite
 from boxcar.laptop.verbs.grid import grid
 from boxcar.laptop.verbs.split import finish
 from boxcar.shared.disk import atomic

@@ -15,14 +15,14 @@ import pytest
 from finished_run import FinishedRun, make_run
 
 from boxcar.laptop.common.progress import Progress
-from boxcar.laptop.report import gather
-from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.results.judge import HashedBefore
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs import down, verify
 from boxcar.laptop.verbs.pull import pull_cells, pull_journals
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.laptop.verbs.verify import cell_facts, judge_cells, measured_numbers
+from boxcar.laptop.view.report import gather
+from boxcar.laptop.view.report.run_report import Asked
 from boxcar.shared import timestamp
 from boxcar.shared.process.load_child import Loaded
 

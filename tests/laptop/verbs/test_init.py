@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from boxcar.laptop.habits import job_text, saves
-from boxcar.laptop.habits.paths import Names
+from boxcar.laptop.init import job_text, saves
+from boxcar.laptop.init.paths import Names
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.verbs.init import init
 from boxcar.shared.errors import InputError

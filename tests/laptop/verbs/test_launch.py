@@ -17,12 +17,12 @@ from run_on_disk import cell_failed, cell_verified, held, queue_done
 from tiers import with_a_tier_per_box
 from tiny_project import TinyProject, make_project
 
-from boxcar.laptop.boxes.local import LocalBoxes
-from boxcar.laptop.boxes.over_ssh import SshBoxes
+from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.places.local_site import LocalSite
+from boxcar.laptop.places.ssh_boxes import SshBoxes
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run import first_minute, run_journals
-from boxcar.laptop.sites.local_site import LocalSite
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import control, next_step
 from boxcar.laptop.verbs import launch as module

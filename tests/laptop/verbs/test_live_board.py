@@ -8,7 +8,7 @@ import pytest
 from run_on_disk import make_run
 from waiting import LIMIT_S
 
-from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.places.local_boxes import LocalBoxes
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.verbs import watch
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from robot import NO, TOKEN, YES, Robot
 
-from boxcar.laptop.boxes import ask_over_ssh
+from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.verbs.notify import notify
 from boxcar.shared.errors import Command, InputError

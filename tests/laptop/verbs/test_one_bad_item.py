@@ -13,16 +13,16 @@ import pytest
 from finished_run import FinishedRun, make_run
 from run_on_disk import agent_started, cell_started, cell_verified
 
-from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.places.local_boxes import LocalBoxes
 from boxcar.laptop.project import profile_choice
-from boxcar.laptop.report import gather
-from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.mixed_code import without_config
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.split import measured
 from boxcar.laptop.verbs.verify import verify
 from boxcar.laptop.verbs.watch import pull_new
+from boxcar.laptop.view.report import gather
+from boxcar.laptop.view.report.run_report import Asked
 from boxcar.shared import timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.files import receipt

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from boxcar.laptop.common import show
-from boxcar.laptop.profiles import survival
+from boxcar.laptop.project.profiles import survival
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.queues.cell_cost import Sample
+from boxcar.laptop.project.queues.cell_cost import Sample
 from boxcar.laptop.verbs.plan import first_command, plan
 from boxcar.shared.disk.mounts import DiskRoom
 from boxcar.shared.errors import InputError

@@ -10,7 +10,7 @@ from run_on_disk import held
 from tiers import with_a_tier_per_box
 from tiny_project import TinyProject, make_project
 
-from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.places.local_boxes import LocalBoxes
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.verbs.push import push
 from boxcar.shared.disk import atomic

@@ -58,7 +58,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
 
 
 def asked_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    from boxcar.laptop.boxes.local import LocalBoxes
+    from boxcar.laptop.places.local_boxes import LocalBoxes
     from boxcar.shared.wire.question import RunOnBox
 
     def ask(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:

@@ -11,9 +11,9 @@ import pytest
 from finished_run import FILES, FinishedRun, make_run
 from run_on_disk import cell_failed, cell_started
 
-from boxcar.laptop.report.run_report import Asked
 from boxcar.laptop.verbs.report import report
 from boxcar.laptop.verbs.verify import verify
+from boxcar.laptop.view.report.run_report import Asked
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, receipt
 

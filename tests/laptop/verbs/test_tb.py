@@ -73,7 +73,7 @@ def test_an_interpreter_without_tensorboard_is_named_with_the_line_to_type(
 def test_a_box_that_cannot_be_asked_is_a_row_and_holds_up_nobody(
     run: RunOnDisk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from boxcar.laptop.sites.local_site import LocalSite
+    from boxcar.laptop.places.local_site import LocalSite
     from boxcar.shared.errors import TemporaryError
 
     def silent(site: object, box: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 from finished_run import ARTIFACTS, FILES, FinishedRun, make_run, steps_until_end
 from run_on_disk import cell_failed, cell_started
 
-from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.places.local_boxes import LocalBoxes
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import verify

@@ -27,11 +27,11 @@ from run_on_disk import (
     queue_done,
 )
 
-from boxcar.laptop.boxes.local import LocalBoxes
+from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.places.local_site import LocalSite
+from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.run import look
 from boxcar.laptop.run.news import changes
-from boxcar.laptop.sites.local_site import LocalSite
-from boxcar.laptop.sites.ssh_site import SshSite
 from boxcar.laptop.verbs import watch as watch_module
 from boxcar.laptop.verbs.watch import watch
 from boxcar.laptop.webhooks.receiver import serve

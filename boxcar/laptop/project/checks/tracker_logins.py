@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from boxcar.laptop.habits import reached, source, trackers
-from boxcar.laptop.habits.trackers import Tracker
+from boxcar.laptop.init import reached, source, trackers
+from boxcar.laptop.init.trackers import Tracker
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import said
 from boxcar.shared.cell.said import Places, is_script

@@ -1,1 +1,0 @@
-"""The boxes of a run: what they are asked and what they reported."""

@@ -1,0 +1,301 @@
+"""What the laptop asks of a box: `onbox answer`, one question and one answer in one round trip.
+
+The agent's file is shipped once and its name says its content. Each question first looks, in the
+same round trip, that this is still the box that was met and that the file is there. If not, the box
+is greeted again (which checks who it is) and gets the file again; then the question is put again.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.hosts.connection import TRIES, Ran, Ssh
+from boxcar.laptop.hosts.identify import MARKER, Hello, Identity, Marker, greet, known, still_fits
+from boxcar.laptop.release import archives
+from boxcar.shared.disk import atomic, digest, mounts
+from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
+from boxcar.shared.files import codec
+from boxcar.shared.process import exit_codes
+from boxcar.shared.wire import envelope
+from boxcar.shared.wire.question import A, Question, RunOnBox
+
+# What `onbox answer` says on this machine: in a child, as on a rented box.
+
+
+def ask(
+    command: list[str],
+    who: str,
+    question: Question[A],
+    run: RunOnBox,
+    *,
+    environ: Mapping[str, str],
+    timeout_s: float,
+) -> A:
+    """`command` starts the agent's file, `who` is named where nothing answers. Secrets travel on
+    stdin. Raises what envelope.read_answer raises, and TemporaryError.
+    """
+    try:
+        done = subprocess.run(
+            [*command, "answer"],
+            input=envelope.write_question(question, run),
+            capture_output=True,
+            timeout=timeout_s,
+            env=dict(environ),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        told = f"{who}: {question.NAME} had no answer in {timeout_s:.0f} s"
+        raise TemporaryError(told) from None
+    err = done.stderr.decode("utf-8", "replace")
+    return envelope.read_answer(question, who, done.returncode, done.stdout, err)
+
+
+def agents_file(home: Home) -> Path:
+    """The agent as it would be shipped, written once for each content."""
+    data = archives.build_onbox()
+    path = home.agent(archives.file_name("onbox", data, ".pyz"))
+    if not path.exists():
+        atomic.make_folder(path.parent)
+        atomic.write_whole(path, data)
+    return path
+
+
+def command(python: str, agent: Path) -> list[str]:
+    return [python, "-I", "-S", str(agent)]
+
+
+HELLO_TIMEOUT_S = 30.0
+SHIP_TIMEOUT_S = 300.0
+_NOT_READY = 111
+# Also where the shell cannot start the interpreter: the image may have changed.
+_NOT_READY_CODES = (_NOT_READY, 126, 127)
+_NO_ROOM = 3
+# $1 host name, or nothing where it may be any, $2 marker, $3 its content, $4 the agent's file,
+# $5 interpreter. The empty line ends what a login shell may have printed without an end of line.
+_ASK = """
+{ [ -z "$1" ] || [ "$(uname -n)" = "$1" ]; } && [ "$(cat "$2")" = "$3" ] && [ -f "$4" ] || exit 111
+echo
+exec "$5" -I -S "$4" answer
+"""
+# $1 to $3 as above, then a program and its words, which begin once this is on stderr.
+_STARTING = "boxcar: starting"
+_RUN = f"""
+[ "$(uname -n)" = "$1" ] && [ "$(cat "$2")" = "$3" ] || exit 111
+echo "{_STARTING}" >&2
+shift 3
+exec "$@"
+"""
+# Runs on the box, from the agent's interpreter, with nothing else there yet.
+_SHIP = (
+    f"""
+NAMES, NO_ROOM = {mounts.ERRNO_NAMES!r}, {exit_codes.NO_ROOM}
+"""
+    + """
+import errno, hashlib, os, secrets, sys
+folder, name, sha256, marker, text = sys.argv[1:]
+data = sys.stdin.buffer.read()
+if hashlib.sha256(data).hexdigest() != sha256:
+    sys.exit("what arrived is not what was sent")
+def put(name, data):
+    path = os.path.join(folder, name)
+    if os.path.exists(path) and open(path, "rb").read() == data:
+        return
+    part = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.part")
+    try:
+        with open(part, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    finally:
+        if os.path.exists(part):
+            os.unlink(part)
+try:
+    os.makedirs(folder, exist_ok=True)
+    put(name, data)
+    if not os.path.exists(os.path.join(folder, marker)):
+        put(marker, text.encode())
+    fd = os.open(folder, os.O_RDONLY)
+    os.fsync(fd)
+except OSError as error:
+    print(f"{folder}: {error.strerror}", file=sys.stderr)
+    sys.exit(NO_ROOM if errno.errorcode.get(error.errno) in NAMES else 1)
+"""
+)
+
+
+class Connection(Protocol):
+    @property
+    def identity(self) -> Identity: ...
+
+
+class Env(Protocol):
+    @property
+    def agent_python(self) -> str: ...
+
+
+class Platform(Protocol):
+    """What a profile says of its boxes, as far as it is needed here."""
+
+    @property
+    def connection(self) -> Connection: ...
+    @property
+    def env(self) -> Env: ...
+
+
+class Hand:
+    """One box. `onbox` is the agent's zipapp, `name` its file name. For several threads at once.
+
+    `is_one_machine` is False where several stand behind the alias, such as login nodes, which one
+    file system tells from others; then their host names are not compared.
+    """
+
+    def __init__(
+        self,
+        ssh: Ssh,
+        platform: Platform,
+        data_dir: str,
+        name: str,
+        onbox: bytes,
+        *,
+        is_one_machine: bool = True,
+    ) -> None:
+        self.ssh = ssh
+        self._platform = platform
+        self._data_dir = data_dir
+        self._name, self._onbox = name, onbox
+        self._is_one_machine = is_one_machine
+        self._lock = threading.Lock()
+        self._hello: Hello | None = None
+        self._shipped = 0
+
+    def ask(
+        self,
+        question: Question[A],
+        run: RunOnBox,
+        *,
+        timeout_s: float = 30.0,
+        tries: int = TRIES,
+    ) -> A:
+        """The box's answer. `tries` counts connections that were refused at once.
+
+        Raises what envelope.read_answer raises; InputError where it is another box than expected;
+        NoRoomError where the agent's file has no room there.
+        """
+        data = envelope.write_question(question, run)
+        shipped = self._shipped
+        ran = self._put(data, timeout_s, tries)
+        if _is_not_ready(ran):
+            self._prepare(shipped, timeout_s)
+            ran = self._put(data, timeout_s, tries)
+        return envelope.read_answer(question, self.ssh.alias, ran.code, ran.out, ran.err)
+
+    def run(
+        self,
+        words: Sequence[str],
+        *,
+        tries: int = TRIES,
+        on_start: Callable[[], None] = lambda: None,
+    ) -> Ran:
+        """Run a program of the box's own, once this is known to be the box that was met.
+
+        `on_start` is called as soon as the box says that it begins, also where the program then
+        takes the connection along. Raises InputError where it is another box; nothing was run
+        there then.
+        """
+        box = self.hello()
+        marker = [str(PurePosixPath(box.data_dir) / MARKER), self._marker().rstrip("\n")]
+        script = ["sh", "-c", _RUN, "sh", box.hostname, *marker]
+        mark, is_heard = f"{_STARTING}\n", False
+
+        def hear(said: bytes) -> None:
+            nonlocal is_heard
+            if not is_heard and mark.encode() in said:
+                is_heard = True
+                on_start()
+
+        ran = self.ssh.run([*script, *words], tries=tries, hear=hear)
+        if ran.code == _NOT_READY and not is_heard:
+            raise InputError(
+                f"{self.ssh.alias}: another box answers under this name than the one that was met, "
+                f"or its {MARKER} is gone: {words[0]} was not run there. Look at the `Host "
+                f"{self.ssh.alias}` of ~/.ssh/config, and at the platform's console"
+            )
+        return replace(ran, err=ran.err.replace(mark, "", 1))
+
+    def hello(self) -> Hello:
+        """What the box is and has: as it was when it was last asked."""
+        with self._lock:
+            self._hello = self._met() or self._greet(HELLO_TIMEOUT_S)
+            return self._hello
+
+    def expand(self, path: str) -> str:
+        """A path of the plan as it is on the box: absolute, also where it begins with `~/`."""
+        return self.hello().expand(path)
+
+    def _put(self, data: bytes, timeout_s: float, tries: int) -> Ran:
+        box = self._met()
+        if box is None:
+            return Ran(_NOT_READY, b"", "")
+        folder = PurePosixPath(box.data_dir)
+        marker = [str(folder / MARKER), self._marker().rstrip("\n")]
+        hostname = box.hostname if self._is_one_machine else ""
+        words = [hostname, *marker, str(folder / "boxcar" / self._name), box.python]
+        script = ["sh", "-c", _ASK, "sh", *words]
+        return self.ssh.run(script, data, timeout_s=timeout_s, tries=tries)
+
+    def _prepare(self, shipped: int, timeout_s: float) -> None:
+        """Greet the box, which checks who it is, and give it the agent's file.
+
+        `shipped` is how often that had been done when the question was put: another thread may
+        have done it meanwhile.
+        """
+        with self._lock:
+            if shipped == self._shipped:
+                self._hello = self._greet(timeout_s)
+                self._ship(self._hello, max(timeout_s, SHIP_TIMEOUT_S))
+                self._shipped += 1
+
+    def _ship(self, box: Hello, timeout_s: float) -> None:
+        folder = PurePosixPath(box.data_dir) / PurePosixPath(MARKER).parent
+        marker = [PurePosixPath(MARKER).name, self._marker()]
+        words = [str(folder), self._name, digest.of_bytes(self._onbox), *marker]
+        script = [box.python, "-I", "-S", "-c", _SHIP, *words]
+        ran = self.ssh.run(script, self._onbox, timeout_s=timeout_s)
+        if ran.code:
+            error = NoRoomError if ran.code == _NO_ROOM else TemporaryError
+            told = ran.err.strip()[-500:] or f"code {ran.code}"
+            raise error(f"{self.ssh.alias}: the agent's file could not be written there: {told}")
+
+    def _greet(self, timeout_s: float) -> Hello:
+        identity, python = self._platform.connection.identity, self._platform.env.agent_python
+        return greet(
+            self.ssh,
+            identity,
+            self._data_dir,
+            python,
+            timeout_s=timeout_s,
+            is_one_machine=self._is_one_machine,
+        )
+
+    def _met(self) -> Hello | None:
+        """What an earlier contact left on the laptop, if it still fits the plan."""
+        if self._hello is not None:
+            return self._hello
+        kept = known(self.ssh)
+        identity, python = self._platform.connection.identity, self._platform.env.agent_python
+        fits = kept and still_fits(kept, identity, self._data_dir, python)
+        return kept if fits else None
+
+    def _marker(self) -> str:
+        return codec.to_document(Marker(self.ssh.alias)).decode()
+
+
+def _is_not_ready(ran: Ran) -> bool:
+    return ran.code in _NOT_READY_CODES and envelope.MARK not in ran.out

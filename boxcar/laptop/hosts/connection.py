@@ -1,0 +1,361 @@
+"""Commands on a box, through OpenSSH's own client: its config, jump hosts, agents and keys work.
+
+A control connection is opened once and carries the commands. It is opened by a call of its own,
+whose stderr is a file: a master that goes to the background would hold a command's pipes open. One
+that was not used for a while is left to end by itself, because behind a laptop that slept it is
+dead and does not know it.
+
+Every login shell parses what ssh sends, each in its own way (a backslash between quotes is another
+thing to fish). So what is sent is one constant text; the words follow on stdin, quoted for sh, and
+the command's own input after them. `read` takes single bytes, so it leaves that input alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from boxcar.laptop.common import run_program
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.hosts import host_keys, ssh_errors
+from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.record import dataclass
+
+# The hosts that ~/.ssh/config names, for a hint; OpenSSH alone decides what they mean.
+
+
+# Hosts that nobody trains on.
+_OTHERS = ("github", "gitlab", "bitbucket", "gitee", "ssh.dev.azure", "huggingface", "hf.co")
+_MOST_BYTES = 1_000_000
+
+
+def known(config: Path) -> list[str]:
+    """Names without wildcards, each once, in their order; empty where there is no such file."""
+    try:
+        lines = config.read_bytes()[:_MOST_BYTES].decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    names: dict[str, None] = {}
+    for line in lines:
+        key, _, rest = line.strip().replace("=", " ", 1).partition(" ")
+        if key.lower() == "host":
+            names |= dict.fromkeys(name for name in rest.split() if _is_box(name))
+    return list(names)
+
+
+def _is_box(name: str) -> bool:
+    is_pattern = any(char in name for char in '*?!"')
+    return not is_pattern and not any(other in name.lower() for other in _OTHERS)
+
+
+CONNECT_TIMEOUT_S = 15
+ALIVE_EVERY_S = 10
+ALIVE_MISSED = 3
+PERSIST_S = 60
+FRESH_S = 30.0
+TRIES = 4
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 10.0
+# The first may be no hyphen (an option), no @ (a marker in known_hosts) and no dot (a folder).
+_ALIAS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@:+-]{0,99}")
+_SAFE_PATH = re.compile(r"[A-Za-z0-9._/+-]{1,60}")
+# On stderr when the words have arrived: from then on the command may have done its work.
+_BEGUN = "boxcar: begun\n"
+# Neither backslash nor exclamation mark: fish and csh have a meaning for them between quotes.
+_REMOTE = (
+    "exec sh -c '"
+    "n=$(echo x; echo x); n=${n#x}; n=${n%x}; "
+    'read -r c && echo "boxcar: begun" >&2 && eval "exec $c"'
+    "'"
+)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that came to its end on the box; `code` is its own."""
+
+    code: int
+    out: bytes
+    err: str
+
+
+class Ssh:
+    """One box. May be used from several threads at once."""
+
+    def __init__(
+        self,
+        alias: str,
+        home: Home,
+        tell: Callable[[str], None],
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`tell` hears of a key that is met for the first time.
+
+        Raises InputError for an alias that ssh or a shell could take as something else.
+        """
+        check_alias(alias)
+        check_ssh()
+        self.alias, self.home = alias, home
+        self.tell, self._sleep = tell, sleep
+        self._lock = threading.Lock()
+        self._private = _private_folder(home.folder)
+        self._is_pinned = False
+        self._opened = 0
+        self._masters: list[Path] = []
+        self._used_at = float("-inf")
+        self._running: set[int] = set()
+        self._is_closed = False
+        self._end = weakref.finalize(self, _end_masters, alias, self._private, self._masters)
+
+    def run(
+        self,
+        words: Sequence[str],
+        data: bytes = b"",
+        *,
+        timeout_s: float = 30.0,
+        tries: int = TRIES,
+        hear: Callable[[bytes], None] = lambda said: None,
+    ) -> Ran:
+        """Run a command on the box, with `data` as its input. Secrets belong there, not in words.
+
+        `tries` counts connections that are refused at once; a command that was sent is never sent
+        again. `hear` gets what came on stderr so far, while it runs. Raises Unreachable (LinkCut
+        where it may have been done), KeyRefused, HostKeyChanged.
+        """
+        typed = _line(words) + data
+        for left in range(tries - 1, -1, -1):
+            try:
+                return self._once(typed, timeout_s, hear)
+            except Unreachable as error:
+                if not error.is_brief or not left:
+                    raise
+            self._sleep(pause_s(tries - 1 - left))
+        raise InputError(f"{self.alias}: expected at least one try, found {tries}")
+
+    def rsync_shell(self) -> str:
+        """For `rsync -e`: a connection of its own, since bulk would hold up the short commands.
+
+        It holds no space inside a word and needs no quotes. Good until `close`.
+        """
+        return " ".join(["ssh", *self._options(), "-o", "ControlPath=none"])
+
+    def own_connection(self) -> tuple[list[str], Path]:
+        """The words of a connection that stays in the foreground, to which a command is added, and
+        the socket by which it is spoken to. Good until `close`.
+        """
+        with self._lock:
+            self._opened += 1
+            control = self._private / f"own-{self._opened}"
+        master = ["-o", "ControlMaster=yes", "-o", f"ControlPath={control}"]
+        return ["ssh", *self._options(), *master, self.alias], control
+
+    def own_program(self, words: Sequence[str]) -> tuple[list[str], Path, bytes]:
+        """The same with a program behind it, and what has to be typed there first; what is typed
+        then is the program's input.
+        """
+        connection, control = self.own_connection()
+        return [*connection, _REMOTE], control, _line(words)
+
+    def close(self) -> None:
+        """End the control connection, and what other threads wait for: nobody asks any more."""
+        self._is_closed = True
+        for pid in tuple(self._running):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+        self._end()
+
+    def _once(self, typed: bytes, timeout_s: float, hear: Callable[[bytes], None]) -> Ran:
+        control = self._control(timeout_s)
+        words = [*self._options(), "-o", f"ControlPath={control}", self.alias, _REMOTE]
+        try:
+            done = self._run_program(["ssh", *words], typed, timeout_s, hear=hear)
+        except subprocess.TimeoutExpired:
+            self._used_at = float("-inf")
+            why = f"nothing came back within {timeout_s:g} s"
+            raise LinkCut(self.alias, why, ssh_errors.MAY_BE_DONE) from None
+        except run_program.TooMuchSaid:
+            raise DamagedError(
+                f"{self.alias}: printed more than {run_program.MOST_BYTES >> 20} MiB where a short "
+                f"answer was expected, and was cut off. {ssh_errors.MAY_BE_DONE}"
+            ) from None
+        before, begun, said = done.stderr.decode(errors="replace").partition(_BEGUN)
+        if begun and done.returncode == ssh_errors.SSH_FAILED:
+            raise LinkCut(self.alias, *ssh_errors.cut(said))
+        self._raise_for(done.returncode, before)
+        self._used_at = time.time()
+        return Ran(done.returncode, done.stdout, before + said)
+
+    def _run_program(
+        self, words: Sequence[str], data: bytes, timeout_s: float, **more: Any
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run to its end, or to ours. Raises Unreachable after `close`."""
+        begun: list[int] = []
+
+        def on_begin(pid: int) -> None:
+            begun.append(pid)
+            self._running.add(pid)
+            self._refuse_if_closed()
+
+        try:
+            return run_program.run(words, data, timeout_s, on_begin=on_begin, **more)
+        finally:
+            self._running.difference_update(begun)
+            self._refuse_if_closed()
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise Unreachable(self.alias, "its connection was closed here")
+
+    def _control(self, timeout_s: float) -> Path:
+        """The socket of a control connection that lives."""
+        with self._lock:
+            self._refuse_if_closed()
+            # The wall clock, because a monotonic one may stand still while the laptop sleeps.
+            is_fresh = 0 <= time.time() - self._used_at <= FRESH_S
+            if not is_fresh or not self._masters[-1].exists():
+                self._open(timeout_s)
+            return self._masters[-1]
+
+    def _open(self, timeout_s: float) -> None:
+        # A new name each time: beside a socket that is left over, ssh would open no other.
+        self._opened += 1
+        control = self._private / str(self._opened)
+        said = self._private / "said"
+        master = ["-o", "ControlMaster=yes", "-o", f"ControlPersist={PERSIST_S}"]
+        words = ["ssh", *self._options(), *master, "-o", f"ControlPath={control}", "-f", "-N"]
+        with said.open("wb") as stderr:
+            try:
+                done = self._run_program([*words, self.alias], b"", timeout_s, stderr=stderr)
+            except subprocess.TimeoutExpired:
+                why = f"it did not let anybody in within {timeout_s:g} s"
+                raise Unreachable(self.alias, why) from None
+        words_there = said.read_text(errors="replace")
+        if done.returncode == ssh_errors.SSH_FAILED and ssh_errors.is_proxied(words_there):
+            self._raise_for_proxy(timeout_s)
+        self._raise_for(done.returncode, words_there)
+        self._masters.append(control)
+        self._used_at = time.time()
+        if not self._is_pinned:
+            record = host_keys.note_key(self.home, self.alias, self._settings(), self.tell)
+            self._is_pinned = record is not None
+
+    def _raise_for_proxy(self, timeout_s: float) -> None:
+        """Ask once without ControlPersist, under which ssh gives its proxy no stderr (9.2, 10.6).
+        Nothing is raised where that goes well, or says no more.
+        """
+        words = ["ssh", *self._options(), "-o", "ControlMaster=no", "-o", "ControlPath=none"]
+        try:
+            done = self._run_program([*words, self.alias, "true"], b"", timeout_s)
+        except (subprocess.TimeoutExpired, run_program.TooMuchSaid):
+            return
+        self._raise_for(done.returncode, done.stderr.decode(errors="replace"))
+
+    def _raise_for(self, code: int, said: str) -> None:
+        if code != ssh_errors.SSH_FAILED:
+            return
+        jumps = self._jumps() if ssh_errors.is_proxied(said) else ()
+        if error := host_keys.error(self.home, self.alias, said, jumps):
+            raise error
+
+    def _jumps(self) -> list[str]:
+        """Of the last one ssh makes a ProxyCommand of its own, the others lead to it."""
+        jump = self._settings().get("proxyjump", "none")
+        return [] if jump == "none" else jump.split(",")
+
+    def _settings(self) -> dict[str, str]:
+        """What the person's config makes of the alias."""
+        words = ["ssh", "-G", *self._options(), self.alias]
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
+        return dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
+
+    def _options(self) -> list[str]:
+        known = self._is_pinned or host_keys.fingerprints(self.home, self.alias)
+        settings = {
+            "BatchMode": "yes",
+            "ConnectTimeout": str(CONNECT_TIMEOUT_S),
+            "ServerAliveInterval": str(ALIVE_EVERY_S),
+            "ServerAliveCountMax": str(ALIVE_MISSED),
+            "StrictHostKeyChecking": "yes" if known else "accept-new",
+            "UserKnownHostsFile": str(self._private / "project" / "known_hosts"),
+            "GlobalKnownHostsFile": "/dev/null",
+            "HostKeyAlias": self.alias,
+            # Addresses are rented out again, and the box must not add keys by itself.
+            "CheckHostIP": "no",
+            "UpdateHostKeys": "no",
+            # What a person's config may hold for their own logins.
+            "ForwardAgent": "no",
+            "ForwardX11": "no",
+            "ClearAllForwardings": "yes",
+            "RemoteCommand": "none",
+            "RequestTTY": "no",
+            "LogLevel": "INFO",
+        }
+        return [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+
+
+def check_alias(alias: str) -> None:
+    """Raise InputError for what is no plain name."""
+    if not _ALIAS.fullmatch(alias):
+        raise InputError(
+            f"{alias!r} cannot be the alias of a box: expected letters, digits and . _ - @ : + "
+            "(at most 100, a letter or digit first). Give it a plain name by a `Host` of your "
+            "~/.ssh/config"
+        )
+
+
+def check_ssh() -> None:
+    """Raise InputError, with the command to type, where there is no ssh on this machine."""
+    if shutil.which("ssh") is None or shutil.which("ssh-keygen") is None:
+        raise InputError(
+            "ssh is missing on this machine. Type: sudo apt-get install openssh-client "
+            "(macOS: brew install openssh)"
+        )
+
+
+def pause_s(failures: int) -> float:
+    """How long to wait after so many failures (the first is 0): doubled, and never in step."""
+    longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0**failures)
+    return longest_s * random.uniform(0.5, 1.0)
+
+
+def _line(words: Sequence[str]) -> bytes:
+    """The words on one line for sh; `$n` there is a line feed."""
+    if not words or any("\0" in word for word in words):
+        raise InputError(f"expected a command without NUL, found {list(words)!r}")
+    quoted = (shlex.quote(word).replace("\n", "'\"$n\"'") for word in words)
+    return os.fsencode(" ".join(quoted)) + b"\n"
+
+
+def _private_folder(folder: Path) -> Path:
+    """A short path for sockets, and `project`, a link to `folder` without a space in its path."""
+    atomic.make_folder(folder)
+    usual = tempfile.gettempdir()
+    short = usual if _SAFE_PATH.fullmatch(usual) else "/tmp"
+    private = Path(tempfile.mkdtemp(prefix="boxcar-", dir=short))
+    (private / "project").symlink_to(folder.resolve(), target_is_directory=True)
+    return private
+
+
+def _end_masters(alias: str, private: Path, masters: Sequence[Path]) -> None:
+    for control in masters:
+        if control.exists():
+            words = ["ssh", "-o", f"ControlPath={control}", "-O", "exit", alias]
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                subprocess.run(words, capture_output=True, check=False, timeout=5)
+    shutil.rmtree(private, ignore_errors=True)

@@ -1,0 +1,132 @@
+"""Folders from one place to another. What came half is gone on with on the next call.
+
+By rsync, between two folders here or over ssh with a box; by tar over ssh with a box that has none.
+Nothing is ever deleted at the destination, and symbolic links are left out; not covered is a listed
+name whose folder is a link, which rsync follows. What arrived is believed by nobody: the caller
+compares it with a manifest.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from boxcar.laptop.hosts import by_rsync, by_tar
+from boxcar.laptop.hosts.by_rsync import NoRsyncThere
+from boxcar.laptop.hosts.remote_folder import Remote
+from boxcar.shared.disk import atomic
+from boxcar.shared.errors import BoxcarError
+
+_told: set[str] = set()
+_telling = threading.Lock()
+
+
+def fetch_folder(
+    source: Path | Remote,
+    destination: Path,
+    *,
+    files: Sequence[str] | None = None,
+    keep_open: Iterable[int] = (),
+    on_wait: Callable[[], None] = lambda: None,
+    most_kib_s: int = 0,
+) -> None:
+    """Copy what `source` holds into `destination`, or only `files` (paths relative to it).
+
+    `keep_open` are descriptors that rsync inherits: a lock on one of them is held until the last
+    rsync process has ended, also where this process was killed. `on_wait` is called a few times a
+    second meanwhile. `most_kib_s` leaves others room on the link, as far as rsync does it. Files
+    that vanish under way and links are left out without a word. Raises InputError where rsync is
+    missing here, NoRoomError, TemporaryError for a broken connection, ssh_errors' for a box that
+    lets nobody in, and BoxcarError with rsync's own words for the rest.
+    """
+    if not isinstance(source, Remote) or source.has_rsync:
+        by_rsync.find()
+    if not isinstance(source, Remote) and not source.is_dir():
+        raise BoxcarError(f"{source}: expected a folder to copy from, found none")
+    atomic.make_folder(destination)
+    # A bare name that begins with # or ; would be a comment in the list.
+    names = None if files is None else b"".join(b"./" + os.fsencode(f) + b"\0" for f in files)
+    if not _by_rsync(
+        source, destination, names, tuple(keep_open), lambda _: on_wait(), most_kib_s=most_kib_s
+    ):
+        assert isinstance(source, Remote)
+        by_tar.fetch(source, destination, files, on_wait)
+
+
+def send_folder(
+    source: Path,
+    destination: Path | Remote,
+    *,
+    on_wait: Callable[[], None] = lambda: None,
+    on_bytes: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Copy what `source` holds into `destination`. Raises as `fetch_folder` does.
+
+    Nobody may read `destination` on a box meanwhile: a file there grows under its own name.
+    `on_bytes` is told how many bytes have gone, as far as this machine's rsync tells.
+    """
+    if not source.is_dir():
+        raise BoxcarError(f"{source}: expected a folder to copy from, found none")
+    if not isinstance(destination, Remote):
+        by_rsync.find()
+        atomic.make_folder(destination)
+
+    def on_look(sent_bytes: int) -> None:
+        on_wait()
+        on_bytes(sent_bytes)
+
+    if not _by_rsync(source, destination, None, (), on_look):
+        assert isinstance(destination, Remote)
+        by_tar.send(source, destination, on_wait, on_bytes)
+
+
+def check_rsync(tell: Callable[[str], None]) -> None:
+    """Raise InputError, with the command to type, where there is no good rsync on this machine."""
+    if by_rsync.find().is_open:
+        tell(
+            "this machine's rsync is macOS' openrsync: it works, but shows no progress and is "
+            "not tested with Boxcar. Better: brew install rsync"
+        )
+
+
+def _by_rsync(
+    source: Path | Remote,
+    destination: Path | Remote,
+    names: bytes | None,
+    keep_open: tuple[int, ...],
+    on_look: Callable[[int], None],
+    *,
+    most_kib_s: int = 0,
+) -> bool:
+    """False where the box has no rsync; nothing was copied then."""
+    place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
+    if place is None or place.has_rsync:
+        words = by_rsync.command(
+            by_rsync.find(),
+            source,
+            destination,
+            with_list=names is not None,
+            most_kib_s=most_kib_s,
+        )
+        try:
+            by_rsync.check(*by_rsync.run(words, names, keep_open, on_look), source, destination)
+            return True
+        except NoRsyncThere:
+            pass
+    assert place is not None
+    _tell_once(
+        place,
+        f"{place.ssh.alias}: rsync does not work there, so files travel by tar over ssh; a file "
+        "that is cut off starts over. Better: apt-get install rsync on the box, and a login shell "
+        "that prints nothing",
+    )
+    return False
+
+
+def _tell_once(place: Remote, text: str) -> None:
+    with _telling:
+        if text not in _told:
+            _told.add(text)
+            place.ssh.tell(text)

@@ -1,0 +1,381 @@
+"""Boxes over ssh. What they hold is read from the mirror; one short round trip per box renews it.
+
+A box that does not answer is silent: nothing is known of it by that, least of all that it is dead.
+It is asked again later and later, because a storm of connections makes sshd refuse more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from boxcar.laptop.common import side_by_side
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.common.near import the_run, unknown_of
+from boxcar.laptop.hosts.ask_over_ssh import Hand
+from boxcar.laptop.hosts.boxes import ASK_TIMEOUT_S
+from boxcar.laptop.hosts.connection import TRIES, Ran, Ssh
+from boxcar.laptop.hosts.remote_folder import Remote
+from boxcar.laptop.hosts.reported_files import Mirror
+from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.release import archives
+from boxcar.shared import timestamp
+from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
+from boxcar.shared.files import heartbeat, receipt
+from boxcar.shared.files.plan import SHARED
+from boxcar.shared.paths import MANIFEST, DurablePaths
+from boxcar.shared.wire.question import A, Question, RunOnBox
+from boxcar.shared.wire.run_asks import Report, Reported
+
+REPORT_TIMEOUT_S = 45.0
+MOST_ANSWERS = 100  # of a box in one refresh, some megabytes each
+LONGEST_LOOK_S = 120.0
+LONGEST_PAUSE_S = 600.0
+_FIRST_PAUSE_S = 15.0
+# A network disk shows a box what another one has put into a folder after a minute at the latest.
+OLDEST_LISTING_S = 60.0
+
+
+class SshBoxes:
+    """See boxes.Boxes."""
+
+    tick_s = 1.0
+
+    def __init__(self, project: Project, tell: Callable[[str], None]) -> None:
+        """`tell` hears of a box that is met for the first time."""
+        self._project = project
+        self._tell = tell
+        self._names = [box.name for box in project.plan.boxes]
+        self._hands: dict[str, Hand] = {}
+        self._replies: dict[str, Reported] = {}
+        self._reader: str | None = None  # who has listed the cells of a shared tier
+        self._heard_at: dict[str, str] = {}
+        self._ahead_s: dict[str, float] = {}
+        self._silent: dict[str, Exception] = {}
+        self._ended: set[str] = set()  # by a teardown that is under way, or gone for good
+        self._gone: set[str] = set()
+        self._pauses: dict[str, tuple[float, float]] = {}  # box -> (until, how long it was)
+        self.mirror = Mirror(Home(project.root).mirror, project.plan.run)
+
+    @property
+    def tier(self) -> DurablePaths:
+        return self.mirror.tier
+
+    def label(self, box: str) -> str:
+        return box
+
+    # --- what is known
+
+    def refresh(self, *, is_exact: bool = False) -> None:
+        teardown = receipt.read_teardown(self._project.results.teardown)
+        if teardown and teardown.finished_at:
+            return  # boxes of these names may be somebody else's by now
+        self._gone |= set(teardown.gone) if teardown else set()
+        self._ended = self._gone | (set(teardown.boxes) if teardown else set())
+        names = [name for name in self._names if name not in self._ended]
+        asked = [name for name in names if time.monotonic() >= self._paused_until(name)]
+        self._look(asked, reader=asked[:1])
+        if self._is_shared and not any(self._sees_tier(box) for box in asked[:1]):
+            another = [box for box in asked if self._sees_tier(box)][:1]
+            self._look(another, reader=another)
+
+    def give_up(self, names: Iterable[str]) -> None:
+        left = {self._last_box_of(path.stem) for path in self.tier.queues.glob("*.txt")}
+        known = sorted({*self._names, *(box for box in left if box)})
+        for box in names:
+            if box == self._tier_dir:
+                self._refuse_a_tier_in_sight()
+                self._gone.add(box)
+                continue
+            if box not in known:
+                said = unknown_of(box, known, what="box", of=the_run(self._project.plan.run))
+                raise InputError(said.under(f"--gone {box}"))
+            if box in self._replies or (box in self._ended - self._gone and self._answers(box)):
+                raise InputError(f"--gone {box}: it answers, so it is not gone")
+            self._gone.add(box)
+            self._silent.pop(box, None)
+        self._ended |= self._gone
+
+    def is_gone(self, name: str) -> bool:
+        """Whether a person has said that it will never answer again."""
+        return name in self._gone
+
+    def seen_at(self, box: str) -> str | None:
+        return self.mirror.seen_at(box)
+
+    def silent(self) -> dict[str, str]:
+        # In short: what to do about it is said once, by doubts.
+        return {box: str(getattr(why, "why", why)) for box, why in self._silent.items()}
+
+    def doubts(self) -> list[str]:
+        told = []
+        for box in self._names:
+            seen_at = self.mirror.seen_at(box)
+            if box in self._silent:
+                known = f"what is known of it is as of {seen_at}" if seen_at else "nothing is known"
+                told.append(f"{box} does not answer, and {known}: {self._silent[box]}")
+        return told + self.unread() + self.tier_doubts()
+
+    def unread(self) -> list[str]:
+        """What boxes have told that they could not read."""
+        found = ((box, reply.unread or {}) for box, reply in self._replies.items())
+        return [f"{box} cannot read {n}: {why}" for box, each in found for n, why in each.items()]
+
+    def tier_doubts(self) -> list[str]:
+        if self.is_gone(self._tier_dir):
+            return []
+        anew = "" if self._is_shared else " Or was the box rented anew? Then launch"
+        return [
+            f"{box} answers, but the run is not in {self._tier_dir} there: is it mounted?{anew}"
+            for box in self._names
+            if box in self._replies and not self._sees_tier(box) and self.mirror.names(box)
+        ]
+
+    def has_lost_its_tier(self, box: str) -> bool:
+        # Of a tier that is shared, another box may still see everything.
+        return not self._is_shared and box in self._replies and not self._sees_tier(box)
+
+    def is_agent_alive(self, queue: str) -> bool | None:
+        box = self._project.plan.queues.get(queue) or self._last_box_of(queue)
+        told = {name: reply.agents.get(queue) for name, reply in self._replies.items()}
+        if any(told.values()):
+            return True  # also of a box that was said to be gone: another one sees its lock
+        if box in self._ended:
+            return False
+        if box is None:
+            return None if self._silent else False  # nothing shows that it ever ran
+        is_blind = box in told and told[box] is None
+        if is_blind and (self.is_gone(self._tier_dir) or not self.tier.root.exists()):
+            return False  # its lock went with the tier, or the run was never launched
+        return told.get(box)
+
+    def scheduled(self, queue: str) -> Scheduled | None:
+        return None
+
+    def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
+        return ()
+
+    def is_attempt_alive(self, box: str, cell: str) -> bool | None:
+        if box in self._replies:
+            return cell in self._replies[box].attempts
+        return False if box in self._ended else None
+
+    def progress_at(self, box: str, cell: str) -> str | None:
+        reply = self._replies.get(box)
+        return reply.progress_at.get(cell) if reply else None
+
+    def listing_age_s(self, box: str) -> float:
+        return OLDEST_LISTING_S if self._is_shared and box != self._reader else 0.0
+
+    def clock_ahead_s(self, box: str) -> float:
+        return self._ahead_s.get(box, 0.0)
+
+    # --- what is done
+
+    def ask(
+        self,
+        box: str,
+        question: Question[A],
+        *,
+        timeout_s: float = ASK_TIMEOUT_S,
+        tries: int = TRIES,
+    ) -> A:
+        plan = self._project.plan
+        run = RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir)
+        answered = self._hand(box).ask(question, run, timeout_s=timeout_s, tries=tries)
+        self._pauses.pop(box, None)
+        return answered
+
+    def tiers(self, boxes: Sequence[str]) -> list[str]:
+        if not self._is_shared:
+            return list(dict.fromkeys(boxes))
+        answering = [box for box in boxes if box not in self._silent and box not in self._gone]
+        if not answering:
+            whys = [self._silent[box] for box in boxes if box in self._silent]
+            # Where a person has to mend each of them, the same call will not succeed later.
+            is_mendable = all(isinstance(why, InputError) for why in whys)
+            raise (InputError if is_mendable else TemporaryError)(
+                f"none of {', '.join(boxes)} answers, so the durable tier is out of reach: "
+                f"{'; '.join(map(str, whys))}"
+            )
+        return answering[:1]
+
+    def place(self, box: str, path: str) -> Remote:
+        hand = self._hand(box)
+        return Remote(hand.ssh, hand.expand(path), has_rsync=hand.hello().has_rsync)
+
+    def cell_at(self, cell: str) -> Remote:
+        plan = self._project.plan
+        name = f"cells/{cell}/{MANIFEST}"
+        owners = () if self._is_shared else self.mirror.owners(name, self._names)
+        # With a shared tier all can give it; its own box spreads the load.
+        planned = [plan.queues[known.queue] for known in plan.cells if known.name == cell]
+        for box in (*owners, *planned, *self._names):
+            if box not in self._silent:
+                return self.place(box, str(self._project.on_tier.cell(cell)))
+        raise TemporaryError(f"{cell}: no box that holds it answers")
+
+    def run(
+        self, box: str, words: Sequence[str], on_start: Callable[[], None] = lambda: None
+    ) -> Ran:
+        """Run a program of the box's own; `on_start` is called once it has begun there.
+
+        Raises TemporaryError where the link did not hold, InputError where another box answers.
+        """
+        return self._hand(box).run(words, tries=1, on_start=on_start)
+
+    def kept(self, name: str) -> list[Path]:
+        return self.mirror.kept(name)
+
+    def forget(self) -> None:
+        self.mirror.drop()
+
+    def close(self) -> None:
+        for hand in self._hands.values():
+            hand.ssh.close()
+
+    # --- inside
+
+    @property
+    def _is_shared(self) -> bool:
+        return self._project.plan.durable_scope == SHARED
+
+    @cached_property
+    def _onbox(self) -> tuple[str, bytes]:
+        data = archives.build_onbox()
+        return archives.file_name("onbox", data, ".pyz"), data
+
+    @property
+    def _tier_dir(self) -> str:
+        return self._project.plan.durable_dir
+
+    def _refuse_a_tier_in_sight(self) -> None:
+        seeing = [box for box in self._replies if self._sees_tier(box)]
+        if seeing and (self._is_shared or len(seeing) == len(self._replies)):
+            raise InputError(
+                f"--gone {self._tier_dir}: {', '.join(seeing)} can see it, so it is not gone"
+            )
+
+    def _answers(self, box: str) -> bool:
+        """Whether a box that is not asked any more, because its part is done, is there."""
+        try:
+            self.run(box, ["true"])
+        except (TemporaryError, InputError):
+            return False
+        return True
+
+    def _hand(self, box: str) -> Hand:
+        if box not in self._hands:
+            ssh = Ssh(box, Home(self._project.root), self._tell)
+            name, data = self._onbox
+            data_dir = self._project.plan.box(box).data_dir
+            self._hands[box] = Hand(ssh, self._project.profile, data_dir, name, data)
+        return self._hands[box]
+
+    def _look(self, boxes: Sequence[str], reader: Sequence[str]) -> None:
+        """Ask the boxes side by side, and again those that have more to say.
+
+        Of a shared tier the reader tells everything.
+        """
+        self._reader = next(iter(reader), self._reader)
+        until = time.monotonic() + LONGEST_LOOK_S
+        for _ in range(MOST_ANSWERS):
+            side_by_side.each(
+                boxes,
+                lambda box: self._report(box, is_reader=box in reader),
+                on_interrupt=self.close,
+            )
+            boxes = [box for box in boxes if not self._take(box)]
+            if not boxes:
+                return
+            if time.monotonic() > until:
+                break
+        for box in boxes:
+            why = f"{box}: after many answers it has not reported all that it holds"
+            self._fall_silent(box, DamagedError(why))
+
+    def _take(self, box: str) -> bool:
+        """Whether the mirror has all that the box would tell, as far as it can be told now."""
+        if not self._sees_tier(box):
+            return True
+        reply = self._replies[box]
+        files = [file for file in reply.files if not self._has_its_own_word(file.path, box)]
+        gone = [name for name in reply.gone if not self._has_its_own_word(name, box)]
+        try:
+            is_whole = self.mirror.take(box, files, gone, self._heard_at[box])
+        except (BoxcarError, OSError) as error:
+            self._fall_silent(box, error)
+            return True
+        return is_whole and not reply.is_more
+
+    def _has_its_own_word(self, name: str, box: str) -> bool:
+        """Whether another box that answers has the queue: a network disk may show older files here.
+
+        What it says of its lock would not fit them, and a queue that is done would look dead.
+        """
+        if name.startswith(("cells/", "claims/", "accepted/", "releases/")):
+            return False  # a queue may be called plan or manifest
+        owner = self._project.plan.queues.get(PurePosixPath(name).stem)
+        return owner is not None and owner != box and self._sees_tier(owner)
+
+    def _report(self, box: str, *, is_reader: bool) -> None:
+        try:
+            reply = self._ask_report(box, is_reader=is_reader)
+        except (BoxcarError, OSError) as error:
+            self._fall_silent(box, error)
+            return
+        self._replies[box] = reply
+        self._silent.pop(box, None)
+
+    def _fall_silent(self, box: str, why: Exception) -> None:
+        self._silent[box] = why
+        self._replies.pop(box, None)
+        self._pause(box)
+
+    def _ask_report(self, box: str, *, is_reader: bool) -> Reported:
+        is_of_all = is_reader and self._is_shared
+        have = self.mirror.have(*(self._names if is_of_all else [box]))
+        everything = is_reader or not self._is_shared
+        before = timestamp.utc_now()
+        question = Report(self._queues_of(box), everything, have)
+        reply = self.ask(box, question, timeout_s=REPORT_TIMEOUT_S, tries=2)
+        self._heard_at[box] = timestamp.utc_now()
+        self._ahead_s[box] = ahead_s(before, reply.at, self._heard_at[box])
+        # What it was not asked about, another box may have.
+        return replace(reply, gone=tuple(name for name in reply.gone if name in have))
+
+    def _queues_of(self, box: str) -> tuple[str, ...]:
+        """Its own, and those that have left the plan: their agent may still run, on any box."""
+        planned = self._project.plan.queues
+        left = {path.stem for path in self.tier.queues.glob("*.txt")} - set(planned)
+        return (*(name for name, at in planned.items() if at == box), *sorted(left))
+
+    def _sees_tier(self, box: str) -> bool:
+        return box in self._replies and self._replies[box].is_tier_there
+
+    def _last_box_of(self, queue: str) -> str | None:
+        """Where a queue that has left the plan was last at work, as far as is known."""
+        try:
+            beat = heartbeat.read_heartbeat(self.tier.heartbeat(queue))
+        except DamagedError:
+            return "unknown"
+        return beat.box if beat else None
+
+    def _paused_until(self, box: str) -> float:
+        return self._pauses.get(box, (0.0, 0.0))[0]
+
+    def _pause(self, box: str) -> None:
+        last_s = self._pauses.get(box, (0.0, 0.0))[1]
+        pause_s = min(LONGEST_PAUSE_S, last_s * 2 or _FIRST_PAUSE_S)
+        self._pauses[box] = (time.monotonic() + pause_s, pause_s)
+
+
+def ahead_s(before: str, at: str, after: str) -> float:
+    """How far a clock that said `at` is ahead of ours, which said the others around it."""
+    first, told, last = map(timestamp.parse_utc, (before, at, after))
+    # When in between it was read nobody knows: the middle is least wrong.
+    return (told - first - (last - first) / 2).total_seconds()

@@ -1,0 +1,407 @@
+"""A run on boxes over ssh: what its agents write is read from the mirror of what boxes reported."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import ClassVar
+
+from boxcar.laptop.common import side_by_side
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.hosts import host_keys
+from boxcar.laptop.hosts.connection import Ran
+from boxcar.laptop.hosts.ssh_errors import KeyRefused, ProxyFailed, TooManyConnections, Unreachable
+from boxcar.laptop.places.site import Site
+from boxcar.laptop.places.ssh_boxes import SshBoxes
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.log_source import BoxLog, FileLog, LogSource
+from boxcar.laptop.run.look import is_planned
+from boxcar.laptop.run.open_run import Tell
+from boxcar.laptop.run.view import CellView
+from boxcar.laptop.teardown.gate import Steps
+from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP, OnBoxes, on_boxes, stays
+from boxcar.laptop.tensorboard.shown import OnBox, Place
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    InputError,
+    Message,
+    TemporaryError,
+    message_of,
+)
+from boxcar.shared.files.plan import SHARED
+from boxcar.shared.files.receipt import Teardown
+from boxcar.shared.paths import ScratchPaths
+from boxcar.shared.record import dataclass
+from boxcar.shared.wire import box_asks
+
+# Whether a box that was told to end itself has fallen silent, and not only the way to it.
+#
+# A pulled cable is silent too. So a box counts as silent where its address refuses the connection
+# (no sshd there any more), or where nothing comes back while another box of the run is heard, and
+# that on several looks in a row. What is heard of neither is no sign of anything. Nor is a
+# connection that is taken and closed at once: sshd itself does that, by MaxStartups, and since 9.8
+# for up to ten minutes to an address from which log-ins failed.
+#
+# Not covered: a box that ends its sshd and lives on. Only the console knows.
+
+
+LOOKS = 3
+WITHIN_S = 90.0
+
+
+class Sign(Enum):
+    """What a look at a box has shown."""
+
+    ANSWERS = "it still answers"
+    STRANGER = "another machine answers under its name"
+    TURNED_AWAY = "its address refuses the connection"
+    SHUT_OUT = (
+        "its address closes each connection at once, as a gateway may, or an sshd that shuts this "
+        "address out for some minutes"
+    )
+    NOTHING = "nothing comes back from it"
+    LOST = "nothing comes back from it, nor from any other box: this machine may be cut off"
+
+
+# A refusal is somebody's word; nothing at all has to last.
+PAUSE_S = {
+    Sign.ANSWERS: 3.0,
+    Sign.TURNED_AWAY: 3.0,
+    Sign.SHUT_OUT: 3.0,
+    Sign.NOTHING: 10.0,
+    Sign.LOST: 10.0,
+}
+# Asks a box for a sign of life. Raises as `Ssh.run` does.
+Knock = Callable[[str], object]
+
+
+def wait_until_silent(knock: Knock, box: str, others: Sequence[str]) -> Sign | None:
+    """None once the box is silent; the last sign where it is not, or nobody can tell."""
+    silent_looks, until = 0, time.monotonic() + WITHIN_S
+    while True:
+        sign = look_for_signs(knock, box, others)
+        if sign is Sign.STRANGER:
+            return sign
+        silent_looks = silent_looks + 1 if sign in (Sign.TURNED_AWAY, Sign.NOTHING) else 0
+        if silent_looks == LOOKS:
+            return None
+        # What has begun to be silent is looked at to the end.
+        if not silent_looks and time.monotonic() > until:
+            return sign
+        time.sleep(PAUSE_S[sign])
+
+
+def look_for_signs(knock: Knock, box: str, others: Sequence[str]) -> Sign:
+    """One look at the box; where nothing comes back, at the others too."""
+    sign = _sign_of(knock, box)
+    if sign is not Sign.NOTHING or _is_any_heard(knock, others):
+        return sign
+    return Sign.LOST
+
+
+def _is_any_heard(knock: Knock, boxes: Sequence[str]) -> bool:
+    signs = side_by_side.each(boxes, lambda box: _sign_of(knock, box))
+    return any(sign is not Sign.NOTHING for sign in signs)
+
+
+def _sign_of(knock: Knock, box: str) -> Sign:
+    try:
+        knock(box)
+    except ProxyFailed:
+        return Sign.NOTHING  # what leads there said it, whatever it said
+    except TooManyConnections:
+        return Sign.SHUT_OUT
+    except Unreachable as error:
+        return Sign.TURNED_AWAY if error.is_brief else Sign.NOTHING
+    except KeyRefused:
+        return Sign.ANSWERS  # an sshd that knows the box's key lives
+    except InputError:
+        return Sign.STRANGER
+    except BoxcarError:
+        return Sign.ANSWERS  # it said something, if nothing that helps
+    return Sign.ANSWERS
+
+
+# The meter-stop verb over ssh: secrets go, nothing starts again, then the platform's own verb.
+#
+# Boxcar holds no account. Where the box can run the verb itself (AutoDL's shutdown), it is asked
+# to, and counts as off once the verb was seen to begin there and the box fell silent; elsewhere the
+# person is told what to click. Files on a box are not removed: the verb does that where it does,
+# and what survives it is said. A box that fails holds up no other.
+#
+# Not covered: whether the platform really stopped billing. Only its console knows.
+
+
+@dataclass(frozen=True)
+class SshMeter:
+    """See site.Meter. `tell` hears of each box that has stopped itself."""
+
+    project: Project
+    boxes: SshBoxes
+    tell: Tell
+    fix: ClassVar[Command | str] = Command(
+        "down", ("--gone", "BOX", "--because", "…"), note="only for a box that is gone for good"
+    )
+
+    def problems(self) -> list[str]:
+        """Boxes that do not answer may hold what nobody has seen."""
+        return self.boxes.doubts()
+
+    def price(self) -> list[str]:
+        profile, boxes = self.project.profile, self.project.plan.boxes
+        told: list[str] = [
+            Sentence("gate.credentials_on", file=box.credentials, box=box.name)
+            for box in boxes
+            if not self.boxes.is_gone(box.name)
+        ]
+        told += [
+            Sentence("gate.unseen", box=box.name, at=self.boxes.seen_at(box.name))
+            for box in boxes
+            if self.boxes.is_gone(box.name)
+        ]
+        tiers = profile.storage.tiers
+        lost = [name for name in tiers if name not in profile.meter_stop.preserves]
+        mounted = Sentence("gate.where_mounted")
+        return [
+            *told,
+            *(
+                Sentence("good_run.under", head=name, text=tiers[name].path or mounted)
+                for name in lost
+            ),
+        ]
+
+    def stays(self) -> list[str]:
+        """What the platform keeps, and what it goes on to bill."""
+        verb, tiers = self.project.profile.meter_stop, self.project.profile.storage.tiers
+        as_it_is = Sentence("gate.as_it_is")
+        return [
+            *(
+                Sentence("gate.on_platform", tier=name, folder=tiers[name].path or as_it_is)
+                for name in verb.preserves
+            ),
+            *(Sentence("gate.still_bills", what=what) for what in verb.still_bills),
+        ]
+
+    def beside(self, begun: Teardown | None) -> OnBoxes:
+        """Of each box that is still to be ended: who works there, and what would go with it."""
+        ended = set(begun.boxes) if begun else set()
+        question = box_asks.SeeOthers(stays(self.project.profile))
+        seen, errors = side_by_side.each_or_why(
+            self._to_end(begun), lambda box: self.boxes.ask(box, question)
+        )
+        return on_boxes(
+            seen,
+            [
+                Sentence("gate.others_unseen", box=box, why=message_of(error).text)
+                for box, error in errors.items()
+                if box not in ended  # which may be off by now, by a person's hand
+            ],
+        )
+
+    def _to_end(self, begun: Teardown | None) -> list[str]:
+        """The boxes that are there, on which something is left to do."""
+        over = {*self.boxes.silent(), *(begun.told if begun else ()), *(begun.off if begun else ())}
+        if begun and self.project.profile.meter_stop.from_box is None:
+            over |= set(begun.boxes)
+        return [box for box in self._names if box not in over and not self.boxes.is_gone(box)]
+
+    def stop(self, steps: Steps) -> None:
+        """End every box. Raises TemporaryError for those that were not, once all were tried."""
+        problems = self._end_all(steps)
+        words = self.project.profile.meter_stop.from_box
+        if words is not None:
+            # After all of that, and again by a `down` that goes on: a box that is off tells
+            # nothing.
+            problems += self._stop_all(steps, shlex.split(words))
+        if problems:
+            raise TemporaryError(problems)
+
+    def to_do(self) -> str | None:
+        """None where the boxes run the verb themselves."""
+        verb = self.project.profile.meter_stop
+        if verb.from_box is not None:
+            return None
+        ids = {box: self._id(box) for box in self._names}
+        names = ", ".join(f"{box} ({known})" if known else box for box, known in ids.items())
+        where = "; ".join(dict.fromkeys(self._where(box) for box in ids))
+        return Sentence("gate.yourself", verb=verb.verb, boxes=names, where=where)
+
+    def _end_all(self, steps: Steps) -> list[Message]:
+        """Boxcar's own part on each box; what is wrong with those that could not be reached."""
+        problems = []
+        for box in self.project.plan.boxes:
+            if box.name in steps.now.boxes or self.boxes.is_gone(box.name):
+                continue
+            try:
+                alive = self._end(box.name, box.credentials, steps.now.beside)
+            except (BoxcarError, OSError) as error:
+                why = message_of(error).text
+                problems.append(f"{box.name}: its secrets are there still: {why}. Then again")
+                continue
+            if alive:
+                raise TemporaryError(
+                    f"{box.name}: {', '.join(alive)} is at work there, so nothing was ended",
+                    DRAIN_OR_STOP,
+                )
+            steps.ended(box.name)
+        return [Message(problem, Command("down")) for problem in problems]
+
+    def _end(self, box: str, credentials: str, beside: Iterable[str]) -> list[str]:
+        """What is at work there, and so nothing was done; but for the runs that a person named."""
+        queues = tuple(queue for queue, at in self.project.plan.queues.items() if at == box)
+        alive = self.boxes.ask(box, box_asks.End(queues, credentials, tuple(beside))).alive
+        return [_named(at_work) for at_work in alive]
+
+    def _stop_all(self, steps: Steps, words: Sequence[str]) -> list[Message]:
+        """Have the boxes stop themselves, the last one once the others are silent.
+
+        What answers under the name of a box that is gone is somebody else's, or has results that
+        nobody saw.
+        """
+        left = [
+            box
+            for box in self._names
+            if box in steps.now.boxes and box not in steps.now.off and not self.boxes.is_gone(box)
+        ]
+        # One that still runs shows that it is not this machine's network that is silent.
+        left.sort(key=lambda box: box not in steps.now.told)
+        groups = (left[:-1], left[-1:])
+        found = [
+            problem
+            for group in groups
+            for problem in side_by_side.each(group, lambda box: self._stop(steps, words, box))
+        ]
+        return [problem for problem in found if problem]
+
+    def _stop(self, steps: Steps, words: Sequence[str], box: str) -> Message | None:
+        """What is wrong with the box; None where it was told, and has fallen silent."""
+        verb = self.project.profile.meter_stop
+        try:
+            ran = self.boxes.run(box, words, lambda: steps.told(box))
+            if ran.code:
+                steps.untold(box)
+                return self._refused(box, words, ran)
+        except (TemporaryError, InputError) as error:
+            # Once it has begun, the verb takes the connection with it, as it should.
+            if box not in steps.now.told:
+                return self._untold(box, error)
+        others = [name for name in self._names if name != box and not self.boxes.is_gone(name)]
+        sign = wait_until_silent(lambda name: self.boxes.run(name, ["true"]), box, others)
+        if sign is Sign.ANSWERS:
+            return Message(
+                f"{box}: still answers {WITHIN_S:.0f} s after {shlex.join(words)}. "
+                f"{self._by_hand(box)}, then again",
+                Command("down"),
+            )
+        if sign:
+            return self._unknown(box, steps.now.told[box], sign)
+        steps.off(box)
+        self.tell(Sentence("gate.silent", box=box, verb=verb.verb))
+        return None
+
+    def _refused(self, box: str, words: Sequence[str], ran: Ran) -> Message:
+        return Message(
+            f"{box}: {shlex.join(words)} ended there with code {ran.code}, so its meter runs: "
+            f"{ran.err.strip()[-300:] or 'no output'}. {self._by_hand(box)}, then",
+            _again(box),
+        )
+
+    def _untold(self, box: str, error: Exception) -> Message:
+        return Message(
+            f"{box}: was not told to end itself, so its meter runs: {message_of(error).text}. "
+            f"{self._by_hand(box)}, or again",
+            _again(box),
+        )
+
+    def _unknown(self, box: str, told_at: str, sign: Sign) -> Message:
+        return Message(
+            f"{box}: was told to end itself at {told_at}, and whether it did is not known: "
+            f"{sign.value}. Look at the console ({self._where(box)}), then",
+            _again(box),
+        )
+
+    def _by_hand(self, box: str) -> str:
+        return f"{self.project.profile.meter_stop.verb} it by hand ({self._where(box)})"
+
+    def _id(self, box: str) -> str | None:
+        return host_keys.instance_id(Home(self.project.root), box)
+
+    def _where(self, box: str) -> str:
+        """Where a person ends it, with its own id in a command that wants one."""
+        where = self.project.profile.meter_stop.where
+        return where.replace("<id>", self._id(box) or "<id>")
+
+    @property
+    def _names(self) -> list[str]:
+        return [box.name for box in self.project.plan.boxes]
+
+
+def _named(at_work: box_asks.AtWork) -> str:
+    what = str(at_work.queue or at_work.cell)
+    return Sentence("gate.of_run", what=what, run=at_work.run) if at_work.run else what
+
+
+def _again(box: str) -> Command:
+    """`down` for a box that can be told, or a person's word for one that the console shows off."""
+    words = ("--gone", box, "--because", "the console shows that it is off")
+    return Command("down", or_else=Command("down", words, note="once that is so"))
+
+
+@dataclass(frozen=True)
+class SshSite(Site):
+    """See Site. `tell` hears what happens while a box is waited for."""
+
+    poll_s: ClassVar[float] = 30.0
+    needs_audit: ClassVar[bool] = True
+
+    boxes: SshBoxes
+    tell: Tell
+
+    @classmethod
+    def of(cls, project: Project, tell: Tell) -> SshSite:
+        return cls(project, SshBoxes(project, tell), tell)
+
+    @property
+    def meter(self) -> SshMeter:
+        return SshMeter(self.project, self.boxes, self.tell)
+
+    @property
+    def has_mounted_tier(self) -> bool:
+        return self.plan.durable_scope == SHARED
+
+    def log_of(self, cell: CellView) -> LogSource | None:
+        """The box has the log while the cell runs, a shared tier once it was published, and the
+        results after a pull.
+        """
+        pulled = self.pulled_log(cell.name)
+        if pulled.is_file() and not cell.is_under_way:
+            return FileLog(pulled)
+        box = self._reader(cell)
+        if box is None:
+            return None
+        log = BoxLog(self.boxes, box, self.tell, cell=cell.name)
+        return log if log.is_there() else None
+
+    def _reader(self, cell: CellView) -> str | None:
+        """The box to ask for its log: its own, or any that sees what was published."""
+        silent = self.boxes.silent()
+        own = cell.box if is_planned(self, cell.box) else None
+        if own not in {None, *silent} or not self.has_mounted_tier or not cell.is_verified:
+            return own
+        return next((box.name for box in self.plan.boxes if box.name not in silent), own)
+
+    def events_on(self, box: str) -> Place | None:
+        there = self.boxes.place(box, self.plan.box(box).data_dir)
+        python = self.plan.training_python
+        if python.startswith("~"):
+            python = self.boxes.place(box, python).path
+        cells = ScratchPaths(Path(there.path), self.plan.run).cells
+        return OnBox(there.ssh, self.project.profile.hook, python, str(cells))
+
+    def folders_here(self, boxes: Collection[str]) -> dict[str, Path]:
+        return {}

@@ -1,0 +1,385 @@
+"""The lines of a grid: how they are spelled and named, and which of them no queue has yet. Pure."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from boxcar.laptop.project import queue_files, resolve
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.project.queue_files import QueueFile
+from boxcar.laptop.project.queues import cell_cost, rewrite, sync
+from boxcar.laptop.project.queues.cell_cost import Sample
+from boxcar.shared.cell import cell_line, cell_name, own_words, said
+from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.cell_name import key_of, same_name_key
+from boxcar.shared.cell.own_words import REST
+from boxcar.shared.disk import digest
+from boxcar.shared.errors import DamagedError, InputError, counted
+from boxcar.shared.files import journal, queue_line
+from boxcar.shared.files.plan import Cell
+from boxcar.shared.paths import DurablePaths
+from boxcar.shared.record import dataclass
+
+# The words of a grid as its axes: `lr=1e-3,3e-4` has two values, `seed=0..2` has three. Pure.
+#
+# A comma inside brackets parts nothing, and one inside quotes neither: the quotes go, as in a
+# shell.
+
+
+# Each is a line that somebody will have to look at, and a folder on three machines.
+MOST_CELLS = 10_000
+_WHOLE = r"-?(?:0|[1-9][0-9]{0,8})"
+_RANGE = re.compile(rf"({_WHOLE})\.\.({_WHOLE})")
+_NEARLY_A_RANGE = re.compile(r"[-+0-9.eE]+\.\.[-+0-9.eE]+")
+_PAIRS = {"[": "]", "(": ")", "{": "}"}
+_QUOTES = "'\""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A word without its values, `lr=`, and what stands behind it. A lone flag has one, ''."""
+
+    head: str
+    values: tuple[str | range, ...]
+
+    def __len__(self) -> int:
+        return sum(len(value) if isinstance(value, range) else 1 for value in self.values)
+
+    def words(self) -> Iterator[str]:
+        """The words of a line: `lr=1e-3`, then `lr=3e-4`."""
+        for value in self.values:
+            each = map(str, value) if isinstance(value, range) else (value,)
+            yield from (self.head + text for text in each)
+
+
+def axis(word: str) -> Axis:
+    """Raises ValueError that says what is wrong with the word."""
+    key, is_assigned, text = word.partition("=")
+    if not is_assigned and word.startswith("-") and key_of(word):
+        return Axis(word, ("",))
+    if not is_assigned or not key_of(word):
+        raise ValueError(f"expected key=value,value or key=0..2, found {word!r}")
+    values = [_value(word, part) for part in _parted(word, text)]
+    return Axis(f"{key}=", tuple(values))
+
+
+def combinations(axes: Sequence[Axis]) -> list[tuple[str, ...]]:
+    """The words of each cell; the last axis changes fastest. Raises ValueError."""
+    count = math.prod(map(len, axes))
+    if count > MOST_CELLS:
+        sizes = " x ".join(str(len(one)) for one in axes if len(one) > 1)
+        raise ValueError(
+            f"the grid has {counted(count, 'cell')} ({sizes}), and at most {MOST_CELLS:,} are "
+            "made at once: give fewer values, or make it in parts"
+        )
+    for one in axes:
+        _refuse_twins(one)
+    return list(itertools.product(*(tuple(one.words()) for one in axes)))
+
+
+def _refuse_twins(one: Axis) -> None:
+    seen = set[str]()
+    for word in one.words():
+        if word in seen:
+            raise ValueError(f"{word!r} stands twice in the grid")
+        seen.add(word)
+
+
+def _value(word: str, text: str) -> str | range:
+    if not text:
+        raise ValueError(f"{word!r} has an empty value; write key=value,value")
+    if not (match := _RANGE.fullmatch(text)):
+        if _NEARLY_A_RANGE.fullmatch(text):
+            raise ValueError(f"{text!r} in {word!r}: a range is of two whole numbers, such as 0..2")
+        return text
+    first, last = int(match[1]), int(match[2])
+    if first > last:
+        raise ValueError(f"the range {text!r} in {word!r} ends before it begins")
+    return range(first, last + 1)
+
+
+def _parted(word: str, text: str) -> list[str]:
+    """The values between the commas that stand in no brackets and no quotes."""
+    parts, closing, quote = [""], list[str](), ""
+    for char in text:
+        if char == "," and not closing and not quote:
+            parts.append("")
+            continue
+        is_mark = char == quote if quote else char in _QUOTES
+        if is_mark:
+            quote = "" if quote else char
+        elif not quote and char in _PAIRS:
+            closing.append(_PAIRS[char])
+        elif not quote and closing and char == closing[-1]:
+            closing.pop()
+        # Inside brackets they belong to the value.
+        if not is_mark or closing:
+            parts[-1] += char
+    if closing or quote:
+        raise ValueError(f"{word!r}: {closing[-1] if closing else quote} is missing at its end")
+    return parts
+
+
+# What the queue files may not become: what `plan` or `push` would refuse is never written.
+
+
+def refuse_what_plan_refuses(
+    project: Project,
+    queues: Sequence[QueueFile],
+    after: Mapping[str, bytes],
+    configs: Collection[str],
+) -> None:
+    """What is wrong already is said as `plan` says it; of what the grid would add, the first."""
+    changed = [
+        queue_files.with_data(queue, after[queue.name]) if queue.name in after else queue
+        for queue in queues
+    ]
+    found = resolve.resolve_queues(project.root, project.job, project.profile, changed, configs)
+    problems = [*found.doubts, *found.faults]
+    if old := [one for one in problems if one in (*project.doubts, *project.faults)]:
+        raise InputError(old)
+    if problems:
+        more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
+        raise InputError(
+            f"`plan` would refuse these lines: {problems[0].text}{more}. No file was changed"
+        )
+
+
+def refuse_what_push_refuses(
+    tier: DurablePaths | None, queues: Sequence[QueueFile], after: Mapping[str, bytes]
+) -> None:
+    """Lines that would not come below all those of the tier, as far as it is known here."""
+    problems = []
+    for queue in queues:
+        there = tier.queue(queue.name) if tier else None
+        shared = sync.read_tier_queue(there) if there else None
+        if queue.name in after and isinstance(
+            sync.reconcile(after[queue.name], shared), sync.Diverged
+        ):
+            here, theirs = shlex.quote(str(queue.path)), shlex.quote(str(there))
+            problems.append(
+                f"{queue.file}: {there} holds lines that it lacks, and new ones come below them. "
+                f"No file was changed; take that one first: cp {here} {here}.mine && "
+                f"cp {theirs} {here}"
+            )
+    if problems:
+        raise InputError(problems)
+
+
+# Which queue gets which new cell: the longest first, to where it ends earliest.
+
+
+def queues_of_cells(
+    project: Project,
+    chosen: Sequence[QueueFile],
+    new: Sequence[CellLine],
+    samples: Sequence[Sample],
+    tier: DurablePaths | None,
+) -> dict[str, str]:
+    """The queue of each new cell, by its name.
+
+    `samples` are what earlier cells took; `tier` is read where it is within reach.
+    """
+    cells = [_cell(project, line) for line in new]
+    every, _ = cell_cost.costs_of_cells([*project.plan.cells, *cells], samples, {}, {})
+    costs = {name: cost.amount for name, cost in every.items()}
+    busy = {
+        queue.name: sum(costs[name] for name in _waiting(project, queue.name, tier))
+        for queue in chosen
+    }
+    speeds = dict.fromkeys(busy, 1.0)
+    spread = cell_cost.lines_by_cost({line.name: costs[line.name] for line in new}, speeds, busy)
+    return {cell: queue for queue, names in spread.items() for cell in names}
+
+
+def _cell(project: Project, line: CellLine) -> Cell:
+    epochs = said.epochs(project.plan, line) or 1
+    return Cell(line.name, line.cfg, line.task, epochs, "", -1, None, line.own, line.overrides)
+
+
+def _waiting(project: Project, queue: str, tier: DurablePaths | None) -> Iterator[str]:
+    """The cells of a queue that have not ended, as far as this machine knows without asking."""
+    ended = set[str]()
+    # It is only a guess of how long the queue is at work.
+    with contextlib.suppress(OSError, DamagedError):
+        if tier:
+            ended = cell_cost.ended_well(journal.read_journal(tier.journal(queue)).events)
+    for cell in project.plan.cells:
+        if cell.queue == queue and cell.name not in ended:
+            yield cell.name
+
+
+_AFTER = "after="
+_NAME = "name="
+_MOST = 3  # of one kind
+_HERE = "the grid itself"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What was asked for. `words` are overrides with their values, and Boxcar's own words."""
+
+    cfg: str
+    task: str
+    epochs: int | None
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A line that is there: where it stands, and whether it has a # before it."""
+
+    line: CellLine
+    at: str
+    is_dropped: bool = False
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A cell of the grid that is not written, because a line says the same cell already."""
+
+    cell: str
+    at: str
+    is_dropped: bool
+
+
+def grid_lines(grid: Grid) -> list[CellLine]:
+    """One for each cell. Raises InputError for words that no line could have."""
+    own = [word for word in _before(grid.words) if own_words.is_own(word)]
+    try:
+        for word in own:
+            _check_own(word)
+        found = [_line(grid, own, overrides) for overrides in _overrides(grid.words)]
+    except ValueError as error:
+        raise InputError(f"{error}. No file was changed") from error
+    return found
+
+
+def with_config(line: CellLine, cfg: str) -> CellLine:
+    """The cell with a config of its own in place of the overrides."""
+    words = [cfg, line.task, *([str(line.epochs)] if line.epochs else [])]
+    return replace(_parsed(words), own=line.own)
+
+
+def divide_lines(
+    new: Sequence[CellLine], known: Sequence[Known], saying_of: Callable[[CellLine], str]
+) -> tuple[list[CellLine], list[LeftOut]]:
+    """The lines that say a new cell, and the others.
+
+    Raises InputError for a name that would say two cells, with both lines.
+    """
+    there = {same_name_key(one.line.name): one for one in known if not one.is_dropped}
+    sayings = {
+        saying_of(one.line): one for one in sorted(known, key=lambda one: not one.is_dropped)
+    }
+    kept, left_out, twins = list[CellLine](), list[LeftOut](), list[tuple[CellLine, Known]]()
+    for line in new:
+        key = same_name_key(line.name)
+        if same := sayings.get(saying_of(line)):
+            left_out.append(LeftOut(line.name, same.at, same.is_dropped))
+        elif other := there.get(key):
+            twins.append((line, other))
+        else:
+            kept.append(line)
+            there[key] = Known(line, _HERE)
+    if twins:
+        raise InputError([*_of_one_name(twins)])
+    return kept, left_out
+
+
+def _of_one_name(twins: Sequence[tuple[CellLine, Known]]) -> Iterator[str]:
+    for line, other in twins[:_MOST]:
+        if other.at == _HERE:
+            yield (
+                f"{cell_line.quoted_line(other.line)} and {cell_line.quoted_line(line)} would both "
+                "be "
+                f"the cell {line.name!r}, or one folder on some file systems: leave one of these "
+                "values out, and write its line by hand with name=. No file was changed"
+            )
+            continue
+        yield (
+            f"the cell {line.name!r} would be {cell_line.quoted_line(line)}, and in {other.at} it "
+            "is "
+            f"{cell_line.quoted_line(other.line)}: a name says one cell, so give that line another "
+            "with name=, or use another config. No file was changed"
+        )
+    if len(twins) > _MOST:
+        yield f"and so for {len(twins) - _MOST} more cells of the grid"
+
+
+def _line(grid: Grid, own: Sequence[str], overrides: Sequence[str]) -> CellLine:
+    epochs = [str(grid.epochs)] if grid.epochs is not None else []
+    line = _parsed([grid.cfg, grid.task, *epochs, *own, *overrides])
+    name = cell_name.in_any_script(line.cfg, line.task, line.overrides)
+    cell_name.check_name(name)
+    return replace(line, name=name)
+
+
+def _parsed(words: Sequence[str]) -> CellLine:
+    text = shlex.join(words)
+    try:
+        line = cell_line.parse(text.encode(), index=-1, number=0)
+    except ValueError as error:
+        raise ValueError(f"{text}: {error}") from error
+    return line
+
+
+def _before(words: Sequence[str]) -> Sequence[str]:
+    return words[: words.index(REST)] if REST in words else words
+
+
+def _overrides(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Of each cell. What stands behind a `--` has its values too; nobody judges its keys."""
+    plain = [word for word in _before(words) if not own_words.is_own(word)]
+    behind = list(words[len(_before(words)) + 1 :])
+    if not plain and not behind:
+        raise ValueError("a grid needs at least one key with values, such as lr=1e-3,3e-4")
+    for found in combinations([axis(word) for word in (*plain, *behind)]):
+        yield (*found[: len(plain)], *([REST] if behind else []), *found[len(plain) :])
+
+
+def _check_own(word: str) -> None:
+    """What Boxcar is told is the same for all cells of a grid."""
+    if word.startswith(_NAME):
+        raise ValueError(f"{word!r}: the cells of a grid are named by their words")
+    if not word.startswith(_AFTER) and len(axis(word)) > 1:
+        raise ValueError(
+            f"{word!r} is a word of Boxcar's own, and has one value for all cells; if your script "
+            f"takes it, put it after {REST}"
+        )
+
+
+# The lines that are there already, and what each line says: none is written a second time.
+
+
+def known_lines_of_queues(queues: Sequence[QueueFile]) -> list[Known]:
+    """The lines of all queues, and those with a # before them."""
+    found = [Known(line, queue.at(line)) for queue, line in queue_files.queue_lines(queues)]
+    for queue in queues:
+        dropped = queue_line.commented_out(rewrite.content(queue.path))
+        found += [Known(line, queue.at(line), is_dropped=True) for line in dropped]
+    return found
+
+
+def sayings_of_lines(project: Project, configs: Mapping[str, bytes]) -> Callable[[CellLine], str]:
+    """A line's saying, with its config as it is here or as it will be."""
+    code = project.root / project.job.code
+    known = {path: digest.of_bytes(data) for path, data in configs.items()}
+
+    def config_sha256(cfg: str) -> str:
+        if cfg not in known:
+            path = code / cfg
+            known[cfg] = digest.of_file(path) if path.is_file() else ""
+        return known[cfg]
+
+    def of_line(line: CellLine) -> str:
+        sha256 = config_sha256(line.cfg) if line.has_config else None
+        return said.saying_of(project.plan, line, sha256)
+
+    return of_line

@@ -1,0 +1,141 @@
+"""What must hold between the groups of one profile, which no single field can see. Pure.
+
+Not covered: whether the durable tier outlives the meter, see `survival.py`.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from boxcar.laptop.common.near import did_you_mean
+from boxcar.laptop.project.profiles.schema import OWN_DURABLE, OWN_SCOPES, ProfileModel
+from boxcar.shared.files.plan import AUTO
+
+_FILE = "file://"
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+
+
+def inconsistencies(profile: ProfileModel) -> Iterator[str]:
+    """What is wrong between the groups, each with its file and line."""
+    yield from _unknown_tiers(profile)
+    yield from _bad_paths(profile)
+    yield from _secrets_on_the_tier(profile)
+    yield from _second_home_on_a_tier(profile)
+    yield from _slurm_elsewhere(profile)
+    if profile.connection.kind != "local" and profile.env.training_python == AUTO:
+        yield (
+            f"{profile.at('env', 'training_python')}: {AUTO!r} is for the local profile only; "
+            "name the Python of the training: python3, or its path on the box"
+        )
+    if getattr(profile.meter, profile.meter.down) is None:
+        yield (
+            f"{profile.at('meter', 'down')}: names {profile.meter.down!r}, but the meter has no "
+            f"such verb; write meter: {{{profile.meter.down}: …}}, or name another one"
+        )
+
+
+def _unknown_tiers(profile: ProfileModel) -> Iterator[str]:
+    storage = profile.storage
+    for role, name in (("data", storage.data), ("durable", storage.durable)):
+        if name is not None and name not in storage.tiers:
+            near = did_you_mean(name, storage.tiers)
+            yield (
+                f"{profile.at('storage', role)}: there is no tier {name!r}{near}; "
+                f"storage.tiers has: {', '.join(storage.tiers)}"
+            )
+        elif name is not None and storage.tiers[name].access != "read-write":
+            yield (
+                f"{profile.at('storage', role)}: the tier {name!r} is "
+                f"{storage.tiers[name].access}; name one that can be written like a folder"
+            )
+    if profile.connection.kind == "slurm" and _scope_of_durable(profile) in OWN_SCOPES:
+        yield (
+            f"{profile.at('storage', 'durable')}: a cluster needs one that the login node and all "
+            "nodes see: name a tier of scope: cluster"
+        )
+    if storage.durable is None and profile.connection.kind == "local":
+        yield f"{profile.at('storage', 'durable')}: the local profile needs one: name a tier"
+
+
+def _scope_of_durable(profile: ProfileModel) -> str:
+    tier = profile.storage.tiers.get(profile.storage.durable or "")
+    return tier.scope if tier else OWN_SCOPES[0]
+
+
+def _slurm_elsewhere(profile: ProfileModel) -> Iterator[str]:
+    if profile.connection.kind != "slurm" and profile.slurm.model_fields_set:
+        yield (
+            f"{profile.at('slurm')}: is for a cluster, and this profile's connection.kind is "
+            f"{profile.connection.kind}; write extends: slurm"
+        )
+
+
+def _bad_paths(profile: ProfileModel) -> Iterator[str]:
+    storage, is_local = profile.storage, profile.connection.kind == "local"
+    for name, tier in storage.tiers.items():
+        if tier.path is not None:
+            holds = ("box",) if is_local and name == storage.data else ()
+            at = profile.at("storage", "tiers", name, "path")
+            yield from _bad_path(at, tier.path, holds, is_local)
+    at = profile.at("storage", "credentials")
+    yield from _bad_path(
+        at, storage.credentials, ("box", "run") if is_local else ("run",), is_local
+    )
+    paths = [_path(profile, name) for name in (storage.data, storage.durable or "")]
+    if paths[0] is not None and paths[0] == paths[1]:
+        yield (
+            f"{profile.at('storage', 'durable')}: lies where the data tier lies, in {paths[0]}; "
+            "live checkpoints and results need two places: name another tier in storage.data"
+        )
+
+
+def _bad_path(at: str, text: str, wanted: tuple[str, ...], is_local: bool) -> Iterator[str]:
+    # Exactly these placeholders: without {box}, two boxes of this machine would share a file.
+    if sorted(_PLACEHOLDER.findall(text)) != sorted(wanted):
+        names = " and ".join(f"{{{name}}}" for name in wanted) or "no placeholder"
+        yield f"{at}: expected a path that holds {names}, found {text!r}"
+    if not is_local and not text.startswith(("/", "~/")):
+        yield f"{at}: expected a path on the box that begins with / or ~/, found {text!r}"
+    if ".." in text.split("/") or not text.isprintable():
+        yield f"{at}: expected a plain path without '..', found {text!r}"
+
+
+def _secrets_on_the_tier(profile: ProfileModel) -> Iterator[str]:
+    """Other boxes read the durable tier, and what lies there outlives the run."""
+    durable = _path(profile, profile.storage.durable or "")
+    if profile.storage.durable is None and (data := _path(profile, profile.storage.data)):
+        durable = data / OWN_DURABLE
+    if durable and _at_home(profile, profile.storage.credentials).is_relative_to(durable):
+        yield (
+            f"{profile.at('storage', 'credentials')}: lies on the durable tier, {durable}; "
+            "secrets lie on the box's own system disk"
+        )
+
+
+def _second_home_on_a_tier(profile: ProfileModel) -> Iterator[str]:
+    """What dies with the first home is no second one."""
+    storage, second = profile.storage, profile.storage.second or ""
+    for name in (storage.data, storage.durable or "") if second.startswith(_FILE) else ():
+        tier = _path(profile, name)
+        if tier and PurePosixPath(second.removeprefix(_FILE)).is_relative_to(tier):
+            yield (
+                f"{profile.at('storage', 'second')}: lies on the tier {name!r}, {tier}; name a "
+                "place that is not lost with it"
+            )
+
+
+def _path(profile: ProfileModel, tier: str) -> PurePosixPath | None:
+    found = profile.storage.tiers.get(tier)
+    return _at_home(profile, found.path) if found and found.path is not None else None
+
+
+def _at_home(profile: ProfileModel, text: str) -> PurePosixPath:
+    """`~/x` as the absolute path that it most likely is, so that two spellings compare equal."""
+    user = profile.connection.user
+    if user and text.startswith("~/"):
+        text = posixpath.join("/root" if user == "root" else f"/home/{user}", text[2:])
+    # Two slashes at the beginning are kept by PurePosixPath, and mean the same as one.
+    return PurePosixPath("/" + text.lstrip("/") if text.startswith("/") else text)

@@ -1,0 +1,76 @@
+"""Does the durable tier outlive what `down` does to the meter? Pure; `plan` and the linter ask.
+
+Not covered: whether the tier is really there. That the audit finds out on the box.
+"""
+
+from __future__ import annotations
+
+from boxcar.laptop.project.profiles.profile import Profile
+from boxcar.laptop.project.profiles.schema import OWN_SCOPES
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.files.plan import EACH_BOX, Plan
+
+_BECOMES = {
+    "lose": "it is lost at once",
+    "lose-later": "it is kept for a while and then lost",
+    None: "nobody knows what becomes of it",
+}
+
+
+def survival_problems(profile: Profile) -> list[str]:
+    """Why results would not survive on the durable tier, and which tier would do; [] where all is
+    well. Without a durable tier they go to the laptop, and nothing has to survive.
+    """
+    name, tier = profile.storage.durable, profile.durable_tier
+    # The local verb takes the tier itself away, after the gate, and no box takes it along.
+    if tier is None or profile.connection.kind == "local":
+        return []
+    stop = profile.meter_stop
+    if name in stop.preserves:
+        return []
+    becomes = _BECOMES[getattr(tier, profile.meter.down)]
+    where = f" ({tier.path})" if tier.path else ""
+    return [
+        f"{profile.at('storage', 'durable')}: the tier {name!r}{where} does not survive "
+        f"{stop.verb!r}, which ends the run ({profile.meter.down}): {becomes}. {_remedy(profile)}"
+    ]
+
+
+def survivors(plan: Plan, *, is_here: bool) -> dict[str, str]:
+    """What is left of a run, by what has died. `is_here`: boxes and tier are on this machine."""
+    running = Sentence(f"planning.{'continue' if plan.resume else 'begin_anew'}")
+    if plan.durable_scope == EACH_BOX:
+        return {
+            "a box": _and_copied(plan, Sentence("planning.brought", running=running)),
+            "this machine": Sentence("planning.boxes_hold"),
+        }
+    return {
+        "a box": Sentence("planning.of_the_tier", running=running),
+        "the durable tier": _and_copied(plan, Sentence("planning.pulled")),
+        "this machine": Sentence(f"planning.{'nothing_left' if is_here else 'goes_on'}"),
+    }
+
+
+def _and_copied(plan: Plan, what: Sentence) -> Sentence:
+    return Sentence("planning.copied", what=what, url=plan.second) if plan.second else what
+
+
+def _remedy(profile: Profile) -> str:
+    tiers = profile.storage.tiers
+    survivors = [name for name in profile.meter_stop.preserves if _may_be_durable(profile, name)]
+    survivors.sort(key=lambda name: tiers[name].scope in OWN_SCOPES)  # what all boxes see, first
+    spelled = [f"{name} ({tiers[name].path or 'say its path'})" for name in survivors]
+    own = f"in a profile of your own (extends: {profile.name})"
+    if not survivors:
+        return (
+            f"No tier does; write {own}: storage: {{durable: null}}; then results go to the laptop"
+        )
+    return (
+        f"Tiers that do: {', '.join(spelled)}. Write {own}: storage: {{durable: {survivors[0]}}}, "
+        "or durable: null; then results go to the laptop as cells end"
+    )
+
+
+def _may_be_durable(profile: Profile, name: str) -> bool:
+    tier = profile.storage.tiers[name]
+    return name != profile.storage.data and tier.access == "read-write"

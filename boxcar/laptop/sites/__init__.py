@@ -1,1 +1,0 @@
-"""Where boxes are: each kind of place in a folder of its own, and one table that chooses."""

@@ -1,1 +1,0 @@
-"""OpenSSH's client: connections, host keys, and what its errors mean."""

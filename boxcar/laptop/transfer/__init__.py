@@ -1,1 +1,0 @@
-"""Folders between the laptop and a box, checked on arrival."""

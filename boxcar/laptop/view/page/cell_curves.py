@@ -1,0 +1,179 @@
+"""The curves of the cells: what their journals have of the numbers that they report, once a minute,
+and what came between with each look, as long as the cell ran.
+
+Nothing is read: a box that cannot be reached has the curves of its last report. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from boxcar.laptop.run.view import RunView
+from boxcar.laptop.view.board.cell_rows import headline
+from boxcar.laptop.view.report import chart
+from boxcar.laptop.view.report.chart import Curve, Point, Points
+from boxcar.shared import timestamp
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.metrics.records import NOT_METRICS
+from boxcar.shared.record import dataclass
+
+# As many as an eye and a page can hold. Cells that run come first, then the newest results.
+MOST_CELLS, MOST_CHARTS = 40, 12
+# Of one cell; of more each second one is dropped, so that days of looks stay small.
+_MOST_KEPT = 600
+_DASHES = 3
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a cell said then; `minutes` since it was started first. Its start says nothing."""
+
+    at: str
+    minutes: float
+    numbers: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Told:
+    """Of one cell, oldest first. By its `place` it has a look that it keeps."""
+
+    place: int
+    reports: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The curves of one number; by step where all tell one, else by the minutes of each cell."""
+
+    is_by_step: bool
+    curves: tuple[Curve, ...]
+    looks: tuple[str, ...]
+
+    def x_name(self, language: str) -> str:
+        return chart.X if self.is_by_step else Sentence("live_page.minutes").said(language)
+
+
+# By cell.
+Reports = Mapping[str, Told]
+
+
+def seen(reports: Reports, view: RunView) -> dict[str, Told]:
+    """All reports that are known after this look. What a heartbeat tells is of a cell that runs:
+    what is known of one that has ended is older, and was told before.
+    """
+    found = dict(reports) or _of_events(view, chain(*(queue.events for queue in view.queues)))
+    for queue in view.queues:
+        beat = queue.heartbeat
+        if beat is None or beat.cell is None or not beat.progress:
+            continue
+        if beat.cell not in found:
+            found |= _of_events(view, (e for e in queue.events if e.cell == beat.cell))
+        told = found.get(beat.cell) or Told(_places(view, {beat.cell})[beat.cell])
+        found[beat.cell] = _with(told, beat.at, beat.progress)
+    return found
+
+
+def _of_events(view: RunView, events: Iterable[Event]) -> dict[str, Told]:
+    rows: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    for event in events:
+        if event.cell and event.type in ("cell.started", "cell.progress"):
+            numbers = event.data.get("progress") or {}
+            rows.setdefault(event.cell, []).append((event.at, numbers))
+    places = _places(view, rows)
+    return {cell: Told(places[cell], _reports(of_cell)) for cell, of_cell in rows.items()}
+
+
+def _reports(rows: list[tuple[str, Mapping[str, Any]]]) -> tuple[Report, ...]:
+    """With the first start, so that the minutes have their zero, and without the others."""
+    first, *later = sorted(rows, key=lambda row: row[0])
+    told = [first, *(row for row in later if row[1])]
+    return _thinned(tuple(_report(first[0], at, numbers) for at, numbers in told))
+
+
+def _report(first_at: str, at: str, numbers: Mapping[str, Any]) -> Report:
+    return Report(at, timestamp.seconds_between(first_at, at) / 60, numbers)
+
+
+def _with(told: Told, at: str, numbers: Mapping[str, Any]) -> Told:
+    """With a report where it is newer than the last one, and another."""
+    last = told.reports[-1] if told.reports else None
+    if last and (at <= last.at or numbers == last.numbers):
+        return told
+    new = _report(told.reports[0].at if last else at, at, numbers)
+    return replace(told, reports=_thinned((*told.reports, new)))
+
+
+def _thinned(told: tuple[Report, ...]) -> tuple[Report, ...]:
+    while len(told) > _MOST_KEPT:
+        told = (*told[:-1:2], told[-1])
+    return told
+
+
+def _places(view: RunView, cells: Iterable[str]) -> dict[str, int]:
+    """By index and queue: cells that run beside each other have places beside each other, and a
+    line that is appended changes nobody's.
+    """
+    wanted = dict.fromkeys(cells, 0)
+    queues = {queue.name: number for number, queue in enumerate(view.queues)}
+    for cell in view.cells if wanted else ():
+        if cell.name in wanted:
+            wanted[cell.name] = (cell.index or 0) * len(queues) + queues.get(cell.queue, 0)
+    return wanted
+
+
+def drawn(reports: Reports, cells: Sequence[str], named: Sequence[str]) -> dict[str, Drawn]:
+    """By number, a curve of each of these cells that reported it twice or more; the loss first,
+    then the numbers that the job names.
+    """
+    points = {name: _points(reports[name].reports) for name in cells if name in reports}
+    keys = dict.fromkeys(key for one in points.values() for key in one)
+    first = headline(dict.fromkeys(keys, 0.0), named)
+    wanted = dict.fromkeys([*([first] if first else []), *(n for n in named if n in keys), *keys])
+    found: dict[str, Drawn] = {}
+    for key in wanted:
+        of_cells = {cell: one[key] for cell, one in points.items() if len(one.get(key, [])) > 1}
+        made = _drawn(reports, of_cells)
+        if made.curves and len(found) < MOST_CHARTS:
+            found[key] = made
+    return found
+
+
+def _drawn(reports: Reports, of_cells: Mapping[str, Sequence[Point]]) -> Drawn:
+    is_by_step, chosen = chart.on_one_axis(list(of_cells.values()))
+    # A page that was opened late has few reports of before: that is no gap.
+    made = [
+        chart.curve(cell, [xy], gap=math.inf) for cell, xy in zip(of_cells, chosen, strict=True)
+    ]
+    kept = tuple(curve for curve in made if len(curve.places) > 1)[:MOST_CELLS]
+    looks = (_look(reports[curve.group].place, number) for number, curve in enumerate(kept))
+    return Drawn(is_by_step, kept, tuple(looks))
+
+
+def _look(place: int, number: int) -> str:
+    """The cell's own colour and dash for as long as it is drawn, faint where it is none of the
+    first.
+    """
+    round_, colour = divmod(place, chart.COLOURS)
+    dash = f" d{round_ % _DASHES}" if round_ % _DASHES else ""
+    return f"c{colour}{dash}{' faint' if number >= chart.COLOURS else ''}"
+
+
+def _points(told: Sequence[Report]) -> Points:
+    points: Points = {}
+    for report in told:
+        step = _number(report.numbers.get(chart.X))
+        for key, value in report.numbers.items():
+            y = _number(value)
+            if y is not None and key not in NOT_METRICS:
+                points.setdefault(key, []).append((step, report.minutes, y))
+    return points
+
+
+def _number(value: Any) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and not math.isinf(value) else None

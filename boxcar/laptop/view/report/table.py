@@ -1,0 +1,209 @@
+"""The table of a report: one for each task, a row for each group, as text. Pure.
+
+An incomplete group stands in brackets, and one with a result in doubt. What is not proven never
+enters a number.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from boxcar.laptop.common import units
+from boxcar.laptop.view.report import groups, settings
+from boxcar.laptop.view.report.groups import Difference, Group, Spread
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.metrics.records import NOT_METRICS
+from boxcar.shared.record import dataclass
+
+BASELINE = "baseline"
+_CLEAN = 1  # keys that one ablation changes
+
+
+@dataclass(frozen=True)
+class Row:
+    """One group. `numbers` and `deltas` are for each metric; `notes` stand below the table."""
+
+    group: Group
+    name: str
+    n: str
+    numbers: tuple[str, ...]
+    deltas: tuple[str, ...]
+    changed: tuple[str, ...]
+    hours: str
+    cost: str
+    attempts: int
+    is_complete: bool
+    is_baseline: bool
+    notes: tuple[str, ...]
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether its difference is that of one key."""
+        return len(self.changed) <= _CLEAN
+
+
+@dataclass(frozen=True)
+class Table:
+    task: str
+    metrics: tuple[str, ...]
+    baseline: str
+    rows: tuple[Row, ...]
+
+    @functools.cached_property
+    def has_cost(self) -> bool:
+        """Whether a person has typed what a box costs."""
+        return any(row.cost for row in self.rows)
+
+    @property
+    def is_complete(self) -> bool:
+        return all(row.is_complete for row in self.rows)
+
+    @property
+    def notes(self) -> list[str]:
+        """What stands below it: why numbers stand in brackets, and what `(!)` means."""
+        found = [note for row in self.rows for note in row.notes]
+        count = sum(not row.is_clean for row in self.rows)
+        return [*found, Sentence("report.not_clean", n=count)] if count else found
+
+
+@dataclass(frozen=True)
+class _Baseline:
+    """What all rows are compared with, worked out once: its seeds may be many, as the rows are."""
+
+    group: Group
+    spreads: Mapping[str, Spread | None]
+    lacking: Collection[str]  # the metrics of which its number stands in brackets
+
+
+def of_groups(groups: Sequence[Group], metrics: Sequence[str], baseline: str = "") -> list[Table]:
+    """One table for each task, in their order. `baseline` names a group, or a cell of one."""
+    tasks: dict[str, list[Group]] = {}
+    for group in groups:
+        tasks.setdefault(group.task, []).append(group)
+    return [_table(found, metrics, baseline) for found in tasks.values()]
+
+
+def metrics_of(groups: Sequence[Group], named: Sequence[str], most: int) -> list[str]:
+    """Those that were named and some cell has; else the first that the cells have. What few cells
+    of a task have is not chosen unasked: it would make all other groups incomplete.
+    """
+    known = dict.fromkeys(name for group in groups for cell in group.cells for name in cell.numbers)
+    usual = _usual(groups).difference(NOT_METRICS)
+    others = [name for name in known if name in usual]
+    return [name for name in named if name in known] or others[:most]
+
+
+def _usual(groups: Sequence[Group]) -> set[str]:
+    """Those that half of the proven cells of some task have."""
+    has: Counter[tuple[str, str]] = Counter()
+    proven: Counter[str] = Counter()
+    for cell in (cell for group in groups for cell in group.cells if cell.is_proven):
+        proven[cell.task] += 1
+        has.update((cell.task, name) for name in cell.numbers)
+    return {name for (task, name), count in has.items() if 2 * count >= proven[task]}
+
+
+def _table(groups: Sequence[Group], metrics: Sequence[str], baseline: str) -> Table:
+    own = tuple(metrics_of(groups, metrics, len(metrics)))
+    base = _baseline(groups, baseline)
+    lacking = {metric for metric in own if base.doubts or base.lacks(metric)}
+    against = _Baseline(base, {metric: base.spread(metric) for metric in own}, lacking)
+    return Table(groups[0].task, own, base.name, tuple(_row(g, against, own) for g in groups))
+
+
+def _baseline(groups: Sequence[Group], named: str) -> Group:
+    """The one that was named; else the one with `baseline` in its name; else the first."""
+    for group in groups:
+        if named and named in (group.name, *(cell.name for cell in group.cells)):
+            return group
+    so_called = [group for group in groups if BASELINE in group.name.split("_")]
+    return so_called[0] if len(so_called) == 1 else groups[0]
+
+
+def _row(group: Group, base: _Baseline, metrics: Sequence[str]) -> Row:
+    lacks = [sentence for metric in metrics for sentence in group.lacks(metric)]
+    lacks = lacks if metrics else [cell.lack for cell in group.cells if cell.lack]
+    is_base, whole = group is base.group, not (lacks or group.doubts)
+    changed = () if is_base else tuple(settings.differences(group.settings, base.group.settings))
+    return Row(
+        group=group,
+        name=group.name,
+        n=str(sum(cell.is_proven for cell in group.cells)),
+        numbers=tuple(bracketed(_number(group, metric), whole) for metric in metrics),
+        deltas=tuple(
+            "-" if is_base else bracketed(_delta(group, base, m), whole and m not in base.lacking)
+            for m in metrics
+        ),
+        changed=changed,
+        hours=hours(group.gpu_hours),
+        cost=" + ".join(f"{total:.2f} {currency}" for currency, total in group.cost.items()),
+        attempts=group.attempts,
+        is_complete=not lacks,
+        is_baseline=is_base,
+        notes=tuple(_notes(group, lacks)),
+    )
+
+
+def _together(whys: Sequence[str]) -> str:
+    """In each language, as a joined text would be English alone."""
+    each = dict.fromkeys(whys)
+    return functools.reduce(lambda one, other: Sentence("report.also", one=one, other=other), each)
+
+
+def _notes(group: Group, lacks: Sequence[str]) -> Iterator[str]:
+    if lacks:
+        which = "incomplete" if any(cell.is_proven for cell in group.cells) else "no_number"
+        yield Sentence(f"report.{which}", group=group.name, why=_together(lacks))
+    if group.doubts:
+        yield Sentence("report.in_doubt", group=group.name, why=_together(group.doubts))
+    for seed, count in Counter(group.seeds).items():
+        if count > 1:
+            which = "same_seed" if seed else "alike"
+            yield Sentence(f"report.{which}", group=group.name, n=count, seed=seed)
+
+
+def bracketed(text: str, is_whole: bool) -> str:
+    return text if is_whole or text == "-" else f"({text})"
+
+
+def _number(group: Group, metric: str) -> str:
+    found = group.spread(metric)
+    return mean_and_std(found) if found else "-"
+
+
+def mean_and_std(found: Spread) -> str:
+    """`0.894±0.004`: the spread in two digits, and the mean as far as the spread reaches."""
+    if not found.std:
+        return units.four_digits(found.mean)
+    places = _places(found.std)
+    return f"{found.mean:.{places}f}±{found.std:.{places}f}"
+
+
+def _delta(group: Group, base: _Baseline, metric: str) -> str:
+    one, other = group.spread(metric), base.spreads[metric]
+    if one is None or other is None:
+        return "-"
+    found = groups.difference_of(one, other)
+    width = "" if found.half_width is None else f" ±{found.half_width:.{_delta_places(found)}f}"
+    return f"{found.mean:+.{_delta_places(found)}f}{width} {arrow(found.mean)}".rstrip()
+
+
+def hours(number: float) -> str:
+    """`6.00`, `0.013`: two digits at least."""
+    return f"{number:.2f}" if number >= 0.1 or not number else f"{number:.2g}"
+
+
+def arrow(mean: float) -> str:
+    return "▲" if mean > 0 else "▼" if mean < 0 else ""
+
+
+def _delta_places(found: Difference) -> int:
+    return _places(found.half_width or abs(found.mean) or 1.0)
+
+
+def _places(size: float) -> int:
+    """How many places show two digits of this size."""
+    return min(6, max(0, 1 - math.floor(math.log10(size))))

@@ -1,0 +1,237 @@
+"""The board on a terminal of its own, driven by keys: a real process, and a tree without agents."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import sys
+import termios
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from run_on_disk import (
+    RunOnDisk,
+    agent_started,
+    cell_failed,
+    cell_progress,
+    cell_started,
+    cell_verified,
+    from_now,
+    held,
+    make_run,
+    queue_done,
+)
+from waiting import until
+
+from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.verbs.watch import watch
+from boxcar.shared.process import told_to_end
+from boxcar.shared.wire import news_asks
+
+LINES = {"queue_1": [f"configs/{name}.yaml recon 3" for name in ("a", "b", "c", "d")]}
+ALTERNATE, NORMAL = "\x1b[?1049h", "\x1b[?1049l"
+
+
+def bare(written: str) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written).replace("\r", "")
+
+
+class Screen:
+    """A watch in a child with a terminal of 80x24; what it drew can be read, keys can be typed."""
+
+    def __init__(self, run: RunOnDisk, *, has_shell: bool = False) -> None:
+        self.pid, self.master = pty.fork()
+        if self.pid == 0 and has_shell:
+            _be_shell(run)
+        elif self.pid == 0:
+            _be_watch(run)
+        os.set_blocking(self.master, False)
+        self.resize(80, 24)
+        self.written = ""
+
+    def resize(self, width: int, height: int) -> None:
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def read(self) -> str:
+        """All that it wrote so far."""
+        with contextlib.suppress(BlockingIOError, OSError):
+            while data := os.read(self.master, 65_536):
+                self.written += data.decode("utf-8", "replace")
+        return self.written
+
+    def now(self) -> str:
+        """What stands on the screen: from where it was drawn last."""
+        return bare(self.read().rpartition("\x1b[H")[2])
+
+    def left(self) -> str:
+        """What stays on the terminal once the board is gone."""
+        return bare(self.read().rpartition(NORMAL)[2])
+
+    def shows(self, *texts: str) -> None:
+        until(lambda: all(text in self.now() for text in texts), f"{texts}:\n{self.now()}")
+
+    def press(self, keys: str) -> None:
+        os.write(self.master, keys.encode())
+
+    def is_raw(self) -> bool:
+        return not termios.tcgetattr(self.master)[3] & termios.ICANON
+
+    def end(self) -> int:
+        """Its exit code, once it has ended."""
+        found: list[int] = []
+
+        def has_ended() -> bool:
+            self.read()
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            found.extend([os.waitstatus_to_exitcode(status)] if pid else [])
+            return bool(pid)
+
+        until(has_ended, "the end of watch")
+        self.read()
+        return found[0]
+
+
+def _be_watch(run: RunOnDisk) -> None:
+    """In the child: never comes back."""
+    code = 99
+    try:
+        os.environ.update(TERM="xterm-256color", LC_ALL="C.UTF-8")
+        for name in ("NO_COLOR", "COLUMNS", "LINES"):
+            os.environ.pop(name, None)
+        sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w", encoding="utf-8")
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler if number == 2 else signal.SIG_DFL)
+        with told_to_end.as_exit():
+            code = watch(run.project, interval_s=0.1)
+    except SystemExit as left:
+        code = int(left.code or 0)
+    finally:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def _be_shell(run: RunOnDisk) -> None:
+    """In the child: a watch in the foreground, which goes on at a line if it was stopped."""
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    job = os.fork()
+    if job == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        _be_watch(run)
+    while os.WIFSTOPPED(status := os.waitpid(job, os.WUNTRACED)[1]):
+        os.tcsetpgrp(0, os.getpid())
+        os.write(1, b"stopped\n")
+        os.read(0, 100)
+        os.tcsetpgrp(0, job)
+        os.kill(job, signal.SIGCONT)
+    os._exit(os.waitstatus_to_exitcode(status))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunOnDisk:
+    made = make_run(tmp_path, LINES)
+    made.say("queue_1", agent_started(), cell_verified("a"), cell_failed("b"), cell_started("c"))
+    made.say("queue_1", cell_progress("c", 12, epoch=2, loss=0.5))
+    # A busy machine takes longer than the half minute after which a silence is news.
+    made.beat("queue_1", from_now(3600), cell="c", progress={"step": 13, "epoch": 2, "loss": 0.25})
+    log = made.project.scratch("box-a").log("c")
+    log.parent.mkdir(parents=True)
+    log.write_text("epoch 1\nepoch 2 loss 0.25\n")
+    return made
+
+
+@pytest.fixture
+def screen(run: RunOnDisk) -> Iterator[Screen]:
+    log = run.project.scratch("box-a").log("c")
+    with held(run.site.tier.lock("queue_1")), held(log):
+        made = Screen(run)
+        try:
+            made.shows("needs you", "OOM out of memory", "next: ")
+            yield made
+        finally:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(made.pid, signal.SIGKILL)
+                os.waitpid(made.pid, 0)
+            os.close(made.master)
+
+
+def test_every_key_does_what_the_foot_says_and_the_terminal_is_as_before(screen: Screen) -> None:
+    assert ALTERNATE in screen.read() and screen.is_raw()
+    screen.press("d")
+    screen.shows("done (1)", "✓  a")
+    screen.press("q")
+    screen.shows("queued (1)", "·  d")
+    screen.press("f")
+    screen.shows("needs you (", "✗  b")
+    screen.press("\x1b[B\r")
+    screen.shows("✗ b  failed", "no log yet")
+    screen.press("e")
+    screen.shows("what happened", "attempt 1 failed")
+    screen.press("\x1b")
+    screen.shows("needs you (")
+    screen.press("/c\r\x1b[Bl")
+    screen.shows("▶ c  running", "epoch 2 loss 0.25")
+    screen.press("\x1b\x1b")
+    screen.shows("── running")
+    screen.resize(120, 12)
+    screen.shows("… 1 more: r")
+    screen.press("x")
+    assert screen.end() == 1, "a cell failed"
+    assert "✗  b" in screen.left() and "next: " in screen.left()
+    assert "The run continues without watch" in screen.left()
+    assert not screen.is_raw()
+
+
+@pytest.mark.parametrize(
+    ("leave", "code"),
+    [
+        (lambda screen: screen.press("\x03"), 130),
+        (lambda screen: os.kill(screen.pid, signal.SIGTERM), 143),
+    ],
+    ids=["ctrl-c", "sigterm"],
+)
+def test_however_it_is_ended_the_terminal_is_as_before(
+    screen: Screen, leave: Callable[[Screen], None], code: int
+) -> None:
+    leave(screen)
+    assert screen.end() == code
+    assert NORMAL in screen.read() and not screen.is_raw()
+    assert "next: " in screen.left()
+
+
+def test_ctrl_z_gives_the_terminal_back_until_the_shell_goes_on(run: RunOnDisk) -> None:
+    with held(run.site.tier.lock("queue_1")):
+        screen = Screen(run, has_shell=True)
+        screen.shows("needs you")
+        screen.press("\x1a")
+        until(lambda: "stopped" in screen.left(), "the shell")
+        assert not screen.is_raw()
+        screen.press("fg\n")
+        until(lambda: screen.read().count(ALTERNATE) == 2, "the board again")
+        screen.shows("needs you")
+        assert screen.is_raw()
+        screen.press("x")
+        assert screen.end() == 1
+    os.close(screen.master)
+
+
+def test_it_ends_by_itself_when_no_agent_is_left(
+    run: RunOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: news_asks.Delivered(0))
+    with held(run.site.tier.lock("queue_1")) as agent:
+        screen = Screen(run)
+        screen.shows("needs you")
+        run.say("queue_1", cell_verified("c"), queue_done())
+        agent.kill()  # the child of the fork holds the pipe that would tell it to end
+    assert screen.end() == 1
+    assert "next: " in screen.left() and "The run continues" not in screen.left()
+    os.close(screen.master)

@@ -1,0 +1,133 @@
+"""The board on terminals of any size: nothing is wider than the terminal, nothing that needs a
+person is out of sight, and the next command is always there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from big_run import FACTS, NEXT, shot
+
+from boxcar.laptop.view.board import terminal_lines
+from boxcar.laptop.view.board.layout import (
+    BOXES,
+    DONE,
+    FAILED,
+    QUEUED,
+    RUNNING,
+    Focus,
+    layout,
+    plain_lines,
+)
+from boxcar.laptop.view.board.snapshot import Snapshot
+from boxcar.laptop.view.board.terminal_lines import ASCII
+
+SIZES = (
+    *((40, 12), (50, 16), (60, 20), (72, 24), (80, 24), (80, 50)),
+    *((100, 30), (120, 40), (132, 43), (160, 50), (200, 50), (240, 80)),
+)
+SHOTS = {(cells, boxes): shot(cells, boxes) for cells in (3, 36, 400) for boxes in (1, 20)}
+
+
+def told(snapshot: Snapshot, width: int, height: int | None, focus: Focus | None) -> str:
+    return "\n".join(plain_lines(layout(snapshot, width, height, focus)))
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("made", SHOTS, ids=str)
+def test_the_board_fits_and_shows_what_needs_a_person_and_what_to_type(
+    size: tuple[int, int], made: tuple[int, int]
+) -> None:
+    width, height = size
+    for language in ("en", "zh"):
+        snapshot = replace(SHOTS[made], facts=replace(FACTS, language=language))
+        lines = layout(snapshot, width, height, Focus())
+        assert len(lines) == height
+        assert max(map(terminal_lines.width, lines)) <= width
+        shown = "\n".join(plain_lines(lines))
+        assert {"en": "needs you", "zh": "需要处理"}[language] in shown
+        assert "✗  " in shown, "a failed cell"
+        assert NEXT in " ".join(plain_lines(lines[-4:]))
+        if width > len(NEXT) + 40:
+            assert {"en": "  (1 cell", "zh": "（1 cell"}[language] in shown
+
+
+@pytest.mark.parametrize("size", [(20, 8), (10, 4), (3, 2), (1, 1)])
+def test_a_terminal_that_is_much_too_small_breaks_nothing(size: tuple[int, int]) -> None:
+    width, height = size
+    for shown in ("overview", FAILED, DONE, BOXES):
+        lines = layout(SHOTS[400, 20], width, height, Focus(shown))
+        assert len(lines) == height
+        assert max(map(terminal_lines.width, lines)) <= width
+
+
+@pytest.mark.parametrize("shown", [FAILED, RUNNING, DONE, QUEUED, BOXES])
+@pytest.mark.parametrize("size", SIZES)
+def test_each_list_fits_and_keeps_the_next_command(shown: str, size: tuple[int, int]) -> None:
+    lines = layout(SHOTS[400, 20], *size, Focus(shown))
+    assert len(lines) == size[1]
+    assert max(map(terminal_lines.width, lines)) <= size[0]
+    assert NEXT in " ".join(plain_lines(lines[-4:]))
+
+
+def test_at_80x24_the_failures_of_400_cells_are_one_row_and_all_boxes_in_trouble_are_named() -> (
+    None
+):
+    snapshot = SHOTS[400, 20]
+    shown = told(snapshot, 80, 24, Focus())
+    failed = sum(number for state, number in snapshot.counts if state == "failed")
+    assert f"✗  {failed} cells" in shown and "M2 CUDA out of memory" in shown
+    for row in snapshot.boxes:
+        assert row.is_at_ease or f"!  {row.box} " in shown
+    assert "unreachable 1s: not dead; look at the console" in told(snapshot, 100, 24, Focus())
+
+
+def test_it_grows_with_the_window() -> None:
+    small, large = (told(SHOTS[36, 20], *size, Focus()) for size in ((80, 24), (200, 60)))
+    assert re.search("(more|at ease): b$", small, re.MULTILINE)
+    assert not re.search("(more|at ease): [br]$", large, re.MULTILINE)
+    assert "heartbeat" in large
+
+
+def test_what_is_not_shown_is_counted_with_its_key() -> None:
+    shown = told(SHOTS[400, 1], 80, 24, Focus())
+    done, queued = len(SHOTS[400, 1].done), len(SHOTS[400, 1].queued)
+    rows = shown.count("✓  ")
+    assert f"… {done - rows} more: d  · {queued} queued: q" in shown
+
+
+def test_without_keys_it_is_as_long_as_it_needs_and_names_the_command_that_shows_all() -> None:
+    lines = plain_lines(layout(SHOTS[36, 20], 80))
+    shown = "\n".join(lines)
+    assert shown.count("▶  ") == len(SHOTS[36, 20].under_way)
+    assert shown.count("✓  ") == 3
+    assert "queued: boxcar status | less" in shown
+    assert lines[-1] == f"next: {NEXT}  (1 cell failed)"
+    assert "[f]ailed" not in shown
+
+
+def test_a_terminal_without_these_letters_gets_plain_ones() -> None:
+    snapshot = replace(SHOTS[36, 20], facts=replace(FACTS, glyphs=ASCII))
+    assert told(snapshot, 80, 24, Focus()).isascii()
+
+
+def test_the_chosen_row_is_in_sight_wherever_it_is_in_its_list() -> None:
+    done = [row.cell for row in SHOTS[400, 20].done]
+    for cell in (done[0], done[57], done[-1]):
+        lines = layout(SHOTS[400, 20], 120, 24, Focus(DONE, chosen=cell))
+        [row] = [one for one in lines if any("chosen" in span.look for span in one)]
+        assert cell in terminal_lines.text(row)
+
+
+def test_a_filter_shows_the_cells_of_that_name_in_every_state() -> None:
+    shown = told(SHOTS[400, 1], 120, 40, Focus(filter="SEED1"))
+    assert "cells with SEED1" in shown
+    assert "_seed12 " in shown and "_seed3 " not in shown
+    assert "nothing here" in told(SHOTS[400, 1], 80, 24, Focus(filter="no such"))
+
+
+def test_nobody_is_needed_where_nothing_is_wrong() -> None:
+    snapshot = replace(SHOTS[3, 1], needs=(), short_needs=())
+    assert "needs you" not in told(snapshot, 80, 24, Focus())

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from big_run import view, watched
+
+from boxcar.laptop.run.view import Condition, RunView
+from boxcar.laptop.view.board.history import NOTHING_SEEN
+from boxcar.laptop.view.board.needs_you import Need, Quiet, alike, by_kind, needs
+
+NO_QUIET = Quiet()
+
+
+def told(made: RunView, quiet: Quiet = NO_QUIET) -> list[Need]:
+    return list(needs(made, NOTHING_SEEN, quiet, "en"))
+
+
+def with_condition(word: str) -> RunView:
+    made = view(3, 2)
+    queues = [replace(made.queues[0], condition=Condition(word, "its sentence")), *made.queues[1:]]
+    return replace(made, queues=tuple(queues), cells=())
+
+
+def test_what_is_broken_comes_before_failed_cells_and_those_before_doubt() -> None:
+    made = view(9, 3)
+    queues = [replace(made.queues[0], condition=Condition("agent dead", "")), *made.queues[1:]]
+    quiet = Quiet(("a danger", "another"), "boxcar explain", ("webhooks: off",))
+    rows = told(replace(made, queues=tuple(queues)), quiet)
+    failed = [cell.name for cell in made.cells if cell.word == "failed"]
+    assert rows[0].who == "box-0" and rows[0].is_broken
+    assert [row.who for row in rows[1:3]] == failed
+    assert rows[3].who == "box-2" and rows[3].text.startswith("unreachable 1s: not dead")
+    assert [row.text for row in rows[-2:]] == ["webhooks: off", "a danger (1 more: boxcar explain)"]
+
+
+def test_every_condition_that_is_no_ease_needs_a_person() -> None:
+    for word in ("damaged", "agent dead", "trainer dead", "no room", "unknown", "unreachable",
+                 "stalled agent", "step frozen", "incomplete", "stopped"):  # fmt: skip
+        assert [row.who for row in told(with_condition(word))][:1] == ["box-0"], word
+    for word in ("running", "idle", "done", "drained", "not started"):
+        assert told(with_condition(word)) == [], word
+
+
+def test_a_failed_cell_says_its_class_its_reason_and_how_far_it_was() -> None:
+    [row] = [row for row in told(view(3, 1)) if row.where]
+    assert row.text == "M2 CUDA out of memory. Tried to allocate 2.00 GiB"
+    assert (row.where, row.epoch) == ("box-0", "2/20")
+
+
+def test_many_cells_that_failed_alike_are_one_row_that_opens_the_first() -> None:
+    rows = [Need(f"c{n}", f"{kind} why", "box", cell=f"c{n}") for n, kind in enumerate("MNMNMNMM")]
+    found = alike(by_kind((Need("box-a", "gone"), *rows)), "en")
+    assert [(row.who, row.text[0]) for row in found] == [
+        *(("box-a", "g"), ("5 cells", "M"), ("c1", "N"), ("c3", "N"), ("c5", "N"))
+    ]
+    assert found[1].cell == "c0"
+
+
+def test_an_idle_gpu_is_told_of_the_box_and_its_cell() -> None:
+    made = view(3, 1)
+    rows = needs(made, watched(25, 2), NO_QUIET, "en")
+    [row] = [row for row in rows if "GPU" in row.text]
+    assert row.who == "box-0" and row.text.startswith("GPU 2 % for 2")
+    assert row.cell == made.queues[0].active

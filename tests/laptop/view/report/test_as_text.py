@@ -1,0 +1,136 @@
+"""A report as text: what each format holds, escapes and leaves out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from report_cells import DIGEST, ablation, cell, made
+from waiting import LIMIT_S
+
+from boxcar.laptop.view.report import as_text, report_page
+from boxcar.laptop.view.report.run_report import Report
+
+HOSTILE = "<script>alert(1)</script>|&%$#_{}~^\\"
+
+
+def html(report: Report) -> str:
+    return report_page.page_of_report(report, {})
+
+
+FORMATS = {
+    "md": as_text.markdown,
+    "latex": as_text.latex,
+    "csv": as_text.as_csv,
+    "json": lambda report: json.dumps(as_text.document(report)),
+    "html": html,
+}
+each_format = pytest.mark.parametrize("write", FORMATS.values(), ids=FORMATS)
+
+
+@each_format
+def test_every_export_names_its_receipt_and_is_the_same_each_time(
+    write: Callable[[Report], str],
+) -> None:
+    text = write(made(ablation()))
+    assert DIGEST in text and text == write(made(ablation()))
+
+
+def test_latex_leaves_incomplete_groups_out_unless_they_are_asked_for() -> None:
+    report = made(ablation())
+    assert r"no\_skip" in as_text.latex(report) and "small" not in as_text.latex(report)
+    assert as_text.left_out(report) == ["small"]
+    whole = made(ablation(), is_incomplete_shown=True)
+    assert "small & 2 & (0.4)" in as_text.latex(whole) and as_text.left_out(whole) == []
+
+
+def test_a_number_below_zero_has_a_minus_sign_in_latex() -> None:
+    assert r"$-$0.20 $\pm$0.23" in as_text.latex(made(ablation()))
+
+
+def test_a_hostile_name_is_text_in_every_format() -> None:
+    report = made([cell(HOSTILE, None, 1.0, lr="<b>|")])
+    assert "<script>" not in html(report) and "&lt;script&gt;" in html(report)
+    (row,) = [line for line in as_text.markdown(report).splitlines() if "alert" in line]
+    assert "<script>" not in row and row.count("|") - row.count("\\|") == 8
+    tex = as_text.latex(report)
+    assert r"\&\%\$\#\_\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in tex
+    assert (
+        json.loads(json.dumps(as_text.document(report)))["tables"][0]["groups"][0]["group"]
+        == HOSTILE
+    )
+
+
+def test_a_spreadsheet_runs_nothing() -> None:
+    text = as_text.as_csv(made([cell("=HYPERLINK(1)", None, -1.5, lr="@x")]))
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert row["cell"] == "'=HYPERLINK(1)" and row["set.lr"] == "'@x" and row["dice"] == "-1.5"
+
+
+def test_a_name_in_csv_does_not_drive_the_terminal() -> None:
+    text = as_text.as_csv(made([cell("a", None, 1.5, **{"l\x1b[2Jr": "\x1b]0;x\x07"})]))
+    assert "\x1b" not in text and "\x07" not in text and "set.l\\x1b[2Jr" in text
+
+
+def test_csv_has_a_line_for_each_cell_and_no_number_of_what_is_not_proven() -> None:
+    rows = list(csv.DictReader(io.StringIO(as_text.as_csv(made(ablation())))))
+    assert len(rows) == 9
+    assert [(row["dice"], row["lack"]) for row in rows if row["is_proven"] == "False"] == [
+        ("", "failed (M2)")
+    ]
+
+
+def test_the_baseline_and_what_is_furthest_from_it_get_colours() -> None:
+    cells = [cell(f"g{n}", None, float(n), lr=str(n)) for n in range(20)]
+    (table,) = made([*cells, cell("x_baseline", None, 3.0, lr="b")]).tables
+    shown = [row.name for row in report_page.shown_page(table)]
+    assert shown[:4] == ["x_baseline", "g19", "g18", "g17"]
+
+
+def test_a_number_that_never_changes_has_no_curve() -> None:
+    lines = {
+        "loss": [(1.0, 1.0, 2.0), (2.0, 2.0, 1.0)],
+        "total": [(1.0, 1.0, 9.0), (2.0, 2.0, 9.0)],
+    }
+    points = {("r", "a"): lines}
+    text = report_page.page_of_report(made([cell("a", None, 1.0)]), points)
+    assert "<figcaption>loss" in text and "<figcaption>total" not in text
+
+
+def test_the_page_asks_the_network_for_nothing_and_runs_nothing() -> None:
+    text = html(made(ablation()))
+    assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text
+    for forbidden in ("<script", "http://", "https://", "src=", "@import", "url("):
+        assert forbidden not in text
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
+def test_latex_compiles_also_with_names_that_are_commands(tmp_path: Path) -> None:
+    bad = [
+        cell(name, seed, 0.5, lr=name, **{"k_%&#": name})
+        for name in ("a_b", "x%&#$^~\\\\{}<>|", "größe±→Δ", "\\input{/etc/passwd}")
+        for seed in (1, 2, 3)
+    ]
+    begin = "\\documentclass{article}\n\\usepackage{booktabs,amssymb}\n\\begin{document}\n"
+    for number, table in enumerate((made(bad), made(ablation(), is_incomplete_shown=True))):
+        paper = tmp_path / f"paper{number}.tex"
+        paper.write_text(f"{begin}{as_text.latex(table)}\\end{{document}}\n", encoding="utf-8")
+        words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", paper.name]
+        done = subprocess.run(
+            words, cwd=tmp_path, capture_output=True, check=False, timeout=LIMIT_S
+        )
+        assert done.returncode == 0, done.stdout.decode(errors="replace")[-1500:]
+
+
+def test_cost_is_drawn_against_a_number_where_each_group_has_one_and_hours_else() -> None:
+    priced = [cell("a", s, 0.5, lr="1", price="2 CNY/h") for s in (1, 2)]
+    other = [cell("b", s, 0.6, lr="2", price="3 CNY/h") for s in (1, 2)]
+    assert "Cost against dice" in report_page.page_of_report(made([*priced, *other]), {})
+    bare = [cell("b", s, 0.6, lr="2") for s in (1, 2)]
+    assert "Hours against dice" in report_page.page_of_report(made([*priced, *bare]), {})

@@ -1,0 +1,169 @@
+"""The table of a report: groups, differences, and what may not enter a number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from report_cells import ablation, cell, made
+
+from boxcar.laptop.view.report import as_text, table
+from boxcar.laptop.view.report.groups import ReportCell, Spread, group_cells
+from boxcar.laptop.view.report.table import Row
+from boxcar.shared.catalogue.sentence import Sentence
+
+
+def rows(*cells: ReportCell, **asked: Any) -> dict[str, Row]:
+    (found,) = made(list(cells) or ablation(), **asked).tables
+    return {row.name: row for row in found.rows}
+
+
+def test_cells_that_differ_in_nothing_but_their_seed_are_one_group() -> None:
+    found = rows()
+    assert list(found) == ["baseline", "no_skip", "small"]
+    assert found["no_skip"].n == "3" and found["no_skip"].numbers == ("0.60±0.10",)
+
+
+def test_a_name_makes_no_group() -> None:
+    alike = [cell("a", None, 1.0, lr=str(lr)) for lr in (1, 2)]
+    assert len(group_cells(alike)) == 2
+
+
+def test_the_job_may_name_another_key_of_the_seed() -> None:
+    cells = [cell("a", None, 1.0, fold=str(fold)) for fold in (1, 2)]
+    assert len(group_cells(cells)) == 2 and len(group_cells(cells, "fold")) == 1
+
+
+def test_a_difference_has_its_interval_where_both_sides_have_three_seeds() -> None:
+    # Both variances 0.01: standard error 0.0816, 4 degrees of freedom, 2.776.
+    assert rows()["no_skip"].deltas == ("-0.20 ±0.23 ▼",)
+    assert "±" not in rows()["small"].deltas[0]
+
+
+def test_what_changed_is_named_and_two_keys_are_no_clean_ablation() -> None:
+    found = rows()
+    assert found["no_skip"].changed == ("skip: true→false",) and found["no_skip"].is_clean
+    assert found["small"].changed == ("skip: true→false", "width: -→8")
+    assert not found["small"].is_clean
+    (seen,) = made(ablation()).tables
+    assert seen.notes[-1].startswith("(!) 1 group differs from the baseline in more than one key")
+
+
+def test_an_incomplete_group_stands_in_brackets_and_says_why() -> None:
+    small = rows()["small"]
+    assert small.n == "2" and small.numbers == ("(0.4)",) and small.deltas[0].startswith("(")
+    assert small.notes[0] == (
+        "small is incomplete: seed 2 failed (M2). Its numbers stand in brackets"
+    )
+
+
+def test_a_group_without_a_proven_cell_has_no_number_in_brackets_and_one_line_says_why() -> None:
+    seen = rows(
+        cell("base", 1, 0.5), *(cell("x", seed, None, lack="failed", width="8") for seed in (1, 2))
+    )
+    assert seen["x"].numbers == ("-",)
+    [note] = seen["x"].notes
+    assert note == "x has no number: seed 1 failed; seed 2 failed"
+    assert (
+        isinstance(note, Sentence) and note.said("zh") == "x 没有数值：种子 1 failed；种子 2 failed"
+    )
+
+
+def test_repetitions_of_one_seed_are_told() -> None:
+    (row,) = rows(cell("a", 1, 0.5), cell("a", 1, 0.6)).values()
+    assert "2 cells of the seed 1: they are repetitions" in row.notes[0]
+
+
+def test_a_number_that_is_not_finite_is_said_and_never_averaged() -> None:
+    seeds = [cell("a", 1, 0.5), cell("a", 2, None, note="its last is nan"), cell("a", 3, 0.7)]
+    (row,) = rows(*seeds).values()
+    assert row.numbers == ("(0.60±0.14)",)
+    assert "seed 2 has no dice: its last is nan" in row.notes[0]
+
+
+def test_an_incomplete_baseline_makes_no_difference_sure() -> None:
+    base = [cell("baseline", 1, 0.9), cell("baseline", 2, None, lack="is not verified")]
+    found = rows(*base, cell("other", 1, 0.8, lr="1"), cell("other", 2, 0.8, lr="1"))
+    assert found["other"].is_complete and found["other"].numbers == ("0.8",)
+    assert found["other"].deltas == ("(-0.10 ▼)",)
+
+
+def test_a_result_in_doubt_puts_its_group_in_brackets_and_is_said() -> None:
+    base = cell("baseline", None, 0.9)
+    ended = cell("ended", None, 0.8, lr="1", doubt="SIGSEGV after its last write")
+    found = rows(base, ended, cell("other", None, 0.7, lr="2"))
+    assert (found["ended"].numbers, found["ended"].deltas) == (("(0.8)",), ("(-0.10 ▼)",))
+    assert found["ended"].notes == (
+        "ended is in doubt: SIGSEGV after its last write. Its numbers stand in brackets",
+    )
+    assert found["ended"].is_complete and found["ended"].n == "1"
+    assert found["other"].numbers == ("0.7",)
+    doubtful = rows(replace(base, doubt="12 of 100 epochs"), ended)
+    assert doubtful["ended"].deltas == ("(-0.10 ▼)",)
+
+
+def test_the_baseline_is_named_else_so_called_else_the_first() -> None:
+    assert rows()["baseline"].is_baseline
+    assert rows(baseline="no_skip")["no_skip"].is_baseline
+    assert rows(baseline="small_seed1")["small"].is_baseline
+    first = rows(cell("x", None, 1.0, lr="1"), cell("y", None, 2.0, lr="2"))
+    assert first["x"].is_baseline
+
+
+def test_each_task_has_a_table_with_its_own_baseline() -> None:
+    found = made([*ablation(), cell("det_baseline", None, 3.0, task="det")]).tables
+    assert [(each.task, each.baseline) for each in found] == [
+        ("seg", "baseline"),
+        ("det", "det_baseline"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spread", "said"),
+    [
+        (Spread(3, 0.89412, 0.0041), "0.8941±0.0041"),
+        (Spread(3, 123.456, 12.3), "123±12"),
+        (Spread(1, 0.123456, None), "0.1235"),
+        (Spread(3, 2.0, 0.0), "2"),
+    ],
+)
+def test_a_mean_is_shown_as_far_as_its_spread_reaches(spread: Spread, said: str) -> None:
+    assert table.mean_and_std(spread) == said
+
+
+def test_hours_are_those_of_all_ranks_and_attempts() -> None:
+    assert rows()["baseline"].hours == "6.00"  # three cells, an hour each, two ranks
+
+
+def test_cost_is_that_of_the_boxes_whose_price_is_typed_and_currencies_are_not_added_up() -> None:
+    cells = [
+        cell("a", 1, 1.0, price="2 CNY/h"),
+        cell("a", 2, 1.0, price="1 USD/h"),
+        cell("a", 3, 1.0),
+    ]
+    assert rows(*cells)["a"].cost == "2.00 CNY + 1.00 USD"  # an hour each
+    assert as_text.columns(made(cells).tables[0])[-2] == "cost"
+    assert "cost" not in as_text.columns(made(ablation()).tables[0])
+
+
+def test_a_number_that_few_cells_have_is_not_chosen_unasked_and_makes_no_group_incomplete() -> None:
+    odd = replace(ablation()[0], numbers={"dice": 0.9, "stray": 1.0})
+    found = rows(odd, *ablation()[1:6])
+    assert all(row.is_complete for row in found.values())
+    (asked,) = made([odd, *ablation()[1:6]], metrics=("stray",)).tables
+    assert asked.metrics == ("stray",) and not any(row.is_complete for row in asked.rows)
+
+
+def test_each_task_chooses_its_own_numbers() -> None:
+    few = [replace(cell("x", 1, 1.0, task="other", lr="9"), numbers={"psnr": 20.0})]
+    named = {each.task: each.metrics for each in made([*ablation()[:6], *few]).tables}
+    assert named == {"seg": ("dice",), "other": ("psnr",)}
+
+
+def test_a_metric_that_is_missing_in_one_seed_puts_its_group_in_brackets() -> None:
+    lacking = replace(ablation()[4], numbers={})
+    found = rows(*ablation()[:4], lacking, ablation()[5])
+    assert found["no_skip"].numbers == ("(0.60±0.14)",)
+    assert found["no_skip"].notes[0].startswith("no_skip is incomplete: seed 1 has no dice")
+    assert found["baseline"].is_complete
