@@ -20,7 +20,7 @@ SIZES = (dispatchers.BASH,)
 LONG_SIZES = (dispatchers.BASH, dispatchers.TSP, dispatchers.PARALLEL, dispatchers.HYPERQUEUE)
 RANKS = (1, 2)
 _WHAT = "until ready under torchrun"
-_SCRIPT = """\
+SCRIPT = """\
 import json, os, sys, time
 import torch
 import torch.distributed as dist
@@ -49,24 +49,24 @@ def _of_world(folder: Path, ranks: int) -> Iterator[Row]:
     peers = {name: way for name, way in dispatchers.found()[0].items() if name in SIZES}
     theirs: dict[str, list[float]] = {name: [] for name in peers}
     job = {"launcher": "torchrun", "nproc_per_node": ranks}
-    with TinyRun(folder, _SCRIPT, job) as run:
+    with TinyRun(folder, SCRIPT, job) as run:
         for number in range(ROUNDS):
             cells = [f"turn{number}c{at}" for at in range(CELLS)]
             run.append(cells)
             run.wait_for(cells)
-            ours += _gaps_s([run.result(cell) for cell in cells])
+            ours += gaps_s([run.result(cell) for cell in cells])
             for name, dispatcher in peers.items():
                 outs = [folder / name.replace(" ", "-") / cell for cell in cells]
                 for out in outs:
                     out.mkdir(parents=True)
                 dispatcher(dispatchers.torchrun(run.script, ranks), outs)
                 spans = [json.loads((out / "m.json").read_text()) for out in outs]
-                theirs[name] += _gaps_s(spans)
-    for name, gaps_s in theirs.items():
+                theirs[name] += gaps_s(spans)
+    for name, took_s in theirs.items():
         yield of_samples(
-            f"{_WHAT}, {ranks} rank{'s' * (ranks > 1)}", {"ours": ours, name: gaps_s}, name, 1.05
+            f"{_WHAT}, {ranks} rank{'s' * (ranks > 1)}", {"ours": ours, name: took_s}, name, 1.05
         )
 
 
-def _gaps_s(spans: list[Any]) -> list[float]:
+def gaps_s(spans: list[Any]) -> list[float]:
     return [after["ready"] - before["ended"] for before, after in itertools.pairwise(spans)]
