@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from waiting import LIMIT_S
 
-from boxcar.door.program import _tasks
+from boxcar.door import run_verb
 
 BOXCAR = str(Path(sys.executable).with_name("boxcar"))
 # Each is imported by verbs only: a person waits for it with every Tab.
-HEAVY = ("pydantic", "rich", "jinja2", "pathspec", "boxcar.laptop.common.show")
+HEAVY = ("invoke", "pydantic", "rich", "jinja2", "pathspec", "boxcar.laptop.common.show")
 
 
 def typed(line: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -89,5 +89,5 @@ def test_a_name_that_this_locale_cannot_write_is_a_sentence() -> None:
         "消融".encode("ascii")
         return 0
 
-    code, messages = _tasks()._ended(verb, (), {})
+    code, messages = run_verb._ended(verb)
     assert code == 2 and str(messages[0]).endswith("Type: export LC_ALL=C.UTF-8")
