@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 from boxcar import __version__
 from boxcar.door import help
 from boxcar.door.command_line import WrongCommand, parse_command
-from boxcar.door.completion import SCRIPTS, candidates
 from boxcar.door.run_verb import Settings, open_streams, run_verb, say_no_more
 from boxcar.door.verb_table import VERBS
 from boxcar.laptop.common.language import language_of
@@ -21,7 +20,7 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.process import exit_codes
 
-_SCRIPT = "--print-completion-script"
+_COMPLETE, _SCRIPT = "--complete", "--print-completion-script"
 _HELP, _ALL = ("--help", "-h"), ("--list", "-l")
 _WIDEST = 100  # columns that a line of help may have
 # Where Invoke looks for its settings, the strongest last; it reads the first suffix that is there.
@@ -49,13 +48,8 @@ def run(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def _answer(words: list[str]) -> int:
-    if words[:1] == ["--complete"]:
-        # Relative, because the folder may be gone.
-        for candidate in candidates([word for word in words[1:] if word != "--"][1:], Path()):
-            print(candidate)
-        return 0
-    if words and words[0].partition("=")[0] == _SCRIPT:
-        return _print_script("=".join(words).partition("=")[2])
+    if words and words[0].partition("=")[0] in (_COMPLETE, _SCRIPT):
+        return _complete(words)
     if words in (["--version"], ["-V"]):
         print(f"boxcar {__version__}")
         return 0
@@ -99,12 +93,20 @@ def _refuse(error: WrongCommand, *, is_json: bool) -> int:
     return exit_codes.INPUT
 
 
-def _print_script(shell: str) -> int:
-    if shell in SCRIPTS:
+def _complete(words: list[str]) -> int:
+    from boxcar.door.completion import SCRIPTS, candidates  # late: it reads queue files
+
+    shell = "=".join(words).partition("=")[2]
+    if words[0] == _COMPLETE:
+        # Relative, because the folder may be gone.
+        for candidate in candidates([word for word in words[1:] if word != "--"][1:], Path()):
+            print(candidate)
+    elif shell in SCRIPTS:
         print(SCRIPTS[shell], end="")
-        return 0
-    print(f"{_SCRIPT}: expected {', '.join(SCRIPTS)}, found {shell!r}", file=sys.stderr)
-    return exit_codes.INPUT
+    else:
+        print(f"{_SCRIPT}: expected {', '.join(SCRIPTS)}, found {shell!r}", file=sys.stderr)
+        return exit_codes.INPUT
+    return 0
 
 
 def _language() -> str:
