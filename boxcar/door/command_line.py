@@ -44,7 +44,7 @@ class WrongCommand(InputError):
 
     def __init__(self, sentence: Sentence, verb: str = "") -> None:
         super().__init__(sentence)
-        self.verb = verb
+        self.said, self.verb = sentence, verb
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _parse_flags(verb: Verb, words: Sequence[str]) -> tuple[Typed, list[str]]:
             break
         else:
             raise _wrong_flag(verb, _no_flag(verb, word))
-    if missing := [flag.name for flag in verb.placed(FIRST) if flag.name not in values]:
+    if missing := [repr(flag.name) for flag in verb.placed(FIRST) if flag.name not in values]:
         needed = Sentence("mistakes.no_words", verb=verb.name, words=", ".join(missing))
         raise _wrong_flag(verb, needed)
     return Typed(verb, values), left

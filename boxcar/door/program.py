@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from boxcar import __version__
 from boxcar.door import help
 from boxcar.door.command_line import WrongCommand, parse_command
-from boxcar.door.run_verb import Settings, open_streams, run_verb, say_no_more
+from boxcar.door.run_verb import Settings, open_streams, refuse_command, run_verb, say_no_more
 from boxcar.door.verb_table import VERBS
 from boxcar.laptop.common.language import language_of
 from boxcar.shared import errors
@@ -56,7 +56,7 @@ def _answer(words: list[str]) -> int:
     try:
         return _print_help(words) if _is_for_help(words) else _run_verbs(words)
     except WrongCommand as error:
-        return _refuse(error, is_json="--json" in words)
+        return refuse_command(error.said, error.verb, is_json="--json" in words)
 
 
 def _is_for_help(words: list[str]) -> bool:
@@ -81,16 +81,6 @@ def _run_verbs(words: list[str]) -> int:
         if code := run_verb(typed.verb, typed.values, read_settings):
             return code
     return 0
-
-
-def _refuse(error: WrongCommand, *, is_json: bool) -> int:
-    print(error.messages[0].typed("boxcar", language=_language()), file=sys.stderr)
-    if is_json:
-        from boxcar.laptop.common import documents
-
-        found = documents.of_error(error.verb, exit_codes.INPUT, error.messages)
-        print(documents.as_text(found, is_line=True))
-    return exit_codes.INPUT
 
 
 def _complete(words: list[str]) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from boxcar.door import verb_table
 from boxcar.door.verb_table import Verb
+from boxcar.laptop.common.language import language_of
 from boxcar.shared import errors
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
@@ -24,11 +25,8 @@ from boxcar.shared.record import dataclass
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
 
-# The first of them that a verb imports is missing in a clone where only Invoke was installed.
-LIBRARIES = {
-    *("jinja2", "pathspec", "pydantic", "pynvml", "requests", "rich", "standardwebhooks"),
-    *("watchdog", "yaml"),
-}
+# What `show` imports at once, so it is missing where only Invoke was installed.
+LIBRARY = "pydantic"
 
 
 @dataclass(frozen=True)
@@ -60,10 +58,15 @@ def run_verb(
     verb: Verb, values: Mapping[str, Any], settings: Callable[[], Settings] = Settings
 ) -> int:
     """Its exit code. `values` by the names of flags, as they were typed, and no others."""
-    from boxcar.laptop.common import show
-
     leave_garbage()
     open_streams()
+    try:
+        from boxcar.laptop.common import show
+    except ModuleNotFoundError as error:
+        if error.name != LIBRARY:
+            raise
+        said = _without_library(LIBRARY)
+        return refuse_command(said, verb.name, is_json=bool(values.get("json")))
     show.begin()
     code, messages = _ended(lambda: _call(verb, values, settings()))
     for message in messages:
@@ -89,10 +92,6 @@ def _ended(call: Callable[[], int]) -> tuple[int, tuple[Message, ...]]:
     except UnicodeEncodeError as error:
         # Python opens files by such names only where the locale has UTF-8.
         return 2, (Message(Sentence("mistakes.no_such_sign", text=repr(error.object))),)
-    except ModuleNotFoundError as error:
-        if str(error.name).partition(".")[0] not in LIBRARIES:
-            raise
-        return 2, (_without_library(str(error.name)),)
     except KeyboardInterrupt:
         again = Message(Sentence("mistakes.interrupted"))
         return exit_codes.INTERRUPTED, (again,)
@@ -106,11 +105,22 @@ def _refuse_a_folder_that_is_gone() -> None:
         raise InputError(Sentence("mistakes.folder_gone")) from None
 
 
-def _without_library(name: str) -> Message:
+def _without_library(name: str) -> Sentence:
     if errors.program() != "invoke":
-        return Message(Sentence("mistakes.broken_install", library=name, python=sys.executable))
+        return Sentence("mistakes.broken_install", library=name, python=sys.executable)
     again = shlex.join([".venv/bin/invoke", *sys.argv[1:]])
-    return Message(Sentence("mistakes.no_libraries", library=name, again=again))
+    return Sentence("mistakes.no_libraries", library=name, again=again)
+
+
+def refuse_command(said: Sentence, verb: str, *, is_json: bool) -> int:
+    """Before any verb is begun, and without a library: says why, and gives the exit code."""
+    print(said.said(language_of("", os.environ)), file=sys.stderr)
+    if is_json:
+        from boxcar.laptop.common import documents
+
+        found = documents.of_error(verb, exit_codes.INPUT, [Message(said)])
+        print(documents.as_text(found, is_line=True))
+    return exit_codes.INPUT
 
 
 def _call(verb: Verb, values: Mapping[str, Any], settings: Settings) -> int:
@@ -218,13 +228,14 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     verb_table.SWITCH: lambda value, flag: True,
     verb_table.OFF: lambda value, flag: False,
     verb_table.TEXT: lambda value, flag: value,
-    verb_table.MANY: lambda value, flag: list(value),
+    verb_table.MANY: lambda value, flag: tuple(value),
     verb_table.COUNT: lambda value, flag: _number(value, flag, int),
     verb_table.FRACTION: lambda value, flag: _number(value, flag, float),
     verb_table.TIME: _seconds,
     verb_table.PORT: _port,
     verb_table.EXIT_CODE: _exit_code,
 }
+
 
 def leave_garbage() -> None:
     """To the kernel, which takes all back at the end of this process. `status` of 10, 200, 1,000

@@ -8,7 +8,8 @@ from test_cli import parsed_words
 from test_frozen import VERBS
 
 from boxcar.door import help
-from boxcar.door.verb_table import EVERYDAY, VERBS as TABLE
+from boxcar.door.verb_table import EVERYDAY
+from boxcar.door.verb_table import VERBS as TABLE
 from boxcar.laptop.common.text_layout import width_in_cells
 
 LANGUAGES = ["en", "zh"]
