@@ -82,7 +82,8 @@ def _before_the_verb(words: Sequence[str]) -> tuple[list[str], list[str]]:
     if left and not left[0].startswith("-"):
         return before, left
     flag = (left or before)[0].partition("=")[0]
-    owners = [name for name in (*EVERYDAY, *VERBS) if flag in VERBS[name].spelled]
+    harmless_first = ("status", *EVERYDAY, *VERBS)
+    owners = [name for name in harmless_first if flag in VERBS[name].spelled]
     if not owners:
         raise WrongCommand(_no_verb(flag))
     line = " ".join([owners[0], *words])

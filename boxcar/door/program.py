@@ -17,7 +17,7 @@ from boxcar.door.verb_table import VERBS
 from boxcar.laptop.common.language import language_of
 from boxcar.shared import errors
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import InputError, message_of
 from boxcar.shared.process import exit_codes
 
 _COMPLETE, _SCRIPT = "--complete", "--print-completion-script"
@@ -34,15 +34,19 @@ def run(argv: Sequence[str] | None = None) -> NoReturn:
     code: Any = 0
     try:
         code = _answer(list(sys.argv if argv is None else argv)[1:])
+        sys.stdout.flush()  # at the end of Python nobody would catch what it raises
     except BrokenPipeError:
         say_no_more()
+    except OSError as error:  # a full disk behind `>`
+        print(message_of(error), file=sys.stderr)
+        code = exit_codes.FAILED
     except KeyboardInterrupt:
         code = exit_codes.INTERRUPTED
     except SystemExit as ended:
         code = ended.code
     try:
-        sys.stdout.flush()  # at the end of Python nobody would catch what it raises
-    except BrokenPipeError:
+        sys.stdout.flush()
+    except OSError:
         say_no_more()
     sys.exit(code)
 

@@ -33,6 +33,12 @@ def test_who_reads_no_further_is_no_error(words: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_full_disk_behind_an_answer_is_a_sentence(tmp_path: Path) -> None:
+    done = typed('"$0" --help launch > /dev/full', tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "[Errno 28] No space left on device\n"
+
+
 @pytest.mark.parametrize("notes", ["2> >(true)", "2>/dev/full", "2>&-"])
 def test_notes_that_nobody_can_read_change_no_exit_code(notes: str, tmp_path: Path) -> None:
     line = f'sleep 0.1; "$0" plan --json {notes}'
