@@ -12,29 +12,29 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
 
 _ALL_BEHIND = "--"
-# What these are called elsewhere. They are hints: who types `rm` shall not run `down`.
+# What verbs are called elsewhere. They are hints: who types `rm` shall not run `down`.
 ELSEWHERE: Mapping[str, str] = {
-    **dict.fromkeys(("ps", "stat", "squeue", "queue", "jobs", "show", "info", "state"), "status"),
-    **dict.fromkeys(("ls", "list", "history"), "runs"),
-    **dict.fromkeys(("run", "start", "submit", "sbatch", "srun", "exec", "up", "apply"), "launch"),
-    **dict.fromkeys(("resume", "restart", "retry", "continue", "deploy"), "launch"),
-    **dict.fromkeys(("cancel", "kill", "scancel", "abort"), "stop"),
-    **dict.fromkeys(("pause", "suspend"), "drain"),
-    **dict.fromkeys(("rm", "remove", "delete", "destroy", "terminate", "clean"), "down"),
-    **dict.fromkeys(("top", "htop", "monitor", "wait", "follow"), "watch"),
-    **dict.fromkeys(("tail", "cat", "output", "attach"), "logs"),
-    **dict.fromkeys(("sync", "rsync", "download", "fetch", "get", "collect"), "pull"),
-    **dict.fromkeys(("upload", "put", "send", "add", "enqueue", "append"), "push"),
-    **dict.fromkeys(("check", "validate", "dry-run", "dryrun"), "plan"),
-    **dict.fromkeys(("test", "try"), "smoke"),
-    **dict.fromkeys(("sweep", "ablate", "multirun"), "grid"),
-    **dict.fromkeys(("doctor", "hosts", "boxes", "nodes", "gpus", "sinfo"), "audit"),
-    **dict.fromkeys(("why", "describe", "inspect"), "explain"),
-    **dict.fromkeys(("tensorboard",), "tb"),
-    **dict.fromkeys(("dashboard", "ui", "web"), "board"),
-    **dict.fromkeys(("platforms", "profiles"), "check-profiles"),
-    **dict.fromkeys(("new", "create", "setup", "configure"), "init"),
-    **dict.fromkeys(("balance",), "split"),
+    word: verb
+    for verb, words in {
+        "status": "ps stat squeue queue jobs show info state",
+        "runs": "ls list history",
+        "launch": "run start submit sbatch srun exec up apply resume restart retry continue",
+        "stop": "cancel kill scancel abort",
+        "drain": "pause suspend",
+        "down": "rm remove delete destroy terminate",
+        "watch": "top htop monitor wait follow",
+        "logs": "tail cat output attach",
+        "pull": "sync rsync download fetch get",
+        "push": "upload put add enqueue",
+        "plan": "check validate dry-run",
+        "smoke": "test try",
+        "grid": "sweep multirun",
+        "audit": "doctor nodes sinfo",
+        "explain": "why describe inspect",
+        "board": "dashboard ui",
+        "init": "new create setup",
+    }.items()
+    for word in words.split()
 }
 _SHELLS = ("ssh", "shell", "login")
 

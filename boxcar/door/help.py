@@ -19,7 +19,7 @@ from boxcar.door.verb_table import (
 )
 from boxcar.laptop.common.text_layout import width_in_cells, wrap_text
 from boxcar.shared.catalogue import flags
-from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.catalogue.sentence import Sentence, in_language, sentence_or_text
 
 NOTES = ("where", "more", "tab")
 _LEAST_TEXT = 30  # columns; below it a terminal is too narrow for names and texts side by side
@@ -29,7 +29,8 @@ _JOINT = {"en": "; ", "zh": "；"}
 
 def help_of_all(language: str, width: int) -> str:
     """The verbs of every day with what they do, the others by name: a screen of 24 lines."""
-    everyday = [(verb, _said(f"line.{verb}", language)) for verb in EVERYDAY]
+    texts = {v: sentence_or_text(f"help.line.{v}", verb_text(VERBS[v])) for v in EVERYDAY}
+    everyday = [(verb, in_language(text, language)) for verb, text in texts.items()]
     lines = [_said("usage", language), "", *_side_by_side(everyday, EVERYDAY, width), ""]
     titles = {group: _said(group, language) for group in GROUPS}
     widest = max(map(width_in_cells, titles.values()))

@@ -146,22 +146,10 @@ SENTENCES = {
         "List profiles that cannot work, and facts older than six months.",
         "列出无法使用的 profile，以及超过六个月的信息。",
     ),
-    # The same in a line, of the verbs of every day.
+    # The same in a line, of those verbs of every day that need more.
     "line.launch": Said(
         "Audit, push, and start the agents. Safe to repeat.",
         "检查、上传并启动 agent；可重复执行。",
-    ),
-    "line.status": Said(
-        "The state of the run, once.",
-        "运行状态，看一次。",
-    ),
-    "line.watch": Said(
-        "The state of the run, live, until the queues have ended.",
-        "实时运行状态，直到所有队列结束。",
-    ),
-    "line.logs": Said(
-        "One cell's log.",
-        "一个 cell 的日志。",
     ),
     "line.explain": Said(
         "A platform and its danger clocks, or why a cell is as it is.",
