@@ -12,6 +12,11 @@ from typing import Any
 
 from invoke import Argument, Collection, Context, Exit, Task
 
+if sys.version_info < (3, 10):  # noqa: UP036 (a clone may meet any; bootstrap.py finds a newer)
+    words = " ".join(sys.argv[1:])
+    print(f"Boxcar needs Python 3.10. Type: python3 bootstrap.py && .venv/bin/invoke {words}")
+    sys.exit(2)
+
 from boxcar.door.help import flag_text, verb_text
 from boxcar.door.run_verb import Settings, run_verb
 from boxcar.door.verb_table import FIRST, MANY, VERBS, Flag, Verb
