@@ -69,5 +69,5 @@ format: $(READY)
 clean:
 	rm -rf .venv .venv-projects .venv-torch-*
 
-$(READY): bootstrap.py pip_sources.py pyproject.toml constraints.txt
+$(READY): bootstrap.py pyproject.toml constraints.txt
 	@$(PYTHON) bootstrap.py

@@ -1,27 +1,20 @@
-"""Make `.venv` ready for `make demo` and `make test`: the package, torch for the CPU, rsync.
+"""Make `.venv` ready for `make demo` and `make test`: the package, torch, rsync.
 
-Standard library only, also in pip_sources.py, because nothing else is there yet. Running it again
-finishes what an interrupted run left; the stamp `.venv/.ready` is written last. BOXCAR_VENV and
-BOXCAR_TORCH name another folder and another version of torch (`make test-torch`); BOXCAR_CUDA=1
-is the yes to a torch with CUDA where no GPU is seen and the index for the CPU does not answer.
+Standard library only, because nothing else is there yet. Running it again finishes what an
+interrupted run left; the stamp `.venv/.ready` is written last. BOXCAR_VENV and BOXCAR_TORCH name
+another folder and another version of torch (`make test-torch`); BOXCAR_MIRROR=1 takes all from
+mirrors in China.
 """
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
-import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
-
-import pip_sources
-from pip_sources import Settings, Source
 
 # What the tests of boxes over ssh need, by the program that shows it.
 TEST_TOOLS = {
@@ -39,11 +32,10 @@ VENV = HERE / os.environ.get("BOXCAR_VENV", ".venv")
 STAMP = VENV / ".ready"
 TORCH = "torch==" + os.environ.get("BOXCAR_TORCH", "2.13.0")
 # On Linux the default index serves torch with several GB of CUDA; this one serves it for the CPU.
-TORCH_CPU = Source("https://download.pytorch.org/whl/cpu", "")
+TORCH_CPU = "https://download.pytorch.org/whl/cpu"
 # For those who do not reach these two.
 MIRROR = "https://pypi.tuna.tsinghua.edu.cn/simple"
 TORCH_CPU_MIRROR = "https://mirror.nju.edu.cn/pytorch/whl/cpu"
-LINE_EVERY_S = 15.0
 OLDEST = (3, 10)
 NEWER = ("python3.13", "python3.12", "python3.11", "python3.10")
 RSYNC_INSTALLERS = (
@@ -57,12 +49,9 @@ RSYNC_INSTALLERS = (
 
 def main() -> int:
     use_a_new_enough_python()
-    python = python_with_pip()
-    environment = reach_an_index(python) if python else {}
     make_venv()
-    environment = environment or reach_an_index(venv_python())
-    install_torch(environment)
-    install_boxcar(environment)
+    install_torch()
+    install_boxcar()
     ensure_rsync()
     install_test_tools()
     say_how_to_get_slurm()
@@ -83,12 +72,6 @@ def use_a_new_enough_python() -> None:
         f"Boxcar needs Python 3.10 or newer; {sys.executable} is {platform.python_version()}. "
         "Install one and type: make PYTHON=/path/to/python3 demo"
     )
-
-
-def python_with_pip() -> str | None:
-    """One that knows how pip is set up here, so that a dead index is told before .venv is made."""
-    pythons = (venv_python(), sys.executable)
-    return next((each for each in pythons if run_quietly([each, "-m", "pip", "--version"])), None)
 
 
 def make_venv() -> None:
@@ -112,91 +95,24 @@ def how_to_get_venv() -> str:
     return f"{sys.executable} has no pip and cannot make a virtual environment. Type: {words}"
 
 
-def reach_an_index(python: str) -> dict[str, str]:
-    """What makes pip ask only indexes that answer. Ends with a sentence where none does."""
-    settings = pip_sources.settings(python)
-    extra = [TORCH_CPU] if is_torch_index_needed(settings) else []
-    silent = pip_sources.silent([*settings.sources, *extra], settings.proxy)
-    for source in (*settings.sources, *extra):
-        if source.url in silent:
-            by = f", of {source.said_by}," if source.said_by else ""
-            say(f"{source.shown}{by} does not answer: {silent[source.url]}")
-    own = [source.url for source in settings.sources if source.url not in silent]
-    if settings.sources and not own and not settings.has_links:
-        stop(how_to_reach_an_index(python, " ".join(silent.values())))
-    return asking(own, [source.url for source in extra if source.url not in silent])
-
-
-def is_torch_index_needed(settings: Settings) -> bool:
-    is_here = run_quietly([venv_python(), "-c", "import torch"])
-    is_named = any(source.url.rstrip("/").endswith("/cpu") for source in settings.sources)
-    return sys.platform == "linux" and bool(settings.sources) and not (is_here or is_named)
-
-
-def how_to_reach_an_index(python: str, reasons: str) -> str:
-    if "the proxy" in reasons:
-        return (
-            "pip reaches no index. Start that proxy, or take it out of HTTPS_PROXY, HTTP_PROXY, "
-            "ALL_PROXY and pip config; then run the same command again"
-        )
-    return (
-        f"pip reaches no index. From a mirror: PIP_INDEX_URL={MIRROR} make demo (for good: "
-        f"{python} -m pip config set global.index-url {MIRROR})"
-    )
-
-
-def asking(own: list[str], extra: list[str]) -> dict[str, str]:
-    """The index that pip is set to use comes first: in many places that is a mirror."""
-    urls = [*own, *extra]
-    if not urls:
-        return {"PIP_NO_INDEX": "1"}
-    # An empty variable would count as none, and pip's own settings again.
-    return {"PIP_INDEX_URL": urls[0], "PIP_EXTRA_INDEX_URL": " ".join(urls[1:] or urls)}
-
-
-def install_torch(environment: dict[str, str]) -> None:
+def install_torch() -> None:
+    """Gigabytes of CUDA only where a GPU is seen: the wheel is named so that no other will do."""
     if run_quietly([venv_python(), "-c", "import torch"]):
         return
-    if sys.platform == "linux" and TORCH_CPU.url not in " ".join(environment.values()):
-        refuse_cuda(environment)
-    say(f"installing {TORCH} for the CPU (about 200 MB, once)")
-    pip(environment, "install", TORCH)
-
-
-def refuse_cuda(environment: dict[str, str]) -> None:
-    """Gigabytes for a GPU that is not here are a person's to say yes to."""
-    has_gpu = shutil.which("nvidia-smi") is not None
-    if has_gpu or os.environ.get("BOXCAR_CUDA") or not brings_cuda(environment):
+    if shutil.which("nvidia-smi") or sys.platform != "linux":
+        say(f"installing {TORCH} (once; for a GPU several GB)")
+        pip("install", TORCH)
         return
-    what = "no index that answers has torch for the CPU; the other one brings several GB of CUDA"
-    typed = f"PIP_EXTRA_INDEX_URL={TORCH_CPU_MIRROR} make demo"
-    if not sys.stdin.isatty():
-        stop(f"{what}. For the CPU alone: {typed}. With CUDA: BOXCAR_CUDA=1 make demo")
-    say(f"{what}. For the CPU alone, from a mirror: {typed}")
-    if input("[boxcar] Install it with CUDA? [y/N] ").strip().lower() not in ("y", "yes"):
-        stop("nothing of torch was installed")
+    index = TORCH_CPU_MIRROR if os.environ.get("BOXCAR_MIRROR") else TORCH_CPU
+    wheel = TORCH + "+cpu" * (platform.machine() == "x86_64")  # elsewhere some have no such name
+    say(f"installing {TORCH} for the CPU (about 200 MB, once)")
+    pip("install", "--extra-index-url", index, wheel)
 
 
-def brings_cuda(environment: dict[str, str]) -> bool:
-    """Whether torch, as pip would take it, wants NVIDIA's packages; its metadata is read alone."""
-    words = ["--dry-run", "--ignore-installed", "--no-deps", "--quiet", "--report", "-", TORCH]
-    asked = subprocess.run(
-        [venv_python(), "-m", "pip", "--disable-pip-version-check", "install", *words],
-        env={**os.environ, **environment},
-        capture_output=True,
-        check=False,
-    )
-    try:
-        metadata = json.loads(asked.stdout)["install"][0]["metadata"]
-    except (ValueError, LookupError):
-        return True  # nobody knows
-    return any(name.startswith(("nvidia-", "cuda-")) for name in metadata.get("requires_dist", ()))
-
-
-def install_boxcar(environment: dict[str, str]) -> None:
+def install_boxcar() -> None:
     say("installing boxcar and what its tests need")
     constraints = str(HERE / "constraints.txt")
-    pip(environment, "install", "--constraint", constraints, "--editable", f"{HERE}[dev]")
+    pip("install", "--constraint", constraints, "--editable", f"{HERE}[dev]")
 
 
 def ensure_rsync() -> None:
@@ -241,50 +157,17 @@ def say_how_to_get_slurm() -> None:
         say(f"without Slurm its tests are skipped; nothing else needs it. To have it: {words}")
 
 
-def pip(environment: dict[str, str], *words: str) -> None:
-    """With pip's own bar on a terminal; elsewhere a line now and then."""
+def pip(*words: str) -> None:
+    """By the indexes that pip is set to; a terminal gets its bar, a log its lines."""
     command = [venv_python(), "-m", "pip", "--disable-pip-version-check", *words]
-    everything = {**os.environ, **environment}
-    if sys.stdout.isatty():
-        code = subprocess.run(command, env=everything, check=False).returncode
-    else:
-        code = run_with_lines([*command, "--quiet"], everything)
-    if code:
-        stop("pip could not install the above, and says why. Then run the same command again.")
-
-
-def run_with_lines(command: list[str], environment: dict[str, str]) -> int:
-    """What the program itself says is shown where it failed."""
-    begin_s, begin_bytes = time.monotonic(), size_bytes(VENV)
-    with tempfile.TemporaryDirectory(dir=VENV) as folder, tempfile.TemporaryFile() as words:
-        environment = {**environment, "TMPDIR": folder}
-        process = subprocess.Popen(command, env=environment, stdout=words, stderr=words)
-        while is_running(process):
-            size_mb, passed_s = (size_bytes(VENV) - begin_bytes) / 1e6, time.monotonic() - begin_s
-            speed = f"{passed_s:.0f} s ({size_mb / passed_s:.1f} MB/s)"
-            say(f"... {size_mb:.0f} MB fetched and unpacked in {speed}")
-        words.seek(0)
-        if process.returncode:
-            sys.stderr.write(words.read().decode("utf-8", "replace"))
-    return process.returncode
-
-
-def is_running(process: subprocess.Popen[bytes]) -> bool:
-    try:
-        process.wait(LINE_EVERY_S)
-    except subprocess.TimeoutExpired:
-        return True
-    return False
-
-
-def size_bytes(folder: Path) -> int:
-    """What is below it; what goes away meanwhile counts nothing."""
-    found = 0
-    for root, _, names in os.walk(folder):
-        for path in (Path(root, name) for name in names):
-            with contextlib.suppress(OSError):
-                found += path.lstat().st_size
-    return found
+    environment = dict(os.environ)
+    if os.environ.get("BOXCAR_MIRROR"):
+        environment.setdefault("PIP_INDEX_URL", MIRROR)
+    if subprocess.run(command, env=environment, check=False).returncode:
+        stop(
+            "pip could not install the above, and says why. Then run the same command again; in "
+            "China, or where no index answers: BOXCAR_MIRROR=1 make demo"
+        )
 
 
 def run_quietly(command: list[str]) -> bool:

@@ -90,7 +90,7 @@ resume_agents() {
   done
   [ -n "$newest" ] || return # a box to which nothing was launched yet
   "$AGENT_PYTHON" -I -S "$newest" resume --data-dir "$data_dir" </dev/null \
-    || say "the agents were not resumed; type on your machine: invoke launch"
+    || say "the agents were not resumed; type on your machine: boxcar launch"
 }
 
 # Processes of the agent's archive, or of what a run has unpacked of it, that run this verb.

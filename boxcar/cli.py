@@ -7,7 +7,7 @@ import sys
 from boxcar.shared.process import exit_codes
 
 try:
-    from boxcar.door.program import program
+    from boxcar.door import program
 except KeyboardInterrupt:
     sys.exit(exit_codes.INTERRUPTED)
 

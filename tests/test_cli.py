@@ -10,31 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.door.program import Door, _tasks
+from boxcar.door import program
+from boxcar.door.command_line import parse_command
 from boxcar.shared import errors
 from boxcar.shared.errors import Command, InputError
 
 ROOT = Path(__file__).parents[1]
 
 
-def door_of(*words: str) -> Door:
-    door = Door(name="boxcar", namespace=_tasks().namespace)
-    door.create_config()
-    door.parse_core(["boxcar", *words])
-    door.parse_collection()
-    door.parse_tasks()
-    return door
-
-
 def parsed_words(*words: str) -> list[str]:
     """The verbs that would be run."""
-    return [context.name for context in door_of(*words).tasks]
+    return [typed.verb.name for typed in parse_command(words)]
 
 
 def parsed(*words: str) -> dict[str, object]:
-    """The flags that the task would get."""
-    [context] = door_of("grid", *words).tasks
-    return {argument.name: argument.value for argument in context.args.values()}
+    """The flags that the one verb would get."""
+    [typed] = parse_command(words)
+    return dict(typed.values)
 
 
 @pytest.mark.parametrize(
@@ -53,10 +45,10 @@ def parsed(*words: str) -> dict[str, object]:
     ],
 )  # fmt: skip
 def test_free_words_behind_grid_are_its_own(words: list[str], cfg: str, given: list[str]) -> None:
-    found = parsed(*words)
-    assert (found["cfg"], found["set"]) == (cfg, given)
-    assert found["write"] is ("--write" in words)
-    assert found["task"] == ("x" if any(word.startswith("--task") for word in words) else "")
+    found = parsed("grid", *words)
+    assert (found["cfg"], found["set"]) == (cfg, tuple(given))
+    assert found.get("write", False) is ("--write" in words)
+    assert found.get("task", "") == ("x" if any(w.startswith("--task") for w in words) else "")
 
 
 def typed(*words: str) -> int:
@@ -64,7 +56,7 @@ def typed(*words: str) -> int:
     before = errors.program()
     try:
         with pytest.raises(SystemExit) as ended:
-            Door(name="boxcar", namespace=_tasks().namespace).run(["boxcar", *words])
+            program.run(["boxcar", *words])
     finally:
         errors.type_as(before)
     return int(ended.value.code or 0)
@@ -125,21 +117,14 @@ def test_without_json_nothing_but_words_is_said_of_a_mistake(capsys) -> None:
     ],
 )
 def test_a_profile_may_stand_before_its_verb_and_has_a_letter(words: list[str]) -> None:
-    [context] = door_of(*words).tasks
-    found = {argument.name: argument.value for argument in context.args.values()}
-    assert context.name == "launch" and (found["profile"], found["box"]) == ("autodl", ["a"])
-
-
-def test_every_verb_that_takes_a_profile_takes_p() -> None:
-    for task in _tasks().namespace.tasks.values():
-        names = {name for argument in task.get_arguments() for name in argument.names}
-        assert ("profile" in names) == ("p" in names)
+    assert parsed_words(*words) == ["launch"]
+    assert parsed(*words) == {"profile": "autodl", "box": ("a",)}
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["--list"], ["help"]])
 def test_without_a_verb_all_are_listed(words: list[str], capsys) -> None:
     assert typed(*words) == 0
-    assert "to begin\n  init" in capsys.readouterr().out
+    assert "to begin       init, demo" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["launch", "--help"], ["help", "launch"], ["-h", "launch"]])
@@ -197,7 +182,7 @@ import signal, sys
 
 class Press:
     def find_spec(self, name, path=None, target=None):
-        if name == "boxcar.door.completion":
+        if name == "boxcar.door.run_verb":
             signal.raise_signal(signal.SIGINT)
 
 sys.meta_path.insert(0, Press())

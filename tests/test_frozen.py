@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from waiting import LIMIT_S
 
+from boxcar.door.verb_table import VERBS as TABLE
 from onbox.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,7 +87,10 @@ def verbs() -> dict[str, set[str]]:
 
 
 def test_every_verb_and_flag_can_be_typed_and_a_new_one_is_written_down_here() -> None:
-    assert verbs() == {name: set(flags.split()) for name, flags in VERBS.items()}
+    expected = {name: set(flags.split()) for name, flags in VERBS.items()}
+    assert verbs() == expected
+    spelled = {verb.name: {word.lstrip("-") for word in verb.spelled} for verb in TABLE.values()}
+    assert spelled == expected
 
 
 def test_every_file_of_verbs_with_a_verb_in_it_is_a_task() -> None:

@@ -102,7 +102,7 @@ def test_a_file_with_a_mistake_is_named_with_its_line_and_what_to_type_then(
     profile = ["--profile", "own"] if file.startswith("profiles") else []
     *mistakes, last = error_of(capsys, "plan", *profile)["messages"]
     assert any(f"{file}:" in one["text"] and reason in one["text"] for one in mistakes)
-    assert last == {"text": "When that is fixed", "command": "invoke plan"}
+    assert last == {"text": "When that is fixed", "command": "boxcar plan"}
 
 
 NAMES = ["audit", "down", "explain", "logs", "move", "plan", "push", "smoke", "triage"]

@@ -21,7 +21,7 @@ from boxcar.shared.wire import run_asks
 
 ROOT = Path(__file__).parents[1]
 LAPTOP = "boxcar/laptop/"
-PRODUCT = ("boxcar", "onbox", "tasks.py", "bootstrap.py", "pip_sources.py")
+PRODUCT = ("boxcar", "onbox", "tasks.py", "bootstrap.py")
 
 
 @dataclass(frozen=True)

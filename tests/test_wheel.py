@@ -39,7 +39,7 @@ def test_it_holds_every_module_of_the_package(wheel: zipfile.ZipFile) -> None:
 
 
 def test_it_holds_the_agent_the_platforms_and_the_examples(wheel: zipfile.ZipFile) -> None:
-    expected = tracked("tasks.py", "job.yaml", *ASSETS)
+    expected = tracked("job.yaml", *ASSETS)
     assert {f"boxcar/assets/{name}" for name in expected} <= set(wheel.namelist())
 
 

@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from invoke import Argument
-
+from boxcar.door.verb_table import PROFILE, VERBS, Flag
 from boxcar.laptop.common import home
 from boxcar.shared.files import queue_line
 from boxcar.shared.record import dataclass
 
 CORE_FLAGS = ("--help", "--list", "--version", "--profile")
-_PROFILE = ("-p", "--profile")
 
 
 @dataclass(frozen=True)
@@ -30,50 +28,40 @@ class Line:
     job: Path
 
 
-def candidates(
-    words: Sequence[str], verbs: Mapping[str, Sequence[Argument]], folder: Path
-) -> list[str]:
+def candidates(words: Sequence[str], folder: Path) -> list[str]:
     """`words` are those behind the program, the last one the one that is completed, maybe empty.
 
     Nothing where the shell's own files are meant.
     """
     *typed, current = _joined(words) or [""]
-    line = _line(typed, verbs, folder)
+    line = _line(typed, folder)
+    flags = VERBS[line.verb].spelled if line.verb else {}
     if current.startswith("--") and "=" in current:
         flag, _, start = current.partition("=")
-        values = _values(line, _flags(verbs, line.verb), flag)
+        values = _values(line, flags.get(flag))
         return [f"{flag}={value}" for value in values if value.startswith(start)]
-    return [one for one in _next(line, verbs, current) if one.startswith(current)]
+    return [one for one in _next(line, flags, current) if one.startswith(current)]
 
 
-def _next(line: Line, verbs: Mapping[str, Sequence[Argument]], current: str) -> list[str]:
-    flags = _flags(verbs, line.verb)
-    if line.before in flags and flags[line.before].takes_value:
-        return _values(line, flags, line.before)
+def _next(line: Line, flags: Mapping[str, Flag], current: str) -> list[str]:
+    before = flags.get(line.before)
+    if before and before.takes_value:
+        return _values(line, before)
     if line.verb is None:
-        is_profile = line.before in _PROFILE
-        offered = _names(line, "profile") if is_profile else sorted(verbs)
+        is_profile = line.before in PROFILE.spellings
+        offered = _names(line, "profile") if is_profile else sorted(VERBS)
         return list(CORE_FLAGS) if current.startswith("-") else offered
     if line.verb == "logs" and not current.startswith("-"):
         return _names(line, "cell")
-    return [] if line.verb == "grid" and not current.startswith("-") else _spelled(flags)
+    is_file = line.verb == "grid" and not current.startswith("-")
+    return [] if is_file else sorted(flag for flag in flags if flag.startswith("--"))
 
 
-def _flags(verbs: Mapping[str, Sequence[Argument]], verb: str | None) -> dict[str, Argument]:
-    found = verbs[verb] if verb else ()
-    return {("--" if len(n) > 1 else "-") + n: each for each in found for n in each.names}
-
-
-def _spelled(flags: Mapping[str, Argument]) -> list[str]:
-    return sorted(flag for flag in flags if flag.startswith("--"))
-
-
-def _values(line: Line, flags: Mapping[str, Argument], flag: str) -> list[str]:
-    if flag not in flags:
+def _values(line: Line, flag: Flag | None) -> list[str]:
+    if flag is None:
         return []
-    name = str(flags[flag].name)
-    names = _names(line, _KINDS.get(name, name))
-    return [f"{one}=" for one in names] if name in ("speed", "minutes") else names
+    names = _names(line, _KINDS.get(flag.name, flag.name))
+    return [f"{one}=" for one in names] if flag.name in ("speed", "minutes") else names
 
 
 def _names(line: Line, kind: str) -> list[str]:
@@ -94,9 +82,11 @@ def _joined(words: Sequence[str]) -> list[str]:
     return joined
 
 
-def _line(typed: Sequence[str], verbs: Mapping[str, Sequence[Argument]], folder: Path) -> Line:
+def _line(typed: Sequence[str], folder: Path) -> Line:
     named = [
-        word for at, word in enumerate(typed) if word in verbs and typed[at - 1] not in _PROFILE
+        word
+        for at, word in enumerate(typed)
+        if word in VERBS and typed[at - 1] not in PROFILE.spellings
     ]
     jobs = [word for before, word in itertools.pairwise(typed) if before == "--job"]
     jobs += [word.partition("=")[2] for word in typed if word.startswith("--job=")]
@@ -147,4 +137,53 @@ _KINDS = {
     "minutes": "cell",
     "speed": "box",
     "through": "box",
+}
+
+# The scripts that make a shell complete: each asks `boxcar --complete -- WORDS`.
+SCRIPTS = {
+    "bash": """\
+# Completion of boxcar in bash; in ~/.bashrc: source <(boxcar --print-completion-script=bash)
+_boxcar() {
+    local IFS=$'\\n'
+    COMPREPLY=($(boxcar --complete -- "${COMP_WORDS[@]:0:COMP_CWORD+1}" 2>/dev/null))
+    # bash replaces only what stands behind its own last break, = or :.
+    if [[ "$COMP_WORDBREAKS" == *=* && "${COMP_WORDS[COMP_CWORD-1]}" == "=" ]] ||
+       [[ "${COMP_WORDS[COMP_CWORD]}" == "=" ]]; then
+        COMPREPLY=("${COMPREPLY[@]#--*=}")
+    fi
+    [[ ${#COMPREPLY[@]} -eq 1 && "${COMPREPLY[0]}" == *= ]] && compopt -o nospace
+}
+complete -o default -F _boxcar boxcar
+""",
+    "zsh": """\
+# Completion of boxcar in zsh; in ~/.zshrc: source <(boxcar --print-completion-script=zsh)
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+_boxcar() {
+    local -a found
+    found=("${(@f)$(boxcar --complete -- "${(@)words[1,CURRENT]}" 2>/dev/null)}")
+    found=(${found:#})
+    if (( ! $#found )); then
+        _files
+    elif [[ $#found -eq 1 && "${found[1]}" == *= ]]; then
+        compadd -S '' -a found
+    else
+        compadd -a found
+    fi
+}
+compdef _boxcar boxcar
+""",
+    "fish": """\
+# Completion of boxcar in fish; once:
+#   boxcar --print-completion-script=fish > ~/.config/fish/completions/boxcar.fish
+function __boxcar_complete
+    set -l current (commandline -ct)[1]
+    set -l found (boxcar --complete -- (commandline -opc) "$current" 2>/dev/null)
+    if test (count $found) -gt 0
+        printf '%s\\n' $found
+    else
+        __fish_complete_path "$current"
+    end
+end
+complete --command boxcar --no-files --arguments '(__boxcar_complete)'
+""",
 }

@@ -2,66 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
-from boxcar.door.examples import EXAMPLES, FREE_WORDS
-from boxcar.door.flags import Flag
-from boxcar.laptop.common.text_layout import wrap_text
-from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.door.verb_table import (
+    EVERYDAY,
+    FIRST,
+    GROUPS,
+    JOB,
+    JSON,
+    MANY,
+    PROFILE,
+    REST,
+    VERBS,
+    Flag,
+    Verb,
+)
+from boxcar.laptop.common.text_layout import width_in_cells, wrap_text
+from boxcar.shared.catalogue import flags
+from boxcar.shared.catalogue.sentence import Sentence, in_language, sentence_or_text
 
-# In the order of a run. A verb that stands in none is among the others.
-GROUPS = {
-    "begin": ("init", "demo", "plan", "smoke", "rehearse", "grid", "split"),
-    "run": ("push", "launch", "move", "drain", "stop"),
-    "look": (
-        "status",
-        "watch",
-        "board",
-        "tb",
-        "logs",
-        "explain",
-        "triage",
-        "runs",
-        "audit",
-        "notify",
-        "listen",
-    ),
-    "home": ("pull", "verify", "report", "export", "repair"),
-    "end": ("down",),
-}
 NOTES = ("where", "more", "tab")
 _LEAST_TEXT = 30  # columns; below it a terminal is too narrow for names and texts side by side
 _GAP = 2
+_JOINT = {"en": "; ", "zh": "；"}
 
 
-def of_all(verbs: Collection[str], language: str, width: int) -> str:
-    """All verbs by what they are for, each in a line of 80 columns."""
-    grouped = {verb for names in GROUPS.values() for verb in names}
-    parts = GROUPS | {"other": tuple(sorted(verb for verb in verbs if verb not in grouped))}
-    lines = [_said("usage", language)]
-    for group, names in parts.items():
-        rows = [(verb, _said(f"line.{verb}", language)) for verb in names if verb in verbs]
-        if rows:
-            lines += ["", _said(group, language), *_side_by_side(rows, verbs, width)]
+def help_of_all(language: str, width: int) -> str:
+    """The verbs of every day with what they do, the others by name: a screen of 24 lines."""
+    texts = {v: sentence_or_text(f"help.line.{v}", verb_text(VERBS[v])) for v in EVERYDAY}
+    everyday = [(verb, in_language(text, language)) for verb, text in texts.items()]
+    lines = [_said("usage", language), "", *_side_by_side(everyday, EVERYDAY, width), ""]
+    titles = {group: _said(group, language) for group in GROUPS}
+    widest = max(map(width_in_cells, titles.values()))
+    for group, title in titles.items():
+        names = [v.name for v in VERBS.values() if v.group == group and v.name not in EVERYDAY]
+        indent = widest + 2 * _GAP
+        first, *more = wrap_text(", ".join(names), max(width - indent, _LEAST_TEXT)) or [""]
+        if names:
+            lines.append(f"{'':{_GAP}}{title}{'':{indent - _GAP - width_in_cells(title)}}{first}")
+            lines += [f"{'':{indent}}{line}" for line in more]
     notes = [line for note in NOTES for line in wrap_text(_said(note, language), width)]
     return "\n".join([*lines, "", *notes])
 
 
-def of_verb(verb: str, flags: Sequence[Flag], language: str, width: int) -> str:
+def help_of_verb(verb: Verb, language: str, width: int) -> str:
     """What it does, its flags, and commands to copy."""
-    usage = Sentence("help.one_verb", verb=f"{verb} {FREE_WORDS.get(verb, '')}".rstrip())
-    lines = [usage.said(language), "", *wrap_text(verb_text(verb).said(language), width)]
-    if flags:
-        rows = [(flag.spelled, _flag_text(flag, language)) for flag in flags]
+    words = [flag.name.upper() for flag in verb.placed(FIRST)]
+    words += [f"{flag.takes} ..." for flag in verb.placed(REST)]
+    usage = Sentence("help.one_verb", verb=" ".join([verb.name, *words]))
+    text = verb_text(verb).said(language)
+    lines = [usage.said(language), "", *wrap_text(text, width)]
+    if verb.flags:
+        of_most = (PROFILE, JOB, JSON)
+        listed = sorted(verb.flags, key=lambda flag: (flag in of_most, flag.name))
+        rows = [(_spelled(flag), flag_text(verb, flag, language)) for flag in listed]
         names = [name for name, _ in rows]
         lines += ["", _said("flags", language), *_side_by_side(rows, names, width)]
     lines += ["", _said("examples", language)]
-    return "\n".join([*lines, *(f"  boxcar {words}" for words in EXAMPLES[verb])])
+    return "\n".join([*lines, *(f"  boxcar {words}" for words in verb.examples)])
 
 
-def verb_text(verb: str) -> Sentence:
+def verb_text(verb: Verb) -> Sentence:
     """What a verb does. Raises KeyError for one that the catalogue does not know."""
-    return Sentence(f"help.verb.{verb}")
+    return Sentence(f"help.verb.{verb.name}")
+
+
+def flag_text(verb: Verb, flag: Flag, language: str) -> str:
+    """Raises KeyError for a flag that the catalogue does not know."""
+    name = flag.name.replace("-", "_")
+    own = f"{verb.name}.{name}"
+    text = Sentence(f"flags.{own if own in flags.SENTENCES else name}").said(language)
+    again = f"{_JOINT[language]}{_said('again', language)}" if flag.kind == MANY else ""
+    return text + again
+
+
+def _spelled(flag: Flag) -> str:
+    spelled = ", ".join(reversed(flag.spellings))
+    return f"{spelled} {flag.takes}" if flag.takes_value else spelled
 
 
 def _side_by_side(
@@ -79,12 +96,6 @@ def _side_by_side(
         else:
             yield f"{'':{_GAP}}{name:<{indent - _GAP}}{first}"
         yield from (f"{'':{indent}}{line}" for line in more)
-
-
-def _flag_text(flag: Flag, language: str) -> str:
-    text = flag.text.said(language)
-    joint = {"en": "; ", "zh": "；"}[language]
-    return f"{text}{joint}{_said('again', language)}" if flag.is_repeatable else text
 
 
 def _said(name: str, language: str) -> str:

@@ -1,207 +1,136 @@
-"""`boxcar <verb>`: the tasks of tasks.py as a program of their own, for any project folder."""
+"""`boxcar VERB ...`: the verbs of the table as a program of their own, for any project folder."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import importlib.util
-import itertools
 import os
-import re
 import shutil
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
-
-from invoke import Exit, Program
-from invoke.exceptions import ParseError
+from typing import Any, NoReturn
 
 from boxcar import __version__
-from boxcar.door import completion, flags, garbage, help, streams
-from boxcar.door.shells import SCRIPTS
-from boxcar.laptop.common import documents, home
+from boxcar.door import help
+from boxcar.door.command_line import WrongCommand, parse_command
+from boxcar.door.run_verb import Settings, open_streams, refuse_command, run_verb, say_no_more
+from boxcar.door.verb_table import VERBS
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.near import did_you_mean
 from boxcar.shared import errors
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.cell.cell_name import NO_CONFIG
-from boxcar.shared.cell.own_words import REST
-from boxcar.shared.errors import Message
+from boxcar.shared.errors import InputError, message_of
 from boxcar.shared.process import exit_codes
 
-_GRID = "grid"
-_SCRIPT = "--print-completion-script"
+_COMPLETE, _SCRIPT = "--complete", "--print-completion-script"
+_HELP, _ALL = ("--help", "-h"), ("--list", "-l")
 _WIDEST = 100  # columns that a line of help may have
-_OF_A_VERB = re.compile(r"(?:--profile|--job|-p)(?P<value>=.*)?")
+# Where Invoke looks for its settings, the strongest last; it reads the first suffix that is there.
+_SETTINGS, _SUFFIXES = ("/etc/invoke", "~/.invoke", "invoke"), (".yaml", ".yml", ".json")
 
 
-class Door(Program):
-    """Invoke's Program, with help and completion of its own, and 2 for a wrong command."""
+def run(argv: Sequence[str] | None = None) -> NoReturn:
+    """Never comes back: its exit code is that of the first verb that does not end with 0."""
+    open_streams()
+    errors.type_as("boxcar")
+    code: Any = 0
+    try:
+        code = _answer(list(sys.argv if argv is None else argv)[1:])
+        sys.stdout.flush()  # at the end of Python nobody would catch what it raises
+    except BrokenPipeError:
+        say_no_more()
+    except OSError as error:  # a full disk behind `>`
+        print(message_of(error), file=sys.stderr)
+        code = exit_codes.FAILED
+    except KeyboardInterrupt:
+        code = exit_codes.INTERRUPTED
+    except SystemExit as ended:
+        code = ended.code
+    try:
+        sys.stdout.flush()
+    except OSError:
+        say_no_more()
+    sys.exit(code)
 
-    def run(self, argv: list[str] | None = None, exit: bool = True) -> None:
-        streams.replace_unwritable()
-        errors.type_as("boxcar")
-        garbage.let_it_lie()
-        code: int | str | None = 0
-        try:
-            self._run(argv, exit)
-            sys.stdout.flush()  # at the end of Python nobody would catch what it raises
-        except BrokenPipeError:
-            streams.say_no_more()
-        except SystemExit as ended:
-            code = ended.code
-            with contextlib.suppress(BrokenPipeError):
-                sys.stdout.flush()
-                sys.exit(code)
-            streams.say_no_more()
-        if exit:
-            sys.exit(code)
 
-    def _run(self, argv: list[str] | None, exit: bool) -> None:
-        words = list(sys.argv if argv is None else argv)[1:]
-        if words[:1] == ["--complete"]:
-            self._complete([word for word in words[1:] if word != "--"][1:])
-        elif words and words[0].partition("=")[0] == _SCRIPT:
-            self._print_script("=".join(words).partition("=")[2])
-        else:
-            super().run(argv, exit)
+def _answer(words: list[str]) -> int:
+    if words and words[0].partition("=")[0] in (_COMPLETE, _SCRIPT):
+        return _complete(words)
+    if words in (["--version"], ["-V"]):
+        print(f"boxcar {__version__}")
+        return 0
+    try:
+        return _print_help(words) if _is_for_help(words) else _run_verbs(words)
+    except WrongCommand as error:
+        return refuse_command(error.said, error.verb, is_json="--json" in words)
 
-    def _complete(self, words: list[str]) -> None:
-        verbs = {name: task.get_arguments() for name, task in _tasks().namespace.tasks.items()}
+
+def _is_for_help(words: list[str]) -> bool:
+    own = words[: words.index("--")] if "--" in words else words
+    return not words or words[0] in ("help", *_ALL) or not {*_HELP}.isdisjoint(own)
+
+
+def _print_help(words: list[str]) -> int:
+    named = [word for word in words if word not in ("help", *_HELP, *_ALL)]
+    width = min(shutil.get_terminal_size().columns, _WIDEST)
+    if verbs := [word for word in named if word in VERBS]:
+        print(help.help_of_verb(VERBS[verbs[0]], _language(), width))
+    elif named:
+        parse_command(named)  # which says what is wrong with it
+    else:
+        print(help.help_of_all(_language(), width))
+    return 0
+
+
+def _run_verbs(words: list[str]) -> int:
+    for typed in parse_command(words):
+        if code := run_verb(typed.verb, typed.values, read_settings):
+            return code
+    return 0
+
+
+def _complete(words: list[str]) -> int:
+    from boxcar.door.completion import SCRIPTS, candidates  # late: it reads queue files
+
+    shell = "=".join(words).partition("=")[2]
+    if words[0] == _COMPLETE:
         # Relative, because the folder may be gone.
-        for candidate in completion.candidates(words, verbs, Path()):
+        for candidate in candidates([word for word in words[1:] if word != "--"][1:], Path()):
             print(candidate)
-
-    def _print_script(self, shell: str) -> None:
-        if shell not in SCRIPTS:
-            known = ", ".join(SCRIPTS)
-            print(f"{_SCRIPT}: expected {known}, found {shell!r}", file=sys.stderr)
-            sys.exit(exit_codes.INPUT)
+    elif shell in SCRIPTS:
         print(SCRIPTS[shell], end="")
-
-    def normalize_argv(self, argv: list[str] | None) -> None:
-        super().normalize_argv(argv)
-        program, *typed = self.argv
-        verbs = _tasks().namespace.task_names
-        words = _behind_its_verb(typed, verbs)
-        if words[:1] == ["help"]:
-            words = ["--help", *words[1:]]
-        if not words or words in (["--help"], ["-h"]):
-            words = ["--list"]  # and not the flags of Invoke
-        elif words[0] in verbs and {"-h", "--help"} & set(words[1:]):
-            words = ["--help", words[0]]  # else `logs --help` asks for a cell
-        elif words[0] == _GRID:
-            words = [_GRID, *_named_words(words[1:])]
-        self.argv = [program, *words]
-
-    def list_flat(self) -> None:
-        print(help.of_all(list(_tasks().namespace.task_names), _language(), _width()))
-
-    def print_task_help(self, name: str) -> None:
-        arguments = _tasks().namespace[name].get_arguments()
-        print(help.of_verb(name, flags.of_verb(name, arguments), _language(), _width()))
-
-    def parse_core(self, argv: list[str] | None) -> None:
-        with self._wrong_command():
-            super().parse_core(argv)
-
-    def update_config(self, merge: bool = True) -> None:
-        """With the invoke.yaml of the current folder, as `invoke` reads it beside a tasks.py."""
-        super().update_config(merge=False)
-        with contextlib.suppress(FileNotFoundError):  # a folder that is gone has none
-            self.config.set_project_location(Path.cwd())
-        self.config.load_project(merge=merge)
-
-    def parse_tasks(self) -> None:
-        with self._wrong_command():
-            super().parse_tasks()
-
-    @contextlib.contextmanager
-    def _wrong_command(self) -> Iterator[None]:
-        try:
-            yield
-        except ParseError as error:
-            said, words = _in_words(error), self.argv[1:]
-            text = said.said(_language())
-            if "--json" in words:
-                verbs = [word for word in words if word in _tasks().namespace.task_names]
-                found = documents.of_error("".join(verbs[:1]), exit_codes.INPUT, [Message(said)])
-                print(documents.as_text(found, is_line=True))
-            raise Exit(text, code=exit_codes.INPUT) from error
-
-
-def _in_words(error: ParseError) -> Sentence:
-    """What Invoke says, and what was meant: one of the verb's flags, or a verb."""
-    context = error.context
-    verb = context.name if context else None
-    known = context.flags if context and verb else _tasks().namespace.task_names
-    said = _said(str(error).rstrip("!"), verb or "", known)
-    return Sentence("mistakes.its_flags" if verb else "mistakes.the_verbs", text=said, verb=verb)
-
-
-def _said(text: str, verb: str, known: Collection[str]) -> str:
-    if flag := re.match(r"Flag <Argument: (\S+?)[ >]", text):
-        return Sentence("mistakes.no_value", flag=flag[1])
-    if words := re.search(r"positional arguments: (.*)", text):
-        return Sentence("mistakes.no_words", verb=verb, words=words[1])
-    if word := re.match(r"No idea what '(\S+)' is", text):
-        bare = {one.lstrip("-"): one for one in known if len(one) > 2}  # all begin with two dashes
-        near = did_you_mean(word[1].lstrip("-"), bare, bare)
-        if not (near or word[1].startswith("-")) and "cell" in bare:
-            near = Sentence("mistakes.near", name=f"--cell {word[1]}")
-        return Sentence("mistakes.no_idea", word=word[1], near=near)
-    return text
-
-
-def _named_words(words: list[str]) -> Iterator[str]:
-    """The words behind `grid` with a flag before each: Invoke takes a free word for a verb.
-
-    The first that is free is the config, the others are --set; also all behind a `--`.
-    """
-    arguments = _tasks().namespace[_GRID].get_arguments()
-    valued = {f"--{name}" for each in arguments if each.takes_value for name in each.names}
-    left, flag = iter(words), "--cfg"
-    for word in left:
-        if word == REST:
-            yield from (f"--set={each}" for each in (REST, *left))
-        elif word in valued:
-            yield from (word, *itertools.islice(left, 1))
-        elif word.startswith("-") and word != NO_CONFIG:
-            yield word
-        else:
-            yield f"{flag}={word}"
-            flag = "--set"
-
-
-def _behind_its_verb(words: list[str], verbs: Collection[str]) -> list[str]:
-    """`-p autodl launch` as `launch -p autodl`: before a verb Invoke would take it for its own."""
-    own: list[str] = []
-    rest = list(words)
-    while rest and (found := _OF_A_VERB.fullmatch(rest[0])):
-        many = 1 if found["value"] else 2
-        own, rest = [*own, *rest[:many]], rest[many:]
-    return [rest[0], *own, *rest[1:]] if own and rest and rest[0] in verbs else words
+    else:
+        print(f"{_SCRIPT}: expected {', '.join(SCRIPTS)}, found {shell!r}", file=sys.stderr)
+        return exit_codes.INPUT
+    return 0
 
 
 def _language() -> str:
     return language_of("", os.environ)
 
 
-def _width() -> int:
-    return min(shutil.get_terminal_size().columns, _WIDEST)
+# --- invoke.yaml, and the environment
 
 
-@functools.cache
-def _tasks() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("boxcar_tasks", home.assets_root() / "tasks.py")
-    if spec is None or spec.loader is None:
-        raise ImportError(
-            f"{home.assets_root() / 'tasks.py'}: cannot be loaded; install boxcar again"
-        )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
+    """As Invoke finds them. Raises InputError for a file that is none."""
+    found: dict[str, str] = {}
+    for place in _SETTINGS:
+        paths = [Path(place + suffix).expanduser() for suffix in _SUFFIXES]
+        for path in [path for path in paths if path.is_file()][:1]:
+            found |= _read_file(path)
+    for name in ("profile", "job"):
+        if value := environ.get(f"INVOKE_BOXCAR_{name.upper()}"):
+            found[name] = value
+    return Settings(**found)
 
 
-program = Door(name="boxcar", namespace=_tasks().namespace, version=__version__)
+def _read_file(path: Path) -> dict[str, str]:
+    import yaml  # late: most folders have no such file
+
+    try:
+        said = (yaml.safe_load(path.read_text("utf-8")) or {}).get("boxcar") or {}
+        values = {name: said[name] for name in ("profile", "job") if said.get(name)}
+    except (yaml.YAMLError, ValueError, AttributeError) as error:
+        raise InputError(Sentence("mistakes.no_settings", file=path)) from error
+    if not all(isinstance(value, str) for value in values.values()):
+        raise InputError(Sentence("mistakes.no_settings", file=path))
+    return values

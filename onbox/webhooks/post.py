@@ -108,7 +108,10 @@ def _taken(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: by
 
 def _send(request: Request) -> tuple[int, dict[str, str], bytes]:
     import logging
+    import warnings
 
+    # It misses what guesses the encoding of a text; we take bytes.
+    warnings.filterwarnings("ignore", "Unable to find acceptable character detection")
     import requests
 
     # Its warnings show the whole URL, and without a handler they go to the agent's log.

@@ -223,7 +223,7 @@ def test_a_box_that_is_cut_off_is_unreachable_and_never_dead(life: Life) -> None
 
 def test_a_cell_goes_on_from_its_checkpoint_after_a_reboot(life: Life) -> None:
     assert _conditions(life, "rebooted")["q1"] == "agent dead"
-    assert life.said["rebooted"].document["next"]["command"] == "invoke launch"
+    assert life.said["rebooted"].document["next"]["command"] == "boxcar launch"
     assert life.said["launch after reboot"].document["started"] == ["q1"]
     assert life.history == [
         *("start 0", "step 1", "step 2", "step 3"),

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from boxcar.door.completion import candidates
-from boxcar.door.program import _tasks
 
 
 @pytest.fixture
@@ -24,8 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def offered(folder: Path, *words: str) -> list[str]:
-    verbs = {name: task.get_arguments() for name, task in _tasks().namespace.tasks.items()}
-    return candidates(words, verbs, folder)
+    return candidates(words, folder)
 
 
 @pytest.mark.parametrize(

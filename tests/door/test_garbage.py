@@ -6,10 +6,10 @@ import sys
 # What was registered first is done last.
 SCRIPT = """
 import atexit, gc
-from boxcar.door import garbage
+from boxcar.door.run_verb import leave_garbage
 atexit.register(lambda: print("frozen", gc.get_freeze_count() > 1000))
-garbage.let_it_lie()
-garbage.let_it_lie()
+leave_garbage()
+leave_garbage()
 atexit.register(lambda: print("done"))
 print(gc.get_threshold()[0], gc.get_freeze_count())
 """
@@ -24,6 +24,6 @@ def test_what_lies_about_at_the_end_is_left_and_what_was_registered_for_it_is_do
 
 
 def test_a_cycle_is_still_found_by_who_looks():
-    made = "import gc\nfrom boxcar.door import garbage\ngarbage.let_it_lie()\n"
+    made = "import gc\nfrom boxcar.door.run_verb import leave_garbage\nleave_garbage()\n"
     cycle = "a = []\na.append(a)\ndel a\nprint(gc.collect() > 0, gc.isenabled())"
     assert said_by(made + cycle) == "True True\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from waiting import LIMIT_S, until
 
-from boxcar.door.shells import SCRIPTS
+from boxcar.door.completion import SCRIPTS
 
 # What bash offers where Tab is pressed in the last of the words $1; = is a word of its own to it.
 BASH = """

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from waiting import LIMIT_S
 
-from boxcar.door.program import _tasks
+from boxcar.door import run_verb
 
 BOXCAR = str(Path(sys.executable).with_name("boxcar"))
 # Each is imported by verbs only: a person waits for it with every Tab.
-HEAVY = ("pydantic", "rich", "jinja2", "pathspec", "boxcar.laptop.common.show")
+HEAVY = ("invoke", "pydantic", "rich", "jinja2", "pathspec", "boxcar.laptop.common.show")
 
 
 def typed(line: str, folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
@@ -31,6 +31,12 @@ def test_who_reads_no_further_is_no_error(words: str, tmp_path: Path) -> None:
     # `true` is gone before anything is printed.
     done = typed(f'(sleep 0.1; "$0" {words}) | true; exit ${{PIPESTATUS[0]}}', tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_full_disk_behind_an_answer_is_a_sentence(tmp_path: Path) -> None:
+    done = typed('"$0" --help launch > /dev/full', tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "[Errno 28] No space left on device\n"
 
 
 @pytest.mark.parametrize("notes", ["2> >(true)", "2>/dev/full", "2>&-"])
@@ -89,5 +95,5 @@ def test_a_name_that_this_locale_cannot_write_is_a_sentence() -> None:
         "消融".encode("ascii")
         return 0
 
-    code, messages = _tasks()._ended(verb, (), {})
+    code, messages = run_verb._ended(verb)
     assert code == 2 and str(messages[0]).endswith("Type: export LC_ALL=C.UTF-8")

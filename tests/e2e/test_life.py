@@ -172,7 +172,7 @@ def test_status_shows_what_runs_and_watch_the_end(life: Life) -> None:
     # `steps` of model.json is no result by its name.
     assert after["cells"][0]["metrics"] == {"score": 12.5, "x": 3}
     assert [queue["condition"] for queue in after["queues"]] == ["done", "done"]
-    assert after["next"]["command"] == "invoke pull"
+    assert after["next"]["command"] == "boxcar pull"
 
 
 def test_logs_and_explain_speak_of_the_cell(life: Life) -> None:

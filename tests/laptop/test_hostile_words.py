@@ -29,6 +29,7 @@ from boxcar.laptop.common import run_program, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts import identify
 from boxcar.laptop.hosts.connection import Ssh
+from boxcar.laptop.places import ssh_boxes
 from boxcar.laptop.places.ssh_site import SshMeter
 from boxcar.laptop.results.bring_cell import pull_failed_logs
 from boxcar.laptop.teardown.gate import Steps

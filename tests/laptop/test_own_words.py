@@ -16,6 +16,7 @@ from boxcar.laptop.verbs import status, verify
 from boxcar.laptop.verbs.explain import explain
 from boxcar.laptop.verbs.logs import logs
 from boxcar.laptop.verbs.smoke import smoke
+from boxcar.shared import errors
 from boxcar.shared.files.receipt import Finding
 from boxcar.shared.process.load_child import Loaded
 
@@ -28,7 +29,7 @@ FAILED = {"cell": "a", "attempt": 1, "failure": "EXIT1", "reason": OWN, "rc": 1,
 @pytest.fixture(autouse=True)
 def boxcar_with_flags(monkeypatch: pytest.MonkeyPatch) -> None:
     """As somebody who typed `boxcar ... --job other.yaml` sees it."""
-    monkeypatch.setattr("sys.argv", ["/usr/bin/boxcar"])
+    errors.type_as("boxcar")
     monkeypatch.setattr(show, "_flags", [])
     show.remember_flags("", "other.yaml")
 

@@ -70,7 +70,5 @@ def _named(row: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _spelled(value: object) -> str | None:
-    """Messages and commands as text. A document says `invoke VERB`, whichever program was typed:
-    scripts compare it.
-    """
-    return value.typed("invoke") if isinstance(value, Message | Command) else None
+    """Messages and commands as text, by the program that was typed."""
+    return value.typed() if isinstance(value, Message | Command) else None

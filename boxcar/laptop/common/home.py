@@ -93,7 +93,7 @@ def training_program(name: str) -> str:
 
 
 def assets_root() -> Path:
-    """The folder that holds `templates/`, `profiles/`, `onbox/`, `examples/` and `tasks.py`."""
+    """The folder that holds `templates/`, `profiles/`, `onbox/` and `examples/`."""
     package = Path(boxcar.__file__).resolve().parent
     installed = package / "assets"
     return installed if installed.is_dir() else package.parent

@@ -9,6 +9,8 @@ from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import Command, InputError, Message
 
 _MOST_LISTED = 12
+_NEAR = 0.6  # of difflib: of two words of five letters, three in the same order
+_LEAST = 3  # letters by which a longer name is known
 # Shows every cell, queue and box that can be named.
 _ALL = Command("plan")
 
@@ -24,8 +26,17 @@ def did_you_mean(word: str, known: Iterable[str], spelled: Mapping[str, str] | N
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """The one that was meant, or none."""
-    return difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    """The one that was meant, or none: a wrong hint is worse than none. `seg` is near `seg_large`,
+    `q3` is near `q2`, and `colour` is not near `slurm`.
+    """
+    there = list(known)
+    begun = [name for name in there if len(word) >= _LEAST and name.startswith(word)]
+    near = difflib.get_close_matches(word, there, n=1, cutoff=_NEAR)
+    return [*near, *begun, *(name for name in there if _is_one_letter_off(word, name))][:1]
+
+
+def _is_one_letter_off(word: str, name: str) -> bool:
+    return len(word) == len(name) > 1 and sum(map(str.__ne__, word, name)) == 1
 
 
 def no_such(name: str, known: Iterable[str], *, what: str, of: str) -> str:

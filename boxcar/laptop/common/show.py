@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from boxcar.laptop.common import documents, text_layout
@@ -194,9 +193,7 @@ def typed(what: object) -> str:
     language = language_of(next(iter(_language), ""), os.environ)
     if not isinstance(what, (Message, Command)):
         return in_language(what, language) if isinstance(what, str) else str(what)
-    program = "boxcar" if Path(sys.argv[0]).name == "boxcar" else "invoke"
-    program = next(iter(_program), program)
-    return what.typed(program, _flags, language)
+    return what.typed(next(iter(_program), ""), _flags, language)
 
 
 def remember_flags(profile: str, job: str, *, program: str = "") -> None:

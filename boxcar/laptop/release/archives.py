@@ -14,7 +14,7 @@ import io
 import re
 import zipfile
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import boxcar
 from boxcar.laptop.common import home
@@ -24,7 +24,6 @@ from boxcar.shared.errors import InputError
 # import name -> distribution
 DEPENDENCIES = {
     "certifi": "certifi",
-    "charset_normalizer": "charset-normalizer",
     "idna": "idna",
     "pynvml": "nvidia-ml-py",
     "requests": "requests",
@@ -32,21 +31,26 @@ DEPENDENCIES = {
     "urllib3": "urllib3",
     "watchdog": "watchdog",
 }
-# Command lines, tests and what needs packages that do not travel. urllib3's SOCKS module warns on
-# import when PySocks is missing; without the module requests takes it as "not supported" silently.
+# Command lines, tests, other systems and what needs packages that do not travel. urllib3's SOCKS
+# module warns on import when PySocks is missing; without the module requests takes it as "not
+# supported" silently. Nor does charset_normalizer travel: it guesses encodings, for `.text` alone.
 LEFT_OUT = (
     "certifi/__main__.py",
     "certifi/tests/",
-    "charset_normalizer/__main__.py",
-    "charset_normalizer/cli/",
     "idna/__main__.py",
     "idna/cli.py",
     "urllib3/contrib/",
     "watchdog/__main__.py",
+    "watchdog/observers/fsevents2.py",
+    "watchdog/observers/read_directory_changes.py",
+    "watchdog/observers/winapi.py",
     "watchdog/tricks/",
     "watchdog/watchmedo.py",
 )
 DATA = ("certifi/cacert.pem",)
+# Of the catalogue, what is said on a box; the other topics are the laptop's.
+CATALOGUE = "boxcar/shared/catalogue/"
+SAID_THERE = ("__init__", "sentence", "good_run", "news", "notify", "triage", "files")
 LICENSE_NAMES = ("LICENSE", "LICENCE", "COPYING", "NOTICE")
 MAIN = b"import sys\n\nfrom onbox.__main__ import main\n\nsys.exit(main())\n"
 # The oldest time that a zip can say.
@@ -131,6 +135,8 @@ def _tree(folder: Path, prefix: str) -> dict[str, bytes]:
 
 
 def _travels(name: str) -> bool:
+    if name.startswith(CATALOGUE) and PurePosixPath(name).stem not in SAID_THERE:
+        return False
     return (name.endswith(".py") and not name.startswith(LEFT_OUT)) or name in DATA
 
 

@@ -67,7 +67,12 @@ NOTHING = Watched(NOTHING_SEEN, {}, {})
 
 
 def board(
-    project: Project, *, is_served: bool, port: int | None, to: str, as_json: bool = False
+    project: Project,
+    *,
+    is_served: bool = False,
+    port: int | None = None,
+    to: str = "",
+    as_json: bool = False,
 ) -> int:
     """Serve the page until Ctrl-C (the exit code is 130), or write it once. Raises InputError for
     neither, both, a port that is taken and a file that cannot be written.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +214,7 @@ def launch(
     project: Project,
     *,
     start_index: int | None = None,
-    boxes: list[str] | None = None,
+    boxes: Sequence[str] | None = None,
     is_smoked: bool = True,
     is_beside: bool = False,
     as_json: bool = False,
@@ -289,7 +289,7 @@ def _in_turn(
     return queues, started, problems + unstarted
 
 
-def _chosen(project: Project, boxes: list[str] | None, start_index: int | None) -> list[str]:
+def _chosen(project: Project, boxes: Sequence[str] | None, start_index: int | None) -> list[str]:
     known = project.plan.queues
     chosen = pick(boxes or (), known.values(), what="box", of=the_run(project.plan.run))
     if start_index is not None and start_index < 0:

@@ -27,7 +27,9 @@ from boxcar.shared.process import exit_codes
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 
 
-def listen(port: int, secret: str, *, through: Sequence[str] = (), root: Path | None = None) -> int:
+def listen(
+    port: int = 8765, secret: str = "", *, through: Sequence[str] = (), root: Path | None = None
+) -> int:
     """Print events until Ctrl-C; '' takes the secret that is kept in `root`, or makes one there.
 
     Raises InputError for a secret that is not base64, for a port that is taken, and for a box that

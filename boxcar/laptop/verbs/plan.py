@@ -51,7 +51,7 @@ class Room:
     free_inodes: int | None
 
 
-def plan(project: Project, *, as_json: bool) -> int:
+def plan(project: Project, *, as_json: bool = False) -> int:
     """Show what would run, where and how; writes nothing.
 
     Returns 1 where a config would not travel, a disk of this machine is full, or lines that were

@@ -146,95 +146,14 @@ SENTENCES = {
         "List profiles that cannot work, and facts older than six months.",
         "列出无法使用的 profile，以及超过六个月的信息。",
     ),
-    # The same in a line of the list of all verbs.
-    "line.demo": Said(
-        "A whole run on this machine, on real data, in two minutes.",
-        "在本机用真实数据走完整个流程，约两分钟。",
-    ),
-    "line.init": Said(
-        "Read a folder of training code, and write its job.yaml.",
-        "读取训练代码目录，写出 job.yaml。",
-    ),
-    "line.plan": Said(
-        "Show what would run, where and how. Spends nothing.",
-        "显示将运行什么、在哪里、怎么运行；不花钱。",
-    ),
-    "line.smoke": Said(
-        "Every cell for two batches on this machine's CPU.",
-        "每个 cell 在本机 CPU 上跑两个 batch。",
-    ),
-    "line.rehearse": Said(
-        "Run a cell, kill it, and compare what it resumed to.",
-        "运行一个 cell，杀掉再恢复，比较结果。",
-    ),
-    "line.grid": Said(
-        "A queue line for each combination of values; none twice.",
-        "为每个取值组合写一行队列；不会重复。",
-    ),
-    "line.split": Said(
-        "Spread the cells so that all queues end at about one time.",
-        "分配 cell，使各队列大致同时结束。",
-    ),
-    "line.push": Said(
-        "Put the release and new queue lines on the durable tier.",
-        "把 release 和新的队列行放到持久盘。",
-    ),
+    # The same in a line, of those verbs of every day that need more.
     "line.launch": Said(
         "Audit, push, and start the agents. Safe to repeat.",
         "检查、上传并启动 agent；可重复执行。",
     ),
-    "line.move": Said(
-        "Give a cell that waits, or of a dead box, to another queue.",
-        "把等待中的、或失效机器上的 cell 交给另一个队列。",
-    ),
-    "line.drain": Said(
-        "Let each queue finish its running cell, then end it.",
-        "让每个队列跑完当前 cell 后结束。",
-    ),
-    "line.stop": Said(
-        "Let each queue save a checkpoint, and end it now.",
-        "让每个队列保存 checkpoint 并立即结束。",
-    ),
-    "line.status": Said(
-        "The state of the run, once.",
-        "运行状态，看一次。",
-    ),
-    "line.watch": Said(
-        "The state of the run, live, until the queues have ended.",
-        "实时运行状态，直到所有队列结束。",
-    ),
-    "line.board": Said(
-        "The state of the run as a page, served here or written.",
-        "以网页显示运行状态：在本机提供或写入文件。",
-    ),
-    "line.tb": Said(
-        "TensorBoard where the run's event files are, through ssh.",
-        "在事件文件所在处打开 TensorBoard（经 ssh）。",
-    ),
-    "line.logs": Said(
-        "One cell's log.",
-        "一个 cell 的日志。",
-    ),
-    "line.triage": Said("Why a training failed, by its log.", "根据日志判断训练为何失败。"),
     "line.explain": Said(
         "A platform and its danger clocks, or why a cell is as it is.",
         "平台及其危险时钟，或某个 cell 的状态原因。",
-    ),
-    "line.runs": Said(
-        "All runs that you launched from this machine; asks no box.",
-        "从本机启动过的所有运行；不询问机器。",
-    ),
-    "line.audit": Said(
-        "What each box is and has, and whether the run may start.",
-        "每台机器的配置，以及能否开始运行。",
-    ),
-    "line.notify": Said(
-        "Where news goes; --test sends one message to each.",
-        "通知发往哪里；--test 各发一条测试消息。",
-    ),
-    "line.listen": Said(
-        "A small webhook receiver. Ctrl-C ends it.",
-        "小型 webhook 接收器。Ctrl-C 结束。",
     ),
     "line.pull": Said(
         "Copy published results here, checked. Safe to repeat.",
@@ -244,24 +163,8 @@ SENTENCES = {
         "Compare roster and results, load every artifact.",
         "对照名单与结果，加载每个 artifact。",
     ),
-    "line.report": Said(
-        "The ablation as a table and a page; only what is proven.",
-        "以表格和网页呈现消融实验；只含已证实的。",
-    ),
-    "line.export": Said(
-        "What is proven for TensorBoard, W&B, MLflow, SwanLab.",
-        "导出到 TensorBoard、W&B、MLflow、SwanLab。",
-    ),
-    "line.repair": Said(
-        "Show damaged files of the run, and put back what they were.",
-        "显示运行中损坏的文件，并恢复原状。",
-    ),
     "line.down": Said(
         "The gate: it opens when all is here and loads, and you agree.",
         "拆除关口：结果齐全可加载、且你同意才放行。",
-    ),
-    "line.check-profiles": Said(
-        "Profiles that cannot work, and facts older than six months.",
-        "无法使用的 profile，以及过期的信息。",
     ),
 }

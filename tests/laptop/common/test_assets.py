@@ -8,7 +8,7 @@ import boxcar
 from boxcar.laptop.common import home
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-SHIPPED = ("tasks.py", "job.yaml", "onbox", "profiles", "queues", "templates", "examples/digits")
+SHIPPED = ("job.yaml", "onbox", "profiles", "queues", "templates", "examples/digits")
 
 
 def test_a_checkout_holds_the_assets_at_its_root() -> None:

@@ -11,6 +11,22 @@ def test_the_nearest_known_name_is_offered_and_nothing_where_none_is_near():
     assert did_you_mean("zebra", ["class", "recon"]) == ""
 
 
+@pytest.mark.parametrize(
+    ("word", "known", "meant"),
+    [
+        ("colour", ["slurm", "queues"], ""),
+        ("delete", ["listen", "launch"], ""),
+        ("submit", ["split"], ""),
+        ("kill", ["pull"], ""),
+        ("q3", ["q2", "other"], "q2"),
+        ("nproc", ["nproc_per_node"], "nproc_per_node"),
+        ("artefacts", ["artifacts"], "artifacts"),
+    ],
+)
+def test_a_hint_is_given_only_where_it_is_near(word: str, known: list[str], meant: str) -> None:
+    assert (meant in did_you_mean(word, known)) if meant else did_you_mean(word, known) == ""
+
+
 def test_an_unknown_name_is_told_with_what_there_is():
     sentence = no_such("recom", ["class", "recon", "class"], what="cell", of="the run digits")
     assert sentence == (

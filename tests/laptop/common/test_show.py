@@ -8,6 +8,7 @@ import pytest
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.progress import THINGS
+from boxcar.shared import errors
 from boxcar.shared.errors import Command, Message
 from boxcar.shared.files.control import Control
 
@@ -58,32 +59,33 @@ def test_notes_go_to_stderr_and_lines_to_stdout(capsys):
     assert said.out == "a result\\x1b\n"
 
 
-def test_commands_are_shown_as_the_person_types_them(monkeypatch, capsys):
+def test_commands_are_shown_as_the_person_types_them(capsys):
     pull = Message("12 cells are not here yet", Command("pull"))
-    monkeypatch.setattr("sys.argv", ["/x/.venv/bin/boxcar", "status"])
+    errors.type_as("boxcar")
     show.say(pull)
-    monkeypatch.setattr("sys.argv", ["/x/.venv/bin/invoke", "status"])
+    errors.type_as("invoke")
     show.line(pull)
     said = capsys.readouterr()
     assert said.err == "12 cells are not here yet: boxcar pull\n"
     assert said.out == "12 cells are not here yet: invoke pull\n"
 
 
-def test_commands_in_a_table_are_shown_as_the_person_types_them(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["/x/.venv/bin/boxcar", "status"])
+def test_commands_in_a_table_are_shown_as_the_person_types_them(capsys):
+    errors.type_as("boxcar")
     show.table("t", ["next"], [[Command("pull")]])
     assert "boxcar pull" in capsys.readouterr().out
 
 
-def test_json_has_messages_and_commands_as_text(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["/x/.venv/bin/boxcar", "status"])
+@pytest.mark.parametrize("program", ["boxcar", "invoke"])
+def test_json_has_messages_and_commands_as_the_person_types_them(program: str, capsys):
+    errors.type_as(program)
     logs = Command("logs", ("--cell", "a b"))
     show.json_document("made-up", {"next": logs, "problems": [Message("it failed", logs)]})
     said = json.loads(capsys.readouterr().out)
     assert said == {
         "format": "boxcar.made-up/1",
-        "next": "invoke logs --cell 'a b'",
-        "problems": ["it failed: invoke logs --cell 'a b'"],
+        "next": f"{program} logs --cell 'a b'",
+        "problems": [f"it failed: {program} logs --cell 'a b'"],
     }
 
 
@@ -95,7 +97,7 @@ def test_a_question_that_nobody_answers_is_answered_with_nothing(monkeypatch):
 
 
 def test_a_suggested_command_carries_the_flags_that_were_typed(monkeypatch):
-    monkeypatch.setattr(show.sys, "argv", ["/usr/bin/boxcar"])
+    errors.type_as("boxcar")
     monkeypatch.setattr(show, "_flags", [])
     down = Message("Again", Command("down", ("--abandon", "a")))
     assert show.typed(down) == "Again: boxcar down --abandon a"

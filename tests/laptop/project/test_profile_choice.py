@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-import tasks
+from boxcar.door.run_verb import Settings, Where, typed_project
 from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project import profile_choice
@@ -148,10 +147,9 @@ def test_a_project_says_why_it_has_its_profile(tmp_path: Path, results: ResultPa
 def test_the_first_line_of_a_verb_says_which_profile_and_why(
     tmp_path: Path, results: ResultPaths, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = SimpleNamespace(profile="local", job=str(write_project(tmp_path)))
-    typed: Any = SimpleNamespace(config=SimpleNamespace(boxcar=settings))
+    where = Where("", "", Settings(profile="local", job=str(write_project(tmp_path))))
     remember_profile(results, "ssh", SMOKED)
-    tasks._project(typed, "", "")
+    typed_project(where)
     assert capsys.readouterr().err == "profile ssh: this run was first smoked with it\n"
-    tasks._project(typed, "", "", is_quiet=True)
+    typed_project(where, is_quiet=True)
     assert capsys.readouterr().err == "", "cron mails every word"

@@ -78,7 +78,31 @@ SENTENCES = {
     # --- a command line
     "no_idea": Said("No idea what {word!r} is{near}", "不认识 {word!r}{near}"),
     "no_value": Said("--{flag} needs a value", "--{flag} 需要一个值"),
+    "takes_no_value": Said("{flag} takes no value", "{flag} 不带值"),
+    "given_twice": Said("--{flag} is given twice", "--{flag} 给了两次"),
     "no_words": Said("{verb!r} needs {words}", "{verb!r} 还缺少 {words}"),
+    "verb_first": Said(
+        "{flag} belongs to a verb, and none was typed; for example: boxcar {line}",
+        "{flag} 是某个命令的选项，但没有输入命令；例如：boxcar {line}",
+    ),
+    "ssh_itself": Said(
+        "boxcar has no {word!r}: a box is an alias of ~/.ssh/config, so type: ssh ALIAS",
+        "boxcar 没有 {word!r}：机器就是 ~/.ssh/config 里的别名，请直接输入：ssh 别名",
+    ),
+    "no_settings": Said(
+        "{file}: expected boxcar: {{profile: NAME, job: PATH}}, and found something else",
+        "{file}：应为 boxcar: {{profile: 名称, job: 路径}}，实际不是",
+    ),
+    "no_libraries": Said(
+        "{library} is missing: this Python has Invoke, and not Boxcar's libraries. Type: python3 "
+        "bootstrap.py && {again}",
+        "缺少 {library}：这个 Python 有 Invoke，但没有 Boxcar 的依赖库。请输入：python3 "
+        "bootstrap.py && {again}",
+    ),
+    "broken_install": Said(
+        "{library} is missing in {python}; install Boxcar there again",
+        "{python} 里缺少 {library}；请在那里重新安装 Boxcar",
+    ),
     "its_flags": Said(
         "{text}; boxcar --help {verb} shows its flags", "{text}；boxcar --help {verb} 列出它的选项"
     ),

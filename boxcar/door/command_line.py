@@ -1,0 +1,173 @@
+"""What was typed behind `boxcar`, as verbs with their flags. Nothing is run here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from boxcar.door.verb_table import EVERYDAY, FIRST, JOB, MANY, PROFILE, REST, VERBS, Flag, Verb
+from boxcar.laptop.common.near import did_you_mean
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.errors import InputError
+from boxcar.shared.record import dataclass
+
+_ALL_BEHIND = "--"
+# What verbs are called elsewhere. They are hints: who types `rm` shall not run `down`.
+ELSEWHERE: Mapping[str, str] = {
+    word: verb
+    for verb, words in {
+        "status": "ps stat squeue queue jobs show info state",
+        "runs": "ls list history",
+        "launch": "run start submit sbatch srun exec up apply resume restart retry continue",
+        "stop": "cancel kill scancel abort",
+        "drain": "pause suspend",
+        "down": "rm remove delete destroy terminate",
+        "watch": "top htop monitor wait follow",
+        "logs": "tail cat output attach",
+        "pull": "sync rsync download fetch get",
+        "push": "upload put add enqueue",
+        "plan": "check validate dry-run",
+        "smoke": "test try",
+        "grid": "sweep multirun",
+        "audit": "doctor nodes sinfo",
+        "explain": "why describe inspect",
+        "board": "dashboard ui",
+        "init": "new create setup",
+    }.items()
+    for word in words.split()
+}
+_SHELLS = ("ssh", "shell", "login")
+
+
+class WrongCommand(InputError):
+    """`verb` is the one that was typed, or ''."""
+
+    def __init__(self, sentence: Sentence, verb: str = "") -> None:
+        super().__init__(sentence)
+        self.said, self.verb = sentence, verb
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A verb, and its flags by name: those that were typed, each with its text, texts, or True."""
+
+    verb: Verb
+    values: Mapping[str, Any]
+
+
+def parse_command(words: Sequence[str]) -> list[Typed]:
+    """Each verb of a line, the same one with the same flags only once. Raises WrongCommand, so that
+    of a line with a mistake nothing is run. Flags before the first verb are all verbs'.
+    """
+    before, left = _before_the_verb(words)
+    found: list[Typed] = []
+    while left:
+        name, *behind = left
+        if name not in VERBS:
+            raise WrongCommand(_no_verb(name))
+        typed, left = _parse_flags(VERBS[name], [*before, *behind])
+        if typed not in found:
+            found.append(typed)
+    return found
+
+
+def _before_the_verb(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """`-p autodl`, `--job PATH`, and the words behind them."""
+    before: list[str] = []
+    left = list(words)
+    known = (*PROFILE.spellings, *JOB.spellings)
+    while left and left[0].partition("=")[0] in known:
+        many = 1 if "=" in left[0] else 2
+        before, left = [*before, *left[:many]], left[many:]
+    if left and not left[0].startswith("-"):
+        return before, left
+    flag = (left or before)[0].partition("=")[0]
+    harmless_first = ("status", *EVERYDAY, *VERBS)
+    owners = [name for name in harmless_first if flag in VERBS[name].spelled]
+    if not owners:
+        raise WrongCommand(_no_verb(flag))
+    line = " ".join([owners[0], *words])
+    raise WrongCommand(Sentence("mistakes.verb_first", flag=flag, line=line))
+
+
+def _parse_flags(verb: Verb, words: Sequence[str]) -> tuple[Typed, list[str]]:
+    """The verb with its flags, and the words of the verbs behind it."""
+    flags, values, left = verb.spelled, dict[str, Any](), list(words)
+    while left:
+        word = left.pop(0)
+        name, is_assigned, value = _divided(word, flags)
+        if flag := flags.get(name):
+            if flag.takes_value and not is_assigned:
+                if not left or left[0] in flags:
+                    raise _wrong_flag(verb, Sentence("mistakes.no_value", flag=flag.name))
+                value = left.pop(0)
+            elif is_assigned and not flag.takes_value:
+                raise _wrong_flag(verb, Sentence("mistakes.takes_no_value", flag=name))
+            _keep(verb, values, flag, value)
+        elif verb.placed(REST) and word == _ALL_BEHIND:
+            for each in (word, *left):
+                _keep(verb, values, verb.placed(REST)[0], each)
+            left = []
+        elif word.startswith("-") and word != "-":
+            raise _wrong_flag(verb, _no_flag(verb, word))
+        elif flag := _next_place(verb, values):
+            _keep(verb, values, flag, word)
+        elif word in VERBS:
+            left = [word, *left]
+            break
+        else:
+            raise _wrong_flag(verb, _no_flag(verb, word))
+    if missing := [repr(flag.name) for flag in verb.placed(FIRST) if flag.name not in values]:
+        needed = Sentence("mistakes.no_words", verb=verb.name, words=", ".join(missing))
+        raise _wrong_flag(verb, needed)
+    return Typed(verb, values), left
+
+
+def _divided(word: str, flags: Collection[str]) -> tuple[str, bool, str]:
+    """`--job=x` and `-px` as flag and value."""
+    if not word.startswith("--") and word[:2] in flags:
+        return word[:2], len(word) > 2, word[2:].removeprefix("=")
+    name, is_assigned, value = word.partition("=")
+    return name, bool(is_assigned), value
+
+
+def _keep(verb: Verb, values: dict[str, Any], flag: Flag, value: str) -> None:
+    if flag.kind == MANY:
+        values[flag.name] = (*values.get(flag.name, ()), value)
+    elif flag.takes_value and flag.name in values:
+        raise _wrong_flag(verb, Sentence("mistakes.given_twice", flag=flag.name))
+    else:
+        values[flag.name] = value if flag.takes_value else True
+
+
+def _next_place(verb: Verb, values: Mapping[str, Any]) -> Flag | None:
+    """Whose value a word without a flag is."""
+    free = [flag for flag in verb.placed(FIRST) if flag.name not in values]
+    return next(iter((*free, *verb.placed(REST))), None)
+
+
+# --- what is said of a mistake
+
+
+def _wrong_flag(verb: Verb, said: Sentence) -> WrongCommand:
+    return WrongCommand(Sentence("mistakes.its_flags", text=said, verb=verb.name), verb.name)
+
+
+def _no_flag(verb: Verb, word: str) -> Sentence:
+    bare = {name.lstrip("-"): name for name in verb.spelled if name.startswith("--")}
+    near = did_you_mean(word.partition("=")[0].lstrip("-"), bare, bare)
+    if not (near or word.startswith("-")) and "cell" in bare:
+        near = Sentence("mistakes.near", name=f"--cell {word}")
+    return Sentence("mistakes.no_idea", word=word, near=near)
+
+
+def _no_verb(word: str) -> Sentence:
+    """With what was meant: the same under another tool's name, else a verb that is spelled so."""
+    if word.lower() in _SHELLS:
+        return Sentence("mistakes.ssh_itself", word=word)
+    if meant := ELSEWHERE.get(word.lower()):
+        near: str = Sentence("mistakes.near", name=meant)
+    else:
+        near = did_you_mean(word, VERBS)
+    said = Sentence("mistakes.no_idea", word=word, near=near)
+    return Sentence("mistakes.the_verbs", text=said)

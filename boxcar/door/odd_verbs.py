@@ -1,0 +1,69 @@
+"""Verbs that want more than a project and their flags. Each has the name of its verb."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from boxcar.door.run_verb import Where, launched_project, typed_project
+
+
+def split(where: Where, **flags: Any) -> int:
+    from boxcar.laptop.verbs.split import finish, split
+
+    finish(where.folder)
+    return split(typed_project(where), **flags)
+
+
+def grid(where: Where, *, is_to_write: bool = False, as_json: bool = False, **asked: Any) -> int:
+    from boxcar.laptop.project.grids.asked_grid import Asked
+    from boxcar.laptop.verbs.grid import grid
+    from boxcar.laptop.verbs.split import finish
+
+    finish(where.folder)
+    project = typed_project(where, despite_faults=True)  # queues may be empty yet
+    return grid(project, Asked(**asked), is_to_write=is_to_write, as_json=as_json)
+
+
+def watch(where: Where, *, is_once: bool = False, **flags: Any) -> int:
+    from boxcar.laptop.verbs.watch import watch
+
+    project = launched_project(where, is_quiet=is_once)  # cron mails every word
+    return watch(project, is_once=is_once, **flags)
+
+
+def explain(where: Where, *, cell: str = "", lang: str = "", as_json: bool = False) -> int:
+    from boxcar.laptop.common import show
+    from boxcar.laptop.project.profiles.profile import load_profile
+    from boxcar.laptop.verbs import explain
+
+    if cell:
+        show.speak(lang)
+        return explain.explain(launched_project(where), cell=cell, as_json=as_json)
+    # A platform can be read about before there is a job.
+    name = where.profile or where.settings.profile or "local"
+    profile = load_profile(name, where.folder)
+    return explain.explain_platform(profile, language=lang, as_json=as_json)
+
+
+def report(
+    where: Where, *, runs: Sequence[str] = (), to: str = "", as_json: bool = False, **asked: Any
+) -> int:
+    from boxcar.laptop.verbs.report import asked_of, report
+    from boxcar.laptop.view.report.run_report import Asked
+
+    project = launched_project(where)
+    return report(project, asked_of(project, runs, Asked((), **asked)), to=to, as_json=as_json)
+
+
+def export(
+    where: Where, *, runs: Sequence[str] = (), to: str = "", is_incomplete_shown: bool = False,
+    **flags: Any,
+) -> int:  # fmt: skip
+    from boxcar.laptop.verbs.export import export
+    from boxcar.laptop.verbs.report import asked_of
+    from boxcar.laptop.view.report.run_report import Asked
+
+    project = launched_project(where)
+    asked = asked_of(project, runs, Asked((), is_incomplete_shown=is_incomplete_shown))
+    return export(project, asked, to=to, **flags)

@@ -1,0 +1,123 @@
+"""What was typed, as verbs with their flags; and what is said of what cannot be one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from boxcar.door.command_line import ELSEWHERE, WrongCommand, parse_command
+from boxcar.door.program import read_settings
+from boxcar.door.run_verb import Settings
+from boxcar.door.verb_table import VERBS
+from boxcar.shared.errors import InputError
+
+
+def told(*words: str) -> str:
+    with pytest.raises(WrongCommand) as refused:
+        parse_command(words)
+    return str(refused.value.said)
+
+
+def parsed(*words: str) -> list[tuple[str, dict[str, object]]]:
+    return [(typed.verb.name, dict(typed.values)) for typed in parse_command(words)]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("plan launch", [("plan", {}), ("launch", {})]),
+        ("plan --json launch --box a --box b",
+         [("plan", {"json": True}), ("launch", {"box": ("a", "b")})]),
+        ("status status", [("status", {})]),
+        ("pull --cell a pull --cell b", [("pull", {"cell": ("a",)}), ("pull", {"cell": ("b",)})]),
+        ("-p x plan launch", [("plan", {"profile": "x"}), ("launch", {"profile": "x"})]),
+        ("logs plan", [("logs", {"cell": "plan"})]),
+        ("logs a -f", [("logs", {"cell": "a", "follow": True})]),
+        ("move a q2", [("move", {"cell": "a", "queue": "q2"})]),
+        ("triage -", [("triage", {"log": "-"})]),
+        ("triage x --rc -9", [("triage", {"log": "x", "rc": "-9"})]),
+        ("plan -pautodl", [("plan", {"profile": "autodl"})]),
+        ("plan -p=autodl", [("plan", {"profile": "autodl"})]),
+        ("plan --job=a=b.yaml", [("plan", {"job": "a=b.yaml"})]),
+        ("report --metric plan", [("report", {"metric": ("plan",)})]),
+    ],
+)  # fmt: skip
+def test_a_line_may_have_several_verbs_and_none_runs_twice(line: str, wanted: object) -> None:
+    assert parsed(*line.split()) == wanted
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("plan lunch", "No idea what 'lunch' is; boxcar --help plan"),
+        ("plan --jbo x", "No idea what '--jbo' is (did you mean '--job'?)"),
+        ("plan --json=yes", "--json takes no value"),
+        ("plan --profile", "--profile needs a value"),
+        ("plan --profile --json", "--profile needs a value"),
+        ("plan -p a -p b", "--profile is given twice"),
+        ("logs", "'logs' needs 'cell'"),
+        ("logs --cell", "--cell needs a value"),
+        ("logs --folow", "'--folow' is (did you mean '--follow'?)"),
+        ("move a", "'move' needs 'queue'"),
+        ("status -x", "No idea what '-x' is"),
+        ("status --", "No idea what '--' is"),
+        ("-p local", "for example: boxcar status -p local"),
+        ("-p", "-p belongs to a verb"),
+        ("--job x.yaml", "for example: boxcar status --job x.yaml"),
+        ("--follow", "for example: boxcar logs --follow"),
+        ("--nonsense", "No idea what '--nonsense' is; boxcar --list"),
+        ("ssh", "type: ssh ALIAS"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_nothing_of_the_line_is_run(line: str, wanted: str) -> None:
+    assert wanted in told(*line.split())
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("ps", "status"), ("ls", "runs"), ("run", "launch"), ("submit", "launch"),
+        ("cancel", "stop"), ("kill", "stop"), ("rm", "down"), ("delete", "down"),
+        ("sync", "pull"), ("top", "watch"), ("tail", "logs"), ("resume", "launch"),
+        ("up", "launch"), ("LS", "runs"), ("lunch", "launch"), ("statsu", "status"),
+    ],
+)  # fmt: skip
+def test_a_word_of_another_tool_is_a_hint_and_no_alias(word: str, meant: str) -> None:
+    assert f"(did you mean '{meant}'?)" in told(word)
+
+
+def test_every_hint_leads_to_a_verb_and_none_hides_one() -> None:
+    assert set(ELSEWHERE.values()) <= set(VERBS) and not set(ELSEWHERE) & set(VERBS)
+
+
+@pytest.mark.parametrize("word", ["wibble", "colour", "xyz"])
+def test_what_is_near_nothing_gets_no_hint(word: str) -> None:
+    assert "did you mean" not in told(word)
+
+
+# --- invoke.yaml
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_settings_stand_at_home_in_the_folder_and_in_the_environment(folder: Path) -> None:
+    assert read_settings({}) == Settings("", "job.yaml")
+    (folder / "home/.invoke.yaml").write_text("boxcar: {profile: mine, job: a.yaml}\n")
+    assert read_settings({}) == Settings("mine", "a.yaml")
+    (folder / "invoke.yml").write_text("boxcar: {profile: autodl}\nrun: {echo: true}\n")
+    assert read_settings({}) == Settings("autodl", "a.yaml")
+    assert read_settings({"INVOKE_BOXCAR_PROFILE": "slurm"}) == Settings("slurm", "a.yaml")
+
+
+@pytest.mark.parametrize("text", ["boxcar: [", "- a\n", "boxcar: 3\n", "boxcar: {profile: 3}\n"])
+def test_a_file_of_settings_that_is_none_is_one_sentence(folder: Path, text: str) -> None:
+    (folder / "invoke.yaml").write_text(text)
+    with pytest.raises(InputError, match=r"invoke\.yaml: expected boxcar: \{profile: NAME"):
+        read_settings({})
