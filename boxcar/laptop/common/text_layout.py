@@ -149,13 +149,13 @@ def narrow_table(
 
     least = at_least(_NAME_LEAST, _TEXT_LEAST)
     kept = list(range(len(heads)))
-    if _needed(natural, kept) > width:
+    if needed_width(natural, kept) > width:
         kept = [at for at in kept if any(row[at] != NOTHING for row in rows)]
     for at in first_to_go:
-        if at in kept and _needed(least, kept) > width:
+        if at in kept and needed_width(least, kept) > width:
             kept.remove(at)
-    least = least if _needed(least, kept) <= width else at_least(_NAME_MIN, _TEXT_MIN)
-    widths = _shrunk(natural, least, kept, width)
+    least = least if needed_width(least, kept) <= width else at_least(_NAME_MIN, _TEXT_MIN)
+    widths = shrink_columns(natural, least, kept, width)
     return Narrow(
         tuple(kept),
         tuple(widths),
@@ -169,16 +169,16 @@ def narrow_table(
     )
 
 
-def _needed(widths: Sequence[int], kept: Sequence[int]) -> int:
+def needed_width(widths: Sequence[int], kept: Sequence[int]) -> int:
     return sum(widths[at] for at in kept) + GAP * (len(kept) - 1)
 
 
-def _shrunk(
+def shrink_columns(
     natural: Sequence[int], least: Sequence[int], kept: Sequence[int], width: int
 ) -> list[int]:
     """The widest gives first, so that no name is cut while a text has more room than it."""
     widths = {at: natural[at] for at in kept}
-    for _ in range(_needed(natural, kept) - width):
+    for _ in range(needed_width(natural, kept) - width):
         shrinking = [at for at in kept if widths[at] > least[at]]
         if not shrinking:
             break

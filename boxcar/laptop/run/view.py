@@ -145,6 +145,14 @@ class CellView:
         return self.record.state.word if self.record else "unknown"
 
     @property
+    def epochs_done(self) -> str:
+        """`3/20`, or nothing where the script reports no epoch."""
+        done = self.progress.get("epoch")
+        if not isinstance(done, (int, float)):
+            return ""
+        return f"{done:g}/{self.epochs}" if self.epochs else f"{done:g}"
+
+    @property
     def bytes_only(self) -> tuple[str, ...]:
         """Files of a verified result that nobody looked into."""
         now = self.record.state if self.record else None

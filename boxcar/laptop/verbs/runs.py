@@ -20,8 +20,7 @@ from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DROPPED, Condition, QueueView, RunView
-from boxcar.laptop.view.board import snapshot
-from boxcar.laptop.view.board.snapshot import left_by_queue, nearest_clock
+from boxcar.laptop.view.spending import amounts, left_by_queue, money_of_run, nearest_clock
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message, message_of
@@ -141,7 +140,7 @@ def _past(site: Site) -> RunView:
 
 
 def _spent(site: Site, view: RunView) -> dict[str, float] | None:
-    found = snapshot.money_of_run(project.box_prices(site.project), view, left_by_queue(view))
+    found = money_of_run(project.box_prices(site.project), view, left_by_queue(view))
     return found.so_far if found and found.so_far else None
 
 
@@ -186,7 +185,7 @@ def _row(one: SeenRun) -> Sequence[object]:
             sentence_or_text(f"runs.is_{one.state.replace(' ', '_')}", one.state),
             cells,
             ", ".join(one.boxes),
-            snapshot.amounts(one.spent) if one.spent else None,
+            amounts(one.spent) if one.spent else None,
             one.clock,
             one.profile,
         ),

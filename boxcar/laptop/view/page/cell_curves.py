@@ -13,9 +13,9 @@ from itertools import chain
 from typing import Any
 
 from boxcar.laptop.run.view import RunView
-from boxcar.laptop.view.board.cell_rows import headline
 from boxcar.laptop.view.report import chart
 from boxcar.laptop.view.report.chart import Curve, Point, Points
+from boxcar.laptop.view.run_rows import headline
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.journal_chain import Event
@@ -62,7 +62,7 @@ class Drawn:
 Reports = Mapping[str, Told]
 
 
-def seen(reports: Reports, view: RunView) -> dict[str, Told]:
+def reports_after_look(reports: Reports, view: RunView) -> dict[str, Told]:
     """All reports that are known after this look. What a heartbeat tells is of a cell that runs:
     what is known of one that has ended is older, and was told before.
     """
