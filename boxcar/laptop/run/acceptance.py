@@ -7,8 +7,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import some
+from boxcar.shared.errors import DamagedError, some
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.paths import DurablePaths
@@ -36,6 +37,15 @@ def asks_of(tier: DurablePaths) -> Callable[[str], bool]:
     except OSError:
         return lambda cell: True  # whoever asks of each says what is wrong
     return there.__contains__
+
+
+def given_up(run: OpenRun) -> dict[str, str]:
+    """Why a person has given up which cells, by the last receipt; {} where none can be read."""
+    try:
+        verdicts = receipt.read_run(run.results.receipt).cells
+    except (OSError, DamagedError):
+        return {}
+    return {one.cell: one.because for one in verdicts if one.because is not None}
 
 
 def is_asked(record: CellRecord) -> bool:

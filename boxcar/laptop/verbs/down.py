@@ -113,9 +113,19 @@ def down(
 
 def _was_never_launched(site: Site) -> bool:
     """Neither from here, as far as this machine knows, nor from another one, as each box says."""
-    traces = (site.results.root / profile_choice.LAUNCHES, site.results.receipt)
-    is_known_here = any(path.exists() for path in traces)
+    is_known_here = (site.results.root / profile_choice.LAUNCHES).exists() or _has_seen_one(site)
     return not (is_known_here or site.tier.root.exists() or site.boxes.silent())
+
+
+def _has_seen_one(site: Site) -> bool:
+    """Whether the receipt, which `verify` also makes of nothing, knows a result or a decision."""
+    try:
+        verdicts = receipt.read_run(site.results.receipt).cells
+    except FileNotFoundError:
+        return False
+    except (OSError, DamagedError):
+        return True
+    return any(one.manifest_sha256 or one.because is not None for one in verdicts)
 
 
 def _tell_last_news(site: Site, begun: Teardown | None) -> None:

@@ -41,7 +41,7 @@ from boxcar.laptop.run import run_journals
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Roster, RosterCell
-from boxcar.laptop.run.view import CellView, RunView
+from boxcar.laptop.run.view import ABANDONED, CellView, RunView
 from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy, tree_sync
@@ -324,9 +324,16 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
             logs = _pull_failed_logs(site, view, missing)
         for log in logs:  # not above: a bar that is drawn leaves its line behind
             show.say(_said_of(log))
-        failed = [name for name in sorted(missing) if name in view.failed]
+        failed = [c.name for c in view.of_words(("failed",)) if c.name in missing]
         checked = [name for name in _still_checked(view) if name not in missing]
-        _report(site, outcomes, journals, failed, checked, as_json=as_json)
+        given_up = {one.name for one in view.cells if one.word == ABANDONED}
+        unsaid = given_up & {one.name for one in outcomes if one.word == NOT_PUBLISHED}
+        _report(
+            site, [one for one in outcomes if one.name not in unsaid], journals, failed, checked
+        )
+        if as_json:
+            results = {"run": site.plan.run, "results": str(site.results.root)}
+            show.json_document("pull", results | {"cells": outcomes, "journals": journals})
         is_asked_for = cells and missing
         all_outcomes = (*outcomes, *journals)
         has_failed = any(outcome.word == FAILED or outcome.lacks for outcome in all_outcomes)
@@ -465,8 +472,6 @@ def _report(
     journals: Sequence[Outcome],
     failed: Sequence[str],
     checked: Sequence[str],
-    *,
-    as_json: bool,
 ) -> None:
     """`failed` are the cells of which there is nothing to pull, `checked` those whose boxes still
     look into what they have published.
@@ -480,13 +485,3 @@ def _report(
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
         show.say(Sentence("good_run.not_published", cells=", ".join(missing)))
     show.say(_next(site, outcomes, journals, failed, checked))
-    if as_json:
-        show.json_document(
-            "pull",
-            {
-                "run": site.plan.run,
-                "results": str(site.results.root),
-                "cells": outcomes,
-                "journals": journals,
-            },
-        )

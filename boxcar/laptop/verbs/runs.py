@@ -19,7 +19,7 @@ from boxcar.laptop.project import profile_choice, project
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.run.view import DROPPED, Condition, QueueView, RunView
+from boxcar.laptop.run.view import ABANDONED, DROPPED, Condition, QueueView, RunView
 from boxcar.laptop.view.spending import amounts, left_by_queue, money_of_run, nearest_clock
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
@@ -34,7 +34,7 @@ COLUMNS = (
     *("profile", "launched", "seen", "job"),
 )
 # Absent where no run has anything to say.
-_MAY_LACK = ("spent", "clock")
+_MAY_LACK = ("spent", "clock", "seen")
 _OVER = Condition("done", "the run was torn down")
 
 
@@ -158,7 +158,7 @@ def _is_proven_here(results: ResultPaths, view: RunView) -> bool:
 
 def state_of(view: RunView) -> str:
     """In two words: what a person has to do with it."""
-    words = [cell.word for cell in view.cells if cell.word != DROPPED]
+    words = [cell.word for cell in view.cells if cell.word not in (DROPPED, ABANDONED)]
     if words and all(word == "verified" for word in words):
         return "bring home"
     if any(queue.is_alive for queue in view.queues):
@@ -195,7 +195,7 @@ def _row(one: SeenRun) -> Sequence[object]:
 
 def _cells(cells: dict[str, int]) -> str:
     """`34 of 400 verified, 1 failed`."""
-    total = sum(cells.values()) - cells.get(DROPPED, 0)
+    total = sum(cells.values()) - cells.get(DROPPED, 0) - cells.get(ABANDONED, 0)
     verified = Sentence("runs.verified", n=cells.get("verified", 0), total=total)
     if failed := cells.get("failed"):
         return Sentence("runs.failed", verified=verified, n=failed)

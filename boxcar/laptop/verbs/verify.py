@@ -34,8 +34,9 @@ from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Missing, Roster, RosterCell
-from boxcar.laptop.run.view import DROPPED, CellView, RunView
+from boxcar.laptop.run.view import DROPPED, RunView
 from boxcar.laptop.teardown.gate import tier_is_gone
+from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.laptop.verbs.pull import pull_grown_journals, pull_receipt
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.laptop.view.report import gather, report_page, run_report
@@ -192,7 +193,7 @@ def verify_document(
 
 
 def verify_report(
-    site: Site, made: RunReceipt, cells: Sequence[Judged], page: str, *, is_proven: bool
+    site: Site, made: RunReceipt, cells: Sequence[Judged], page: str, step: NextStep | None
 ) -> None:
     rows = [
         (
@@ -222,16 +223,16 @@ def verify_report(
             _say_of(cell, Sentence("looks.warning", text=warning))
         for name, note in measure.notes(cell.verdict.metrics).items():
             _say_of(cell, Sentence("good_run.no_number", metric=name, note=note))
-    for sentence in bring_cell.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
-        show.say(sentence)
+    for said in bring_cell.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
+        show.say(said)
     settled = sum(cell.verdict.is_settled for cell in cells)
     has_dropped = any(cell.verdict.is_dropped for cell in cells)
     which = "settled_dropped" if has_dropped else "settled"
     papers = {"receipt": digest.short(made.digest), "file": site.results.receipt}
     show.say(Sentence(f"good_run.{which}", settled=settled, n=len(cells), **papers))
     show.say(Message(page, Command("report")))
-    if is_proven:
-        show.say(Message(Sentence("good_run.next"), Command("down")))
+    if step:
+        show.say(sentence(step))
 
 
 def _say_of(cell: Judged, text: Sentence) -> None:
@@ -327,44 +328,6 @@ def cell_facts(
         )
 
 
-# Whether a run is settled, as far as that must be known to say what to type next: `verify` leaves
-# nothing open, and what no manifest lists is the tier's here.
-#
-# `down` asks for itself.
-
-
-def is_settled(view: RunView, site: Site) -> bool:
-    """Whether the receipt speaks of this roster and these manifests, and leaves nothing open."""
-    try:
-        found = receipt.read_run(site.results.receipt)
-    except (OSError, DamagedError):  # verify makes it anew
-        return False
-    return _settles(found, {cell.name: _published_sha256(cell, site) for cell in view.cells})
-
-
-def stale_cells(view: RunView, site: Site) -> list[Missing]:
-    """What no manifest lists, and is not the tier's here."""
-    return compare.beside_the_manifests(site, view.roster.cells)
-
-
-def _settles(found: RunReceipt, published: Mapping[str, str | None]) -> bool:
-    seen = {verdict.cell: verdict.manifest_sha256 for verdict in found.cells}
-    return found.is_full and all(
-        cell in seen and sha256 in (None, seen[cell]) for cell, sha256 in published.items()
-    )
-
-
-def _published_sha256(cell: CellView, site: Site) -> str | None:
-    """Of a cell that failed, too: it may have been published again, and be bad again."""
-    # The look has held the one on the tier against it.
-    if sha256 := cell.verified_sha256:
-        return sha256
-    try:
-        return manifest.sha256(site.tier.manifest(cell.name))
-    except OSError:
-        return None
-
-
 def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool = False) -> int:
     """Returns 0 only where every cell is verified, dropped or abandoned, and nothing is doubtful.
 
@@ -397,13 +360,13 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
                 ),
             )
             is_proven = bool(made.is_full and made.cells and not found.doubts)
-        for sentence in found.sentences:
-            show.say(sentence)
+        for said in found.sentences:
+            show.say(said)
         page = _page(site)
         if as_json:
             show.json_document("verify", verify_document(site, found, made, cells))
         else:
-            verify_report(site, made, cells, page, is_proven=is_proven)
+            verify_report(site, made, cells, page, next_step(view, site) if is_proven else None)
         return 0 if is_proven else 1
 
 

@@ -43,7 +43,7 @@ _STATES = {
     "failed": ("failed", BAD),
     "damaged": ("failed", BAD),
     "unknown": ("trouble", WARN),
-    "dropped": ("dropped", DIM),
+    **dict.fromkeys(("dropped", "abandoned"), ("dropped", DIM)),
     "queued": ("queued", DIM),
 }
 

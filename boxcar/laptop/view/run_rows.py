@@ -14,7 +14,16 @@ from typing import Any, TypeGuard
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.run import condition
 from boxcar.laptop.run.condition import heartbeat_age_s
-from boxcar.laptop.run.view import BROKEN_OFF, Blocked, CellView, QueueView, RunView, blocked_of_run
+from boxcar.laptop.run.view import (
+    ABANDONED,
+    BROKEN_OFF,
+    DROPPED,
+    Blocked,
+    CellView,
+    QueueView,
+    RunView,
+    blocked_of_run,
+)
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, SPAN_S, GpuSample, History, idle_s
 from boxcar.laptop.view.looks import UNICODE, Bars, Glyphs
 from boxcar.laptop.view.needs import (
@@ -32,14 +41,14 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
 
 UNDER_WAY = ("running", "claimed", "succeeded", "synced", "retrying", BROKEN_OFF)
-ENDED = ("verified", "dropped")
+ENDED = ("verified", DROPPED, ABANDONED)
 FAILED = ("failed", "damaged")
 # Of a state the word by which it is counted, where that is another.
 _COUNTED_AS = {"succeeded": "settling", "synced": "settling", "claimed": "running"}
 # In the order in which they are counted at the top.
 _COUNTED = (
     *("verified", "running", BROKEN_OFF, "settling", "retrying", "failed", "damaged", "preempted"),
-    *("unknown", "queued", "dropped"),
+    *("unknown", "queued", DROPPED, ABANDONED),
 )
 _NUMBERS_SHOWN = 4
 _GIB = 1 << 30

@@ -10,7 +10,7 @@ from boxcar.laptop.common.text_layout import TableView
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.run.condition import may_run, next_try
 from boxcar.laptop.run.news import warnings
-from boxcar.laptop.run.view import CellView
+from boxcar.laptop.run.view import ABANDONED, CellView
 from boxcar.laptop.triage import advice
 from boxcar.laptop.view.run_rows import BoxRow, RunRows
 from boxcar.shared import state
@@ -90,6 +90,8 @@ def _why(rows: RunRows, cell: CellView, clock_ahead_s: float | None) -> str | No
     QueueView; None where no agent is at work there.
     """
     now = cell.record.state if cell.record else None
+    if cell.word == ABANDONED:
+        return cell.given_up
     if isinstance(now, state.Failed | state.Waiting):
         said: list[str] = []
         if clock_ahead_s is not None and (waits := next_try(cell.name, cell.record, clock_ahead_s)):
@@ -180,7 +182,8 @@ def document_of_run(rows: RunRows, next_step: Any, rotate: Any) -> dict[str, Any
     queue, box, task, epochs, index, state, attempts, seconds, left_s (null: not known), progress
     (the last numbers), best (until now, of what is not verified), metrics, class (of a failure,
     else null) and detail, which is its state's own data (such as failure and reason); and accepted,
-    where `verify` proved what its box could not, and doubt, which marks a result. `next` has
+    where `verify` proved what its box could not, doubt, which marks a result, and abandoned, why a
+    person gave it up. `next` has
     command (null: nothing to do) and because.
     """
     return {
@@ -219,7 +222,7 @@ def _cell_document(cell: CellView, left_s: float | None) -> dict[str, Any]:
     return {
         "cell": cell.name,
         **{name: getattr(cell, name) for name in copied},
-        "state": cell.word,
+        "state": cell.word_of_journal,
         "attempts": cell.record.attempts if cell.record else None,
         "seconds": cell.seconds,
         "left_s": left_s,
@@ -230,6 +233,7 @@ def _cell_document(cell: CellView, left_s: float | None) -> dict[str, Any]:
         "detail": codec.encode(cell.record.state) if cell.record else {},
         **({"accepted": codec.encode(cell.accepted)} if cell.accepted else {}),
         **({"doubt": cell.marked} if cell.marked else {}),
+        **({"abandoned": cell.given_up} if cell.word == ABANDONED else {}),
     }
 
 

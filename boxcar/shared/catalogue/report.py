@@ -17,6 +17,7 @@ SENTENCES = {
         "{group} is in doubt: {why}. Its numbers stand in brackets",
         "{group} 存疑：{why}。其数值放在括号中",
     ),
+    "in_doubt_alone": Said("{group} is in doubt: {why}", "{group} 存疑：{why}"),
     "no_number": Said("{group} has no number: {why}", "{group} 没有数值：{why}"),
     "also": Said("{one}; {other}", "{one}；{other}"),
     "not_clean": Said(

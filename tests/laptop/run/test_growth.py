@@ -136,7 +136,7 @@ def _queue_table(run: RunOnDisk) -> Callable[[], object]:
 def _next_step(run: RunOnDisk) -> Callable[[], object]:
     """Of queues whose agents are gone, with work left and without."""
     view = run.look()
-    return lambda: next_step._next_for_queues(view, run.site.results)
+    return lambda: next_step._next_for_queues(view, run.site)
 
 
 def _merged(run: RunOnDisk) -> Callable[[], object]:

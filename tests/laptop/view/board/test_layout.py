@@ -133,3 +133,16 @@ def test_nobody_is_needed_where_nothing_is_wrong() -> None:
     given = view(1, 1)
     rows = RunRows(given, replace(FACTS, quiet=Quiet()))
     assert "needs you" not in told(rows, 80, 24, Focus())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_words_of_what_needs_a_person_are_whole_where_half_of_the_board_holds_them(
+    size: tuple[int, int], language: str
+) -> None:
+    quiet = Quiet(("The clock is your own machine, which must stay on until the last cell is in.",))
+    facts = replace(FACTS, language=language, quiet=quiet)
+    shown = told(RunRows(view(3, 1), facts), *size, Focus())
+    words = " ".join(shown.split())
+    assert "CUDA out of memory. Tried to allocate 2.00 GiB" in words
+    assert "must stay on until the last cell is in." in words
