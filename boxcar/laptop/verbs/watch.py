@@ -77,30 +77,6 @@ _FAREWELL_S = 2.0
 Looks = Callable[[Callable[[float], bool]], Iterable[RunView]]
 
 
-class LiveBoard:
-    """`view` is the last look, None before the first one; `looked_s` how long ago it was."""
-
-    def __init__(self, site: Site, looks: Looks) -> None:
-        self._site, self._looks = site, looks
-        self.view: RunView | None = None
-        self.looked_s = 0.0
-
-    def show(self) -> None:
-        """Until the looks end or the person leaves. Raises what a look raised, KeyboardInterrupt,
-        SystemExit.
-        """
-        console, said = Console(file=sys.stdout, highlight=False), _Said()
-        with _off_the_screen(said), Terminal(sys.stdin.fileno()) as terminal:
-            feed = _Feed(self._site, self._looks, terminal.wake, said)
-            try:
-                screen.show_board(console, terminal, feed, show.typed(Sentence("how_far.asking")))
-            finally:
-                feed.close()
-                self.view, self.looked_s = feed.view, feed.looked_s
-        if feed.error:
-            raise feed.error
-
-
 class _Said(io.TextIOBase):
     """What was said to stdout and stderr meanwhile, each line once."""
 
@@ -304,18 +280,30 @@ def watch(
 
 
 def _on_the_screen(site: Site, interval_s: float) -> int:
+    """Until the looks end or the person leaves. Raises what a look raised, KeyboardInterrupt,
+    SystemExit.
+    """
+    console, said = Console(file=sys.stdout, highlight=False), _Said()
+
     def every(is_to_end: Callable[[float], bool]) -> Iterator[RunView]:
         return looks(site, lambda: is_to_end(interval_s))
 
-    board = LiveBoard(site, every)
+    feed = None
     try:
-        board.show()
+        with _off_the_screen(said), Terminal(sys.stdin.fileno()) as terminal:
+            feed = _Feed(site, every, terminal.wake, said)
+            try:
+                screen.show_board(console, terminal, feed, show.typed(Sentence("how_far.asking")))
+            finally:
+                feed.close()
+        if feed.error:
+            raise feed.error
     finally:
-        if view := board.view:
-            draw_once(site, view, board.looked_s)
-    if view is None or any(may_run(queue) for queue in view.queues):
+        if feed and feed.view:
+            draw_once(site, feed.view, feed.looked_s)
+    if feed.view is None or any(may_run(queue) for queue in feed.view.queues):
         show.say(Message(Sentence("looks.again"), Command("watch")))
-    return exit_code(view) if view else exit_codes.INTERRUPTED
+    return exit_code(feed.view) if feed.view else exit_codes.INTERRUPTED
 
 
 def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> int:
