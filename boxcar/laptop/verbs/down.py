@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show, units
@@ -85,30 +85,41 @@ def down(
             if begun is None and not why and _was_never_launched(site):
                 nothing = Missing(None, Sentence("gate.never_launched"), Command("launch"))
                 return _report(site, None, (nothing,), as_json=as_json)
-            site.boxes.give_up(gone)
-            _say_kept(site, begun, [name for name in gone if name != site.plan.durable_dir])
-            _say_uncompared(site)
-            hashed = HashedBefore(from_disk=True)
-            facts, notes = _look(site, hashed, begun)
-            if abandon:
-                cells = {cell: why[cell] for cell in abandon}
-                facts = replace(facts, receipt=give_up(site.results, facts, cells))
-                for cell, because_of in cells.items():
-                    abandoned = Sentence("good_run.abandoned", because=because_of)
-                    show.say(Sentence("good_run.under", head=cell, text=abandoned))
-            facts = _approved(
-                site, facts, notes, begun, approve, hashed=hashed, tries=1 if as_json else _TRIES
-            )
-            decision = decide(facts)
-            if not isinstance(decision, Open):
-                return _report(site, begun, decision.reasons, as_json=as_json)
-            _tell_last_news(site, begun)
-            with kept_still(site) as living:
-                if living:
-                    return _report(site, begun, living, as_json=as_json)
-                lost = {name: why[name] for name in gone}
-                ended = _tear_down(site, _begin(site, facts, begun, lost))
-            return _report(site, ended, (), as_json=as_json)
+            given_up = {cell: why[cell] for cell in abandon}
+            lost = {name: why[name] for name in gone}
+            tries = 1 if as_json else _TRIES
+            ended, missing = _through_the_gate(site, begun, given_up, lost, approve, tries)
+            return _report(site, ended, missing, as_json=as_json)
+
+
+def _through_the_gate(
+    site: Site,
+    begun: Teardown | None,
+    given_up: Mapping[str, str],
+    gone: dict[str, str],
+    approve: str | None,
+    tries: int,
+) -> tuple[Teardown | None, Sequence[Missing]]:
+    """The teardown as it is now, and what is missing for it."""
+    site.boxes.give_up([*gone])
+    _say_kept(site, begun, [name for name in gone if name != site.plan.durable_dir])
+    _say_uncompared(site)
+    hashed = HashedBefore(from_disk=True)
+    facts, notes = _look(site, hashed, begun)
+    if given_up:
+        facts = replace(facts, receipt=give_up(site.results, facts, given_up))
+        for cell, because in given_up.items():
+            abandoned = Sentence("good_run.abandoned", because=because)
+            show.say(Sentence("good_run.under", head=cell, text=abandoned))
+    facts = _approved(site, facts, notes, begun, approve, hashed=hashed, tries=tries)
+    decision = decide(facts)
+    if not isinstance(decision, Open):
+        return begun, decision.reasons
+    _tell_last_news(site, begun)
+    with kept_still(site) as living:
+        if living:
+            return begun, living
+        return _tear_down(site, _begin(site, facts, begun, gone)), ()
 
 
 def _was_never_launched(site: Site) -> bool:

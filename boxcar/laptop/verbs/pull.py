@@ -434,6 +434,7 @@ def _say_outcome(outcome: Outcome) -> None:
 
 def _next(
     site: Site,
+    then: Command,
     outcomes: Sequence[Outcome],
     journals: Sequence[Outcome],
     failed: Sequence[str],
@@ -448,7 +449,7 @@ def _next(
         said = Sentence("bring.here_unchecked", here=here_now, n=len(checked), cells=cells)
         return Message(said, Command("pull"))
     if here == n and not has_failed:
-        return Message(Sentence("good_run.here_next", here=here_now), Command("verify"))
+        return Message(Sentence("good_run.here_next", here=here_now), then)
     if failed:
         explain = Command("explain", ("--cell", failed[0]))
         return Message(Sentence("bring.here_failed", here=here_now, n=len(failed)), explain)
@@ -468,12 +469,13 @@ def _by_reason(outcomes: Iterable[Outcome]) -> dict[str | None, list[str]]:
 
 def _report(
     site: Site,
+    then: Command,
     outcomes: Sequence[Outcome],
     journals: Sequence[Outcome],
     failed: Sequence[str],
     checked: Sequence[str],
 ) -> None:
-    """`failed` are the cells of which there is nothing to pull, `checked` those whose boxes still
+    """`then` is typed once all is here. `failed` are the cells of which there is nothing to pull, `checked` those whose boxes still
     look into what they have published.
     """
     everything = (*outcomes, *journals)
@@ -484,4 +486,4 @@ def _report(
         show.say(Sentence("bring.not_pulled", name=name, n=len(names), why=why))
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
         show.say(Sentence("good_run.not_published", cells=", ".join(missing)))
-    show.say(_next(site, outcomes, journals, failed, checked))
+    show.say(_next(site, then, outcomes, journals, failed, checked))

@@ -48,6 +48,7 @@ from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, Message, message_of
 from boxcar.shared.files import codec, manifest, receipt
+from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import (
     CellVerdict,
     Finding,
@@ -266,10 +267,21 @@ def load_results(
     for path, (_, at) in kept.items():
         show.say(Sentence("good_run.unpickled", file=path, at=at))
     left = [file for file in files if file.path not in kept]
-    show.say(Sentence("good_run.loading", n=len(left)))
+    loaded = _load_behind_bar(site, left, Manner(tuple(allowed), said_as=said))
+    _say_hashed(loaded)
+    findings = {path: finding for path, (finding, _) in kept.items()} | loaded.findings
+    now = timestamp.utc_now()
+    return replace(loaded, findings=findings), (
+        {path: at for path, (_, at) in kept.items()} | dict.fromkeys(allowed, now)
+    )
+
+
+def _load_behind_bar(site: Site, files: Sequence[Artifact], manner: Manner) -> Loaded:
+    """As `load` does, with a sign of how far it is."""
+    show.say(Sentence("good_run.loading", n=len(files)))
     with show.progress(Sentence("how_far.loading"), THINGS) as bar:
-        part = bar.part(len(left))
-        waiting = OrderedDict.fromkeys((file.path for file in left), True)
+        part = bar.part(len(files))
+        waiting = OrderedDict.fromkeys((file.path for file in files), True)
         part.doing = next(iter(waiting), "")
         one_at_a_time = threading.Lock()
 
@@ -278,17 +290,7 @@ def load_results(
                 part.add(int(waiting.pop(found.path, False)))  # once, though it be loaded again
                 part.doing = next(iter(waiting), "")
 
-        loaded = load(
-            site.results.cells,
-            left,
-            Manner(tuple(allowed), said_as=said, on_finding=on_finding),
-        )
-    _say_hashed(loaded)
-    findings = {path: finding for path, (finding, _) in kept.items()} | loaded.findings
-    now = timestamp.utc_now()
-    return replace(loaded, findings=findings), (
-        {path: at for path, (_, at) in kept.items()} | dict.fromkeys(allowed, now)
-    )
+        return load(site.results.cells, files, replace(manner, on_finding=on_finding))
 
 
 def _say_hashed(loaded: Loaded) -> None:
