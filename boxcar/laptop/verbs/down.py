@@ -87,8 +87,9 @@ def down(
                 return _report(site, None, (nothing,), as_json=as_json)
             given_up = {cell: why[cell] for cell in abandon}
             lost = {name: why[name] for name in gone}
-            tries = 1 if as_json else _TRIES
-            ended, missing = _through_the_gate(site, begun, given_up, lost, approve, tries)
+            ended, missing = _through_the_gate(
+                site, begun, given_up, lost, approve, tries=1 if as_json else _TRIES
+            )
             return _report(site, ended, missing, as_json=as_json)
 
 
@@ -98,6 +99,7 @@ def _through_the_gate(
     given_up: Mapping[str, str],
     gone: dict[str, str],
     approve: str | None,
+    *,
     tries: int,
 ) -> tuple[Teardown | None, Sequence[Missing]]:
     """The teardown as it is now, and what is missing for it."""

@@ -42,6 +42,7 @@ from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.view import ABANDONED, CellView, RunView
+from boxcar.laptop.verbs.next_step import is_settled, next_step
 from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy, tree_sync
@@ -324,13 +325,11 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
             logs = _pull_failed_logs(site, view, missing)
         for log in logs:  # not above: a bar that is drawn leaves its line behind
             show.say(_said_of(log))
-        failed = [c.name for c in view.of_words(("failed",)) if c.name in missing]
-        checked = [name for name in _still_checked(view) if name not in missing]
-        given_up = {one.name for one in view.cells if one.word == ABANDONED}
+        given_up = {one.name for one in view.of_words((ABANDONED,))}
         unsaid = given_up & {one.name for one in outcomes if one.word == NOT_PUBLISHED}
-        _report(
-            site, [one for one in outcomes if one.name not in unsaid], journals, failed, checked
-        )
+        told = [one for one in outcomes if one.name not in unsaid]
+        _report(told, journals)
+        show.say(_next(site, view, told, journals))
         if as_json:
             results = {"run": site.plan.run, "results": str(site.results.root)}
             show.json_document("pull", results | {"cells": outcomes, "journals": journals})
@@ -433,23 +432,23 @@ def _say_outcome(outcome: Outcome) -> None:
 
 
 def _next(
-    site: Site,
-    then: Command,
-    outcomes: Sequence[Outcome],
-    journals: Sequence[Outcome],
-    failed: Sequence[str],
-    checked: Sequence[str],
+    site: Site, view: RunView, outcomes: Sequence[Outcome], journals: Sequence[Outcome]
 ) -> Message:
     """How much is here, and what to type."""
-    here, n = sum(one.word in (HERE, PULLED) for one in outcomes), len(outcomes)
-    here_now = Sentence("good_run.here", here=here, n=n, folder=site.results.root)
-    has_failed = [one for one in (*outcomes, *journals) if one.word == FAILED]
-    if here == n and not has_failed and checked:
-        cells = some(checked, MOST_NAMED)
-        said = Sentence("bring.here_unchecked", here=here_now, n=len(checked), cells=cells)
-        return Message(said, Command("pull"))
-    if here == n and not has_failed:
+    there = {one.name for one in outcomes if one.word in (HERE, PULLED)}
+    here_now = Sentence("good_run.here", here=len(there), n=len(outcomes), folder=site.results.root)
+    has_failed = any(one.word == FAILED for one in (*outcomes, *journals))
+    checked = [name for name in _still_checked(view) if name in there]
+    wanted = {one.name for one in outcomes} - there
+    failed = sorted(wanted & {cell.name for cell in view.of_words(("failed",))})
+    if not (wanted or has_failed or checked):
+        proven = next_step(view, site).command if is_settled(view, site) else None
+        then = proven or Command("verify")
         return Message(Sentence("good_run.here_next", here=here_now), then)
+    if not (wanted or has_failed):
+        names = some(checked, MOST_NAMED)
+        said = Sentence("bring.here_unchecked", here=here_now, n=len(checked), cells=names)
+        return Message(said, Command("pull"))
     if failed:
         explain = Command("explain", ("--cell", failed[0]))
         return Message(Sentence("bring.here_failed", here=here_now, n=len(failed)), explain)
@@ -467,17 +466,7 @@ def _by_reason(outcomes: Iterable[Outcome]) -> dict[str | None, list[str]]:
     return found
 
 
-def _report(
-    site: Site,
-    then: Command,
-    outcomes: Sequence[Outcome],
-    journals: Sequence[Outcome],
-    failed: Sequence[str],
-    checked: Sequence[str],
-) -> None:
-    """`then` is typed once all is here. `failed` are the cells of which there is nothing to pull, `checked` those whose boxes still
-    look into what they have published.
-    """
+def _report(outcomes: Sequence[Outcome], journals: Sequence[Outcome]) -> None:
     everything = (*outcomes, *journals)
     for outcome in everything:
         _say_outcome(outcome)
@@ -486,4 +475,3 @@ def _report(
         show.say(Sentence("bring.not_pulled", name=name, n=len(names), why=why))
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
         show.say(Sentence("good_run.not_published", cells=", ".join(missing)))
-    show.say(_next(site, then, outcomes, journals, failed, checked))
