@@ -7,6 +7,7 @@ from dataclasses import replace
 from run_on_disk import RELEASE, SHA256, from_now
 
 from boxcar.laptop.run.view import CellView, Condition, QueueView, RunView
+from boxcar.laptop.view.board.terminal_lines import Line, text
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
 from boxcar.laptop.view.needs import Quiet
 from boxcar.laptop.view.run_rows import Facts, RunRows
@@ -97,3 +98,8 @@ def _queue(name: str, at: int, cell: str | None) -> QueueView:
         return replace(queue, condition=Condition("idle", "waits for new lines"))
     running = state.State({cell: CellRecord(state.Running(1, from_now(-60)), 1)})
     return replace(queue, state=running)
+
+
+def plain_lines(lines: list[Line]) -> list[str]:
+    """Without looks and without blanks at the ends."""
+    return [text(line).rstrip() for line in lines]

@@ -179,8 +179,9 @@ def _say_uncompared(site: Site) -> None:
     tier = site.plan.durable_dir
     if not site.boxes.is_gone(tier):
         return
-    which = "with_reports" if site.tier.root.exists() else "with_manifests"
-    with_what = Sentence(f"bring.{which}")
+    with_what = Sentence("bring.with_manifests")
+    if site.tier.root.exists():
+        with_what = Sentence("bring.with_reports")
     show.say(Sentence("bring.tier_is_gone", tier=tier, with_what=with_what))
 
 

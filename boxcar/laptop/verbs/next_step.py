@@ -33,18 +33,16 @@ from boxcar.shared.paths import ResultPaths
 from boxcar.shared.process import ended_by
 from boxcar.shared.record import dataclass
 
-# A queue's condition, and the verb to type; the worst comes first.
+# A queue's condition, the verb to type, and why; the worst comes first.
 _TROUBLES = (
-    ("damaged", "repair"),
-    ("unknown", "status"),
-    ("unreachable", "status"),
-    ("held", "status"),
-    ("trainer dead", "stop"),
-    ("agent dead", "launch"),
-    ("no room", "watch"),
+    ("damaged", "repair", "next_step.damaged"),
+    ("unknown", "status", "next_step.unknown"),
+    ("unreachable", "status", "next_step.unreachable"),
+    ("held", "status", "next_step.held"),
+    ("trainer dead", "stop", "next_step.trainer_dead"),
+    ("agent dead", "launch", "next_step.agent_dead"),
+    ("no room", "watch", "next_step.no_room"),
 )
-
-
 _OVER = (DAMAGED, DROPPED, ABANDONED)
 
 
@@ -102,12 +100,11 @@ def sentence(step: NextStep) -> Sentence:
 def _next_for_queues(view: RunView, site: Site) -> NextStep | None:
     words = {queue.name: queue.condition.word for queue in view.queues}
     at_work = _with_work(view)
-    for trouble, verb in _TROUBLES:
+    for trouble, verb, because in _TROUBLES:
         named = [name for name, word in words.items() if word == trouble]
         if trouble == "agent dead":
             named = [name for name in named if name in at_work]
         if named:
-            because = f"next_step.{trouble.replace(' ', '_')}"
             return NextStep(Command(verb), Sentence(because, queues=", ".join(named), n=len(named)))
     ended = [queue.name for queue in view.queues if _was_ended(queue)]
     if named := [name for name in ended if name in at_work]:

@@ -227,10 +227,10 @@ def verify_report(
     for said in bring_cell.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
         show.say(said)
     settled = sum(cell.verdict.is_settled for cell in cells)
-    has_dropped = any(cell.verdict.is_dropped for cell in cells)
-    which = "settled_dropped" if has_dropped else "settled"
     papers = {"receipt": digest.short(made.digest), "file": site.results.receipt}
-    show.say(Sentence(f"good_run.{which}", settled=settled, n=len(cells), **papers))
+    has_dropped = any(cell.verdict.is_dropped for cell in cells)
+    settled_id = "good_run.settled_dropped" if has_dropped else "good_run.settled"
+    show.say(Sentence(settled_id, settled=settled, n=len(cells), **papers))
     show.say(Message(page, Command("report")))
     if step:
         show.say(sentence(step))

@@ -226,9 +226,11 @@ def pull_new(site: Site, view: RunView) -> None:
     with results_folder.hold(site) as held:
         # Shown by nobody: the board of watch is on the screen already.
         for outcome in pull_cells(site, view, cells, held, Progress("")):
-            which = "outcome_why" if outcome.why else "outcome"
-            about = {"name": outcome.name, "word": outcome.word, "why": outcome.why}
-            show.say(Sentence(f"bring.{which}", **about))
+            about = {"name": outcome.name, "word": outcome.word}
+            if outcome.why:
+                show.say(Sentence("bring.outcome_why", **about, why=outcome.why))
+            else:
+                show.say(Sentence("bring.outcome", **about))
         pull_journals(site)
 
 

@@ -12,7 +12,7 @@ from boxcar.laptop.project.from_environment import missing_for_boxes
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.run.condition import heartbeat_age_s
 from boxcar.laptop.run.news import warnings
-from boxcar.laptop.run.view import CellView, QueueView, RunView, blocked_of_run
+from boxcar.laptop.run.view import CellView, RunView, blocked_of_run
 from boxcar.laptop.triage import advice
 from boxcar.laptop.view.gpu_history import History, idle_s
 from boxcar.shared import state
@@ -109,21 +109,15 @@ def with_alike_in_one_row(found: Sequence[Need]) -> tuple[Need, ...]:
 
 def _queues(view: RunView, said: Mapping[str, str]) -> Iterator[Need]:
     for word, sentence in said.items():
-        for queue in view.queues:
-            if queue.condition.word == word:
-                yield _of_queue(queue, view, sentence)
-
-
-def _of_queue(queue: QueueView, view: RunView, sentence: str) -> Need:
-    age_s = heartbeat_age_s(queue, view.at)
-    text = Sentence(
-        sentence,
-        since="" if age_s is None else Sentence("board.since", age=units.about(age_s)),
-        cell=queue.active or queue.name,
-        sentence=queue.condition.sentence,
-    )
-    broken = is_broken(queue.condition.word)
-    return Need(queue.box, text, cell=queue.active, is_broken=broken)
+        for queue in (queue for queue in view.queues if queue.condition.word == word):
+            age_s = heartbeat_age_s(queue, view.at)
+            text = Sentence(
+                sentence,
+                since="" if age_s is None else Sentence("board.since", age=units.about(age_s)),
+                cell=queue.active or queue.name,
+                sentence=queue.condition.sentence,
+            )
+            yield Need(queue.box, text, cell=queue.active, is_broken=is_broken(word))
 
 
 def _of_failed(cell: CellView, language: str) -> Need:

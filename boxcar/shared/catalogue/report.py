@@ -56,7 +56,6 @@ SENTENCES = {
     "changed": Said("changed against baseline", "相对基线的改动"),
     "spent": Said("cost", "花费"),
     "attempts": Said("attempts", "尝试"),
-    "curves": Said("Curves", "曲线"),
     "money": Said("Cost against {metric}", "花费与 {metric}"),
     "cost": Said("Hours against {metric}", "GPU 小时与 {metric}"),
     "more": Said("{n} more", "另有 {n} 个"),

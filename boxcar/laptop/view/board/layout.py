@@ -25,7 +25,6 @@ from boxcar.laptop.view.board.terminal_lines import (
     span,
     spread,
     stripped,
-    text,
     width,
     wrapped,
 )
@@ -246,11 +245,6 @@ def _keys(sheet: Sheet, focus: Focus) -> Line:
         if width(line) <= sheet.width:
             return line
     return ()
-
-
-def plain_lines(lines: list[Line]) -> list[str]:
-    """Without looks and without blanks at the ends."""
-    return [text(line).rstrip() for line in lines]
 
 
 # One list of the board over the whole height: all that failed, is done, waits, or has a name.

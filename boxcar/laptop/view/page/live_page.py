@@ -42,7 +42,7 @@ def page_of_run(rows: RunRows, reports: Reports, reading: Reading, private: Priv
     """
     script, said = SCRIPT.read_text(encoding="utf-8"), rows.facts.said
     made = _sections(rows, private)
-    before_all = [section.id for section in made if not section.is_folded]
+    before_all = [section["id"] for section in made if not section["is_folded"]]
     return html(
         TEMPLATE,
         **_head(rows, private),
@@ -95,23 +95,10 @@ def _charts(rows: RunRows, reports: Reports) -> list[dict[str, Any]]:
     ]
 
 
-@dataclass(frozen=True)
-class Section:
-    """A table with its title; one that is folded shows its title alone until somebody opens it. A
-    field is its text, its look and what is drawn in its place; `left` are the columns, by number,
-    that hold words.
+def _sections(rows: RunRows, private: Private) -> list[dict[str, Any]]:
+    """What the board of the terminal holds, without its fear of a ninth row. One that is folded
+    shows its title alone until somebody opens it.
     """
-
-    id: str
-    title: str
-    columns: list[str]
-    rows: list[list[dict[str, str]]]
-    left: list[int]
-    is_folded: bool = False
-
-
-def _sections(rows: RunRows, private: Private) -> list[Section]:
-    """What the board of the terminal holds, without its fear of a ninth row; none without one."""
     needs = [
         replace(need, text=private.cleaned(rows.facts.said(need.text))) for need in rows.short_needs
     ]
@@ -122,13 +109,17 @@ def _sections(rows: RunRows, private: Private) -> list[Section]:
         _section(rows, "needs", Sentence("board.needs_you"), NEEDS, needs),
         _section(rows, "boxes", boxes, BOXES, rows.boxes),
         _section(rows, "running", Sentence("board.running_title"), CELLS, rows.under_way),
-        replace(_section(rows, "cells", cells, CELLS, every), is_folded=True),
+        _section(rows, "cells", cells, CELLS, every) | {"is_folded": True},
     ]
-    return [one for one in made if one.rows]
+    return [one for one in made if one["rows"]]
 
 
-def _section(rows: RunRows, id: str, title: str, table: Table[R], shown: Sequence[R]) -> Section:
-    """Without the columns in which no row says anything. A sign stands before what it is of."""
+def _section(
+    rows: RunRows, id: str, title: str, table: Table[R], shown: Sequence[R]
+) -> dict[str, Any]:
+    """A table without the columns in which no row says anything, and with a sign before what it is
+    of. `left` are the columns, by number, that hold words.
+    """
     said, columns = rows.facts.said, list(table.columns)
     fields = [list(table.fields(row, rows.facts)) for row in shown]
     if table is not BOXES:
@@ -141,13 +132,14 @@ def _section(rows: RunRows, id: str, title: str, table: Table[R], shown: Sequenc
     kept = [
         at for at in range(len(columns)) if any(row[at]["text"] or row[at]["svg"] for row in drawn)
     ]
-    return Section(
-        id,
-        said(title),
-        [said(columns[at].title) for at in kept],
-        [[row[at] for at in kept] for row in drawn],
-        [new for new, at in enumerate(kept) if not columns[at].is_right],
-    )
+    return {
+        "id": id,
+        "title": said(title),
+        "columns": [said(columns[at].title) for at in kept],
+        "rows": [[row[at] for at in kept] for row in drawn],
+        "left": [new for new, at in enumerate(kept) if not columns[at].is_right],
+        "is_folded": False,
+    }
 
 
 def _drawn(field: Field) -> dict[str, str]:

@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from big_run import FACTS, NEXT, shot, view
+from big_run import FACTS, NEXT, plain_lines, shot, view
 
 from boxcar.laptop.view.board import terminal_lines
 from boxcar.laptop.view.board.layout import (
@@ -19,7 +19,6 @@ from boxcar.laptop.view.board.layout import (
     RUNNING,
     Focus,
     layout,
-    plain_lines,
 )
 from boxcar.laptop.view.looks import ASCII
 from boxcar.laptop.view.needs import Quiet

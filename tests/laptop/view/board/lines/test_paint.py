@@ -6,10 +6,10 @@ import io
 import re
 
 import pytest
-from big_run import shot
+from big_run import plain_lines, shot
 from rich.console import Console
 
-from boxcar.laptop.view.board.layout import Focus, layout, plain_lines
+from boxcar.laptop.view.board.layout import Focus, layout
 from boxcar.laptop.view.board.terminal_lines import paint_lines
 
 _CODE = re.compile(r"\x1b\[([0-9;]*)m")
