@@ -429,12 +429,14 @@ def test_a_box_that_cannot_take_its_queue_holds_up_no_other(
 
 
 def test_an_earlier_drain_is_taken_back_before_the_start_and_cells_can_be_passed_over(
-    tiny: TinyProject, asked: Asked
+    tiny: TinyProject, asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project = opened(tiny)
     control.write_control(LocalSite.of(project, print), "box-a", "q1", "drain")
     asked.clear()
     assert started(tiny, boxes=["box-a"], start_index=1) == 0
+    said = capsys.readouterr().err
+    assert "--start-index 0" in said, "where nothing is left to run, that is no end"
     assert controls.wanted(project.on_tier.control("q1")) == "run"
     words = [question.NAME for _, question in asked]
     assert words.index("append") < words.index("credentials") < words.index("control")

@@ -16,13 +16,16 @@ from run_on_disk import (
     RunOnDisk,
     agent_started,
     cell_failed,
+    cell_started,
     cell_verified,
+    held,
     make_run,
     queue_done,
 )
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.verbs import audit
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.next_step import before_launch, next_step
 from boxcar.laptop.verbs.pull import pull
@@ -126,3 +129,22 @@ def test_a_cell_that_was_given_up_and_runs_again_runs(tmp_path: Path) -> None:
     assert [cell.word for cell in run.look().cells] == ["abandoned"]
     run.say("queue_1", agent_started(), cell_verified("a"))
     assert [cell.word for cell in run.look().cells] == ["verified"]
+
+
+def test_an_audit_of_a_run_at_work_says_what_status_says(tmp_path: Path) -> None:
+    run = make_run(tmp_path, LINE)
+    assert str(audit._then(run.site, run.look())) == "invoke launch"
+    run.say("queue_1", agent_started(), cell_started("a"))
+    with held(run.site.tier.lock("queue_1")):
+        assert str(audit._then(run.site, run.look())) == "invoke watch"
+
+
+def test_pull_of_what_is_proven_already_leads_to_down(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_finished_run(tmp_path, ("a",))
+    run.copy_here()
+    verify(run.project)
+    capsys.readouterr()
+    assert pull(run.project) == 0
+    assert capsys.readouterr().err.endswith("Next: invoke down\n")
