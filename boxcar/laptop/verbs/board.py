@@ -22,11 +22,10 @@ from boxcar.laptop.verbs.status import rows_of_run
 from boxcar.laptop.verbs.watch import looks
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
 from boxcar.laptop.view.looks import UNICODE
-from boxcar.laptop.view.page import cell_curves, live_page, pulled_curves, server
-from boxcar.laptop.view.page.cell_curves import Reports
+from boxcar.laptop.view.page import cell_curves, live_page, server
+from boxcar.laptop.view.page.cell_curves import Reports, Whole
 from boxcar.laptop.view.page.live_page import Reading
 from boxcar.laptop.view.page.privacy import Private
-from boxcar.laptop.view.page.pulled_curves import Whole
 from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -52,15 +51,13 @@ class Watched:
     def after(self, site: Site, view: RunView) -> Watched:
         done = RunRows(view, Facts("", "", "")).done
         ended = [row.cell for row in done[: cell_curves.MOST_CELLS]]
-        pulled = pulled_curves.read_pulled_curves(
-            site.results, site.plan.metrics, ended, self.pulled
-        )
+        pulled = cell_curves.read_pulled_curves(site.results, site.plan.metrics, ended, self.pulled)
         reports = cell_curves.reports_after_look(self.reports, view)
         return Watched(history_after_look(self.history, view), reports, pulled)
 
     @property
     def curves(self) -> Reports:
-        return pulled_curves.over(self.reports, self.pulled)
+        return cell_curves.with_pulled(self.reports, self.pulled)
 
 
 NOTHING = Watched(NOTHING_SEEN, {}, {})

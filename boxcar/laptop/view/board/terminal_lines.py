@@ -287,12 +287,6 @@ class Group(Generic[T]):
     def _above(self) -> int:
         return len(self.top) + (self.has_head and bool(self.rows))
 
-    def filled(self, room: int) -> int:
-        """How many of so many lines it has something for."""
-        if self.wanted <= room:
-            return self.wanted
-        return room if room > self._above + 1 else min(1, room)
-
     def lines(self, room: int) -> list[Line]:
         """At most `room` lines, of which one says how many rows are left out."""
         if room <= 0:
@@ -321,14 +315,8 @@ def shares(groups: Sequence[Group[T]], room: int) -> list[int]:
             more = min(group.share, wanted[at] - given[at], left)
             given[at] += more
             left -= more
-    return _without_waste(groups, given, wanted)
-
-
-def _without_waste(
-    groups: Sequence[Group[T]], given: Sequence[int], wanted: Sequence[int]
-) -> list[int]:
-    """What a group cannot fill, because a title alone says nothing, goes to those before it."""
-    filled = [group.filled(lines) for group, lines in zip(groups, given, strict=True)]
+    # What a group cannot fill, because a title alone says nothing, goes to those before it.
+    filled = [len(group.lines(lines)) for group, lines in zip(groups, given, strict=True)]
     left = sum(given) - sum(filled)
     for at, lines in enumerate(filled):
         more = min(left, wanted[at] - lines) if lines > 1 else 0

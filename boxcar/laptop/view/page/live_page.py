@@ -84,7 +84,7 @@ def _count(rows: RunRows, state: str, number: int) -> dict[str, str]:
 def _charts(rows: RunRows, reports: Reports) -> list[dict[str, Any]]:
     """One for each number that the cells report; those at work come first."""
     cells = [row.cell for row in (*rows.under_way, *rows.done, *rows.failed)]
-    drawn = cell_curves.drawn(reports, cells, rows.facts.metrics)
+    drawn = cell_curves.draw_curves(reports, cells, rows.facts.metrics)
     return [
         {
             "title": key,

@@ -15,7 +15,7 @@ from boxcar.laptop.view.page.cell_curves import (
     MOST_CHARTS,
     Report,
     Told,
-    drawn,
+    draw_curves,
     reports_after_look,
 )
 from boxcar.shared.files.journal_chain import Event
@@ -96,7 +96,7 @@ def test_without_steps_the_axis_is_the_minutes_since_the_first_start_whenever_on
         for n in range(1, 9)
     ]
     looked = beat(with_events(given, *rows), 0, cell, val_loss=0.0)
-    [chart] = drawn(reports_after_look({}, looked), [cell], []).values()
+    [chart] = draw_curves(reports_after_look({}, looked), [cell], []).values()
     [curve] = chart.curves
     assert not chart.is_by_step and len(curve.parts) == 1
     xs = [round(at.x) for at in curve.places]
@@ -107,11 +107,11 @@ def test_without_steps_the_axis_is_the_minutes_since_the_first_start_whenever_on
 
 def test_an_axis_of_steps_has_steps_alone() -> None:
     early = told({"loss": 9.0}, *({"step": 100 * n, "loss": 1.0} for n in range(1, 4)))
-    [chart] = drawn({"a": early}, ["a"], []).values()
+    [chart] = draw_curves({"a": early}, ["a"], []).values()
     assert chart.x_name("en") == "step"
     assert [at.x for at in chart.curves[0].places] == [100, 200, 300]
     none = told({"loss": 9.0}, {"loss": 8.0})
-    [chart] = drawn({"a": early, "b": none}, ["a", "b"], []).values()
+    [chart] = draw_curves({"a": early, "b": none}, ["a", "b"], []).values()
     assert not chart.is_by_step, "steps and minutes do not share an axis"
 
 
@@ -121,7 +121,7 @@ def test_a_cell_keeps_its_look_whichever_cells_are_drawn_before_it() -> None:
     few, many = ["c9", "c3"], [f"c{n}" for n in range(29, -1, -1)]
     looks: list[dict[str, str]] = []
     for cells in (few, many):
-        [chart] = drawn(reports, cells, []).values()
+        [chart] = draw_curves(reports, cells, []).values()
         names = [curve.group for curve in chart.curves]
         looks.append(dict(zip(names, chart.looks, strict=True)))
     for cell in few:
@@ -151,7 +151,7 @@ def test_the_loss_comes_first_then_what_the_job_names_and_there_is_an_end_of_bot
     report = {f"n{number}": number for number in range(30)} | {"psnr": 1, "train_loss": 2}
     both = told({"step": 1, **report}, {"step": 2, **report})
     cells = [f"cell{number}" for number in range(100)]
-    found = drawn(dict.fromkeys(cells, both), cells, ["psnr"])
+    found = draw_curves(dict.fromkeys(cells, both), cells, ["psnr"])
     assert list(found)[:3] == ["train_loss", "psnr", "n0"] and len(found) == MOST_CHARTS
     assert [curve.group for curve in found["psnr"].curves] == cells[:MOST_CELLS]
 
@@ -159,4 +159,4 @@ def test_the_loss_comes_first_then_what_the_job_names_and_there_is_an_end_of_bot
 @pytest.mark.parametrize("named", [[], ["c"]])
 def test_what_is_no_number_and_one_report_alone_make_no_curve(named: list[str]) -> None:
     odd = told({"step": True, "a": "x", "b": True, "c": 1}, {"a": None, "b": False, "d": 1})
-    assert drawn({"x": odd}, ["x", "gone"], named) == {}
+    assert draw_curves({"x": odd}, ["x", "gone"], named) == {}
