@@ -212,18 +212,7 @@ def verify_report(
     title = Sentence("good_run.results_of", run=made.run)
     show.table(title, columns, rows, first_to_go=("release", "files"))
     for cell in cells:
-        for row in cell.missing:
-            show.say(row.message.under(row.cell or made.run))
-        if cell.verdict.because is not None:
-            _say_of(cell, Sentence("good_run.abandoned", because=cell.verdict.because))
-        if cell.verdict.is_dropped:
-            _say_of(cell, Sentence("good_run.dropped"))
-        if cell.doubt:
-            _say_of(cell, Sentence("board.in_doubt", doubt=cell.doubt))
-        for warning in cell.warnings:
-            _say_of(cell, Sentence("looks.warning", text=warning))
-        for name, note in measure.notes(cell.verdict.metrics).items():
-            _say_of(cell, Sentence("good_run.no_number", metric=name, note=note))
+        _say_of_cell(cell, made.run)
     for said in bring_cell.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
         show.say(said)
     settled = sum(cell.verdict.is_settled for cell in cells)
@@ -234,6 +223,21 @@ def verify_report(
     show.say(Message(page, Command("report")))
     if step:
         show.say(sentence(step))
+
+
+def _say_of_cell(cell: Judged, run: str) -> None:
+    for row in cell.missing:
+        show.say(row.message.under(row.cell or run))
+    if cell.verdict.because is not None:
+        _say_of(cell, Sentence("good_run.abandoned", because=cell.verdict.because))
+    if cell.verdict.is_dropped:
+        _say_of(cell, Sentence("good_run.dropped"))
+    if cell.doubt:
+        _say_of(cell, Sentence("board.in_doubt", doubt=cell.doubt))
+    for warning in cell.warnings:
+        _say_of(cell, Sentence("looks.warning", text=warning))
+    for name, note in measure.notes(cell.verdict.metrics).items():
+        _say_of(cell, Sentence("good_run.no_number", metric=name, note=note))
 
 
 def _say_of(cell: Judged, text: Sentence) -> None:
