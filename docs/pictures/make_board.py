@@ -17,6 +17,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from boxcar.laptop.view.board.history import NOTHING_SEEN, seen
+from boxcar.laptop.view.board.paint import painted
+from boxcar.laptop.view.board.snapshot import Snapshot, snapshot
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
@@ -31,10 +34,7 @@ from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import board_facts
 from boxcar.laptop.verbs.stop import stop
-from boxcar.laptop.view.board.history import NOTHING_SEEN, seen
 from boxcar.laptop.view.board.layout import Focus, layout
-from boxcar.laptop.view.board.paint import painted
-from boxcar.laptop.view.board.snapshot import Snapshot, snapshot
 from boxcar.laptop.view.board.terminal_lines import UNICODE
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence

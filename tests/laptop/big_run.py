@@ -7,9 +7,10 @@ from dataclasses import replace
 from run_on_disk import RELEASE, SHA256, from_now
 
 from boxcar.laptop.run.view import CellView, Condition, QueueView, RunView
-from boxcar.laptop.view.board.history import NOTHING_SEEN, History, seen
-from boxcar.laptop.view.board.needs_you import Quiet
-from boxcar.laptop.view.board.snapshot import Facts, Snapshot, snapshot
+from boxcar.laptop.view.board.terminal_lines import Line, text
+from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
+from boxcar.laptop.view.needs import Quiet
+from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.shared import state
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.state import CellRecord
@@ -36,9 +37,9 @@ def view(cells: int, boxes: int) -> RunView:
 
 def shot(
     cells: int, boxes: int, *, facts: Facts = FACTS, history: History | None = None
-) -> Snapshot:
+) -> RunRows:
     made = view(cells, boxes)
-    return snapshot(made, history or seen(NOTHING_SEEN, made), facts)
+    return RunRows(made, facts, history or history_after_look(NOTHING_SEEN, made))
 
 
 def at(seconds: float, percents: tuple[object, ...], phase: str = "running") -> RunView:
@@ -54,7 +55,7 @@ def at(seconds: float, percents: tuple[object, ...], phase: str = "running") -> 
 def watched(minutes: int, *percents: object, phase: str = "running") -> History:
     history = NOTHING_SEEN
     for minute in range(minutes):
-        history = seen(history, at(60.0 * minute, percents, phase))
+        history = history_after_look(history, at(60.0 * minute, percents, phase))
     return history
 
 
@@ -97,3 +98,8 @@ def _queue(name: str, at: int, cell: str | None) -> QueueView:
         return replace(queue, condition=Condition("idle", "waits for new lines"))
     running = state.State({cell: CellRecord(state.Running(1, from_now(-60)), 1)})
     return replace(queue, state=running)
+
+
+def plain_lines(lines: list[Line]) -> list[str]:
+    """Without looks and without blanks at the ends."""
+    return [text(line).rstrip() for line in lines]

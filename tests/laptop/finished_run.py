@@ -126,7 +126,11 @@ def make_run(root: Path, cells: tuple[str, ...] = ("a", "b"), artifacts: Any = A
         resume=None, scratch=(), env={},
         secrets=(), linger_s=0, agent_python="python3", training_python="python3",
     )  # fmt: skip
-    job = SimpleNamespace(name=RUN, secrets=(), notify=(), code=".", report=ReportWords(), price={})
+    job = SimpleNamespace(
+        **{"name": RUN, "secrets": (), "notify": (), "code": ".", "price": {}, "cells": {}},
+        report=ReportWords(),
+        smoke=SimpleNamespace(is_given=False),
+    )
     run = FinishedRun(root, Project(root, job, profile, plan, {}))  # type: ignore[arg-type]
     for folder in run.site.tier.folders():
         folder.mkdir(parents=True)

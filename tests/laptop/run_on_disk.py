@@ -88,7 +88,11 @@ class RunOnDisk:
 def make_run(root: Path, lines: Mapping[str, Sequence[str]] = LINES) -> RunOnDisk:
     plan = _plan(root, lines)
     job, profile = (
-        SimpleNamespace(name="demo", slurm=SlurmOfJob(), secrets=(), notify=(), price={}),
+        SimpleNamespace(
+            **{"name": "demo", "slurm": SlurmOfJob(), "secrets": (), "notify": (), "price": {}},
+            smoke=SimpleNamespace(is_given=False),
+            cells={},
+        ),
         load_profile("local", root),
     )
     project = Project(root, job, profile, plan, {})

@@ -25,6 +25,7 @@ from boxcar.shared.errors import Command, Message
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 
 # Columns: nothing is wrapped for a program that reads it, however long a path is.
@@ -117,7 +118,7 @@ def table(
             first_to_go=[at[name] for name in first_to_go if name in at],
             mark=_mark(console.encoding),
         )
-        console.print(_fitted(title, heads, found), "")
+        console.print(_head(title), _fitted(heads, found), "")
         return
     values = zip(*rows, strict=True)
     drawn = text_layout.table_for_pipe(
@@ -142,9 +143,16 @@ def _column(values: Sequence[Any]) -> list[str]:
     return [known[id(value)] for value in values]
 
 
-def _fitted(title: str, heads: Sequence[str], found: Narrow) -> Table:
+def _head(title: str) -> Text:
+    """Above the table and not of it: a narrow one must not cut it."""
+    from rich.text import Text
+
+    return Text(plain(typed(title)), style="bold")
+
+
+def _fitted(heads: Sequence[str], found: Narrow) -> Table:
     """The table as this terminal can hold it."""
-    drawn = draw(title, [heads[at] for at in found.kept], found.rows)
+    drawn = draw([heads[at] for at in found.kept], found.rows)
     for column, width in zip(drawn.columns, found.widths, strict=True):
         column.max_width = width
     return drawn
@@ -159,13 +167,12 @@ def _mark(encoding: str) -> str:
     return "…"
 
 
-def draw(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+def draw(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     """A table, not yet printed."""
     from rich.table import Table
     from rich.text import Text
 
-    head = Text(plain(typed(title)), style="bold", no_wrap=True, overflow="ellipsis")
-    drawn = Table(title=head, title_justify="left", pad_edge=False, box=None)
+    drawn = Table(pad_edge=False, box=None)
     for column in columns:
         drawn.add_column(typed(column), overflow="fold")
     for row in rows:

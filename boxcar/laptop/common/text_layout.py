@@ -149,13 +149,13 @@ def narrow_table(
 
     least = at_least(_NAME_LEAST, _TEXT_LEAST)
     kept = list(range(len(heads)))
-    if _needed(natural, kept) > width:
+    if needed_width(natural, kept) > width:
         kept = [at for at in kept if any(row[at] != NOTHING for row in rows)]
     for at in first_to_go:
-        if at in kept and _needed(least, kept) > width:
+        if at in kept and needed_width(least, kept) > width:
             kept.remove(at)
-    least = least if _needed(least, kept) <= width else at_least(_NAME_MIN, _TEXT_MIN)
-    widths = _shrunk(natural, least, kept, width)
+    least = least if needed_width(least, kept) <= width else at_least(_NAME_MIN, _TEXT_MIN)
+    widths = shrink_columns(natural, least, kept, width)
     return Narrow(
         tuple(kept),
         tuple(widths),
@@ -169,16 +169,16 @@ def narrow_table(
     )
 
 
-def _needed(widths: Sequence[int], kept: Sequence[int]) -> int:
+def needed_width(widths: Sequence[int], kept: Sequence[int]) -> int:
     return sum(widths[at] for at in kept) + GAP * (len(kept) - 1)
 
 
-def _shrunk(
+def shrink_columns(
     natural: Sequence[int], least: Sequence[int], kept: Sequence[int], width: int
 ) -> list[int]:
     """The widest gives first, so that no name is cut while a text has more room than it."""
     widths = {at: natural[at] for at in kept}
-    for _ in range(_needed(natural, kept) - width):
+    for _ in range(needed_width(natural, kept) - width):
         shrinking = [at for at in kept if widths[at] > least[at]]
         if not shrinking:
             break
@@ -200,16 +200,15 @@ def table_for_pipe(title: str, columns: Sequence[Sequence[str]]) -> Iterator[str
     """The lines, each without spaces at its end; a field of several lines takes as many. A column
     begins with its head.
     """
+    yield title.rstrip()
     if all(map(_is_plain, columns)):
         # A column at a time, which the interpreter walks by itself.
         widths = [max(1, *map(len, column)) for column in columns]
-        yield _cut(title, _room(widths)).rstrip()
         padded = [_padded(column, width) for column, width in zip(columns, widths, strict=True)]
         yield from (_BETWEEN.join(row).rstrip() for row in zip(*padded, strict=True))
         return
     whole = [[_lines_of(field) for field in column] for column in columns]
     widths = [max(1, *map(_width, column)) for column in whole]
-    yield _cut(title, _room(widths)).rstrip()
     for row in zip(*whole, strict=True):
         if all(len(field) == 1 for field in row):
             yield _line([field[0] for field in row], widths)
@@ -226,10 +225,6 @@ def _is_plain(column: Sequence[str]) -> bool:
 
 def _padded(column: Sequence[str], width: int) -> list[str]:
     return [text.ljust(width) for text in column]
-
-
-def _room(widths: Sequence[int]) -> int:
-    return sum(widths) + len(_BETWEEN) * (len(widths) - 1)
 
 
 def _lines_of(field: str) -> list[str]:
@@ -249,15 +244,6 @@ def _line(fields: Sequence[str], widths: Sequence[int]) -> str:
         text + " " * (width - _columns(text)) for text, width in zip(fields, widths, strict=True)
     )
     return _BETWEEN.join(padded).rstrip()
-
-
-def _cut(title: str, room: int) -> str:
-    if _columns(title) <= room:
-        return title
-    kept = title
-    while _columns(kept) > room - 1:
-        kept = kept[:-1]
-    return f"{kept}…"
 
 
 # Text of others, such as names and logs, as it may go to a terminal.

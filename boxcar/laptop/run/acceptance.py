@@ -5,10 +5,12 @@ has proven what is published. The agents read the same document, and train such 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.errors import some
+from boxcar.shared.errors import DamagedError, some
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.paths import DurablePaths
@@ -36,6 +38,22 @@ def asks_of(tier: DurablePaths) -> Callable[[str], bool]:
     except OSError:
         return lambda cell: True  # whoever asks of each says what is wrong
     return there.__contains__
+
+
+_A_REASON = re.compile(rb'"because":\s*"')
+
+
+def given_up(run: OpenRun) -> dict[str, str]:
+    """Why a person has given up which cells, by the last receipt; {} where none can be read."""
+    path = run.results.receipt
+    try:
+        # Of most runs nothing was: each look reads it, and a receipt may have thousands of cells.
+        if not _A_REASON.search(path.read_bytes()):
+            return {}
+        verdicts = receipt.read_run(path).cells
+    except (OSError, DamagedError):
+        return {}
+    return {one.cell: one.because for one in verdicts if one.because is not None}
 
 
 def is_asked(record: CellRecord) -> bool:

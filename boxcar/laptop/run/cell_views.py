@@ -30,7 +30,7 @@ def cell_views(
     states = {queue.name: queue.state for queue in queues if queue.state}
     records = state.merge(states, moves.owners_of_lines(run, states))
     unheard_of = ("", state.NOTHING_YET if len(states) == len(queues) else None)
-    may_be = acceptance.asks_of(run.tier)
+    may_be, given_up = acceptance.asks_of(run.tier), acceptance.given_up(run)
     views = []
     for cell in sorted(cells, key=lambda cell: order.get(cell.queue, len(order))):
         queue, told = records.get(cell.name, unheard_of)
@@ -71,6 +71,7 @@ def cell_views(
                 doubt,
                 cell.own.after,
                 is_broken_off,
+                given_up.get(cell.name),
             )
         )
     return views

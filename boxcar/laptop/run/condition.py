@@ -7,7 +7,15 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from boxcar.laptop.run.view import DAMAGED, DROPPED, CellView, Condition, QueueView, RunView
+from boxcar.laptop.run.view import (
+    ABANDONED,
+    DAMAGED,
+    DROPPED,
+    CellView,
+    Condition,
+    QueueView,
+    RunView,
+)
 from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files import control
@@ -23,7 +31,7 @@ from boxcar.shared.triage.signatures.all_rows import BY_ID
 
 
 _ENDED = (state.Succeeded, state.Synced, state.Verified, state.Failed)
-_OVER = frozenset((DAMAGED, DROPPED, *(kind.word for kind in _ENDED)))
+_OVER = frozenset((ABANDONED, DAMAGED, DROPPED, *(kind.word for kind in _ENDED)))
 
 
 def seconds_per_epoch(cells: Iterable[CellView]) -> dict[str, float]:

@@ -33,6 +33,9 @@ AT_WORK = (state.Running, state.Waiting, state.Claimed, state.Succeeded, state.S
 DROPPED = "dropped"
 # The same of one that its journal calls verified, whose result is not on the tier as it was.
 DAMAGED = "damaged"
+# The same of one that a person has given up, unless it runs again.
+ABANDONED = "abandoned"
+_MAY_BE_GIVEN_UP = ("failed", "queued", "preempted", "retrying", "unknown")
 # The same of one that its journal calls running, of which nothing runs any more.
 BROKEN_OFF = "broken off"
 
@@ -104,7 +107,8 @@ class CellView:
     `progress` and `metrics` are the last that were reported, `best` the best until now of what is
     not verified. `damage` is why the result of a verified cell is not on the durable tier as its
     journal says. `accepted` is what the laptop has proven of a result that its box could not,
-    `doubt` why that cannot be read. `after`: the cells that its line names.
+    `doubt` why that cannot be read. `after`: the cells that its line names. `given_up`: why a
+    person has, as the last receipt says.
     """
 
     name: str
@@ -125,6 +129,7 @@ class CellView:
     doubt: str | None = None
     after: tuple[str, ...] = ()
     is_broken_off: bool = False
+    given_up: str | None = None
 
     @property
     def sentence(self) -> str:
@@ -136,6 +141,12 @@ class CellView:
 
     @property
     def word(self) -> str:
+        told = self.word_of_journal
+        is_over = told in (*_MAY_BE_GIVEN_UP, DAMAGED, BROKEN_OFF)
+        return ABANDONED if self.given_up is not None and is_over else told
+
+    @property
+    def word_of_journal(self) -> str:
         if self.is_dropped:
             return DROPPED
         if self.damage:
@@ -143,6 +154,14 @@ class CellView:
         if self.is_broken_off:
             return BROKEN_OFF
         return self.record.state.word if self.record else "unknown"
+
+    @property
+    def epochs_done(self) -> str:
+        """`3/20`, or nothing where the script reports no epoch."""
+        done = self.progress.get("epoch")
+        if not isinstance(done, (int, float)):
+            return ""
+        return f"{done:g}/{self.epochs}" if self.epochs else f"{done:g}"
 
     @property
     def bytes_only(self) -> tuple[str, ...]:

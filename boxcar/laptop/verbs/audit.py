@@ -24,6 +24,7 @@ from boxcar.laptop.results import second_home
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.tryout import passes
+from boxcar.laptop.verbs.next_step import before_launch, has_begun, next_step
 from boxcar.shared import state, timestamp
 from boxcar.shared.catalogue.audit import named
 from boxcar.shared.catalogue.sentence import Sentence
@@ -67,7 +68,7 @@ def audit(
             site.boxes.refresh()
             view = look_at_run(site, timestamp.utc_now())
             report = of_run(site, view, boxes=boxes, is_thorough=True)
-        present(site, report, as_json=as_json)
+        present(site, report, _then(site, view), as_json=as_json)
         return 1 if report.is_refused else 0
 
 
@@ -138,7 +139,7 @@ def run_audit(
     return Report(tuple(rows), {box: one.facts for box, one in told.items()})
 
 
-def present(site: Site, report: Report, *, as_json: bool) -> None:
+def present(site: Site, report: Report, then: Command, *, as_json: bool) -> None:
     """The table and what to do next, or one JSON document: run, is_refused, rows, facts."""
     if as_json:
         found = {"run": site.plan.run, "is_refused": report.is_refused}
@@ -153,7 +154,15 @@ def present(site: Site, report: Report, *, as_json: bool) -> None:
         ("box", "what", "verdict", "found", "reason"),
         rows,
     )
-    show.say(sentence(report.rows))
+    show.say(_end(report.rows, then))
+
+
+def _then(site: Site, view: RunView) -> Command:
+    """What the run needs, of which other verbs say the same."""
+    command = next_step(view, site).command
+    return (
+        command if has_begun(view) and command else before_launch(site.project, needs_audit=False)
+    )
 
 
 def of_alike_boxes(report: Report) -> list[tuple[str, Row]]:
@@ -179,8 +188,8 @@ def _boxes(boxes: str) -> str:
     return named(boxes) if boxes == rules.ALL else boxes
 
 
-def sentence(rows: Sequence[Row]) -> Message:
-    """How it ended, and the next command."""
+def _end(rows: Sequence[Row], then: Command) -> Message:
+    """How it ended, and the next command, which is `then` where nothing is refused."""
     count = {verdict: sum(row.verdict == verdict for row in rows) for verdict in _ORDER}
     if count["refuse"]:
         boxes = ", ".join(sorted({row.box for row in rows if row.verdict == "refuse"}))
@@ -188,8 +197,8 @@ def sentence(rows: Sequence[Row]) -> Message:
         return Message(refused, Command("audit"))
     if count["warn"]:
         warned = Sentence("good_run.audit_warned", n=count["warn"])
-        return Message(warned, Command("launch"))
-    return Message(Sentence("good_run.audit_fine"), Command("launch"))
+        return Message(warned, then)
+    return Message(Sentence("good_run.audit_fine"), then)
 
 
 def skew_s(before: str, at: str, after: str) -> float:

@@ -18,17 +18,15 @@ from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.verbs.next_step import next_step
-from boxcar.laptop.verbs.status import board_facts
+from boxcar.laptop.verbs.status import rows_of_run
 from boxcar.laptop.verbs.watch import looks
-from boxcar.laptop.view.board import cell_rows
-from boxcar.laptop.view.board.history import NOTHING_SEEN, History, seen
-from boxcar.laptop.view.board.snapshot import snapshot
-from boxcar.laptop.view.board.terminal_lines import UNICODE
-from boxcar.laptop.view.page import cell_curves, live_page, pulled_curves, server
-from boxcar.laptop.view.page.cell_curves import Reports
+from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
+from boxcar.laptop.view.looks import UNICODE
+from boxcar.laptop.view.page import cell_curves, live_page, server
+from boxcar.laptop.view.page.cell_curves import Reports, Whole
 from boxcar.laptop.view.page.live_page import Reading
-from boxcar.laptop.view.page.pulled_curves import Whole
-from boxcar.laptop.view.page.sections import Private
+from boxcar.laptop.view.page.privacy import Private
+from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
@@ -51,16 +49,15 @@ class Watched:
     pulled: Mapping[str, Whole]
 
     def after(self, site: Site, view: RunView) -> Watched:
-        ended = [row.cell for row in cell_rows.ended(view, ())][: cell_curves.MOST_CELLS]
-        pulled = pulled_curves.read_pulled_curves(
-            site.results, site.plan.metrics, ended, self.pulled
-        )
-        reports = cell_curves.seen(self.reports, view)
-        return Watched(seen(self.history, view), reports, pulled)
+        done = RunRows(view, Facts("", "", "")).done
+        ended = [row.cell for row in done[: cell_curves.MOST_CELLS]]
+        pulled = cell_curves.read_pulled_curves(site.results, site.plan.metrics, ended, self.pulled)
+        reports = cell_curves.reports_after_look(self.reports, view)
+        return Watched(history_after_look(self.history, view), reports, pulled)
 
     @property
     def curves(self) -> Reports:
-        return pulled_curves.over(self.reports, self.pulled)
+        return cell_curves.with_pulled(self.reports, self.pulled)
 
 
 NOTHING = Watched(NOTHING_SEEN, {}, {})
@@ -168,9 +165,9 @@ def _tell(view: RunView, url: str, every_s: float, *, as_json: bool) -> None:
 
 
 def _page(site: Site, view: RunView, watched: Watched, reading: Reading) -> bytes:
-    step = next_step(view, site)
-    known = board_facts(site, view, step, at_work=Sentence("live_page.at_work"))
-    made = snapshot(view, watched.history, replace(known, glyphs=UNICODE))
+    at_work = Sentence("live_page.at_work")
+    rows = rows_of_run(site, view, next_step(view, site), watched.history, at_work=at_work)
+    rows = replace(rows, facts=replace(rows.facts, glyphs=UNICODE))
     private = Private(known_secrets(site.project.job, os.environ))
-    page = live_page.page(made, view.at, watched.curves, reading, private)
+    page = live_page.page_of_run(rows, watched.curves, reading, private)
     return page.encode("utf-8", "replace")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show, units
@@ -85,37 +85,60 @@ def down(
             if begun is None and not why and _was_never_launched(site):
                 nothing = Missing(None, Sentence("gate.never_launched"), Command("launch"))
                 return _report(site, None, (nothing,), as_json=as_json)
-            site.boxes.give_up(gone)
-            _say_kept(site, begun, [name for name in gone if name != site.plan.durable_dir])
-            _say_uncompared(site)
-            hashed = HashedBefore(from_disk=True)
-            facts, notes = _look(site, hashed, begun)
-            if abandon:
-                cells = {cell: why[cell] for cell in abandon}
-                facts = replace(facts, receipt=give_up(site.results, facts, cells))
-                for cell, because_of in cells.items():
-                    abandoned = Sentence("good_run.abandoned", because=because_of)
-                    show.say(Sentence("good_run.under", head=cell, text=abandoned))
-            facts = _approved(
-                site, facts, notes, begun, approve, hashed=hashed, tries=1 if as_json else _TRIES
+            given_up = {cell: why[cell] for cell in abandon}
+            lost = {name: why[name] for name in gone}
+            ended, missing = _through_the_gate(
+                site, begun, given_up, lost, approve, tries=1 if as_json else _TRIES
             )
-            decision = decide(facts)
-            if not isinstance(decision, Open):
-                return _report(site, begun, decision.reasons, as_json=as_json)
-            _tell_last_news(site, begun)
-            with kept_still(site) as living:
-                if living:
-                    return _report(site, begun, living, as_json=as_json)
-                lost = {name: why[name] for name in gone}
-                ended = _tear_down(site, _begin(site, facts, begun, lost))
-            return _report(site, ended, (), as_json=as_json)
+            return _report(site, ended, missing, as_json=as_json)
+
+
+def _through_the_gate(
+    site: Site,
+    begun: Teardown | None,
+    given_up: Mapping[str, str],
+    gone: dict[str, str],
+    approve: str | None,
+    *,
+    tries: int,
+) -> tuple[Teardown | None, Sequence[Missing]]:
+    """The teardown as it is now, and what is missing for it."""
+    site.boxes.give_up([*gone])
+    _say_kept(site, begun, [name for name in gone if name != site.plan.durable_dir])
+    _say_uncompared(site)
+    hashed = HashedBefore(from_disk=True)
+    facts, notes = _look(site, hashed, begun)
+    if given_up:
+        facts = replace(facts, receipt=give_up(site.results, facts, given_up))
+        for cell, because in given_up.items():
+            abandoned = Sentence("good_run.abandoned", because=because)
+            show.say(Sentence("good_run.under", head=cell, text=abandoned))
+    facts = _approved(site, facts, notes, begun, approve, hashed=hashed, tries=tries)
+    decision = decide(facts)
+    if not isinstance(decision, Open):
+        return begun, decision.reasons
+    _tell_last_news(site, begun)
+    with kept_still(site) as living:
+        if living:
+            return begun, living
+        return _tear_down(site, _begin(site, facts, begun, gone)), ()
 
 
 def _was_never_launched(site: Site) -> bool:
     """Neither from here, as far as this machine knows, nor from another one, as each box says."""
-    traces = (site.results.root / profile_choice.LAUNCHES, site.results.receipt)
-    is_known_here = any(path.exists() for path in traces)
+    is_known_here = (site.results.root / profile_choice.LAUNCHES).exists() or _has_seen_one(site)
     return not (is_known_here or site.tier.root.exists() or site.boxes.silent())
+
+
+def _has_seen_one(site: Site) -> bool:
+    """Whether the receipt, which `verify` also makes of nothing, knows a result or a decision."""
+    try:
+        verdicts = receipt.read_run(site.results.receipt).cells
+    except FileNotFoundError:
+        return False
+    except (OSError, DamagedError):
+        return True
+    return any(one.manifest_sha256 or one.because is not None for one in verdicts)
 
 
 def _tell_last_news(site: Site, begun: Teardown | None) -> None:
@@ -156,8 +179,9 @@ def _say_uncompared(site: Site) -> None:
     tier = site.plan.durable_dir
     if not site.boxes.is_gone(tier):
         return
-    which = "with_reports" if site.tier.root.exists() else "with_manifests"
-    with_what = Sentence(f"bring.{which}")
+    with_what = Sentence("bring.with_manifests")
+    if site.tier.root.exists():
+        with_what = Sentence("bring.with_reports")
     show.say(Sentence("bring.tier_is_gone", tier=tier, with_what=with_what))
 
 

@@ -36,7 +36,7 @@ from boxcar.laptop.run.first_minute import Started, probe
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DROPPED, QueueView, RunView
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.verbs import audit, control, listen, next_step, push
+from boxcar.laptop.verbs import audit, control, listen, push
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import visible_gpus
@@ -85,7 +85,7 @@ def serve_all(
     """
     push.check_queues(site)
     groups = push.by_tier(site, queues)
-    view = next_step.until_left(site, view, queues)
+    view = control.until_left(site, view, queues)
     with show.progress(Sentence("how_far.push")) as bar:
         served, errors = side_by_side.each_or_why(
             groups, lambda box: _serve(site, box, list(map(view.queue, groups[box])), order, bar)
@@ -98,8 +98,8 @@ def serve_all(
         for box, error in errors.items()
         for queue, again in ((name, Command("launch", ("--box", box))) for name in groups[box])
     ]
-    stopping = filter(next_step.is_stopping, map(view.queue, queues))
-    problems += map(next_step.does_not_end, stopping)
+    stopping = filter(control.is_stopping, map(view.queue, queues))
+    problems += map(control.does_not_end, stopping)
     for problem in problems:
         show.say(problem)
     started = [one for tier in served.values() for one in tier.started]
@@ -147,7 +147,7 @@ def _send_and_prepare(
 ) -> run_asks.Start | None:
     """How its agent is to be started; None where one runs already, or is about to."""
     push.send_queue(site, queue.name, bar)
-    if next_step.is_stopping(queue):
+    if control.is_stopping(queue):
         return None  # which is said of all of them
     if queue.is_alive or queue.scheduled:
         show.say(_left_alone(queue, order.built[0].digest))
@@ -191,7 +191,7 @@ def _prepare_agent(site: Site, order: Order, queue: QueueView) -> run_asks.Start
     named = (site.project.profile.detach.primary, site.project.profile.detach.fallback)
     detach = tuple(way for way in named if way in run_asks.DETACH_WAYS)
     index, cell = view.begin_of_run(site, queue, order.start_index)
-    if order.start_index is None and index:
+    if index and (order.start_index is None or cell is None):
         show.say(_begins_below(queue.name, cell))
     return run_asks.Start(queue.name, order.built[0].digest, index, detach, cell)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from boxcar.laptop.common import show, units
 from boxcar.laptop.fitness import rules
 from boxcar.laptop.places.open_site import SITES, find_site
-from boxcar.laptop.project import cell_faults, profile_choice
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
 from boxcar.laptop.project.job import Job
@@ -20,8 +20,8 @@ from boxcar.laptop.project.profiles import survival
 from boxcar.laptop.project.queues.cell_cost import Expected, expected_time
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import LeftOut, Snapshot, not_shipped
-from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import listen, push, split
+from boxcar.laptop.verbs.next_step import before_launch
 from boxcar.shared.catalogue.headings import heading
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_line, duration, said, terms
@@ -103,16 +103,14 @@ def _next(project: Project, size: Expected, *, is_refused: bool) -> Message:
         said = Sentence("planning.size_and_time", size=said, time=units.duration(size.seconds))
     if is_refused:
         return Message(Sentence("planning.not_yet", size=said), Command("plan"))
-    return Message(Sentence("planning.next", size=said), Command(_next_verb(project)))
+    return Message(Sentence("planning.next", size=said), _next_command(project))
 
 
-def _next_verb(project: Project) -> str:
+def _next_command(project: Project) -> Command:
     if profile_choice.releases_of(project.results):
-        return "status"
-    if cell_faults.is_smoke_given(project.job) and passes.missing(project):
-        return "smoke"
+        return Command("status")
     site = find_site(project, show.say)
-    return "audit" if site is None or site.needs_audit else "launch"
+    return before_launch(project, needs_audit=site is None or site.needs_audit)
 
 
 def first_command(plan: Plan) -> list[str]:

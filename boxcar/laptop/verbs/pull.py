@@ -41,7 +41,8 @@ from boxcar.laptop.run import run_journals
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Roster, RosterCell
-from boxcar.laptop.run.view import CellView, RunView
+from boxcar.laptop.run.view import ABANDONED, CellView, RunView
+from boxcar.laptop.verbs.next_step import is_settled, next_step
 from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy, tree_sync
@@ -324,9 +325,14 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
             logs = _pull_failed_logs(site, view, missing)
         for log in logs:  # not above: a bar that is drawn leaves its line behind
             show.say(_said_of(log))
-        failed = [name for name in sorted(missing) if name in view.failed]
-        checked = [name for name in _still_checked(view) if name not in missing]
-        _report(site, outcomes, journals, failed, checked, as_json=as_json)
+        given_up = {one.name for one in view.of_words((ABANDONED,))}
+        unsaid = given_up & {one.name for one in outcomes if one.word == NOT_PUBLISHED}
+        told = [one for one in outcomes if one.name not in unsaid]
+        _report(told, journals)
+        show.say(_next(site, view, told, journals))
+        if as_json:
+            results = {"run": site.plan.run, "results": str(site.results.root)}
+            show.json_document("pull", results | {"cells": outcomes, "journals": journals})
         is_asked_for = cells and missing
         all_outcomes = (*outcomes, *journals)
         has_failed = any(outcome.word == FAILED or outcome.lacks for outcome in all_outcomes)
@@ -426,22 +432,23 @@ def _say_outcome(outcome: Outcome) -> None:
 
 
 def _next(
-    site: Site,
-    outcomes: Sequence[Outcome],
-    journals: Sequence[Outcome],
-    failed: Sequence[str],
-    checked: Sequence[str],
+    site: Site, view: RunView, outcomes: Sequence[Outcome], journals: Sequence[Outcome]
 ) -> Message:
     """How much is here, and what to type."""
-    here, n = sum(one.word in (HERE, PULLED) for one in outcomes), len(outcomes)
-    here_now = Sentence("good_run.here", here=here, n=n, folder=site.results.root)
-    has_failed = [one for one in (*outcomes, *journals) if one.word == FAILED]
-    if here == n and not has_failed and checked:
-        cells = some(checked, MOST_NAMED)
-        said = Sentence("bring.here_unchecked", here=here_now, n=len(checked), cells=cells)
+    there = {one.name for one in outcomes if one.word in (HERE, PULLED)}
+    here_now = Sentence("good_run.here", here=len(there), n=len(outcomes), folder=site.results.root)
+    has_failed = any(one.word == FAILED for one in (*outcomes, *journals))
+    checked = [name for name in _still_checked(view) if name in there]
+    wanted = {one.name for one in outcomes} - there
+    failed = sorted(wanted & {cell.name for cell in view.of_words(("failed",))})
+    if not (wanted or has_failed or checked):
+        proven = next_step(view, site).command if is_settled(view, site) else None
+        then = proven or Command("verify")
+        return Message(Sentence("good_run.here_next", here=here_now), then)
+    if not (wanted or has_failed):
+        names = some(checked, MOST_NAMED)
+        said = Sentence("bring.here_unchecked", here=here_now, n=len(checked), cells=names)
         return Message(said, Command("pull"))
-    if here == n and not has_failed:
-        return Message(Sentence("good_run.here_next", here=here_now), Command("verify"))
     if failed:
         explain = Command("explain", ("--cell", failed[0]))
         return Message(Sentence("bring.here_failed", here=here_now, n=len(failed)), explain)
@@ -459,18 +466,7 @@ def _by_reason(outcomes: Iterable[Outcome]) -> dict[str | None, list[str]]:
     return found
 
 
-def _report(
-    site: Site,
-    outcomes: Sequence[Outcome],
-    journals: Sequence[Outcome],
-    failed: Sequence[str],
-    checked: Sequence[str],
-    *,
-    as_json: bool,
-) -> None:
-    """`failed` are the cells of which there is nothing to pull, `checked` those whose boxes still
-    look into what they have published.
-    """
+def _report(outcomes: Sequence[Outcome], journals: Sequence[Outcome]) -> None:
     everything = (*outcomes, *journals)
     for outcome in everything:
         _say_outcome(outcome)
@@ -479,14 +475,3 @@ def _report(
         show.say(Sentence("bring.not_pulled", name=name, n=len(names), why=why))
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
         show.say(Sentence("good_run.not_published", cells=", ".join(missing)))
-    show.say(_next(site, outcomes, journals, failed, checked))
-    if as_json:
-        show.json_document(
-            "pull",
-            {
-                "run": site.plan.run,
-                "results": str(site.results.root),
-                "cells": outcomes,
-                "journals": journals,
-            },
-        )

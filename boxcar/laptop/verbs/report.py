@@ -14,7 +14,6 @@ from boxcar.laptop.common.near import no_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.view.report import as_text, gather, report_page
 from boxcar.laptop.view.report.run_report import Asked, Report
-from boxcar.laptop.view.report.table import Table
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
@@ -42,10 +41,12 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
 
 
 def _show(project: Project, made: Report) -> None:
+    runs = ", ".join(made.asked.runs)
     for table in made.tables:
-        columns, rows = _spelled(table)
-        last_two = columns[:-3:-1]
-        show.table(_title(made, table), columns, rows, names=columns[:1], first_to_go=last_two)
+        title = Sentence("report.table", runs=runs, task=table.task, baseline=table.baseline)
+        columns = [show.typed(name) for name in as_text.columns(table)]
+        rows = [as_text.fields(table, row) for row in table.rows]
+        show.table(title, columns, rows, names=columns[:1], first_to_go=columns[:-3:-1])
         for note in table.notes:
             show.say(note)
     receipts = ", ".join(map(digest.short, made.receipts.values()))
@@ -53,16 +54,6 @@ def _show(project: Project, made: Report) -> None:
     show.say(Sentence("report.interval"))
     path = report_page.write_page(project, made)
     show.say(Sentence("report.written", file=path))
-
-
-def _title(made: Report, table: Table) -> str:
-    runs = ", ".join(made.asked.runs)
-    return Sentence("report.table", runs=runs, task=table.task, baseline=table.baseline)
-
-
-def _spelled(table: Table) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
-    columns = [show.typed(name) for name in as_text.columns(table)]
-    return columns, [as_text.fields(table, row) for row in table.rows]
 
 
 def _say_left_out(made: Report) -> int:

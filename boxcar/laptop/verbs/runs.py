@@ -19,9 +19,8 @@ from boxcar.laptop.project import profile_choice, project
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.run.view import DROPPED, Condition, QueueView, RunView
-from boxcar.laptop.view.board import snapshot
-from boxcar.laptop.view.board.snapshot import left_by_queue, nearest_clock
+from boxcar.laptop.run.view import ABANDONED, DROPPED, Condition, QueueView, RunView
+from boxcar.laptop.view.spending import amounts, left_by_queue, money_of_run, nearest_clock
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message, message_of
@@ -35,7 +34,7 @@ COLUMNS = (
     *("profile", "launched", "seen", "job"),
 )
 # Absent where no run has anything to say.
-_MAY_LACK = ("spent", "clock")
+_MAY_LACK = ("spent", "clock", "seen")
 _OVER = Condition("done", "the run was torn down")
 
 
@@ -141,7 +140,7 @@ def _past(site: Site) -> RunView:
 
 
 def _spent(site: Site, view: RunView) -> dict[str, float] | None:
-    found = snapshot.money_of_run(project.box_prices(site.project), view, left_by_queue(view))
+    found = money_of_run(project.box_prices(site.project), view, left_by_queue(view))
     return found.so_far if found and found.so_far else None
 
 
@@ -159,7 +158,7 @@ def _is_proven_here(results: ResultPaths, view: RunView) -> bool:
 
 def state_of(view: RunView) -> str:
     """In two words: what a person has to do with it."""
-    words = [cell.word for cell in view.cells if cell.word != DROPPED]
+    words = [cell.word for cell in view.cells if cell.word not in (DROPPED, ABANDONED)]
     if words and all(word == "verified" for word in words):
         return "bring home"
     if any(queue.is_alive for queue in view.queues):
@@ -186,7 +185,7 @@ def _row(one: SeenRun) -> Sequence[object]:
             sentence_or_text(f"runs.is_{one.state.replace(' ', '_')}", one.state),
             cells,
             ", ".join(one.boxes),
-            snapshot.amounts(one.spent) if one.spent else None,
+            amounts(one.spent) if one.spent else None,
             one.clock,
             one.profile,
         ),
@@ -196,7 +195,7 @@ def _row(one: SeenRun) -> Sequence[object]:
 
 def _cells(cells: dict[str, int]) -> str:
     """`34 of 400 verified, 1 failed`."""
-    total = sum(cells.values()) - cells.get(DROPPED, 0)
+    total = sum(cells.values()) - cells.get(DROPPED, 0) - cells.get(ABANDONED, 0)
     verified = Sentence("runs.verified", n=cells.get("verified", 0), total=total)
     if failed := cells.get("failed"):
         return Sentence("runs.failed", verified=verified, n=failed)

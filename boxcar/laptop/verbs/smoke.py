@@ -23,6 +23,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.tryout import left_artifacts, one_try, outcome, passes
 from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
+from boxcar.laptop.verbs.next_step import before_launch
 from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import Command, InputError, Message, some
 from boxcar.shared.files.plan import LOG, Cell, Metric
@@ -164,8 +165,8 @@ def _say_next(project: Project, outcomes: Sequence[Outcome]) -> None:
         show.say(Message(failed, Command("smoke")))
     else:
         site = find_site(project, show.say)
-        verb = "launch" if site and not site.needs_audit else "audit"
-        show.say(Message(Sentence("good_run.next"), Command(verb)))
+        then = before_launch(project, needs_audit=site is None or site.needs_audit)
+        show.say(Message(Sentence("good_run.next"), then))
 
 
 def _alike(stage: Stage, failed: Sequence[Outcome]) -> list[list[Outcome]]:

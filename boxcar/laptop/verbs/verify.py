@@ -34,8 +34,9 @@ from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Missing, Roster, RosterCell
-from boxcar.laptop.run.view import DROPPED, CellView, RunView
+from boxcar.laptop.run.view import DROPPED, RunView
 from boxcar.laptop.teardown.gate import tier_is_gone
+from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.laptop.verbs.pull import pull_grown_journals, pull_receipt
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.laptop.view.report import gather, report_page, run_report
@@ -47,6 +48,7 @@ from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, Message, message_of
 from boxcar.shared.files import codec, manifest, receipt
+from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import (
     CellVerdict,
     Finding,
@@ -192,7 +194,7 @@ def verify_document(
 
 
 def verify_report(
-    site: Site, made: RunReceipt, cells: Sequence[Judged], page: str, *, is_proven: bool
+    site: Site, made: RunReceipt, cells: Sequence[Judged], page: str, step: NextStep | None
 ) -> None:
     rows = [
         (
@@ -210,28 +212,32 @@ def verify_report(
     title = Sentence("good_run.results_of", run=made.run)
     show.table(title, columns, rows, first_to_go=("release", "files"))
     for cell in cells:
-        for row in cell.missing:
-            show.say(row.message.under(row.cell or made.run))
-        if cell.verdict.because is not None:
-            _say_of(cell, Sentence("good_run.abandoned", because=cell.verdict.because))
-        if cell.verdict.is_dropped:
-            _say_of(cell, Sentence("good_run.dropped"))
-        if cell.doubt:
-            _say_of(cell, Sentence("board.in_doubt", doubt=cell.doubt))
-        for warning in cell.warnings:
-            _say_of(cell, Sentence("looks.warning", text=warning))
-        for name, note in measure.notes(cell.verdict.metrics).items():
-            _say_of(cell, Sentence("good_run.no_number", metric=name, note=note))
-    for sentence in bring_cell.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
-        show.say(sentence)
+        _say_of_cell(cell, made.run)
+    for said in bring_cell.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
+        show.say(said)
     settled = sum(cell.verdict.is_settled for cell in cells)
-    has_dropped = any(cell.verdict.is_dropped for cell in cells)
-    which = "settled_dropped" if has_dropped else "settled"
     papers = {"receipt": digest.short(made.digest), "file": site.results.receipt}
-    show.say(Sentence(f"good_run.{which}", settled=settled, n=len(cells), **papers))
+    has_dropped = any(cell.verdict.is_dropped for cell in cells)
+    settled_id = "good_run.settled_dropped" if has_dropped else "good_run.settled"
+    show.say(Sentence(settled_id, settled=settled, n=len(cells), **papers))
     show.say(Message(page, Command("report")))
-    if is_proven:
-        show.say(Message(Sentence("good_run.next"), Command("down")))
+    if step:
+        show.say(sentence(step))
+
+
+def _say_of_cell(cell: Judged, run: str) -> None:
+    for row in cell.missing:
+        show.say(row.message.under(row.cell or run))
+    if cell.verdict.because is not None:
+        _say_of(cell, Sentence("good_run.abandoned", because=cell.verdict.because))
+    if cell.verdict.is_dropped:
+        _say_of(cell, Sentence("good_run.dropped"))
+    if cell.doubt:
+        _say_of(cell, Sentence("board.in_doubt", doubt=cell.doubt))
+    for warning in cell.warnings:
+        _say_of(cell, Sentence("looks.warning", text=warning))
+    for name, note in measure.notes(cell.verdict.metrics).items():
+        _say_of(cell, Sentence("good_run.no_number", metric=name, note=note))
 
 
 def _say_of(cell: Judged, text: Sentence) -> None:
@@ -265,10 +271,21 @@ def load_results(
     for path, (_, at) in kept.items():
         show.say(Sentence("good_run.unpickled", file=path, at=at))
     left = [file for file in files if file.path not in kept]
-    show.say(Sentence("good_run.loading", n=len(left)))
+    loaded = _load_behind_bar(site, left, Manner(tuple(allowed), said_as=said))
+    _say_hashed(loaded)
+    findings = {path: finding for path, (finding, _) in kept.items()} | loaded.findings
+    now = timestamp.utc_now()
+    return replace(loaded, findings=findings), (
+        {path: at for path, (_, at) in kept.items()} | dict.fromkeys(allowed, now)
+    )
+
+
+def _load_behind_bar(site: Site, files: Sequence[Artifact], manner: Manner) -> Loaded:
+    """As `load` does, with a sign of how far it is."""
+    show.say(Sentence("good_run.loading", n=len(files)))
     with show.progress(Sentence("how_far.loading"), THINGS) as bar:
-        part = bar.part(len(left))
-        waiting = OrderedDict.fromkeys((file.path for file in left), True)
+        part = bar.part(len(files))
+        waiting = OrderedDict.fromkeys((file.path for file in files), True)
         part.doing = next(iter(waiting), "")
         one_at_a_time = threading.Lock()
 
@@ -277,17 +294,7 @@ def load_results(
                 part.add(int(waiting.pop(found.path, False)))  # once, though it be loaded again
                 part.doing = next(iter(waiting), "")
 
-        loaded = load(
-            site.results.cells,
-            left,
-            Manner(tuple(allowed), said_as=said, on_finding=on_finding),
-        )
-    _say_hashed(loaded)
-    findings = {path: finding for path, (finding, _) in kept.items()} | loaded.findings
-    now = timestamp.utc_now()
-    return replace(loaded, findings=findings), (
-        {path: at for path, (_, at) in kept.items()} | dict.fromkeys(allowed, now)
-    )
+        return load(site.results.cells, files, replace(manner, on_finding=on_finding))
 
 
 def _say_hashed(loaded: Loaded) -> None:
@@ -327,44 +334,6 @@ def cell_facts(
         )
 
 
-# Whether a run is settled, as far as that must be known to say what to type next: `verify` leaves
-# nothing open, and what no manifest lists is the tier's here.
-#
-# `down` asks for itself.
-
-
-def is_settled(view: RunView, site: Site) -> bool:
-    """Whether the receipt speaks of this roster and these manifests, and leaves nothing open."""
-    try:
-        found = receipt.read_run(site.results.receipt)
-    except (OSError, DamagedError):  # verify makes it anew
-        return False
-    return _settles(found, {cell.name: _published_sha256(cell, site) for cell in view.cells})
-
-
-def stale_cells(view: RunView, site: Site) -> list[Missing]:
-    """What no manifest lists, and is not the tier's here."""
-    return compare.beside_the_manifests(site, view.roster.cells)
-
-
-def _settles(found: RunReceipt, published: Mapping[str, str | None]) -> bool:
-    seen = {verdict.cell: verdict.manifest_sha256 for verdict in found.cells}
-    return found.is_full and all(
-        cell in seen and sha256 in (None, seen[cell]) for cell, sha256 in published.items()
-    )
-
-
-def _published_sha256(cell: CellView, site: Site) -> str | None:
-    """Of a cell that failed, too: it may have been published again, and be bad again."""
-    # The look has held the one on the tier against it.
-    if sha256 := cell.verified_sha256:
-        return sha256
-    try:
-        return manifest.sha256(site.tier.manifest(cell.name))
-    except OSError:
-        return None
-
-
 def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool = False) -> int:
     """Returns 0 only where every cell is verified, dropped or abandoned, and nothing is doubtful.
 
@@ -397,13 +366,13 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
                 ),
             )
             is_proven = bool(made.is_full and made.cells and not found.doubts)
-        for sentence in found.sentences:
-            show.say(sentence)
+        for said in found.sentences:
+            show.say(said)
         page = _page(site)
         if as_json:
             show.json_document("verify", verify_document(site, found, made, cells))
         else:
-            verify_report(site, made, cells, page, is_proven=is_proven)
+            verify_report(site, made, cells, page, next_step(view, site) if is_proven else None)
         return 0 if is_proven else 1
 
 

@@ -40,19 +40,18 @@ from boxcar.laptop.verbs import explain, logs
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.pull import pull_cells, pull_journals
 from boxcar.laptop.verbs.status import (
-    board_facts,
     document,
     draw_once,
     exit_code,
     is_board,
     present,
+    rows_of_run,
 )
 from boxcar.laptop.view.board import screen
-from boxcar.laptop.view.board.box_rows import epoch_of
-from boxcar.laptop.view.board.history import NOTHING_SEEN, seen
 from boxcar.laptop.view.board.layout import OpenedCell
 from boxcar.laptop.view.board.screen import Terminal
-from boxcar.laptop.view.board.snapshot import Snapshot, snapshot
+from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
+from boxcar.laptop.view.run_rows import RunRows
 from boxcar.shared import paths, state, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, Message, message_of
@@ -76,30 +75,6 @@ _FAREWELL_S = 2.0
 
 # Given a test for the end, the looks one after the other.
 Looks = Callable[[Callable[[float], bool]], Iterable[RunView]]
-
-
-class LiveBoard:
-    """`view` is the last look, None before the first one; `looked_s` how long ago it was."""
-
-    def __init__(self, site: Site, looks: Looks) -> None:
-        self._site, self._looks = site, looks
-        self.view: RunView | None = None
-        self.looked_s = 0.0
-
-    def show(self) -> None:
-        """Until the looks end or the person leaves. Raises what a look raised, KeyboardInterrupt,
-        SystemExit.
-        """
-        console, said = Console(file=sys.stdout, highlight=False), _Said()
-        with _off_the_screen(said), Terminal(sys.stdin.fileno()) as terminal:
-            feed = _Feed(self._site, self._looks, terminal.wake, said)
-            try:
-                screen.show_board(console, terminal, feed, show.typed(Sentence("how_far.asking")))
-            finally:
-                feed.close()
-                self.view, self.looked_s = feed.view, feed.looked_s
-        if feed.error:
-            raise feed.error
 
 
 class _Said(io.TextIOBase):
@@ -145,7 +120,7 @@ class _Feed:
 
     def __init__(self, site: Site, looks: Looks, wake: Callable[[], None], said: _Said) -> None:
         self._site, self._looks, self._wake, self._said = site, looks, wake, said
-        self._latest: tuple[Snapshot, float] | None = None
+        self._latest: tuple[RunRows, float] | None = None
         self._end, self._ended = threading.Event(), threading.Event()
         self._logs: dict[str, tuple[str, ...]] = {}
         self._wanted, self._asked, self._is_cut = "", threading.Event(), False
@@ -154,7 +129,7 @@ class _Feed:
         for work in (self._look, self._read_logs):
             threading.Thread(target=work, daemon=True).start()
 
-    def latest(self) -> tuple[Snapshot, float] | None:
+    def latest(self) -> tuple[RunRows, float] | None:
         return self._latest
 
     @property
@@ -194,14 +169,12 @@ class _Feed:
             for view in self._looks(self._end.wait):
                 if self._is_cut:
                     return  # no box is silent because we hung up
-                history = seen(history, view)
-                notes = tuple(self._said.lines)
+                history = history_after_look(history, view)
+                notes, at_work = tuple(self._said.lines), Sentence("board.at_work")
                 step = next_step(view, self._site)
-                known = board_facts(
-                    self._site, view, step, at_work=Sentence("board.at_work"), notes=notes
-                )
+                rows = rows_of_run(self._site, view, step, history, at_work=at_work, notes=notes)
                 self.view = view
-                self._latest = snapshot(view, history, known), time.monotonic()
+                self._latest = rows, time.monotonic()
                 self._wake()
         except Exception as error:  # raised again by who waits for the looks
             self.error = error
@@ -232,7 +205,7 @@ def _facts(cell: CellView) -> tuple[str, ...]:
     """Where it is, how far, and the verdict."""
     now = cell.record.state if cell.record else None
     numbers = named_numbers(cell.metrics or cell.progress, best=cell.best)
-    where = (cell.box, cell.queue, f"{cell.cfg} {cell.task}", epoch_of(cell))
+    where = (cell.box, cell.queue, f"{cell.cfg} {cell.task}", cell.epochs_done)
     told = ["  ".join(word for word in where if word), numbers]
     if isinstance(now, state.Failed):
         told.append(f"{now.failure} {show.typed(advice.reason(now.failure, now.reason))}")
@@ -253,9 +226,11 @@ def pull_new(site: Site, view: RunView) -> None:
     with results_folder.hold(site) as held:
         # Shown by nobody: the board of watch is on the screen already.
         for outcome in pull_cells(site, view, cells, held, Progress("")):
-            which = "outcome_why" if outcome.why else "outcome"
-            about = {"name": outcome.name, "word": outcome.word, "why": outcome.why}
-            show.say(Sentence(f"bring.{which}", **about))
+            about = {"name": outcome.name, "word": outcome.word}
+            if outcome.why:
+                show.say(Sentence("bring.outcome_why", **about, why=outcome.why))
+            else:
+                show.say(Sentence("bring.outcome", **about))
         pull_journals(site)
 
 
@@ -307,18 +282,30 @@ def watch(
 
 
 def _on_the_screen(site: Site, interval_s: float) -> int:
+    """Until the looks end or the person leaves. Raises what a look raised, KeyboardInterrupt,
+    SystemExit.
+    """
+    console, said = Console(file=sys.stdout, highlight=False), _Said()
+
     def every(is_to_end: Callable[[float], bool]) -> Iterator[RunView]:
         return looks(site, lambda: is_to_end(interval_s))
 
-    board = LiveBoard(site, every)
+    feed = None
     try:
-        board.show()
+        with _off_the_screen(said), Terminal(sys.stdin.fileno()) as terminal:
+            feed = _Feed(site, every, terminal.wake, said)
+            try:
+                screen.show_board(console, terminal, feed, show.typed(Sentence("how_far.asking")))
+            finally:
+                feed.close()
+        if feed.error:
+            raise feed.error
     finally:
-        if view := board.view:
-            draw_once(site, view, board.looked_s)
-    if view is None or any(may_run(queue) for queue in view.queues):
+        if feed and feed.view:
+            draw_once(site, feed.view, feed.looked_s)
+    if feed.view is None or any(may_run(queue) for queue in feed.view.queues):
         show.say(Message(Sentence("looks.again"), Command("watch")))
-    return exit_code(view) if view else exit_codes.INTERRUPTED
+    return exit_code(feed.view) if feed.view else exit_codes.INTERRUPTED
 
 
 def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> int:

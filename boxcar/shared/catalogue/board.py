@@ -96,7 +96,6 @@ SENTENCES = {
     "why_step_frozen": Said("{sentence}", "{sentence}"),
     "why_incomplete": Said("{sentence}", "{sentence}"),
     "why_stopped": Said("{sentence}", "已停止：{sentence}"),
-    "why_drained": Said("{sentence}", "{sentence}"),
     "idle_gpu": Said(
         "GPU {percent} % for {time} while a cell runs: data loading?",
         "有 cell 在跑，GPU 却有 {time} 只用了 {percent} %：数据加载太慢？",

@@ -17,6 +17,7 @@ SENTENCES = {
         "{group} is in doubt: {why}. Its numbers stand in brackets",
         "{group} 存疑：{why}。其数值放在括号中",
     ),
+    "in_doubt_alone": Said("{group} is in doubt: {why}", "{group} 存疑：{why}"),
     "no_number": Said("{group} has no number: {why}", "{group} 没有数值：{why}"),
     "also": Said("{one}; {other}", "{one}；{other}"),
     "not_clean": Said(
@@ -55,7 +56,6 @@ SENTENCES = {
     "changed": Said("changed against baseline", "相对基线的改动"),
     "spent": Said("cost", "花费"),
     "attempts": Said("attempts", "尝试"),
-    "curves": Said("Curves", "曲线"),
     "money": Said("Cost against {metric}", "花费与 {metric}"),
     "cost": Said("Hours against {metric}", "GPU 小时与 {metric}"),
     "more": Said("{n} more", "另有 {n} 个"),

@@ -17,7 +17,9 @@ from run_on_disk import (
 from boxcar.laptop.run.news import standings
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.verbs.explain import explanation
-from boxcar.laptop.verbs.status import exit_code, notes
+from boxcar.laptop.verbs.status import exit_code
+from boxcar.laptop.view.run_rows import Facts, RunRows
+from boxcar.laptop.view.run_tables import notes_of_run
 from boxcar.shared.files import codec
 from boxcar.shared.files.receipt import LAPTOP, Accepted
 from boxcar.shared.state import Verified
@@ -51,7 +53,7 @@ def test_it_is_verified_before_any_agent_has_said_so(run: RunOnDisk) -> None:
     assert seen(run).record and isinstance(seen(run).record.state, Verified)
     view = run.look()
     assert exit_code(view) == 0 and not view.failed
-    assert f"a: {SENTENCE}" in notes(view)
+    assert f"a: {SENTENCE}" in notes_of_run(RunRows(view, Facts("local", "", "")))
     assert f"a: {SENTENCE}, attempt 1" in standings(view).values()
     assert any(SENTENCE in fact for fact in explanation(run.site, "a").facts)
 

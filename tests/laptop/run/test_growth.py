@@ -25,8 +25,9 @@ from boxcar.laptop.common import show
 from boxcar.laptop.run import roster
 from boxcar.laptop.run.view import blocked_of_run
 from boxcar.laptop.verbs import next_step, pull, status
-from boxcar.laptop.view.board.history import NOTHING_SEEN
-from boxcar.laptop.view.board.snapshot import Facts, snapshot
+from boxcar.laptop.view.board.layout import layout
+from boxcar.laptop.view.run_rows import Facts, RunRows
+from boxcar.laptop.view.run_tables import tables_of_run
 from boxcar.shared import state
 from boxcar.shared.files.journal_chain import Event
 
@@ -102,10 +103,10 @@ MOST_CALLS = 50
 
 
 def _table(run: RunOnDisk) -> Callable[[], object]:
-    view = run.look()
+    view, facts = run.look(), Facts("local", "watch", "")
 
     def act() -> None:
-        for table in status.tables(view):
+        for table in tables_of_run(RunRows(view, facts)):
             show.table(table.title, table.columns, table.rows)
 
     return act
@@ -124,18 +125,18 @@ def _document(run: RunOnDisk) -> Callable[[], object]:
 
 def _board(run: RunOnDisk) -> Callable[[], object]:
     view, facts = run.look(), Facts("local", "watch", "")
-    return lambda: snapshot(view, NOTHING_SEEN, facts)
+    return lambda: layout(RunRows(view, facts), 100)
 
 
 def _queue_table(run: RunOnDisk) -> Callable[[], object]:
     view = run.look()
-    return lambda: status.tables(view)
+    return lambda: tables_of_run(RunRows(view, Facts("local", "watch", "")))
 
 
 def _next_step(run: RunOnDisk) -> Callable[[], object]:
     """Of queues whose agents are gone, with work left and without."""
     view = run.look()
-    return lambda: next_step._next_for_queues(view, run.site.results)
+    return lambda: next_step._next_for_queues(view, run.site)
 
 
 def _merged(run: RunOnDisk) -> Callable[[], object]:

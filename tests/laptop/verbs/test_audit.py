@@ -16,7 +16,7 @@ from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs import audit
 from boxcar.shared import timestamp
-from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.errors import Command, InputError, TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.question import RunOnBox
@@ -187,14 +187,14 @@ def test_a_clock_is_off_by_what_no_slow_answer_explains(at, seconds):
 )
 def test_the_worst_row_says_what_to_type(verdicts, next_):
     rows = [Row("box-a", "x", verdict, "", "") for verdict in verdicts]
-    assert str(audit.sentence(rows)) == next_
+    assert str(audit._end(rows, Command("launch"))) == next_
 
 
 def test_boxes_that_are_alike_are_one_row_of_the_table(project, capsys):
     rows = [Row(box, "clock", "ok", "as here") for box in ("box-a", "box-b")]
     rows.append(Row("box-b", "GPU", "warn", "none"))
     report = audit.Report(tuple(rows), {"box-a": None, "box-b": None})
-    audit.present(project, report, as_json=False)
+    audit.present(project, report, Command("launch"), as_json=False)
     told = [line.split()[:3] for line in capsys.readouterr().out.splitlines()]
     assert ["all", "clock", "OK"] in told and ["box-b", "GPU", "warn"] in told
     assert not [row for row in told if row[:1] == ["box-a"]]

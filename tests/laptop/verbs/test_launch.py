@@ -24,7 +24,7 @@ from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run import first_minute, run_journals
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.verbs import control, next_step
+from boxcar.laptop.verbs import control
 from boxcar.laptop.verbs import launch as module
 from boxcar.laptop.verbs.launch import launch
 from boxcar.shared.disk import atomic
@@ -228,7 +228,7 @@ def at_the_look(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], Any]]:
 
     began: list[bool] = []
     monkeypatch.setattr(LocalBoxes, "refresh", look_again)
-    monkeypatch.setattr(next_step, "LOOKS_AGAIN_S", 0.0)
+    monkeypatch.setattr(control, "LOOKS_AGAIN_S", 0.0)
     monkeypatch.setattr(LocalBoxes, "tick_s", 0.0)
     return todo
 
@@ -321,7 +321,7 @@ def test_an_agent_that_does_not_end_is_said_and_is_not_all_well(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(next_step, "LEAVES_WITHIN_S", 0.0)
+    monkeypatch.setattr(control, "LEAVES_WITHIN_S", 0.0)
     project = ordered(tiny, "stop")
     with held(project.on_tier.lock("q1")):
         assert started(tiny) == 1
@@ -429,12 +429,14 @@ def test_a_box_that_cannot_take_its_queue_holds_up_no_other(
 
 
 def test_an_earlier_drain_is_taken_back_before_the_start_and_cells_can_be_passed_over(
-    tiny: TinyProject, asked: Asked
+    tiny: TinyProject, asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project = opened(tiny)
     control.write_control(LocalSite.of(project, print), "box-a", "q1", "drain")
     asked.clear()
     assert started(tiny, boxes=["box-a"], start_index=1) == 0
+    said = capsys.readouterr().err
+    assert "--start-index 0" in said, "where nothing is left to run, that is no end"
     assert controls.wanted(project.on_tier.control("q1")) == "run"
     words = [question.NAME for _, question in asked]
     assert words.index("append") < words.index("credentials") < words.index("control")

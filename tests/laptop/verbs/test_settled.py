@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from finished_run import FinishedRun, make_run
 
+from boxcar.laptop.results import compare
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.verbs import verify
+from boxcar.laptop.verbs import next_step, verify
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic
 
@@ -17,7 +18,8 @@ CELLS = ("a", "b", "c")
 def is_so(run: FinishedRun) -> tuple[bool, bool]:
     """Whether all is settled, and whether something is stale."""
     view = look_at_run(run.site, timestamp.utc_now())
-    return verify.is_settled(view, run.site), bool(verify.stale_cells(view, run.site))
+    stale = compare.beside_the_manifests(run.site, view.roster.cells)
+    return next_step.is_settled(view, run.site), bool(stale)
 
 
 @pytest.fixture

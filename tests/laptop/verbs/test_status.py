@@ -31,7 +31,8 @@ from run_on_disk import (
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.run.condition import condition_of
 from boxcar.laptop.verbs.next_step import next_step
-from boxcar.laptop.verbs.status import exit_code, notes, status, tables
+from boxcar.laptop.verbs.status import exit_code, rows_of_run, status
+from boxcar.laptop.view.run_tables import notes_of_run, tables_of_run
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import Command, Message
@@ -117,7 +118,9 @@ def test_when_a_cell_is_tried_again_is_said_by_this_machines_clock_in_both_table
         view = run.look()
     fast = replace(view.queue("queue_1"), clock_ahead_s=3600.0)
     fast = replace(fast, condition=condition_of(fast, timestamp.after(view.at, -3600)))
-    cells = tables(replace(view, queues=(fast,)))[-1]
+    view = replace(view, queues=(fast,))
+    rows = rows_of_run(run.site, view, next_step(view, run.site))
+    cells = tables_of_run(rows)[-1]
     [why] = [row[cells.columns.index("why")] for row in cells.rows if row[0] == "a"]
     monkeypatch.undo()
     time.tzset()
@@ -413,7 +416,8 @@ def test_a_queue_that_waits_for_room_says_what_a_person_can_do(run):
     with held(run.site.tier.lock("queue_1")):
         view = run.look()
         assert "make some" in str(next_step(view, run.site).because)
-        assert any("waits for room on box-a" in str(note) for note in notes(view))
+        rows = rows_of_run(run.site, view, next_step(view, run.site))
+        assert any("waits for room on box-a" in str(note) for note in notes_of_run(rows))
 
 
 def test_agents_at_work_do_not_hide_a_cell_that_failed(run):

@@ -272,7 +272,7 @@ def test_a_damaged_plan_of_a_release_is_not_passed_over(
     run: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert verify(run.project) == 0
-    assert "Next: invoke down" in capsys.readouterr().err
+    assert "next: invoke down" in capsys.readouterr().err
     (run.write_release("r1", "a") / "plan.json").write_bytes(b"{")
     assert verify(run.project) == 1
     assert "invoke down" not in capsys.readouterr().err

@@ -7,35 +7,34 @@ that says how many, and which key shows them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from itertools import groupby
+from typing import Any
 
 from boxcar.laptop.common import units
-from boxcar.laptop.view.board import box_rows, cell_rows, needs_you
-from boxcar.laptop.view.board.box_rows import BoxRow
-from boxcar.laptop.view.board.cell_rows import CellRow
-from boxcar.laptop.view.board.needs_you import Need
-from boxcar.laptop.view.board.snapshot import Snapshot
 from boxcar.laptop.view.board.terminal_lines import (
     ALL,
-    BOLD,
-    DIM,
     Group,
     Line,
     Span,
     cut,
+    draw_rows,
     mark_chosen,
     shares,
     span,
     spread,
-    state_glyph,
     stripped,
-    text,
     width,
-    word,
     wrapped,
 )
+from boxcar.laptop.view.looks import BOLD, DIM, state_glyph
+from boxcar.laptop.view.needs import Need
+from boxcar.laptop.view.run_fields import BOXES as BOX_TABLE
+from boxcar.laptop.view.run_fields import CELLS_BELOW_TITLE, NEEDS, R, Table
+from boxcar.laptop.view.run_rows import BoxRow, CellRow, Facts, RunRows
+from boxcar.shared.catalogue.board import state_sentence
+from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
 
 # Where the person is on the board: which list is open, which row is chosen, what is typed.
@@ -65,26 +64,18 @@ class Focus:
 AT_START = Focus()
 
 
-def rows_in_reach(snapshot: Snapshot, focus: Focus) -> list[str]:
+def rows_in_reach(rows: RunRows, focus: Focus) -> list[str]:
     """The cells between which the arrows move, in the order of the screen."""
-    cells = [need.cell for need in snapshot.needs if need.cell]
-    busy = [row.cell for row in snapshot.under_way]
-    done = [row.cell for row in snapshot.done]
-    queued = [row.cell for row in snapshot.queued]
-    if focus.filter:
-        wanted = focus.filter.casefold()
-        failed = [row.cell for row in snapshot.failed]
-        found = (*failed, *busy, *done, *queued)
-        return list(dict.fromkeys(name for name in found if wanted in name.casefold()))
-    lists = {FAILED: cells, RUNNING: busy, DONE: done, QUEUED: queued}
-    shown = [need.cell for need in snapshot.short_needs if need.cell]
-    lists[BOXES] = [row.cell for row in snapshot.boxes if row.cell]
-    return list(dict.fromkeys(lists.get(focus.shown, (*shown, *busy, *done))))
+    if focus.filter or focus.shown != OVERVIEW:
+        found: Sequence[Any] = _list_of(rows, focus)[1]
+    else:
+        found = [*rows.short_needs, *rows.under_way, *rows.done]
+    return list(dict.fromkeys(row.cell for row in found if row.cell))
 
 
-def move_focus(snapshot: Snapshot, focus: Focus, by: int) -> Focus:
+def move_focus(rows: RunRows, focus: Focus, by: int) -> Focus:
     """The cursor so many rows down. It comes in at the edge, and stops at both."""
-    names = rows_in_reach(snapshot, focus)
+    names = rows_in_reach(rows, focus)
     if not names:
         return replace(focus, chosen="")
     before = -1 if by > 0 else len(names)
@@ -92,69 +83,81 @@ def move_focus(snapshot: Snapshot, focus: Focus, by: int) -> Focus:
     return replace(focus, chosen=names[min(len(names) - 1, max(0, at))])
 
 
-def open_cell(snapshot: Snapshot, focus: Focus, page: str) -> Focus:
+def open_cell(rows: RunRows, focus: Focus, page: str) -> Focus:
     """The page of the chosen cell, else of the first one."""
-    names = rows_in_reach(snapshot, focus)
+    names = rows_in_reach(rows, focus)
     cell = focus.chosen if focus.chosen in names else next(iter(names), "")
     return replace(focus, opened=cell, chosen=cell, page=page, back=0) if cell else focus
 
 
-# A snapshot on a terminal of some width, and where the person is on it.
-
-
 @dataclass(frozen=True)
 class Sheet:
-    """Without a focus nobody is there to press a key."""
+    """The rows of a look, `looked_s` ago, on a terminal of some width. Without a focus nobody is
+    there to press a key.
+    """
 
-    snapshot: Snapshot
+    rows: RunRows
     width: int
     focus: Focus | None
+    looked_s: float = 0.0
 
-    def word(self, name: str, /, **fields: Any) -> str:
-        return word(name, self.snapshot.facts.language, **fields)
+    @property
+    def facts(self) -> Facts:
+        return self.rows.facts
+
+    @property
+    def mark(self) -> str:
+        return self.facts.glyphs.mark
+
+    def said(self, sentence: str) -> str:
+        return self.facts.said(sentence)
 
     def dim(self, text: str) -> Line:
-        return cut((Span(text, DIM),), self.width, self.snapshot.facts.glyphs.mark)
+        return cut((Span(text, DIM),), self.width, self.mark)
 
     def key(self, key: str) -> str:
         """What shows the rest: the key, or the command that prints all."""
-        return key if self.focus else self.snapshot.facts.see_all
+        return key if self.focus else self.facts.see_all
 
     def more(self, n: int, key: str) -> Line:
         """That `n` rows had no room."""
-        if not n:
-            return ()
-        mark = self.snapshot.facts.glyphs.mark
-        return self.dim(f"{mark} {self.word('more', n=n, key=self.key(key))}")
+        more = Sentence("board.more", n=n, key=self.key(key))
+        return self.dim(f"{self.mark} {self.said(more)}") if n else ()
 
-    def needs(self, rows: Sequence[Need]) -> list[Line]:
-        facts = self.snapshot.facts
-        lines = needs_you.drawn(rows, self.width, facts.glyphs)
-        return self._with_cursor(lines, [row.cell for row in rows])
+    def draw(self, table: Table[R], rows: Sequence[R]) -> list[Line]:
+        """A line for each."""
+        drawn = draw_rows(table, rows, self.facts, self.width)
+        return self._with_cursor([line for [line] in drawn], rows)
 
-    def cells(self, rows: Sequence[CellRow]) -> list[Line]:
-        facts = self.snapshot.facts
-        lines = cell_rows.drawn(rows, self.width, facts.language, facts.glyphs)
-        return self._with_cursor(lines, [row.cell for row in rows])
+    def draw_needs(self, rows: Sequence[Need], most_lines: int = 1) -> list[Line]:
+        """Cells, boxes and what is only worth knowing each have columns of their own: long names of
+        the ones must not cost the words of the others their room.
+        """
+        lines: list[Line] = []
+        for _, group in groupby(rows, key=lambda row: (bool(row.where), row.is_quiet)):
+            those = list(group)
+            drawn = draw_rows(NEEDS, those, self.facts, self.width, most_lines=most_lines)
+            for row, own in zip(those, drawn, strict=True):
+                lines += self._with_cursor(own, [row] * len(own))
+        return lines
 
-    def boxes(self, rows: Sequence[BoxRow], *, has_cursor: bool = False) -> list[Line]:
+    def draw_boxes(self, rows: Sequence[BoxRow], *, has_cursor: bool = False) -> list[Line]:
         """Below a line of titles."""
-        facts, looked_s = self.snapshot.facts, self.snapshot.looked_s
-        lines = box_rows.drawn(rows, self.width, facts.language, facts.glyphs, looked_s)
-        if not has_cursor:
-            return lines
-        return [lines[0], *self._with_cursor(lines[1:], [row.cell for row in rows])]
+        aged = [replace(row, looked_s=self.looked_s) for row in rows]
+        drawn = draw_rows(BOX_TABLE, aged, self.facts, self.width, has_titles=True)
+        head, *lines = [line for [line] in drawn]
+        return [head, *(self._with_cursor(lines, rows) if has_cursor else lines)]
 
-    def _with_cursor(self, lines: list[Line], cells: Sequence[str | None]) -> list[Line]:
+    def _with_cursor(self, lines: list[Line], rows: Sequence[Any]) -> list[Line]:
         if self.focus is None or not self.focus.chosen:
             return lines
         return [
-            mark_chosen(line, self.width) if cell == self.focus.chosen else line
-            for line, cell in zip(lines, cells, strict=True)
+            mark_chosen(line, self.width) if row.cell == self.focus.chosen else line
+            for line, row in zip(lines, rows, strict=True)
         ]
 
 
-# What always stands on the board: the head and the counts above, the next command below. Pure.
+# What always stands on the board: the head and the counts above, the next command below.
 
 
 _MOST_NEXT, _SMALL = 3, 12  # lines of the next command, and of a terminal that has no room for them
@@ -162,42 +165,44 @@ _MOST_NEXT, _SMALL = 3, 12  # lines of the next command, and of a terminal that 
 
 def head(sheet: Sheet) -> list[Line]:
     """The run, and how many cells are in which state."""
-    snapshot, facts, room = sheet.snapshot, sheet.snapshot.facts, sheet.width
-    age = sheet.word("looked", age=units.about(snapshot.looked_s))
-    boxes = sheet.word("boxes", n=len(snapshot.boxes))
+    rows, facts, room = sheet.rows, sheet.facts, sheet.width
+    age = sheet.said(Sentence("board.looked", age=units.about(sheet.looked_s)))
+    boxes = sheet.said(Sentence("board.boxes", n=len(rows.boxes)))
     between = f" {facts.glyphs.between} "
     # The first that fits: how old all of it is says more than the time of the day.
-    words = [facts.profile, boxes, snapshot.clock, age]
+    words = [facts.profile, boxes, rows.clock, age]
     choices = [words, [facts.profile, boxes, age], [boxes, age], [age], []]
-    money: Line = (Span(snapshot.money, BOLD),) if snapshot.money else ()
+    money: Line = (Span(rows.money, BOLD),) if rows.money else ()
     left: Line = ()
     for chosen in choices:
-        left = (span(snapshot.run, BOLD), *(Span(f"{between}{one}") for one in chosen))
+        left = (span(rows.run, BOLD), *(Span(f"{between}{one}") for one in chosen))
         if width(left) + (width(money) + 2 if money else 0) <= room:
             break
-    return [spread(left, money, room, facts.glyphs.mark), _counts(sheet)]
+    return [spread(left, money, room, sheet.mark), _counts(sheet)]
 
 
 def _counts(sheet: Sheet) -> Line:
-    snapshot, room, glyphs = sheet.snapshot, sheet.width, sheet.snapshot.facts.glyphs
-    total: Line = (Span(f"{sheet.word('cells')} {snapshot.cells}", BOLD),)
-    left_s = snapshot.left_s
-    left = (Span(sheet.word("left", time=units.about(left_s))),) if left_s else ()
+    rows, room = sheet.rows, sheet.width
+    cells = sheet.said(Sentence("board.cells"))
+    total: Line = (Span(f"{cells} {len(rows.view.cells)}", BOLD),)
+    left: Line = ()
+    if rows.left_s:
+        left = (Span(sheet.said(Sentence("board.left", time=units.about(rows.left_s)))),)
     full, short = total, total
-    for state, number in snapshot.counts:
-        sign, look = state_glyph("synced" if state == "settling" else state, glyphs)
-        full = (*full, Span("   "), Span(f"{sign} {number} {sheet.word(state)}", look))
+    for state, number in rows.counts:
+        sign, look = state_glyph(state, sheet.facts.glyphs)
+        said = sheet.said(state_sentence(state))
+        full = (*full, Span("   "), Span(f"{sign} {number} {said}", look))
         short = (*short, Span(" "), Span(f"{sign}{number}", look))
-    fits = width(full) <= room
-    return spread(full if fits else short, left, room, glyphs.mark)
+    return spread(full if width(full) <= room else short, left, room, sheet.mark)
 
 
 def title(sheet: Sheet, name: str) -> Line:
     """`── needs you ─────`."""
-    rule, room = sheet.snapshot.facts.glyphs.rule, sheet.width
-    line = (Span(f"{rule}{rule} ", DIM), Span(name, BOLD), Span(" ", DIM))
+    rule, room = sheet.facts.glyphs.rule, sheet.width
+    line = (Span(f"{rule}{rule} ", DIM), Span(sheet.said(name), BOLD), Span(" ", DIM))
     rest = Span(rule * max(0, room - width(line)), DIM)
-    return cut((*line, rest), room, sheet.snapshot.facts.glyphs.mark)
+    return cut((*line, rest), room, sheet.mark)
 
 
 def foot(sheet: Sheet, height: int | None) -> list[Line]:
@@ -207,22 +212,21 @@ def foot(sheet: Sheet, height: int | None) -> list[Line]:
         return lines
     keys = _keys(sheet, sheet.focus)
     if len(lines) == 1 and width(lines[0]) + width(keys) + 2 <= room:
-        return [spread(lines[0], keys, room, sheet.snapshot.facts.glyphs.mark)]
+        return [spread(lines[0], keys, room, sheet.mark)]
     return [*lines, keys]
 
 
 def _next(sheet: Sheet, height: int | None) -> list[Line]:
-    facts, room = sheet.snapshot.facts, sheet.width
+    facts, room = sheet.facts, sheet.width
     because = facts.because
     most = _MOST_NEXT if height is None or height > _SMALL else 2
     if not facts.next:
-        return [(span(one, BOLD),) for one in wrapped(because, room, most, facts.glyphs.mark)]
-    command = sheet.word("next", command=facts.next)
-    said = sheet.word("why", command=command, because=because) if because else command
-    lines = wrapped(said, room, most, facts.glyphs.mark)
+        return [(span(one, BOLD),) for one in wrapped(because, room, most, sheet.mark)]
+    command = sheet.said(Sentence("board.next", command=facts.next))
+    why = sheet.said(Sentence("board.why", command=command, because=because))
     left = len(command)
     drawn: list[Line] = []
-    for line in lines:
+    for line in wrapped(why if because else command, room, most, sheet.mark):
         bold, rest = line[: max(0, left)], line[max(0, left) :]
         drawn.append(tuple(one for one in (span(bold, BOLD), span(rest)) if one.text))
         left -= len(line) + 1
@@ -231,80 +235,62 @@ def _next(sheet: Sheet, height: int | None) -> list[Line]:
 
 def _keys(sheet: Sheet, focus: Focus) -> Line:
     if focus.is_typing:
-        typed = sheet.word("filter", text=f"{focus.filter}_")
-        return cut((span(typed, BOLD),), sheet.width, sheet.snapshot.facts.glyphs.mark)
+        typed = Sentence("board.filter", text=f"{focus.filter}_")
+        return cut((span(sheet.said(typed), BOLD),), sheet.width, sheet.mark)
     is_overview = focus.shown == OVERVIEW and not focus.filter
-    name = "keys_in_cell" if focus.opened else "keys" if is_overview else "keys_in_list"
-    for key in (name, "keys_short"):
-        line = (Span(sheet.word(key), DIM),)
+    keys = Sentence("board.keys") if is_overview else Sentence("board.keys_in_list")
+    keys = Sentence("board.keys_in_cell") if focus.opened else keys
+    for said in (keys, Sentence("board.keys_short")):
+        line = (Span(sheet.said(said), DIM),)
         if width(line) <= sheet.width:
             return line
     return ()
 
 
-def plain_lines(lines: list[Line]) -> list[str]:
-    """Without looks and without blanks at the ends."""
-    return [text(line).rstrip() for line in lines]
-
-
 # One list of the board over the whole height: all that failed, is done, waits, or has a name.
-
-
-R = TypeVar("R", bound=Need | CellRow | BoxRow)
 
 
 def list_lines(sheet: Sheet, focus: Focus, room: int) -> list[Line]:
     """The title, and as many rows around the cursor as there is room for."""
-    snapshot = sheet.snapshot
+    name, rows = _list_of(sheet.rows, focus)
+    is_of_boxes = focus.shown == BOXES and not focus.filter
+    start, end = _window([row.cell for row in rows], focus, room - 1 - is_of_boxes)
+    shown = rows[start:end]
+    if not shown:
+        drawn = [sheet.dim(sheet.said(Sentence("board.nothing")))]
+    elif is_of_boxes:
+        drawn = sheet.draw_boxes(shown, has_cursor=True)
+    elif focus.shown == FAILED and not focus.filter:
+        drawn = sheet.draw_needs(shown)
+    else:
+        drawn = sheet.draw(CELLS_BELOW_TITLE, shown)
+    told = [name, *([Sentence("board.more_above", n=start)] if start else [])]
+    told += [Sentence("board.more_below", n=len(rows) - end)] if end < len(rows) else []
+    between = f" {sheet.facts.glyphs.between} "
+    return [title(sheet, between.join(map(sheet.said, told))), *drawn][: max(0, room)]
+
+
+def _list_of(rows: RunRows, focus: Focus) -> tuple[str, Sequence[Any]]:
+    """What is shown of a focus that is no overview, with its title."""
     if focus.filter:
-        found = _found(snapshot, focus.filter.casefold())
-        name = sheet.word("found_title", text=focus.filter, n=len(found))
-        return _list(sheet, name, found, sheet.cells, room=room)
+        wanted = focus.filter.casefold()
+        found = [row for row in rows.all_cells if wanted in row.cell.casefold()]
+        return Sentence("board.found_title", text=focus.filter, n=len(found)), found
     if focus.shown == FAILED:
-        name = sheet.word("failed_title", n=len(snapshot.needs))
-        return _list(sheet, name, snapshot.needs, sheet.needs, room=room)
+        return Sentence("board.failed_title", n=len(rows.needs)), rows.needs
     if focus.shown == BOXES:
-        name = sheet.word("boxes_title", n=len(snapshot.boxes))
-        rows = snapshot.boxes
-        return _list(
-            sheet, name, rows, lambda some: sheet.boxes(some, has_cursor=True), room=room, heads=1
-        )
-    cells = {DONE: snapshot.done, RUNNING: snapshot.under_way}.get(focus.shown, snapshot.queued)
-    name = sheet.word(f"{focus.shown}_title", n=len(cells))
-    return _list(sheet, name, cells, sheet.cells, room=room)
+        return Sentence("board.boxes_title", n=len(rows.boxes)), rows.boxes
+    if focus.shown == DONE:
+        return Sentence("board.done_title", n=len(rows.done)), rows.done
+    if focus.shown == RUNNING:
+        return Sentence("board.running_title"), rows.under_way
+    return Sentence("board.queued_title", n=len(rows.queued)), rows.queued
 
 
-def _found(snapshot: Snapshot, wanted: str) -> list[CellRow]:
-    """The cells whose name contains it, in whatever state."""
-    rows = (*snapshot.failed, *snapshot.under_way, *snapshot.done, *snapshot.queued)
-    return [row for row in rows if wanted in row.cell.casefold()]
-
-
-def _list(
-    sheet: Sheet,
-    name: str,
-    rows: Sequence[R],
-    draw: Callable[[Sequence[R]], list[Line]],
-    *,
-    room: int,
-    heads: int = 0,
-) -> list[Line]:
-    start, end = _window([row.cell for row in rows], sheet.focus, room - 1 - heads)
-    between = f" {sheet.snapshot.facts.glyphs.between} "
-    told: list[str] = [sheet.word("more_above", n=start)] if start else []
-    told += [sheet.word("more_below", n=len(rows) - end)] if end < len(rows) else []
-    drawn: list[Line] = draw(rows[start:end]) if rows[start:end] else [_nothing(sheet)]
-    return [title(sheet, between.join([name, *told])), *drawn][: max(0, room)]
-
-
-def _nothing(sheet: Sheet) -> Line:
-    return sheet.dim(sheet.word("nothing"))
-
-
-def _window(cells: Sequence[str | None], focus: Focus | None, room: int) -> tuple[int, int]:
+def _window(cells: Sequence[str | None], focus: Focus, room: int) -> tuple[int, int]:
     """From which row to which there is room, with the chosen one among them."""
     room = max(0, room)
-    at = cells.index(focus.chosen) if focus and focus.chosen in cells else 0
+    at = cells.index(focus.chosen) if focus.chosen in cells else 0
     start = max(0, min(at - room // 2, len(cells) - room))
     return start, min(len(cells), start + room)
 
@@ -329,7 +315,8 @@ class OpenedCell:
 
 
 def opened_cell_lines(sheet: Sheet, opened: OpenedCell, focus: Focus, room: int) -> list[Line]:
-    top = [*_head(sheet, opened), title(sheet, sheet.word(focus.page))]
+    page = Sentence("board.history") if focus.page == HISTORY else Sentence("board.log")
+    top = [*_head_of_cell(sheet, opened), title(sheet, page)]
     body = _body(sheet, opened, focus)
     left = max(0, room - len(top))
     # From the end, as far back as was asked for and there is.
@@ -337,50 +324,48 @@ def opened_cell_lines(sheet: Sheet, opened: OpenedCell, focus: Focus, room: int)
     return [*top, *body[max(0, end - left) : end]][: max(0, room)]
 
 
-def _head(sheet: Sheet, opened: OpenedCell) -> list[Line]:
-    glyphs, width = sheet.snapshot.facts.glyphs, sheet.width
-    sign, look = state_glyph(opened.state, glyphs)
-    name = (Span(f"{sign} ", look), span(opened.cell, BOLD), span(f"  {opened.state}", look))
+def _head_of_cell(sheet: Sheet, opened: OpenedCell) -> list[Line]:
+    sign, look = state_glyph(opened.state, sheet.facts.glyphs)
+    state = sheet.said(state_sentence(opened.state))
+    name = (Span(f"{sign} ", look), span(opened.cell, BOLD), span(f"  {state}", look))
     facts = [
         (span(f"  {line}"),)
         for fact in opened.facts[:_MOST_FACTS]
-        for line in wrapped(fact, width - 2, 3, glyphs.mark)
+        for line in wrapped(fact, sheet.width - 2, 3, sheet.mark)
     ]
-    return [cut(name, width, glyphs.mark), *facts]
+    return [cut(name, sheet.width, sheet.mark), *facts]
 
 
 def _body(sheet: Sheet, opened: OpenedCell, focus: Focus) -> list[Line]:
-    if focus.page == HISTORY:
-        told = opened.history
-    elif opened.log is None:
-        return [sheet.dim(sheet.word("asking"))]
-    else:
-        told = opened.log
+    told = opened.history if focus.page == HISTORY else opened.log
+    if told is None:
+        return [sheet.dim(sheet.said(Sentence("board.asking")))]
     if not told:
-        return [sheet.dim(sheet.word("no_log" if focus.page != HISTORY else "nothing"))]
-    mark = sheet.snapshot.facts.glyphs.mark
+        nothing, no_log = Sentence("board.nothing"), Sentence("board.no_log")
+        return [sheet.dim(sheet.said(nothing if focus.page == HISTORY else no_log))]
     # Only what may be seen is wrapped: a log may have thousands of lines.
-    newest = told[-(focus.back + 500) :]
-    return [
-        (span(part),) for line in newest for part in wrapped(span(line).text, sheet.width, 20, mark)
-    ]
+    newest = [span(line).text for line in told[-(focus.back + 500) :]]
+    return [(span(part),) for line in newest for part in wrapped(line, sheet.width, 20, sheet.mark)]
 
 
 # Of what is done, so many rows where nobody can ask for more.
 _DONE_ONCE = 3
+_MOST_LINES = 3  # for one that needs a person
 
 
 def layout(
-    snapshot: Snapshot,
+    rows: RunRows,
     width: int,
     height: int | None = None,
     focus: Focus | None = None,
     opened: OpenedCell | None = None,
+    *,
+    looked_s: float = 0.0,
 ) -> list[Line]:
     """Lines of at most `width` columns: exactly `height` of them, or as many as are needed for what
     needs a person and for what runs. Without a focus nobody is there to press a key.
     """
-    sheet = Sheet(snapshot, width, focus)
+    sheet = Sheet(rows, width, focus, looked_s)
     top, bottom = head(sheet), foot(sheet, height)
     if height is None:
         return [stripped(line) for line in (*top, *_overview(sheet, None), *bottom)]
@@ -398,76 +383,85 @@ def layout(
 
 def _overview(sheet: Sheet, room: int | None) -> list[Line]:
     """The groups as they stand: boxes, what needs a person, what runs, what is done."""
-    needs, boxes, busy, done = _needs(sheet), _boxes(sheet), _under_way(sheet), _done(sheet)
     # By whose turn it is, which is not where they stand.
-    groups: list[Group[Any]] = [needs, boxes, busy, done]
+    groups: list[Group[Any]] = [
+        _needs(sheet, room),
+        _boxes(sheet),
+        _cells(sheet, Sentence("board.running_title"), sheet.rows.under_way),
+        _done(sheet),
+    ]
     given = [group.wanted for group in groups] if room is None else shares(groups, room)
     lines = [group.lines(count) for group, count in zip(groups, given, strict=True)]
     return [line for at in (1, 0, 2, 3) for line in lines[at]]
 
 
-def _needs(sheet: Sheet) -> Group[Need]:
-    snapshot = sheet.snapshot
-    rows = snapshot.short_needs
-    top, at = _title(sheet, "needs_you", rows), _chosen(sheet, rows)
-    return Group(top, rows, sheet.needs, lambda n: sheet.more(n, "f"), share=3, chosen=at)
+def _needs(sheet: Sheet, room: int | None) -> Group[Any]:
+    """With all their words where they take no more than half of the board."""
+    rows = sheet.rows.short_needs
+    top, at = _title(sheet, Sentence("board.needs_you"), rows), _chosen(sheet, rows)
+    whole = sheet.draw_needs(rows, _MOST_LINES)
+    if room is None or len(whole) < room // 2:
+        return Group(top, whole, list, lambda n: (), share=3)
+    return Group(top, rows, sheet.draw_needs, lambda n: sheet.more(n, "f"), share=3, chosen=at)
 
 
 def _boxes(sheet: Sheet) -> Group[BoxRow]:
     """Those in trouble first, where not all have room."""
-    rows = sorted(sheet.snapshot.boxes, key=lambda row: row.is_at_ease)
+    rows = sorted(sheet.rows.boxes, key=lambda row: row.is_at_ease)
 
     def draw(shown: Sequence[BoxRow]) -> list[Line]:
-        kept = {row.queue for row in shown}
-        return sheet.boxes([row for row in sheet.snapshot.boxes if row.queue in kept])
+        kept = {row.queue.name for row in shown}
+        return sheet.draw_boxes([row for row in sheet.rows.boxes if row.queue.name in kept])
 
     def fold(n: int) -> Line:
         if not n or not rows[len(rows) - n].is_at_ease:
             return sheet.more(n, "b")
-        text = sheet.word("at_ease", n=n, key=sheet.key("b"))
-        return sheet.dim(f"{sheet.snapshot.facts.glyphs.mark} {text}")
+        text = sheet.said(Sentence("board.at_ease", n=n, key=sheet.key("b")))
+        return sheet.dim(f"{sheet.mark} {text}")
 
     return Group((), rows, draw, fold, share=2, has_head=True)
 
 
-def _under_way(sheet: Sheet) -> Group[CellRow]:
-    rows = sheet.snapshot.under_way
-    top, at = _title(sheet, "running_title", rows), _chosen(sheet, rows)
-    return Group(top, rows, sheet.cells, lambda n: sheet.more(n, "r"), share=2, chosen=at)
+def _cells(sheet: Sheet, name: Sentence, rows: Sequence[CellRow]) -> Group[CellRow]:
+    return Group(
+        _title(sheet, name, rows),
+        rows,
+        lambda shown: sheet.draw(CELLS_BELOW_TITLE, shown),
+        lambda n: sheet.more(n, "r"),
+        share=2,
+        chosen=_chosen(sheet, rows),
+    )
 
 
 def _done(sheet: Sheet) -> Group[CellRow]:
     """What is done, and how many are to come."""
-    snapshot = sheet.snapshot
+    rows, queued = sheet.rows.done, len(sheet.rows.queued)
 
     def fold(n: int) -> Line:
         if sheet.focus is None:
             return _rest(sheet, n)
         more = sheet.more(n, "d")
-        if not snapshot.queued:
+        if not queued:
             return more
-        text = sheet.word("is_queued", n=len(snapshot.queued), key=sheet.key("q"))
-        queued = Span(f"{snapshot.facts.glyphs.queued} {text}", DIM)
+        text = sheet.said(Sentence("board.is_queued", n=queued, key=sheet.key("q")))
         gap = (Span("  "),) if more else ()
-        return cut((*more, *gap, queued), sheet.width, snapshot.facts.glyphs.mark)
+        last = Span(f"{sheet.facts.glyphs.queued} {text}", DIM)
+        return cut((*more, *gap, last), sheet.width, sheet.mark)
 
-    top = _title(sheet, "done_title", snapshot.done)
-    most = ALL if sheet.focus else _DONE_ONCE
-    at = _chosen(sheet, snapshot.done)
-    return Group(top, snapshot.done, sheet.cells, fold, share=1, most=most, chosen=at)
+    group = _cells(sheet, Sentence("board.done_title", n=len(rows)), rows)
+    return replace(group, fold=fold, share=1, most=ALL if sheet.focus else _DONE_ONCE)
 
 
 def _rest(sheet: Sheet, more: int) -> Line:
     """What was left out, where no key can be pressed."""
-    queued = len(sheet.snapshot.queued)
-    told = [sheet.word("more_done", n=more)] if more else []
-    told += [sheet.word("some_queued", n=queued)] if queued else []
+    queued = len(sheet.rows.queued)
+    told = [Sentence("board.more_done", n=more)] if more else []
+    told += [Sentence("board.some_queued", n=queued)] if queued else []
     if not told:
         return ()
-    mark, between = sheet.snapshot.facts.glyphs.mark, sheet.snapshot.facts.glyphs.between
-    text = f" {between} ".join(told)
-    line = sheet.word("all_by", text=text, command=sheet.snapshot.facts.see_all)
-    return sheet.dim(f"{mark} {line}")
+    text = f" {sheet.facts.glyphs.between} ".join(map(sheet.said, told))
+    line = Sentence("board.all_by", text=text, command=sheet.facts.see_all)
+    return sheet.dim(f"{sheet.mark} {sheet.said(line)}")
 
 
 def _chosen(sheet: Sheet, rows: Sequence[Need | CellRow]) -> int:
@@ -476,5 +470,5 @@ def _chosen(sheet: Sheet, rows: Sequence[Need | CellRow]) -> int:
     return next((at for at, row in enumerate(rows) if row.cell == name), 0) if name else 0
 
 
-def _title(sheet: Sheet, name: str, rows: Sequence[object]) -> tuple[Line, ...]:
-    return (title(sheet, sheet.word(name, n=len(rows))),) if rows else ()
+def _title(sheet: Sheet, name: Sentence, rows: Sequence[object]) -> tuple[Line, ...]:
+    return (title(sheet, name),) if rows else ()

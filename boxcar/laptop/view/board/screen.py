@@ -37,9 +37,8 @@ from boxcar.laptop.view.board.layout import (
     move_focus,
     open_cell,
 )
-from boxcar.laptop.view.board.paint import page
-from boxcar.laptop.view.board.snapshot import Snapshot
-from boxcar.laptop.view.board.terminal_lines import Line, span
+from boxcar.laptop.view.board.terminal_lines import Line, paint_lines, span
+from boxcar.laptop.view.run_rows import RunRows
 
 # The terminal while the board is on it: keys come one by one, and what it was is put back on every
 # way out: the end, an exception (the door makes one of SIGTERM), Ctrl-C, Ctrl-Z.
@@ -166,7 +165,7 @@ def _key(found: bytes) -> str:
     return text if text.isprintable() else OTHER
 
 
-def focus_after_key(snapshot: Snapshot, focus: Focus, key: str, page: int) -> Focus:
+def focus_after_key(rows: RunRows, focus: Focus, key: str, page: int) -> Focus:
     """Where the person is after the key; `page` is how many rows a page has."""
     if focus.is_typing:
         return _typed(focus, key)
@@ -178,11 +177,11 @@ def focus_after_key(snapshot: Snapshot, focus: Focus, key: str, page: int) -> Fo
         shown = OVERVIEW if focus.shown == _LISTS[key] else _LISTS[key]
         return Focus(shown)
     if key in _STEPS or key in (PAGE_UP, PAGE_DOWN):
-        return move_focus(snapshot, focus, _STEPS.get(key, page if key == PAGE_DOWN else -page))
+        return move_focus(rows, focus, _STEPS.get(key, page if key == PAGE_DOWN else -page))
     if key in (ENTER, "l"):
-        return open_cell(snapshot, focus, LOG)
+        return open_cell(rows, focus, LOG)
     if key == "e":
-        return open_cell(snapshot, focus, HISTORY)
+        return open_cell(rows, focus, HISTORY)
     if key == "/":
         return Focus(is_typing=True)
     return Focus() if key == ESCAPE else focus
@@ -214,7 +213,7 @@ _FRAME = 6  # lines of the head and the foot
 class Feed(Protocol):
     """What the board is fed by; each may be asked at any time, and none waits."""
 
-    def latest(self) -> tuple[Snapshot, float] | None:
+    def latest(self) -> tuple[RunRows, float] | None:
         """The last look and when that was, by the monotonic clock; None before the first one."""
 
     def is_over(self) -> bool:
@@ -231,7 +230,7 @@ def show_board(console: Console, terminal: Terminal, feed: Feed, waiting: str) -
     focus = AT_START
     while not (focus.has_left or feed.is_over()):
         with Live(
-            page([]),
+            paint_lines([]),
             console=console,
             screen=True,
             auto_refresh=False,
@@ -246,7 +245,7 @@ def show_board(console: Console, terminal: Terminal, feed: Feed, waiting: str) -
 def _until_paused(live: Live, terminal: Terminal, feed: Feed, focus: Focus, waiting: str) -> Focus:
     while not (focus.has_left or feed.is_over() or terminal.is_to_pause):
         width, height = live.console.size
-        live.update(page(_lines(feed, focus, width, height, waiting)), refresh=True)
+        live.update(paint_lines(_lines(feed, focus, width, height, waiting)), refresh=True)
         try:
             typed = terminal.wait(_TICK_S)
         except EOFError:
@@ -267,7 +266,6 @@ def _lines(feed: Feed, focus: Focus, width: int, height: int, waiting: str) -> S
     found = feed.latest()
     if found is None:
         return [(span(waiting),)]
-    snapshot, looked_at_s = found
-    now = replace(snapshot, looked_s=time.monotonic() - looked_at_s)
+    rows, looked_at_s = found
     opened = feed.opened(focus.opened) if focus.opened else None
-    return layout(now, width, height, focus, opened)
+    return layout(rows, width, height, focus, opened, looked_s=time.monotonic() - looked_at_s)

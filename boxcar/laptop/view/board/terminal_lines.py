@@ -1,37 +1,67 @@
-"""A line of the board before it is drawn: spans of text, each with words for how it looks.
+"""A line of the board before it is drawn: spans of text, each with words for how it looks; rows as
+lines, and groups of rows that share the height of a terminal.
 
 Widths are those of a terminal: a Chinese letter is two columns wide, a combining mark none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
-from math import isfinite
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeVar
 
 from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.style import Style
+from rich.text import Text
 
 from boxcar.laptop.common import text_layout
-from boxcar.laptop.common.text_layout import plain, short_name
-from boxcar.shared.catalogue.board import condition_sentence
-from boxcar.shared.catalogue.sentence import Sentence, in_language
+from boxcar.laptop.common.text_layout import (
+    GAP,
+    needed_width,
+    plain,
+    short_name,
+    shrink_columns,
+)
+from boxcar.laptop.view.looks import BAD, BOLD, BUSY, CHOSEN, DIM, GOOD, WARN, Bars, Glyphs
+from boxcar.laptop.view.run_fields import Column, Field, R, Table
+from boxcar.laptop.view.run_rows import Facts
 from boxcar.shared.record import dataclass
 
-# How a span may look. A terminal's own 16 colours, so that each theme stays readable; never alone.
-GOOD, BUSY, BAD, WARN = "good", "busy", "bad", "warn"
-BOLD, DIM, CHOSEN = "bold", "dim", "chosen"
+# The terminal's own colours: each theme has made them readable on its ground.
+_STYLES = {
+    GOOD: Style(color="green"),
+    BUSY: Style(color="cyan"),
+    BAD: Style(color="red", bold=True),
+    WARN: Style(color="yellow"),
+    BOLD: Style(bold=True),
+    DIM: Style(dim=True),
+    CHOSEN: Style(reverse=True),
+}
+# Of a row of bars: by time as many as there is room for, else so many.
+_LEAST_BARS, _MOST_BARS, _BARS = 10, 30, 12
 
 
 @dataclass(frozen=True)
 class Span:
-    """`look` is any of the words above, with a space between two."""
+    """`look` is any of the words of `looks`, with a space between two."""
 
     text: str
     look: str = ""
 
 
 Line = tuple[Span, ...]
+
+
+def paint_lines(lines: Sequence[Line]) -> Text:
+    """As rich draws them, without a line end after the last."""
+    return Text("\n", end="").join(map(_painted, lines))
+
+
+def _painted(line: Line) -> Text:
+    text = Text(no_wrap=True, overflow="crop", end="")
+    for one in line:
+        style = Style.chain(Style.null(), *(_STYLES[look] for look in one.look.split()))
+        text.append(one.text, style)
+    return text
 
 
 def span(text: str, look: str = "") -> Span:
@@ -112,40 +142,67 @@ def _broken(words: str, room: int) -> list[str]:
     return lines
 
 
-# Columns of a table that share the width of a terminal: some shrink, the others drop. Pure.
+# Rows as lines: columns share the width of a terminal, some shrink, the others drop.
 
 
-GAP = 2
-
-
-@dataclass(frozen=True)
-class Column:
-    """`keep` is how late it drops: the column with the least goes first. A column shrinks down to
-    `least` columns where that is given; a name in its middle, other text at its end.
+def draw_rows(
+    table: Table[R],
+    rows: Sequence[R],
+    facts: Facts,
+    room: int,
+    *,
+    has_titles: bool = False,
+    most_lines: int = 1,
+) -> list[list[Line]]:
+    """The lines of each row, of at most `room` columns: one, or up to `most_lines` where the words
+    of its last column need them. The titles come before the first row.
     """
+    shown = [at for at, column in enumerate(table.columns) if column.keep]
+    columns = [table.columns[at] for at in shown]
+    fields = [table.fields(row, facts) for row in rows]
+    bars = max(_LEAST_BARS, min(_MOST_BARS, _LEAST_BARS + (room - 80) // 4))
+    lines = [[_line_of(one[at], facts.glyphs, bars) for at in shown] for one in fields]
+    titles = [(Span(facts.said(column.title), DIM),) for column in columns] if has_titles else []
+    return fit_rows(columns, lines, room, facts.glyphs.mark, titles, most_lines=most_lines)
 
-    title: str
-    keep: int
-    least: int | None = None
-    is_name: bool = False
-    is_right: bool = False
+
+def _line_of(field: Field, glyphs: Glyphs, bars: int) -> Line:
+    text = field.text if field.bars is None else sparkline(field.bars, glyphs.levels, bars)
+    return (span(text, field.look),) if text else ()
 
 
-def table(
+def sparkline(bars: Bars, levels: str, most: int) -> str:
+    """A row of small bars; '' of fewer than two: what nobody has seen must not look like a flat
+    line.
+    """
+    heights = bars.heights(most if bars.span_s else min(most, _BARS))
+    known = [value for value in heights if value is not None]
+    if len(known) < 2:
+        return ""
+    bottom = min(known) if bars.low is None else bars.low
+    top = max(known) if bars.high is None else bars.high
+
+    def sign(value: float) -> str:
+        part = (value - bottom) / (top - bottom) if top > bottom else 0.0
+        return levels[min(len(levels) - 1, max(0, int(part * len(levels))))]
+
+    return "".join(" " if value is None else sign(value) for value in heights)
+
+
+def fit_rows(
     columns: Sequence[Column],
     rows: Sequence[Sequence[Line]],
     room: int,
     mark: str,
+    titles: Sequence[Line] = (),
     *,
-    has_head: bool = False,
-) -> list[Line]:
-    """The rows as lines of at most `room` columns, below the titles where `has_head`."""
-    heads = [(Span(column.title, DIM),) if has_head else () for column in columns]
-    full = [heads, *rows] if has_head else [*rows]
+    most_lines: int = 1,
+) -> list[list[Line]]:
+    full = [titles, *rows] if titles else [*rows]
     natural = [max((width(row[at]) for row in full), default=0) for at in range(len(columns))]
     said = [at for at in range(len(columns)) if any(width(row[at]) for row in rows)]
     widths = _fitted(columns, said, natural, room)
-    return [_drawn(columns, row, widths, mark) for row in full]
+    return [_drawn(columns, row, widths, mark, most_lines) for row in full]
 
 
 def _fitted(
@@ -153,39 +210,37 @@ def _fitted(
 ) -> dict[int, int]:
     """The width of each column that stays."""
     kept = list(said)
-    while len(kept) > 1 and _needed(columns, kept, natural) > room:
+    least = [
+        full if column.least is None else min(full, column.least)
+        for column, full in zip(columns, natural, strict=True)
+    ]
+    while len(kept) > 1 and needed_width(least, kept) > room:
         kept.remove(min(kept, key=lambda at: columns[at].keep))
-    widths = {at: natural[at] for at in kept}
-    over = sum(widths.values()) + GAP * (len(kept) - 1) - room
-    # The widest gives first, so that no name is cut while another text has more room than it.
-    while over > 0:
-        shrinking = [at for at in kept if widths[at] > _least(columns[at], natural[at])]
-        if not shrinking:
-            break
-        widths[max(shrinking, key=lambda at: widths[at])] -= 1
-        over -= 1
-    if over > 0:
-        widths[kept[0]] = max(0, room)
-    return widths
-
-
-def _needed(columns: Sequence[Column], kept: Sequence[int], natural: Sequence[int]) -> int:
-    return sum(_least(columns[at], natural[at]) for at in kept) + GAP * (len(kept) - 1)
-
-
-def _least(column: Column, natural: int) -> int:
-    return natural if column.least is None else min(natural, column.least)
+    widths = shrink_columns(natural, least, kept, room)
+    if len(kept) == 1:
+        widths = [min(*widths, max(0, room))]
+    return dict(zip(kept, widths, strict=True))
 
 
 def _drawn(
-    columns: Sequence[Column], row: Sequence[Line], widths: dict[int, int], mark: str
-) -> Line:
+    columns: Sequence[Column],
+    row: Sequence[Line],
+    widths: dict[int, int],
+    mark: str,
+    most_lines: int,
+) -> list[Line]:
     spans: list[Span] = []
+    lines: list[Line] = []
     for at, room in widths.items():
         spans += [Span(" " * GAP)] if spans else []
         fitted = _fit(columns[at], row[at], room, mark)
+        if at == len(columns) - 1 and most_lines > 1 and row[at]:
+            indent, look = Span(" " * width(spans)), row[at][0].look
+            first, *more = wrapped(text(row[at]), room, most_lines, mark)
+            fitted = (Span(first, look),)
+            lines = [(indent, Span(part, look)) for part in more]
         spans += pad(fitted, room, is_right=columns[at].is_right)
-    return tuple(spans)
+    return [tuple(spans), *lines]
 
 
 def _fit(column: Column, line: Line, room: int, mark: str) -> Line:
@@ -196,124 +251,6 @@ def _fit(column: Column, line: Line, room: int, mark: str) -> Line:
         left = room - width(before)
         return (*before, Span(short_name(last.text, left, mark), last.look))
     return cut(line, room, mark)
-
-
-# The signs of the board: one for each state of a cell, and what lines are drawn with.
-#
-# A sign stands beside its word or below the title of its group, so no state is told by colour
-# alone.
-
-
-@dataclass(frozen=True)
-class Glyphs:
-    verified: str = "✓"
-    running: str = "▶"
-    failed: str = "✗"
-    queued: str = "·"
-    trouble: str = "!"
-    dropped: str = "–"
-    between: str = "·"
-    rule: str = "─"
-    mark: str = "…"  # where something was cut
-    levels: str = "▁▂▃▄▅▆▇█"
-
-
-# For a terminal that cannot show the others: the console of Linux, or an encoding without them.
-ASCII = Glyphs("+", ">", "x", ".", "!", "-", "|", "-", "~", "_.-:=*#@")
-UNICODE = Glyphs()
-
-# Of each state's word: the attribute of Glyphs, and the look.
-_STATES = {
-    "verified": ("verified", GOOD),
-    "running": ("running", BUSY),
-    "claimed": ("running", BUSY),
-    "succeeded": ("running", BUSY),
-    "synced": ("running", BUSY),
-    "retrying": ("trouble", WARN),
-    "preempted": ("queued", WARN),
-    "failed": ("failed", BAD),
-    "damaged": ("failed", BAD),
-    "unknown": ("trouble", WARN),
-    "dropped": ("dropped", DIM),
-    "queued": ("queued", DIM),
-}
-
-
-def glyphs_of_terminal(encoding: str | None, environ: Mapping[str, str]) -> Glyphs:
-    """What a terminal of this encoding can show."""
-    try:
-        "".join((*vars(UNICODE).values(),)).encode(encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return ASCII
-    return ASCII if environ.get("TERM") == "linux" else UNICODE
-
-
-def state_glyph(word: str, glyphs: Glyphs) -> tuple[str, str]:
-    """The sign of a cell's state, and its look."""
-    name, look = _STATES.get(word, ("trouble", WARN))
-    return getattr(glyphs, name), look
-
-
-# A row of small bars for what was measured. Pure.
-#
-# A place without a measurement is blank, and fewer than two make no row at all: what nobody has
-# seen must not look like a flat line.
-
-
-Sample = tuple[float, float]  # seconds before now, and the value
-
-
-def over_time(samples: Sequence[Sample], span_s: float, bars: int) -> list[float | None]:
-    """The mean of each of `bars` equal parts of the last `span_s` seconds, the newest last."""
-    sums, counts = [0.0] * bars, [0] * bars
-    for ago_s, value in samples:
-        place = bars - 1 - int(ago_s / span_s * bars)
-        if 0 <= place < bars and isfinite(value):
-            sums[place] += value
-            counts[place] += 1
-    return [total / n if n else None for total, n in zip(sums, counts, strict=True)]
-
-
-def in_order(values: Sequence[float], bars: int) -> list[float | None]:
-    """The newest last; of more than `bars` values each bar is the mean of some neighbours."""
-    found = [value for value in values if isfinite(value)]
-    if len(found) <= bars:
-        return list(found)
-    edges = [round(place * len(found) / bars) for place in range(bars + 1)]
-    parts = [found[a:b] for a, b in pairwise(edges)]
-    return [sum(part) / len(part) for part in parts]
-
-
-def sparkline(
-    values: Sequence[float | None], levels: str, low: float | None = None, high: float | None = None
-) -> str:
-    """The bars, between `low` and `high`, or between the least and the greatest of them."""
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
-        return ""
-    bottom = min(known) if low is None else low
-    top = max(known) if high is None else high
-    return "".join(_bar(value, bottom, top, levels) for value in values)
-
-
-def _bar(value: float | None, bottom: float, top: float, levels: str) -> str:
-    if value is None:
-        return " "
-    part = (value - bottom) / (top - bottom) if top > bottom else 0.0
-    return levels[min(len(levels) - 1, max(0, int(part * len(levels))))]
-
-
-# The board's sentences, in the language of who reads it.
-
-
-def word(name: str, language: str, /, **fields: Any) -> str:
-    """`board.NAME` of the catalogue. Raises KeyError for one that is not there."""
-    return Sentence(f"board.{name}", **fields).said(language)
-
-
-def condition_word(condition: str, language: str) -> str:
-    """What is the matter with a queue; a word of a newer version stays as it is."""
-    return str(in_language(condition_sentence(condition), language))
 
 
 # Groups of rows that share the height of a terminal. Pure.
@@ -350,12 +287,6 @@ class Group(Generic[T]):
     def _above(self) -> int:
         return len(self.top) + (self.has_head and bool(self.rows))
 
-    def filled(self, room: int) -> int:
-        """How many of so many lines it has something for."""
-        if self.wanted <= room:
-            return self.wanted
-        return room if room > self._above + 1 else min(1, room)
-
     def lines(self, room: int) -> list[Line]:
         """At most `room` lines, of which one says how many rows are left out."""
         if room <= 0:
@@ -384,14 +315,8 @@ def shares(groups: Sequence[Group[T]], room: int) -> list[int]:
             more = min(group.share, wanted[at] - given[at], left)
             given[at] += more
             left -= more
-    return _without_waste(groups, given, wanted)
-
-
-def _without_waste(
-    groups: Sequence[Group[T]], given: Sequence[int], wanted: Sequence[int]
-) -> list[int]:
-    """What a group cannot fill, because a title alone says nothing, goes to those before it."""
-    filled = [group.filled(lines) for group, lines in zip(groups, given, strict=True)]
+    # What a group cannot fill, because a title alone says nothing, goes to those before it.
+    filled = [len(group.lines(lines)) for group, lines in zip(groups, given, strict=True)]
     left = sum(given) - sum(filled)
     for at, lines in enumerate(filled):
         more = min(left, wanted[at] - lines) if lines > 1 else 0

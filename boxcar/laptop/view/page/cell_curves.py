@@ -1,25 +1,32 @@
 """The curves of the cells: what their journals have of the numbers that they report, once a minute,
 and what came between with each look, as long as the cell ran.
 
-Nothing is read: a box that cannot be reached has the curves of its last report. Pure.
+No box is asked: one that cannot be reached has the curves of its last report.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from boxcar.laptop.run.view import RunView
-from boxcar.laptop.view.board.cell_rows import headline
-from boxcar.laptop.view.report import chart
+from boxcar.laptop.view.report import cell_series, chart
+from boxcar.laptop.view.report.cell_series import Pulled, Series
 from boxcar.laptop.view.report.chart import Curve, Point, Points
+from boxcar.laptop.view.run_rows import headline
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import manifest
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.files.plan import Metric
 from boxcar.shared.metrics.records import NOT_METRICS
+from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 
 # As many as an eye and a page can hold. Cells that run come first, then the newest results.
@@ -62,7 +69,7 @@ class Drawn:
 Reports = Mapping[str, Told]
 
 
-def seen(reports: Reports, view: RunView) -> dict[str, Told]:
+def reports_after_look(reports: Reports, view: RunView) -> dict[str, Told]:
     """All reports that are known after this look. What a heartbeat tells is of a cell that runs:
     what is known of one that has ended is older, and was told before.
     """
@@ -126,7 +133,7 @@ def _places(view: RunView, cells: Iterable[str]) -> dict[str, int]:
     return wanted
 
 
-def drawn(reports: Reports, cells: Sequence[str], named: Sequence[str]) -> dict[str, Drawn]:
+def draw_curves(reports: Reports, cells: Sequence[str], named: Sequence[str]) -> dict[str, Drawn]:
     """By number, a curve of each of these cells that reported it twice or more; the loss first,
     then the numbers that the job names.
     """
@@ -177,3 +184,54 @@ def _points(told: Sequence[Report]) -> Points:
 def _number(value: Any) -> float | None:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if is_number and not math.isinf(value) else None
+
+
+# The whole curves of cells that were pulled: of those the journals have a report a minute only.
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What a cell's result says of its curves."""
+
+    manifest: Manifest
+    reports: tuple[Report, ...]
+
+
+def read_pulled_curves(
+    results: ResultPaths,
+    metrics: Sequence[Metric],
+    cells: Sequence[str],
+    known: Mapping[str, Whole],
+) -> dict[str, Whole]:
+    """Of these cells, as far as they are here; what was read before of the same result stays."""
+    found = {cell: made for cell in cells if (made := _read_manifest(results, cell))}
+    same = {c: known[c] for c, made in found.items() if c in known and known[c].manifest == made}
+    new = [cell for cell in found if cell not in same]
+    pulled = [Pulled(results.cell(cell), found[cell], tuple(metrics)) for cell in new]
+    series = zip(new, cell_series.of_cells(pulled), strict=True)
+    return same | {
+        c: Whole(found[c], tuple(_reports_of_series(one, found[c]))) for c, one in series
+    }
+
+
+def with_pulled(reports: Reports, whole: Mapping[str, Whole]) -> dict[str, Told]:
+    """The reports of the looks, and in their place the whole curves where they are known."""
+    places = {cell: told.place for cell, told in reports.items()}
+    known = {c: Told(places.get(c, 0), one.reports) for c, one in whole.items() if one.reports}
+    return {**reports, **known}
+
+
+def _read_manifest(results: ResultPaths, cell: str) -> Manifest | None:
+    with contextlib.suppress(OSError, DamagedError):
+        return manifest.read_manifest(results.manifest(cell))
+    return None
+
+
+def _reports_of_series(series: Series, made: Manifest) -> Iterator[Report]:
+    with contextlib.suppress(ValueError):
+        began_s, ended_s = manifest.times(made)
+        for key, points in series.items():
+            times = cell_series.times(points, began_s, ended_s)
+            for at, (step, _, value) in zip(times, points, strict=True):
+                told = {key: value} if step is None else {chart.X: step, key: value}
+                yield Report(made.ended_at, (at - began_s) / 60, told)

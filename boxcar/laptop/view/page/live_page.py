@@ -10,20 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.laptop.common import units
-from boxcar.laptop.view.board.needs_you import Need
-from boxcar.laptop.view.board.snapshot import Snapshot
-from boxcar.laptop.view.board.terminal_lines import UNICODE, state_glyph, word
+from boxcar.laptop.view.looks import state_glyph
 from boxcar.laptop.view.page import cell_curves
 from boxcar.laptop.view.page.cell_curves import Reports
-from boxcar.laptop.view.page.sections import Private, sections
+from boxcar.laptop.view.page.privacy import Private
 from boxcar.laptop.view.report import chart
 from boxcar.laptop.view.report.report_page import html, legend
+from boxcar.laptop.view.run_fields import BOXES, CELLS, NEEDS, Field, R, Table
+from boxcar.laptop.view.run_rows import RunRows
 from boxcar.shared import timestamp
+from boxcar.shared.catalogue.board import state_sentence
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
 
 _HERE = Path(__file__).parent
 TEMPLATE, SCRIPT = _HERE / "live_page.html.j2", _HERE / "live_page.js"
+_MINUTES, _POINTS = 30, 60  # of a GPU's half hour, and of a cell's curve
 
 
 @dataclass(frozen=True)
@@ -34,82 +36,120 @@ class Reading:
     old_s: float
 
 
-def page(snapshot: Snapshot, at: str, reports: Reports, reading: Reading, private: Private) -> str:
-    """The whole file, of a look at that moment (UTC). Its words are in the snapshot's language."""
-    shown, script = _private(snapshot, private), SCRIPT.read_text(encoding="utf-8")
-    language, made = shown.facts.language, sections(shown)
-    before_all = [section.id for section in made if not section.is_folded]
+def page_of_run(rows: RunRows, reports: Reports, reading: Reading, private: Private) -> str:
+    """The whole file, in the rows' language; nothing private is in what a script, a library or ssh
+    has said.
+    """
+    script, said = SCRIPT.read_text(encoding="utf-8"), rows.facts.said
+    made = _sections(rows, private)
+    before_all = [section["id"] for section in made if not section["is_folded"]]
     return html(
         TEMPLATE,
-        **_head(shown, at),
-        language=language,
+        **_head(rows, private),
+        language=rows.facts.language,
         script=script,
         script_digest=_digest(script),
         every_s=reading.every_s,
         old_s=reading.old_s,
-        ago=_said("ago", language),
-        gone=_said("gone", language),
+        ago=said(Sentence("live_page.ago")),
+        gone=said(Sentence("live_page.gone")),
         sections=made,
-        charts=_charts(shown, reports),
+        charts=_charts(rows, reports),
         charts_after=before_all[-1] if before_all else "",
     )
 
 
-def _head(snapshot: Snapshot, at: str) -> dict[str, Any]:
-    facts, language = snapshot.facts, snapshot.facts.language
-    moment = timestamp.parse_utc(at)
-    boxes = word("boxes", language, n=len(snapshot.boxes))
-    left = word("left", language, time=units.about(snapshot.left_s)) if snapshot.left_s else ""
+def _head(rows: RunRows, private: Private) -> dict[str, Any]:
+    facts, said, at = rows.facts, rows.facts.said, rows.view.at
+    left = Sentence("board.left", time=units.about(rows.left_s)) if rows.left_s else ""
     return {
-        "title": snapshot.run,
-        "about": f"{facts.profile} · {boxes}",
+        "title": rows.run,
+        "about": f"{facts.profile} · {said(Sentence('board.boxes', n=len(rows.boxes)))}",
         "at": at,
-        "looked": moment.astimezone().strftime("%Y-%m-%d %H:%M:%S %z"),
-        "money": snapshot.money,
-        "cells": f"{word('cells', language)} {snapshot.cells}",
-        "counts": [_count(state, number, language) for state, number in snapshot.counts],
-        "left": left,
-        "next": word("next", language, command=facts.next) if facts.next else "",
-        "because": facts.because,
+        "looked": timestamp.parse_utc(at).astimezone().strftime("%Y-%m-%d %H:%M:%S %z"),
+        "money": rows.money,
+        "cells": f"{said(Sentence('board.cells'))} {len(rows.view.cells)}",
+        "counts": [_count(rows, state, number) for state, number in rows.counts],
+        "left": said(left),
+        "next": said(Sentence("board.next", command=facts.next)) if facts.next else "",
+        "because": private.cleaned(facts.because),
     }
 
 
-def _count(state: str, number: int, language: str) -> dict[str, str]:
-    sign, look = state_glyph("synced" if state == "settling" else state, UNICODE)
-    return {"text": f"{sign} {number} {word(state, language)}", "look": look}
+def _count(rows: RunRows, state: str, number: int) -> dict[str, str]:
+    sign, look = state_glyph(state, rows.facts.glyphs)
+    return {"text": f"{sign} {number} {rows.facts.said(state_sentence(state))}", "look": look}
 
 
-def _charts(snapshot: Snapshot, reports: Reports) -> list[dict[str, Any]]:
+def _charts(rows: RunRows, reports: Reports) -> list[dict[str, Any]]:
     """One for each number that the cells report; those at work come first."""
-    rows = (*snapshot.under_way, *snapshot.done, *snapshot.failed)
-    drawn = cell_curves.drawn(reports, [row.cell for row in rows], snapshot.facts.metrics)
+    cells = [row.cell for row in (*rows.under_way, *rows.done, *rows.failed)]
+    drawn = cell_curves.draw_curves(reports, cells, rows.facts.metrics)
     return [
         {
             "title": key,
-            "svg": chart.lines(
-                found.curves, found.x_name(snapshot.facts.language), key, found.looks
-            ),
+            "svg": chart.lines(found.curves, found.x_name(rows.facts.language), key, found.looks),
             "legend": legend(found.curves, found.looks),
         }
         for key, found in drawn.items()
     ]
 
 
-def _private(snapshot: Snapshot, private: Private) -> Snapshot:
-    """The same with nothing private in what a script, a library or ssh has said."""
+def _sections(rows: RunRows, private: Private) -> list[dict[str, Any]]:
+    """What the board of the terminal holds, without its fear of a ninth row. One that is folded
+    shows its title alone until somebody opens it.
+    """
+    needs = [
+        replace(need, text=private.cleaned(rows.facts.said(need.text))) for need in rows.short_needs
+    ]
+    boxes = Sentence("board.boxes_title", n=len(rows.boxes))
+    every = rows.all_cells
+    cells = f"{rows.facts.said(Sentence('board.cells'))} ({len(every)})"
+    made = [
+        _section(rows, "needs", Sentence("board.needs_you"), NEEDS, needs),
+        _section(rows, "boxes", boxes, BOXES, rows.boxes),
+        _section(rows, "running", Sentence("board.running_title"), CELLS, rows.under_way),
+        _section(rows, "cells", cells, CELLS, every) | {"is_folded": True},
+    ]
+    return [one for one in made if one["rows"]]
 
-    def of_needs(needs: Sequence[Need]) -> tuple[Need, ...]:
-        return tuple(replace(need, text=private.cleaned(need.text)) for need in needs)
 
-    facts = replace(snapshot.facts, because=private.cleaned(snapshot.facts.because))
-    short = of_needs(snapshot.short_needs)
-    return replace(snapshot, facts=facts, needs=of_needs(snapshot.needs), short_needs=short)
+def _section(
+    rows: RunRows, id: str, title: str, table: Table[R], shown: Sequence[R]
+) -> dict[str, Any]:
+    """A table without the columns in which no row says anything, and with a sign before what it is
+    of. `left` are the columns, by number, that hold words.
+    """
+    said, columns = rows.facts.said, list(table.columns)
+    fields = [list(table.fields(row, rows.facts)) for row in shown]
+    if table is not BOXES:
+        columns = columns[1:]
+        fields = [
+            [Field(f"{sign.text} {first.text}".strip(), sign.look), *rest]
+            for sign, first, *rest in fields
+        ]
+    drawn = [[_drawn(field) for field in row] for row in fields]
+    kept = [
+        at for at in range(len(columns)) if any(row[at]["text"] or row[at]["svg"] for row in drawn)
+    ]
+    return {
+        "id": id,
+        "title": said(title),
+        "columns": [said(columns[at].title) for at in kept],
+        "rows": [[row[at] for at in kept] for row in drawn],
+        "left": [new for new, at in enumerate(kept) if not columns[at].is_right],
+        "is_folded": False,
+    }
+
+
+def _drawn(field: Field) -> dict[str, str]:
+    if field.bars is None:
+        return {"text": field.text, "look": field.look, "svg": ""}
+    heights = field.bars.heights(_MINUTES if field.bars.span_s else _POINTS)
+    svg = chart.spark(heights, field.bars.low, field.bars.high)
+    return {"text": "", "look": "", "svg": svg}
 
 
 def _digest(script: str) -> str:
     """As a policy names what may run."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
-
-
-def _said(name: str, language: str) -> str:
-    return Sentence(f"live_page.{name}").said(language)

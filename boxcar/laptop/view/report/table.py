@@ -143,7 +143,7 @@ def _row(group: Group, base: _Baseline, metrics: Sequence[str]) -> Row:
         attempts=group.attempts,
         is_complete=not lacks,
         is_baseline=is_base,
-        notes=tuple(_notes(group, lacks)),
+        notes=tuple(_notes(group, lacks, has_number=any(map(group.spread, metrics)))),
     )
 
 
@@ -153,16 +153,21 @@ def _together(whys: Sequence[str]) -> str:
     return functools.reduce(lambda one, other: Sentence("report.also", one=one, other=other), each)
 
 
-def _notes(group: Group, lacks: Sequence[str]) -> Iterator[str]:
-    if lacks:
-        which = "incomplete" if any(cell.is_proven for cell in group.cells) else "no_number"
-        yield Sentence(f"report.{which}", group=group.name, why=_together(lacks))
-    if group.doubts:
-        yield Sentence("report.in_doubt", group=group.name, why=_together(group.doubts))
+def _notes(group: Group, lacks: Sequence[str], *, has_number: bool) -> Iterator[str]:
+    name = group.name
+    if lacks and has_number:
+        yield Sentence("report.incomplete", group=name, why=_together(lacks))
+    elif lacks:
+        yield Sentence("report.no_number", group=name, why=_together(lacks))
+    if group.doubts and has_number:
+        yield Sentence("report.in_doubt", group=name, why=_together(group.doubts))
+    elif group.doubts:
+        yield Sentence("report.in_doubt_alone", group=name, why=_together(group.doubts))
     for seed, count in Counter(group.seeds).items():
-        if count > 1:
-            which = "same_seed" if seed else "alike"
-            yield Sentence(f"report.{which}", group=group.name, n=count, seed=seed)
+        if count > 1 and seed:
+            yield Sentence("report.same_seed", group=name, n=count, seed=seed)
+        elif count > 1:
+            yield Sentence("report.alike", group=name, n=count)
 
 
 def bracketed(text: str, is_whole: bool) -> str:

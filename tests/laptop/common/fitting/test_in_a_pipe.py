@@ -22,7 +22,7 @@ def test_it_is_what_rich_draws(
 ) -> None:
     console = Console(width=1_000_000)
     with console.capture() as drawn:
-        console.print(show.draw(title, heads, rows))
+        console.print(title, show.draw(heads, rows), sep="\n")
     expected = [line.rstrip() for line in drawn.get().splitlines()]
     columns = [*zip(heads, *([show._field(value) for value in row] for row in rows), strict=True)]
     assert list(text_layout.table_for_pipe(title, columns)) == expected
@@ -30,3 +30,8 @@ def test_it_is_what_rich_draws(
 
 def test_a_tab_never_breaks_a_row() -> None:
     assert list(text_layout.table_for_pipe("T", [["a", "x\ty"], ["b", "z"]]))[2] == "x       y  z"
+
+
+def test_a_table_that_is_narrower_than_its_title_does_not_cut_it() -> None:
+    title = "demo: test messages from the laptop"
+    assert next(text_layout.table_for_pipe(title, [["endpoint", "ntfy"]])) == title

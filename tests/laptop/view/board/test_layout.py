@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from big_run import FACTS, NEXT, shot
+from big_run import FACTS, NEXT, plain_lines, shot, view
 
 from boxcar.laptop.view.board import terminal_lines
 from boxcar.laptop.view.board.layout import (
@@ -19,10 +19,10 @@ from boxcar.laptop.view.board.layout import (
     RUNNING,
     Focus,
     layout,
-    plain_lines,
 )
-from boxcar.laptop.view.board.snapshot import Snapshot
-from boxcar.laptop.view.board.terminal_lines import ASCII
+from boxcar.laptop.view.looks import ASCII
+from boxcar.laptop.view.needs import Quiet
+from boxcar.laptop.view.run_rows import RunRows
 
 SIZES = (
     *((40, 12), (50, 16), (60, 20), (72, 24), (80, 24), (80, 50)),
@@ -31,8 +31,8 @@ SIZES = (
 SHOTS = {(cells, boxes): shot(cells, boxes) for cells in (3, 36, 400) for boxes in (1, 20)}
 
 
-def told(snapshot: Snapshot, width: int, height: int | None, focus: Focus | None) -> str:
-    return "\n".join(plain_lines(layout(snapshot, width, height, focus)))
+def told(rows: RunRows, width: int, height: int | None, focus: Focus | None) -> str:
+    return "\n".join(plain_lines(layout(rows, width, height, focus)))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -42,8 +42,8 @@ def test_the_board_fits_and_shows_what_needs_a_person_and_what_to_type(
 ) -> None:
     width, height = size
     for language in ("en", "zh"):
-        snapshot = replace(SHOTS[made], facts=replace(FACTS, language=language))
-        lines = layout(snapshot, width, height, Focus())
+        rows = replace(SHOTS[made], facts=replace(FACTS, language=language))
+        lines = layout(rows, width, height, Focus())
         assert len(lines) == height
         assert max(map(terminal_lines.width, lines)) <= width
         shown = "\n".join(plain_lines(lines))
@@ -75,13 +75,13 @@ def test_each_list_fits_and_keeps_the_next_command(shown: str, size: tuple[int, 
 def test_at_80x24_the_failures_of_400_cells_are_one_row_and_all_boxes_in_trouble_are_named() -> (
     None
 ):
-    snapshot = SHOTS[400, 20]
-    shown = told(snapshot, 80, 24, Focus())
-    failed = sum(number for state, number in snapshot.counts if state == "failed")
+    rows = SHOTS[400, 20]
+    shown = told(rows, 80, 24, Focus())
+    failed = sum(number for state, number in rows.counts if state == "failed")
     assert f"✗  {failed} cells" in shown and "M2 CUDA out of memory" in shown
-    for row in snapshot.boxes:
+    for row in rows.boxes:
         assert row.is_at_ease or f"!  {row.box} " in shown
-    assert "unreachable 1s: not dead; look at the console" in told(snapshot, 100, 24, Focus())
+    assert "unreachable 1s: not dead; look at the console" in told(rows, 100, 24, Focus())
 
 
 def test_it_grows_with_the_window() -> None:
@@ -109,8 +109,8 @@ def test_without_keys_it_is_as_long_as_it_needs_and_names_the_command_that_shows
 
 
 def test_a_terminal_without_these_letters_gets_plain_ones() -> None:
-    snapshot = replace(SHOTS[36, 20], facts=replace(FACTS, glyphs=ASCII))
-    assert told(snapshot, 80, 24, Focus()).isascii()
+    rows = replace(SHOTS[36, 20], facts=replace(FACTS, glyphs=ASCII))
+    assert told(rows, 80, 24, Focus()).isascii()
 
 
 def test_the_chosen_row_is_in_sight_wherever_it_is_in_its_list() -> None:
@@ -129,5 +129,19 @@ def test_a_filter_shows_the_cells_of_that_name_in_every_state() -> None:
 
 
 def test_nobody_is_needed_where_nothing_is_wrong() -> None:
-    snapshot = replace(SHOTS[3, 1], needs=(), short_needs=())
-    assert "needs you" not in told(snapshot, 80, 24, Focus())
+    given = view(1, 1)
+    rows = RunRows(given, replace(FACTS, quiet=Quiet()))
+    assert "needs you" not in told(rows, 80, 24, Focus())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_words_of_what_needs_a_person_are_whole_where_half_of_the_board_holds_them(
+    size: tuple[int, int], language: str
+) -> None:
+    quiet = Quiet(("The clock is your own machine, which must stay on until the last cell is in.",))
+    facts = replace(FACTS, language=language, quiet=quiet)
+    shown = told(RunRows(view(3, 1), facts), *size, Focus())
+    words = " ".join(shown.split())
+    assert "CUDA out of memory. Tried to allocate 2.00 GiB" in words
+    assert "must stay on until the last cell is in." in words

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from big_run import shot
+from big_run import plain_lines, shot
 
-from boxcar.laptop.view.board.layout import HISTORY, Focus, OpenedCell, layout, plain_lines
+from boxcar.laptop.view.board.layout import HISTORY, Focus, OpenedCell, layout
 from boxcar.laptop.view.board.terminal_lines import width
 
 SHOT = shot(36, 3)

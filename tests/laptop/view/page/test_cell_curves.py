@@ -15,8 +15,8 @@ from boxcar.laptop.view.page.cell_curves import (
     MOST_CHARTS,
     Report,
     Told,
-    drawn,
-    seen,
+    draw_curves,
+    reports_after_look,
 )
 from boxcar.shared.files.journal_chain import Event
 
@@ -50,10 +50,10 @@ def values(reports: dict[str, Told], cell: str, key: str) -> list[Any]:
 def test_each_look_adds_what_is_new_and_nothing_twice() -> None:
     given = view(3, 1)
     cell = given.cells[0].name
-    reports = seen({}, beat(given, 0, cell, step=40, train_loss=0.5))
-    again = seen(reports, beat(given, 5, cell, step=40, train_loss=0.5))
+    reports = reports_after_look({}, beat(given, 0, cell, step=40, train_loss=0.5))
+    again = reports_after_look(reports, beat(given, 5, cell, step=40, train_loss=0.5))
     assert values(again, cell, "step") == [40]
-    found = seen(again, beat(given, 10, cell, step=41, train_loss=0.3))
+    found = reports_after_look(again, beat(given, 10, cell, step=41, train_loss=0.3))
     assert values(found, cell, "step") == [40, 41]
 
 
@@ -66,15 +66,15 @@ def test_no_older_point_comes_after_the_end_of_a_cell() -> None:
         (-100, "cell.started", {"cell": given.cells[0].name, "attempt": 1}),
         (-40, "cell.progress", {"cell": given.cells[0].name, "progress": journal}),
     )
-    reports = seen({}, beat(given, -20, cell, val_acc=0.8125))
-    reports = seen(reports, beat(given, -5, cell, val_acc=0.875))
+    reports = reports_after_look({}, beat(given, -20, cell, val_acc=0.8125))
+    reports = reports_after_look(reports, beat(given, -5, cell, val_acc=0.875))
     ended = replace(given.cells[0], progress=journal)
     after = replace(given, cells=(ended, *given.cells[1:]))
     for look in (beat(after, 0, None), beat(after, 5, given.cells[2].name, val_acc=0.125)):
-        reports = seen(reports, look)
+        reports = reports_after_look(reports, look)
         assert values(reports, cell, "val_acc") == [0.6875, 0.8125, 0.875]
     # Its dead agent's last heartbeat, found once more.
-    reports = seen(reports, beat(after, -20, cell, val_acc=0.8125))
+    reports = reports_after_look(reports, beat(after, -20, cell, val_acc=0.8125))
     assert values(reports, cell, "val_acc") == [0.6875, 0.8125, 0.875]
 
 
@@ -82,7 +82,7 @@ def test_days_of_looks_stay_small_and_keep_the_first_and_the_newest() -> None:
     given, reports = view(3, 1), {}
     for step in range(3000):
         look = beat(given, step, given.cells[0].name, step=step, train_loss=1.0)
-        reports = seen(reports, look)
+        reports = reports_after_look(reports, look)
     steps = values(reports, given.cells[0].name, "step")
     assert len(steps) < 700 and (steps[0], steps[-1]) == (0, 2999) and steps == sorted(steps)
 
@@ -96,7 +96,7 @@ def test_without_steps_the_axis_is_the_minutes_since_the_first_start_whenever_on
         for n in range(1, 9)
     ]
     looked = beat(with_events(given, *rows), 0, cell, val_loss=0.0)
-    [chart] = drawn(seen({}, looked), [cell], []).values()
+    [chart] = draw_curves(reports_after_look({}, looked), [cell], []).values()
     [curve] = chart.curves
     assert not chart.is_by_step and len(curve.parts) == 1
     xs = [round(at.x) for at in curve.places]
@@ -107,11 +107,11 @@ def test_without_steps_the_axis_is_the_minutes_since_the_first_start_whenever_on
 
 def test_an_axis_of_steps_has_steps_alone() -> None:
     early = told({"loss": 9.0}, *({"step": 100 * n, "loss": 1.0} for n in range(1, 4)))
-    [chart] = drawn({"a": early}, ["a"], []).values()
+    [chart] = draw_curves({"a": early}, ["a"], []).values()
     assert chart.x_name("en") == "step"
     assert [at.x for at in chart.curves[0].places] == [100, 200, 300]
     none = told({"loss": 9.0}, {"loss": 8.0})
-    [chart] = drawn({"a": early, "b": none}, ["a", "b"], []).values()
+    [chart] = draw_curves({"a": early, "b": none}, ["a", "b"], []).values()
     assert not chart.is_by_step, "steps and minutes do not share an axis"
 
 
@@ -121,7 +121,7 @@ def test_a_cell_keeps_its_look_whichever_cells_are_drawn_before_it() -> None:
     few, many = ["c9", "c3"], [f"c{n}" for n in range(29, -1, -1)]
     looks: list[dict[str, str]] = []
     for cells in (few, many):
-        [chart] = drawn(reports, cells, []).values()
+        [chart] = draw_curves(reports, cells, []).values()
         names = [curve.group for curve in chart.curves]
         looks.append(dict(zip(names, chart.looks, strict=True)))
     for cell in few:
@@ -139,11 +139,11 @@ def test_cells_that_run_beside_each_other_have_places_of_their_own_and_keep_them
         for queue, cell in zip(given.queues, given.cells, strict=False)
         if queue.heartbeat
     ]
-    reports = seen(reports, replace(given, queues=tuple(queues)))
+    reports = reports_after_look(reports, replace(given, queues=tuple(queues)))
     places = [reports[cell.name].place for cell in given.cells[:3]]
     assert len(set(places)) == 3
     appended = replace(given, queues=tuple(queues), cells=(*given.cells[3:], *given.cells[:3]))
-    again = seen({}, appended)
+    again = reports_after_look({}, appended)
     assert [again[cell.name].place for cell in given.cells[:3]] == places
 
 
@@ -151,7 +151,7 @@ def test_the_loss_comes_first_then_what_the_job_names_and_there_is_an_end_of_bot
     report = {f"n{number}": number for number in range(30)} | {"psnr": 1, "train_loss": 2}
     both = told({"step": 1, **report}, {"step": 2, **report})
     cells = [f"cell{number}" for number in range(100)]
-    found = drawn(dict.fromkeys(cells, both), cells, ["psnr"])
+    found = draw_curves(dict.fromkeys(cells, both), cells, ["psnr"])
     assert list(found)[:3] == ["train_loss", "psnr", "n0"] and len(found) == MOST_CHARTS
     assert [curve.group for curve in found["psnr"].curves] == cells[:MOST_CELLS]
 
@@ -159,4 +159,4 @@ def test_the_loss_comes_first_then_what_the_job_names_and_there_is_an_end_of_bot
 @pytest.mark.parametrize("named", [[], ["c"]])
 def test_what_is_no_number_and_one_report_alone_make_no_curve(named: list[str]) -> None:
     odd = told({"step": True, "a": "x", "b": True, "c": 1}, {"a": None, "b": False, "d": 1})
-    assert drawn({"x": odd}, ["x", "gone"], named) == {}
+    assert draw_curves({"x": odd}, ["x", "gone"], named) == {}

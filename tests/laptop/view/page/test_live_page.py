@@ -21,12 +21,12 @@ from big_run import FACTS, shot, view
 from run_on_disk import from_now
 
 from boxcar.laptop.run.view import RunView
-from boxcar.laptop.view.board.history import NOTHING_SEEN, seen
-from boxcar.laptop.view.board.snapshot import Facts, snapshot
+from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.page import cell_curves
-from boxcar.laptop.view.page.live_page import Reading, page
-from boxcar.laptop.view.page.sections import Private
+from boxcar.laptop.view.page.live_page import Reading, page_of_run
+from boxcar.laptop.view.page.privacy import Private
 from boxcar.laptop.view.report.report_page import page_of_report as report_page
+from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.known_secrets import KnownSecrets
 
@@ -35,8 +35,12 @@ HOSTILE = '<img src=x onerror="alert(1)">&{{ 7*7 }}'
 
 
 def made(given: RunView, facts: Facts = FACTS, private: Private | None = None) -> str:
-    known = snapshot(given, seen(NOTHING_SEEN, given), facts)
-    return page(known, given.at, cell_curves.seen({}, given), READING, private or Private())
+    reports = cell_curves.reports_after_look({}, given)
+    return page_of_run(rows_of(given, facts), reports, READING, private or Private())
+
+
+def rows_of(given: RunView, facts: Facts) -> RunRows:
+    return RunRows(given, facts, history_after_look(NOTHING_SEEN, given))
 
 
 def reported(given: RunView, cell: str, *numbers: dict[str, Any]) -> RunView:
@@ -133,7 +137,7 @@ def test_it_says_when_the_look_was_so_that_whoever_reads_it_sees_how_old_it_is()
 
 def test_the_size_of_the_page_does_not_explode_with_the_run() -> None:
     assert len(made(view(400, 20))) < 500_000
-    assert shot(400, 20).cells == 400
+    assert len(shot(400, 20).view.cells) == 400
 
 
 def test_pages_of_9_and_400_cells_and_of_hostile_names_fit_and_ask_for_nothing(
@@ -169,11 +173,11 @@ def test_pages_of_9_and_400_cells_and_of_hostile_names_fit_and_ask_for_nothing(
 
 def test_it_takes_what_is_new_and_says_when_nobody_answers_any_more(tmp_path: Path) -> None:
     quick, given = Reading(1.0, 120.0), view(9, 3)
-    known = snapshot(given, seen(NOTHING_SEEN, given), FACTS)
-    first = page(known, given.at, {}, quick, Private())
-    second = page(replace(known, money="9.87 CNY so far"), given.at, {}, quick, Private())
+    first = page_of_run(rows_of(given, FACTS), {}, quick, Private())
+    later = rows_of(given, replace(FACTS, because="9 more have failed since"))
+    second = page_of_run(later, {}, quick, Private())
     new = browser.after(itertools.chain([first], itertools.repeat(second)), tmp_path, for_ms=5000)
-    assert "9.87 CNY so far" in new and re.search(r'<p id="gone"[^>]* hidden', new)
+    assert "9 more have failed since" in new and re.search(r'<p id="gone"[^>]* hidden', new)
     assert re.search(r'id="age"[^>]*>looked \d+\w* ago,<', new)
     gone = browser.after(iter([first]), tmp_path, for_ms=5000)
     assert "Nobody answers here any more" in re.sub(r'data-said="[^"]*"', "", gone)

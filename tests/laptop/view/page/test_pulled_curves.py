@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from finished_run import FILES, FinishedRun, make_run
 
-from boxcar.laptop.view.page import cell_curves, pulled_curves
+from boxcar.laptop.view.page import cell_curves
 from boxcar.laptop.view.page.cell_curves import Report, Told
 from boxcar.shared.files.plan import Metric
 from boxcar.shared.metrics import measure
@@ -26,8 +26,8 @@ def run(tmp_path: Path) -> FinishedRun:
     return made
 
 
-def read(run: FinishedRun, known: dict[str, pulled_curves.Whole]) -> dict[str, pulled_curves.Whole]:
-    return pulled_curves.read_pulled_curves(run.site.results, (LOSS,), ["a", "b", "c"], known)
+def read(run: FinishedRun, known: dict[str, cell_curves.Whole]) -> dict[str, cell_curves.Whole]:
+    return cell_curves.read_pulled_curves(run.site.results, (LOSS,), ["a", "b", "c"], known)
 
 
 def test_a_pulled_cell_has_all_of_its_curve_and_another_what_was_seen(run: FinishedRun) -> None:
@@ -35,11 +35,11 @@ def test_a_pulled_cell_has_all_of_its_curve_and_another_what_was_seen(run: Finis
         "a": Told(3, (Report("x", 0.0, {"acc": 1.0}),)),
         "c": Told(5, (Report("x", 0.0, {"acc": 7.0}),)),
     }
-    found = pulled_curves.over(seen, read(run, {}))
+    found = cell_curves.with_pulled(seen, read(run, {}))
     acc = [report.numbers["acc"] for report in found["a"].reports if "acc" in report.numbers]
     assert acc == list(range(1, 501)) and found["a"].place == 3
     assert found["c"] == seen["c"]
-    drawn = cell_curves.drawn(found, ["a", "b"], ("acc",))["acc"]
+    drawn = cell_curves.draw_curves(found, ["a", "b"], ("acc",))["acc"]
     assert drawn.is_by_step and [curve.places[-1].x for curve in drawn.curves] == [500, 500]
 
 

@@ -167,3 +167,15 @@ def test_a_metric_that_is_missing_in_one_seed_puts_its_group_in_brackets() -> No
     assert found["no_skip"].numbers == ("(0.60±0.14)",)
     assert found["no_skip"].notes[0].startswith("no_skip is incomplete: seed 1 has no dice")
     assert found["baseline"].is_complete
+
+
+def test_brackets_are_promised_only_where_a_number_stands_in_them() -> None:
+    """Of cells that are proven and have no such number."""
+    whole = [cell("base", seed, 0.5) for seed in (0, 1)]
+    without = cell("none", 0, None, note="no line of the log has it", width="8")
+    found = rows(*whole, without)
+    note = found["none_seed0"].notes[0]
+    assert "brackets" not in note and "has no number" in note and "no line of the log" in note
+    marked = cell("none", 0, None, note="x", width="8", doubt="12 of 100 epochs")
+    notes = rows(*whole, marked)["none_seed0"].notes
+    assert "in doubt" in notes[1] and not any("brackets" in one for one in notes)

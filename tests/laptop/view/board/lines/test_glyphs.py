@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from boxcar.laptop.view.board.terminal_lines import ASCII, UNICODE, glyphs_of_terminal, state_glyph
+from boxcar.laptop.view.looks import ASCII, UNICODE, glyphs_of_terminal, state_glyph
 from boxcar.shared import state
 
 

@@ -6,11 +6,11 @@ import io
 import re
 
 import pytest
-from big_run import shot
+from big_run import plain_lines, shot
 from rich.console import Console
 
-from boxcar.laptop.view.board import paint
-from boxcar.laptop.view.board.layout import Focus, layout, plain_lines
+from boxcar.laptop.view.board.layout import Focus, layout
+from boxcar.laptop.view.board.terminal_lines import paint_lines
 
 _CODE = re.compile(r"\x1b\[([0-9;]*)m")
 # The colours of any terminal, with bold, dim and reverse. 38 would begin a colour of 256 or more.
@@ -31,7 +31,7 @@ def test_a_board_says_the_same_on_every_terminal_and_takes_its_own_16_colours(
         force_terminal=colours is not None,
         no_color=colours is None,
     )
-    console.print(paint.page(lines), end="")
+    console.print(paint_lines(lines), end="")
     drawn = stream.getvalue()
     codes = {part for found in _CODE.findall(drawn) for part in found.split(";")}
     assert codes <= _EVERYWHERE and bool(codes) == (colours is not None)

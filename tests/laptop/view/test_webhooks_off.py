@@ -7,7 +7,7 @@ from run_on_disk import RELEASE, from_now
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.run.view import Condition, QueueView, RunView
-from boxcar.laptop.view.board.snapshot import webhooks_off
+from boxcar.laptop.view.needs import webhooks_off
 from boxcar.shared.files.heartbeat import Heartbeat
 
 JOB = """\
@@ -31,9 +31,10 @@ def view(condition: str, **extra: object) -> RunView:
 
 
 def test_it_is_told_where_the_url_is_not_set_and_nobody_sends() -> None:
-    assert webhooks_off(job(), view("not started"), {}) == "HOOK"
-    assert webhooks_off(job(), view("running"), {}) == "HOOK"
-    assert webhooks_off(job(), view("running"), {"HOOK": "http://a"}) == "", "not at launch"
+    assert "off (HOOK not set)" in str(webhooks_off(job(), view("not started"), {}))
+    assert "off (HOOK not set)" in str(webhooks_off(job(), view("running"), {}))
+    said = webhooks_off(job(), view("running"), {"HOOK": "http://a"})
+    assert "no URL was set at launch" in str(said)
 
 
 def test_nothing_is_told_where_they_are_sent_or_nobody_asked_or_all_is_over() -> None:

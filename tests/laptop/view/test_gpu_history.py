@@ -4,27 +4,37 @@ from dataclasses import replace
 
 from big_run import at, watched
 
-from boxcar.laptop.view.board.history import NOTHING_SEEN, gpu_of, idle_s, seen
+from boxcar.laptop.view.gpu_history import (
+    NOTHING_SEEN,
+    GpuSample,
+    History,
+    history_after_look,
+    idle_s,
+)
 
 QUEUE = "queue_0"
+
+
+def gpu_of(history: History, queue: str) -> tuple[GpuSample, ...]:
+    return history.gpus.get(queue, ())
 
 
 def test_what_was_seen_is_kept_for_half_an_hour_once_a_minute() -> None:
     history = watched(45, 93)
     assert 29 <= len(gpu_of(history, QUEUE)) <= 31
-    again = seen(history, at(60.0 * 44 + 5, (50,)))
+    again = history_after_look(history, at(60.0 * 44 + 5, (50,)))
     assert 29 <= len(gpu_of(again, QUEUE)) <= 31
 
 
 def test_a_box_without_gpus_or_with_strange_ones_has_no_history() -> None:
-    assert gpu_of(seen(NOTHING_SEEN, at(0, ())), QUEUE) == ()
-    assert gpu_of(seen(NOTHING_SEEN, at(0, (None, "much"))), QUEUE) == ()
+    assert gpu_of(history_after_look(NOTHING_SEEN, at(0, ())), QUEUE) == ()
+    assert gpu_of(history_after_look(NOTHING_SEEN, at(0, (None, "much"))), QUEUE) == ()
     assert gpu_of(NOTHING_SEEN, "another") == ()
 
 
 def test_the_same_heartbeat_is_no_second_sample() -> None:
     look = at(0, (50,))
-    assert len(gpu_of(seen(seen(NOTHING_SEEN, look), look), QUEUE)) == 1
+    assert len(gpu_of(history_after_look(history_after_look(NOTHING_SEEN, look), look), QUEUE)) == 1
 
 
 def test_a_heartbeat_of_the_future_hides_no_later_one() -> None:
@@ -33,7 +43,7 @@ def test_a_heartbeat_of_the_future_hides_no_later_one() -> None:
     assert queue.heartbeat
     ahead = replace(queue.heartbeat, at="9999-12-31T23:59:59.999Z")
     wrong = replace(made, queues=(replace(queue, heartbeat=ahead),))
-    history = seen(seen(NOTHING_SEEN, wrong), at(60, (70,)))
+    history = history_after_look(history_after_look(NOTHING_SEEN, wrong), at(60, (70,)))
     assert [sample.percent for sample in gpu_of(history, QUEUE)] == [70.0]
 
 
@@ -54,5 +64,5 @@ def test_nothing_is_idle_while_no_cell_runs() -> None:
 
 def test_a_pause_of_the_watch_is_no_idle_time() -> None:
     """Two looks with a laptop's sleep between them have seen too little."""
-    history = seen(seen(NOTHING_SEEN, at(0, (2,))), at(25 * 60, (2,)))
+    history = history_after_look(history_after_look(NOTHING_SEEN, at(0, (2,))), at(25 * 60, (2,)))
     assert idle_s(gpu_of(history, QUEUE)) is None

@@ -1,9 +1,8 @@
-"""What this `watch` has seen of each box's GPUs: a heartbeat is replaced every few seconds.
-
-`gpu_of` is the one door to it. A history that the boxes keep themselves would be read there too.
-"""
+"""What this `watch` has seen of each box's GPUs: a heartbeat is replaced every few seconds."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
@@ -36,8 +35,8 @@ class History:
 NOTHING_SEEN = History({})
 
 
-def seen(history: History, view: RunView) -> History:
-    """The history with what this look found."""
+def history_after_look(history: History, view: RunView) -> History:
+    """With what this look found."""
     now_s = _epoch_s(view.at)
     gpus = {}
     for queue in view.queues:
@@ -51,12 +50,7 @@ def seen(history: History, view: RunView) -> History:
     return History(gpus)
 
 
-def gpu_of(history: History, queue: str) -> tuple[GpuSample, ...]:
-    """What is known of the GPUs of a queue's box, oldest first."""
-    return history.gpus.get(queue, ())
-
-
-def idle_s(samples: tuple[GpuSample, ...]) -> float | None:
+def idle_s(samples: Sequence[GpuSample]) -> float | None:
     """For how long every GPU was idle while a cell ran, up to the newest sample; None where that is
     not long enough, or too little was seen.
     """

@@ -5,14 +5,14 @@ from dataclasses import replace
 from big_run import view, watched
 
 from boxcar.laptop.run.view import Condition, RunView
-from boxcar.laptop.view.board.history import NOTHING_SEEN
-from boxcar.laptop.view.board.needs_you import Need, Quiet, alike, by_kind, needs
+from boxcar.laptop.view.gpu_history import NOTHING_SEEN
+from boxcar.laptop.view.needs import Need, Quiet, needs_of_run, with_alike_in_one_row
 
 NO_QUIET = Quiet()
 
 
 def told(made: RunView, quiet: Quiet = NO_QUIET) -> list[Need]:
-    return list(needs(made, NOTHING_SEEN, quiet, "en"))
+    return list(needs_of_run(made, NOTHING_SEEN, quiet, "en"))
 
 
 def with_condition(word: str) -> RunView:
@@ -48,8 +48,11 @@ def test_a_failed_cell_says_its_class_its_reason_and_how_far_it_was() -> None:
 
 
 def test_many_cells_that_failed_alike_are_one_row_that_opens_the_first() -> None:
-    rows = [Need(f"c{n}", f"{kind} why", "box", cell=f"c{n}") for n, kind in enumerate("MNMNMNMM")]
-    found = alike(by_kind((Need("box-a", "gone"), *rows)), "en")
+    rows = [
+        Need(f"c{n}", f"{kind} why", "box", cell=f"c{n}", kind=kind)
+        for n, kind in enumerate("MNMNMNMM")
+    ]
+    found = with_alike_in_one_row((Need("box-a", "gone"), *rows))
     assert [(row.who, row.text[0]) for row in found] == [
         *(("box-a", "g"), ("5 cells", "M"), ("c1", "N"), ("c3", "N"), ("c5", "N"))
     ]
@@ -58,7 +61,7 @@ def test_many_cells_that_failed_alike_are_one_row_that_opens_the_first() -> None
 
 def test_an_idle_gpu_is_told_of_the_box_and_its_cell() -> None:
     made = view(3, 1)
-    rows = needs(made, watched(25, 2), NO_QUIET, "en")
+    rows = needs_of_run(made, watched(25, 2), NO_QUIET, "en")
     [row] = [row for row in rows if "GPU" in row.text]
     assert row.who == "box-0" and row.text.startswith("GPU 2 % for 2")
     assert row.cell == made.queues[0].active

@@ -1,0 +1,189 @@
+"""What needs a person, the worst first: boxes, failed cells, idle GPUs, and what happens by itself.
+
+Pure. Each is one row; which of them have room is the layout's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from boxcar.laptop.common import units
+from boxcar.laptop.project.from_environment import missing_for_boxes
+from boxcar.laptop.project.job import Job
+from boxcar.laptop.run.condition import heartbeat_age_s
+from boxcar.laptop.run.news import warnings
+from boxcar.laptop.run.view import CellView, RunView, blocked_of_run
+from boxcar.laptop.triage import advice
+from boxcar.laptop.view.gpu_history import History, idle_s
+from boxcar.shared import state
+from boxcar.shared.catalogue.sentence import Sentence, in_language
+from boxcar.shared.news.text import said_warning
+from boxcar.shared.record import dataclass
+
+# Of each condition of a queue that needs a person what is said of it, the worst first.
+_BROKEN = {
+    "damaged": "board.why_damaged",
+    "agent dead": "board.why_agent_dead",
+    "trainer dead": "board.why_trainer_dead",
+    "no room": "board.why_no_room",
+}
+# These may end by themselves.
+_IN_DOUBT = {
+    "held": "board.why_held",
+    "unknown": "board.why_unknown",
+    "unreachable": "board.why_unreachable",
+    "stalled agent": "board.why_stalled_agent",
+    "step frozen": "board.why_step_frozen",
+    "incomplete": "board.why_incomplete",
+    "stopped": "board.why_stopped",
+}
+# More cells that failed alike stand in one row.
+ALIKE_SHOWN = 3
+_OVER = ("done", "drained", "stopped", "incomplete")
+
+
+def needs_person(condition: str) -> bool:
+    return condition in _BROKEN or condition in _IN_DOUBT
+
+
+def is_broken(condition: str) -> bool:
+    """Whether it does not end by itself."""
+    return condition in _BROKEN
+
+
+@dataclass(frozen=True)
+class Need:
+    """`cell` is what can be opened for it, `kind` the class of a cell's failure."""
+
+    who: str
+    text: str
+    where: str = ""
+    epoch: str = ""
+    cell: str | None = None
+    is_broken: bool = False
+    is_quiet: bool = False  # worth knowing, and nothing is wrong yet
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """What the run's site says: its danger clocks, and what is switched off."""
+
+    clocks: tuple[str, ...] = ()
+    clock_command: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def needs_of_run(view: RunView, history: History, quiet: Quiet, language: str) -> tuple[Need, ...]:
+    """All of them, each failed cell by itself."""
+    found = (
+        *_queues(view, _BROKEN),
+        *(Need(queue.box, problem) for queue in view.queues for problem in queue.problems),
+        *(_of_failed(cell, language) for cell in view.of_words(("failed", "damaged"))),
+        *_queues(view, _IN_DOUBT),
+        *_idle(view, history),
+        *_blocked(view),
+        *_problems(view),
+        *(Need(queue, said_warning(event.data)) for queue, event in warnings(view)),
+        *(Need("", text) for queue in view.queues for text in queue.undelivered),
+        *(Need("", note, is_quiet=True) for note in quiet.notes),
+        *_clock(quiet, language),
+    )
+    return tuple(found)
+
+
+def with_alike_in_one_row(found: Sequence[Need]) -> tuple[Need, ...]:
+    """The same with many cells that failed alike in one row, where the first of them stands."""
+    alike: dict[str, list[Need]] = {}
+    for need in found:
+        alike.setdefault(need.kind, []).append(need)
+    rows: list[Need] = []
+    for need in found:
+        those = alike.pop(need.kind, []) if need.kind else [need]
+        if need.kind and len(those) > ALIKE_SHOWN:
+            who = Sentence("board.alike", n=len(those))
+            those = [Need(who, need.text, cell=need.cell, is_broken=True)]
+        rows += those
+    return tuple(rows)
+
+
+def _queues(view: RunView, said: Mapping[str, str]) -> Iterator[Need]:
+    for word, sentence in said.items():
+        for queue in (queue for queue in view.queues if queue.condition.word == word):
+            age_s = heartbeat_age_s(queue, view.at)
+            text = Sentence(
+                sentence,
+                since="" if age_s is None else Sentence("board.since", age=units.about(age_s)),
+                cell=queue.active or queue.name,
+                sentence=queue.condition.sentence,
+            )
+            yield Need(queue.box, text, cell=queue.active, is_broken=is_broken(word))
+
+
+def _of_failed(cell: CellView, language: str) -> Need:
+    now, text, kind = cell.record.state if cell.record else None, cell.word, cell.word
+    if cell.damage:
+        text, kind = f"{cell.word}: {cell.damage}", f"{cell.word}:"
+    elif isinstance(now, state.Failed):
+        reason = in_language(advice.reason(now.failure, now.reason), language)
+        text, kind = f"{now.failure} {reason}", now.failure
+    text = " ".join(text.split())
+    return Need(cell.name, text, cell.box, cell.epochs_done, cell.name, is_broken=True, kind=kind)
+
+
+def _idle(view: RunView, history: History) -> Iterator[Need]:
+    for queue in view.queues:
+        samples = history.gpus.get(queue.name, ())
+        idle_for_s = idle_s(samples)
+        if idle_for_s is None or not queue.is_alive or queue.active is None:
+            continue
+        percent = f"{samples[-1].busiest_percent:.0f}"
+        text = Sentence("board.idle_gpu", percent=percent, time=units.about(idle_for_s))
+        yield Need(queue.box, text, cell=queue.active)
+
+
+def _blocked(view: RunView) -> Iterator[Need]:
+    by: dict[tuple[str, str], int] = {}
+    for kept in blocked_of_run(view).values():
+        by[kept.by, kept.why] = by.get((kept.by, kept.why), 0) + 1
+    for (cell, why), n in by.items():
+        yield Need(cell, Sentence("board.blocked", n=n, by=cell, why=why), cell=cell)
+
+
+def _problems(view: RunView) -> Iterator[Need]:
+    """Those of the roster, but for what a row above says already."""
+    silent = {queue.box for queue in view.queues if queue.condition.word == "unreachable"}
+    for problem in view.problems:
+        who, _, rest = problem.partition(" does not answer")
+        name, _, what = problem.partition(": ")
+        is_said = name in view.damaged and what.startswith("is verified in its journal")
+        if not is_said and not (rest and who in silent):
+            yield Need("", problem)
+
+
+def _clock(quiet: Quiet, language: str) -> Iterator[Need]:
+    if not quiet.clocks:
+        return
+    first, *more = quiet.clocks
+    if more:
+        rest = Sentence("board.clock_more", n=len(more), command=quiet.clock_command)
+        first = f"{first} {rest.said(language)}"
+    yield Need(Sentence("board.clock"), first, is_quiet=True)
+
+
+def webhooks_off(job: Job, view: RunView, environ: Mapping[str, str]) -> Sentence | None:
+    """That the webhooks that the job asks for are sent by nobody, and why; None where they are,
+    nobody asked for any, or nothing is left to tell.
+    """
+    needed = missing_for_boxes(job, environ)
+    if not needed or all(queue.condition.word in _OVER for queue in view.queues):
+        return None
+    beats = [queue.heartbeat for queue in view.queues if queue.is_alive and queue.heartbeat]
+    unset = [name for name in needed if name]
+    if any(beat.extra.get("webhooks") for beat in beats):
+        return None
+    if not beats and len(unset) < len(needed):
+        return None
+    if unset:
+        return Sentence("board.webhooks_off", name=unset[0])
+    return Sentence("board.webhooks_off_at_launch")

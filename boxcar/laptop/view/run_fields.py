@@ -1,0 +1,175 @@
+"""What stands in the columns of the board, on a terminal as on the page: boxes, cells, needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from boxcar.laptop.common import units
+from boxcar.laptop.view.looks import BAD, BUSY, DIM, WARN, Bars, state_glyph
+from boxcar.laptop.view.needs import Need, is_broken, needs_person
+from boxcar.laptop.view.run_rows import BoxRow, CellRow, Facts
+from boxcar.shared.catalogue.board import condition_sentence, state_sentence
+from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.news.wanted import IDLE_PERCENT
+from boxcar.shared.record import dataclass
+
+R = TypeVar("R", bound=Need | CellRow | BoxRow)
+
+
+@dataclass(frozen=True)
+class Column:
+    """`keep` is how late it drops from a narrow terminal: the column with the least goes first, and
+    one of 0 is never there. It shrinks down to `least` columns where that is given; a name in its
+    middle, other text at its end.
+    """
+
+    title: str
+    keep: int
+    least: int | None = None
+    is_name: bool = False
+    is_right: bool = False
+
+
+@dataclass(frozen=True)
+class Field:
+    """`look` is any of the words of `looks`; `bars` are drawn in place of the text."""
+
+    text: str = ""
+    look: str = ""
+    bars: Bars | None = None
+
+
+@dataclass(frozen=True)
+class Table(Generic[R]):
+    """Columns, and the fields of a row in their order."""
+
+    columns: tuple[Column, ...]
+    fields: Callable[[R, Facts], Sequence[Field]]
+
+
+def _box_fields(row: BoxRow, facts: Facts) -> Sequence[Field]:
+    beat, age_s = row.beat, row.heartbeat_age_s
+    return (
+        Field(row.box),
+        Field(look=BUSY, bars=row.half_hour),
+        _gpu_percent(row, facts),
+        Field(row.memory),
+        _what_it_is_at(row, facts),
+        Field(row.work.epochs_done if row.work and beat else ""),
+        Field(units.about(row.work_left_s) if row.work_left_s and beat else ""),
+        Field(units.about(age_s) if age_s is not None and beat else ""),
+    )
+
+
+def _gpu_percent(row: BoxRow, facts: Facts) -> Field:
+    if row.gpu_percent is None:
+        return Field()
+    is_low = row.gpu_percent < IDLE_PERCENT and row.cell is not None
+    sign = facts.glyphs.trouble if is_low else " "
+    return Field(f"{row.gpu_percent:.0f} %{sign}", WARN if is_low else "")
+
+
+def _what_it_is_at(row: BoxRow, facts: Facts) -> Field:
+    """The cell; of a box that is not simply at work how it is instead."""
+    word = row.queue.condition.word
+    if word == "running" and row.cell:
+        return Field(row.cell)
+    told = facts.said(condition_sentence(word))
+    if not needs_person(word):
+        return Field(told, DIM)
+    if is_broken(word):
+        return Field(f"{facts.glyphs.failed} {told}", BAD)
+    return Field(f"{facts.glyphs.trouble} {told}", WARN)
+
+
+BOXES = Table(
+    (
+        Column(Sentence("board.box"), keep=9, least=6, is_name=True),
+        Column(Sentence("board.half_hour"), keep=3),
+        Column(Sentence("board.gpu"), keep=6, is_right=True),
+        Column(Sentence("board.memory"), keep=4, is_right=True),
+        Column(Sentence("board.cell"), keep=8, least=10, is_name=True),
+        Column(Sentence("board.epoch"), keep=7, is_right=True),
+        Column(Sentence("board.left_title"), keep=5, is_right=True),
+        Column(Sentence("board.heartbeat"), keep=2, is_right=True),
+    ),
+    _box_fields,
+)
+
+
+def _cell_fields(row: CellRow, facts: Facts) -> Sequence[Field]:
+    sign, look = state_glyph(row.view.word, facts.glyphs)
+    return (
+        Field(sign, look),
+        Field(row.cell),
+        Field(state_words(row, facts), look),
+        Field(row.headline),
+        Field(look=BUSY, bars=Bars(row.curve)),
+        Field(row.numbers),
+        Field(row.view.epochs_done),
+        Field(units.duration(row.view.seconds) if row.view.seconds else "", DIM),
+        Field(row.view.box, DIM),
+    )
+
+
+def _cell_fields_below_title(row: CellRow, facts: Facts) -> Sequence[Field]:
+    """Without what the title of its group says."""
+    fields = _cell_fields(row, facts)
+    is_said = row.view.word in ("running", "verified", "queued") and not row.why
+    if is_said and row.view.accepted is None:
+        return (*fields[:2], Field(), *fields[3:])
+    return fields
+
+
+def state_words(row: CellRow, facts: Facts) -> str:
+    """The word of its state, with why it is so, or how far the copy of its result is."""
+    if row.view.accepted is not None:
+        return facts.said(Sentence("board.accepted"))
+    if row.view.is_verified and row.why:
+        return facts.said(Sentence("board.in_doubt", doubt=row.why))
+    counted = facts.said(state_sentence(row.counted_as))
+    if row.copied is None:
+        return f"{counted} {row.why}".strip()
+    percent, left_s = row.copied
+    time = units.about(left_s)
+    return facts.said(Sentence("board.copied", what=counted, percent=percent, time=time))
+
+
+_CELL_COLUMNS = (
+    Column("", keep=9),
+    Column(Sentence("board.cell"), keep=8, least=10, is_name=True),
+    Column("", keep=7),
+    Column("", keep=6, least=8),
+    Column("", keep=4),
+    Column("", keep=3, least=10),
+    Column(Sentence("board.epoch"), keep=0, is_right=True),
+    Column("", keep=2, is_right=True),
+    Column(Sentence("board.box"), keep=1, least=6, is_name=True),
+)
+CELLS = Table(_CELL_COLUMNS, _cell_fields)
+CELLS_BELOW_TITLE = Table(_CELL_COLUMNS, _cell_fields_below_title)
+
+
+def _need_fields(need: Need, facts: Facts) -> Sequence[Field]:
+    look = DIM if need.is_quiet else BAD if need.is_broken else WARN
+    sign = facts.glyphs.failed if need.is_broken else facts.glyphs.trouble
+    return (
+        Field(sign, look),
+        Field(facts.said(need.who)),
+        Field(need.where, DIM),
+        Field(need.epoch),
+        Field(facts.said(need.text), DIM if need.is_quiet else ""),
+    )
+
+
+NEEDS = Table(
+    (
+        Column("", keep=9),
+        Column("", keep=8, least=10, is_name=True),
+        Column("", keep=2, least=6, is_name=True),
+        Column("", keep=1, is_right=True),
+        Column("", keep=7, least=12),
+    ),
+    _need_fields,
+)

@@ -1,0 +1,349 @@
+"""What is shown of one look at a run, made once: counts, boxes, cells, needs, money. Pure.
+
+The tables of `status`, the board in the terminal, the live page and the JSON document only draw it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeGuard
+
+from boxcar.laptop.common.units import named_numbers
+from boxcar.laptop.run import condition
+from boxcar.laptop.run.condition import heartbeat_age_s
+from boxcar.laptop.run.view import (
+    ABANDONED,
+    BROKEN_OFF,
+    DROPPED,
+    Blocked,
+    CellView,
+    QueueView,
+    RunView,
+    blocked_of_run,
+)
+from boxcar.laptop.view.gpu_history import NOTHING_SEEN, SPAN_S, GpuSample, History, idle_s
+from boxcar.laptop.view.looks import UNICODE, Bars, Glyphs
+from boxcar.laptop.view.needs import (
+    Need,
+    Quiet,
+    needs_of_run,
+    needs_person,
+    with_alike_in_one_row,
+)
+from boxcar.laptop.view.spending import money_of_run, money_sentence
+from boxcar.shared import state, timestamp
+from boxcar.shared.catalogue.sentence import in_language
+from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.record import dataclass
+
+UNDER_WAY = ("running", "claimed", "succeeded", "synced", "retrying", BROKEN_OFF)
+ENDED = ("verified", DROPPED, ABANDONED)
+FAILED = ("failed", "damaged")
+# Of a state the word by which it is counted, where that is another.
+_COUNTED_AS = {"succeeded": "settling", "synced": "settling", "claimed": "running"}
+# In the order in which they are counted at the top.
+_COUNTED = (
+    *("verified", "running", BROKEN_OFF, "settling", "retrying", "failed", "damaged", "preempted"),
+    *("unknown", "queued", DROPPED, ABANDONED),
+)
+_NUMBERS_SHOWN = 4
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is shown besides the view. `next` is the command to type, spelled, or '', and `because`
+    why; `see_all` is the command that prints all rows. `prices` are by box.
+    """
+
+    profile: str
+    next: str
+    because: str
+    see_all: str = ""
+    metrics: tuple[str, ...] = ()
+    prices: tuple[tuple[str, str], ...] = ()
+    quiet: Quiet = Quiet()
+    language: str = "en"
+    glyphs: Glyphs = UNICODE
+
+    def said(self, text: str) -> str:
+        """A sentence in the reader's language; whatever else as it is."""
+        return str(in_language(text, self.language))
+
+
+@dataclass(frozen=True)
+class BoxRow:
+    """A queue and its box. `at` is when the look was, `work` the cell that it is at, which will
+    take `work_left_s`; all its cells take `left_s`. `gpu` is what was seen of its GPUs, and the
+    look was `looked_s` ago.
+    """
+
+    queue: QueueView
+    at: str
+    work: CellView | None
+    gpu: tuple[GpuSample, ...]
+    work_left_s: float | None
+    left_s: float | None
+    looked_s: float = 0.0
+
+    @property
+    def box(self) -> str:
+        return self.queue.box
+
+    @property
+    def cell(self) -> str | None:
+        return self.queue.active
+
+    @property
+    def beat(self) -> Heartbeat | None:
+        """The last heartbeat, but for one of an agent that is gone."""
+        return self.queue.heartbeat if self.queue.is_alive is not False else None
+
+    @property
+    def heartbeat_age_s(self) -> float | None:
+        age_s = heartbeat_age_s(self.queue, self.at)
+        return None if age_s is None else age_s + self.looked_s
+
+    @property
+    def step(self) -> object:
+        return self.work.progress.get("step") if self.work else None
+
+    @property
+    def gpu_percent(self) -> float | None:
+        return self.gpu[-1].percent if self.gpu and self.beat else None
+
+    @property
+    def half_hour(self) -> Bars:
+        now_s = timestamp.parse_utc(self.at).timestamp()
+        ago_s = [max(0.0, now_s - one.at_s) for one in self.gpu]
+        return Bars([one.percent for one in self.gpu], ago_s, SPAN_S, 0.0, 100.0)
+
+    @property
+    def is_at_ease(self) -> bool:
+        is_idle = self.beat is not None and idle_s(self.gpu) is not None
+        return not (needs_person(self.queue.condition.word) or is_idle)
+
+    @property
+    def memory(self) -> str:
+        """`71/80 G` of the fullest GPU; where there is none, of the box's own memory."""
+        gauges = self.beat.gauges if self.beat else {}
+        cards = gauges.get("gpus")
+        names = ("memory_used_bytes", "memory_total_bytes")
+        found = [
+            (card[names[0]], card[names[1]])
+            for card in (cards if isinstance(cards, list) else ())
+            if isinstance(card, dict) and all(_is_number(card.get(name)) for name in names)
+        ]
+        if found:
+            used, total = max(found)
+            return f"{used / _GIB:.0f}/{total / _GIB:.0f} G"
+        used, limit = gauges.get("memory_used_bytes"), gauges.get("memory_limit_bytes")
+        if not _is_number(used):
+            return ""
+        return f"{used / _GIB:.1f}" + (f"/{limit / _GIB:.0f} G" if _is_number(limit) else " G")
+
+
+@dataclass(frozen=True)
+class CellRow:
+    """A cell. `queue` is at it, None where none is; `named` are the numbers that the job names."""
+
+    view: CellView
+    named: Sequence[str] = ()
+    queue: QueueView | None = None
+
+    @property
+    def cell(self) -> str:
+        return self.view.name
+
+    @property
+    def counted_as(self) -> str:
+        return counted_as(self.view.word)
+
+    @property
+    def why(self) -> str:
+        """Of what it failed, or what is doubtful of its result."""
+        now = self.view.record.state if self.view.record else None
+        return now.failure if isinstance(now, state.Waiting | state.Failed) else self.view.marked
+
+    @cached_property
+    def _headline(self) -> str | None:
+        return headline(self._numbers, self.named)
+
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        return self.view.metrics or self.view.progress
+
+    @property
+    def headline(self) -> str:
+        """The number that stands first."""
+        name = self._headline
+        return named_numbers({name: self._numbers[name]} if name else {}, best=self.view.best)
+
+    @property
+    def numbers(self) -> str:
+        """The others, first those that the job names."""
+        rest = {key: value for key, value in self._numbers.items() if key != self._headline}
+        first = {name: rest[name] for name in self.named if name in rest}
+        return named_numbers(first | rest, _NUMBERS_SHOWN, self.view.best)
+
+    @cached_property
+    def curve(self) -> tuple[float, ...]:
+        """The reports of the number in `headline`, oldest first: what the journal has of it, and
+        the last heartbeat.
+        """
+        name = self._headline
+        if self.queue is None or name is None:
+            return ()
+        # From the newest on: where all before its first attempt is known, nobody reads it.
+        own = (event for event in reversed(self.queue.events) if event.cell == self.cell)
+        since = itertools.takewhile(lambda event: not _is_first(event), own)
+        told = [e.data.get("progress", {}) for e in since if e.type == "cell.progress"][::-1]
+        # The journal may have said already what the heartbeat says.
+        told += [self.view.progress] if told[-1:] != [self.view.progress] else []
+        return tuple(float(one[name]) for one in told if _is_number(one.get(name)))
+
+    @property
+    def copied(self) -> tuple[int, float] | None:
+        """How many percent of its result were copied at the last heartbeat, and how many seconds
+        the rest would take from then on.
+        """
+        beat = self.queue.heartbeat if self.queue and self.queue.is_alive is not False else None
+        copying, record = beat.copying if beat else None, self.view.record
+        if beat is None or copying is None or copying.cell != self.cell or not copying.done_bytes:
+            return None
+        if record is None or not isinstance(record.state, state.Succeeded):
+            return None
+        took_s = timestamp.seconds_between(copying.since, beat.at)
+        left_s = took_s * (copying.total_bytes - copying.done_bytes) / copying.done_bytes
+        return 100 * copying.done_bytes // copying.total_bytes, left_s
+
+
+def counted_as(state_word: str) -> str:
+    """The word by which a state is counted."""
+    return _COUNTED_AS.get(state_word, state_word)
+
+
+def headline(numbers: Mapping[str, Any], named: Sequence[str]) -> str | None:
+    """Which number stands first: the loss, else the first that the job names."""
+    losses = [name for name in numbers if "loss" in name.lower() and _is_number(numbers[name])]
+    mine = [name for name in named if _is_number(numbers.get(name))]
+    return next(iter((*losses, *mine)), None)
+
+
+def _is_first(event: Event) -> bool:
+    return event.type == "cell.started" and event.data.get("attempt") == 1
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class RunRows:
+    """Each of its rows is made when it is first asked for."""
+
+    view: RunView
+    facts: Facts
+    history: History = NOTHING_SEEN
+
+    @property
+    def run(self) -> str:
+        return self.view.run
+
+    @property
+    def clock(self) -> str:
+        """The time of the look as the laptop's own clock shows it."""
+        return timestamp.parse_utc(self.view.at).astimezone().strftime("%H:%M")
+
+    @cached_property
+    def cells_left_s(self) -> dict[str, float | None]:
+        return condition.cells_left_s(self.view)
+
+    @cached_property
+    def _queues_left_s(self) -> dict[str, float | None]:
+        return condition.queues_left_s(self.view, self.cells_left_s)
+
+    @cached_property
+    def left_s(self) -> float | None:
+        """Until the last queue ends, as they run beside each other; None where nobody can know."""
+        known = [left_s for left_s in self._queues_left_s.values() if left_s is not None]
+        return max(known, default=0.0) if len(known) == len(self.view.queues) else None
+
+    @cached_property
+    def money(self) -> str:
+        cost = money_of_run(dict(self.facts.prices), self.view, self._queues_left_s)
+        return self.facts.said(money_sentence(cost)) if cost else ""
+
+    @cached_property
+    def counts(self) -> tuple[tuple[str, int], ...]:
+        found = Counter[str]()
+        for word, cells in self.view.by_word.items():
+            found[counted_as(word)] += len(cells)
+        return tuple((word, found[word]) for word in _COUNTED if found[word])
+
+    @cached_property
+    def boxes(self) -> tuple[BoxRow, ...]:
+        """Of all queues, in the plan's order."""
+        active = {queue.active for queue in self.view.queues}
+        cells = {cell.name: cell for cell in self.view.cells if cell.name in active}
+        return tuple(
+            BoxRow(
+                queue,
+                self.view.at,
+                cells.get(queue.active or ""),
+                self.history.gpus.get(queue.name, ()),
+                self.cells_left_s.get(queue.active or ""),
+                self._queues_left_s[queue.name],
+            )
+            for queue in self.view.queues
+        )
+
+    @cached_property
+    def needs(self) -> tuple[Need, ...]:
+        return needs_of_run(self.view, self.history, self.facts.quiet, self.facts.language)
+
+    @cached_property
+    def short_needs(self) -> tuple[Need, ...]:
+        return with_alike_in_one_row(self.needs)
+
+    @cached_property
+    def blocked(self) -> dict[str, Blocked]:
+        return blocked_of_run(self.view)
+
+    @cached_property
+    def failed(self) -> Sequence[CellRow]:
+        return self._rows(self.view.of_words(FAILED))
+
+    @cached_property
+    def under_way(self) -> Sequence[CellRow]:
+        """The cells that an agent is at, and those between two attempts."""
+        queues = {queue.name: queue for queue in self.view.queues}
+        cells = self.view.of_words(UNDER_WAY)
+        return [CellRow(cell, self.facts.metrics, queues.get(cell.queue)) for cell in cells]
+
+    @cached_property
+    def done(self) -> Sequence[CellRow]:
+        """The newest first; what was dropped comes last."""
+        return self._rows(sorted(self.view.of_words(ENDED), key=_ended_at, reverse=True))
+
+    @cached_property
+    def queued(self) -> Sequence[CellRow]:
+        words = self.view.by_word.keys() - {*UNDER_WAY, *ENDED, *FAILED}
+        return self._rows(self.view.of_words(words))
+
+    @property
+    def all_cells(self) -> list[CellRow]:
+        """Each once, in the order in which they need somebody."""
+        return [*self.failed, *self.under_way, *self.done, *self.queued]
+
+    def _rows(self, cells: Sequence[CellView]) -> Sequence[CellRow]:
+        return [CellRow(cell, self.facts.metrics) for cell in cells]
+
+
+def _ended_at(cell: CellView) -> str:
+    now = cell.record.state if cell.record else None
+    return now.at if isinstance(now, state.Verified) else ""
