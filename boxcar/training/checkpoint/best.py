@@ -91,7 +91,7 @@ class Best:
     def _is_ours(self, there: Mapping[str, Any], best: Mapping[str, Any] | None) -> bool:
         """Whether best.pth is this training's, and better than what its checkpoint knows: it was
         killed between the two saves."""
-        if same_training.differences(there["identity"], self._identity):
+        if same_training.differing_settings(there["identity"], self._identity):
             return False
         return best is None or (there["mode"] == best["mode"] and _is_better(there, best))
 

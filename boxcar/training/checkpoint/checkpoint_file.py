@@ -44,7 +44,7 @@ def write(path: Path, content: Mapping[str, Any], *, is_verified: bool = False) 
     _check_room(path, needed_bytes)
     temporary = atomic.temporary_name(path)
     try:
-        with torch_file.created(temporary) as file:
+        with torch_file.create_torch_file(temporary) as file:
             torch.save(content, file)  # type: ignore[arg-type]
         if is_verified:
             check_intact(temporary, from_disk=True)

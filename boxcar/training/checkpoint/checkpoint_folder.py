@@ -69,7 +69,7 @@ class CheckpointFolder:
 
     def tidy(self) -> None:
         """After a whole write: what may go."""
-        plan = retention.plan(self._store.names(), self._keep, self._verified)
+        plan = retention.plan_retention(self._store.names(), self._keep, self._verified)
         if plan.verify is not None:
             self._verify(plan.verify)
         for old in plan.delete:

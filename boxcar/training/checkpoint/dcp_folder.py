@@ -285,7 +285,7 @@ def _check_sizes(folder: Path, complete: Complete) -> None:
 
 def _check_fit(folder: Path, state_dict: dict[str, Any], reader: dcp_metadata.Reader) -> None:
     metadata = reader.check({file.name for file in read_complete(folder).files})
-    if problems := dcp_metadata.differences(state_dict, metadata):
+    if problems := dcp_metadata.differing_entries(state_dict, metadata):
         raise InputError([f"{folder}: is not a checkpoint of this state:", *problems])
 
 

@@ -37,7 +37,7 @@ _ALLOWED = {("torch.distributed.checkpoint.metadata", name) for name in _OF_META
 _MOST_PROBLEMS = 12
 
 
-def read(path: Path, names: set[str]) -> Metadata:
+def read_metadata(path: Path, names: set[str]) -> Metadata:
     """The metadata of a checkpoint whose files are `names`. Raises DamagedError, runs nothing."""
     try:
         with path.open("rb") as file:
@@ -55,7 +55,7 @@ def read(path: Path, names: set[str]) -> Metadata:
     return metadata
 
 
-def differences(state_dict: dict[str, Any], metadata: Metadata) -> list[str]:
+def differing_entries(state_dict: dict[str, Any], metadata: Metadata) -> list[str]:
     """Why the checkpoint does not fit the top-level keys of `state_dict`; empty where it does."""
     planner = PlainLoads()
     planner.set_up_planner(state_dict, metadata, False)
@@ -103,7 +103,7 @@ class Reader(FileSystemReader):
 
     def check(self, names: set[str]) -> Metadata:
         """Read the metadata of a checkpoint whose files are `names`. Raises DamagedError."""
-        self._checked = read(self._metadata_path, names)
+        self._checked = read_metadata(self._metadata_path, names)
         storage = getattr(self._checked, "storage_meta", None) or StorageMeta()
         storage.load_id = self.load_id
         self._checked.storage_meta = storage

@@ -71,10 +71,10 @@ class FileStore:
             self._refuse_file(self.latest, str(error))
             return True
         for name in names:
-            if retention.key_of(name) >= (content["step"] + 1, 0):  # type: ignore[operator]
+            if retention.age_of_checkpoint(name) >= (content["step"] + 1, 0):  # type: ignore[operator]
                 self.refuse(name, f"{self.path(name)}: {LATEST} was put there, of an earlier step")
         if not self._is_copied(self.names(), content):
-            name = retention.name_of(content["step"], self.names())
+            name = retention.name_checkpoint(content["step"], self.names())
             checkpoint_file.link(self.latest, self.path(name))
         return False
 
@@ -169,7 +169,9 @@ class FileStore:
 
     def _is_copied(self, names: list[str], latest: dict[str, Any]) -> bool:
         """Where there are no links, latest.pth is a copy of one of them."""
-        same_step = [n for n in names if (retention.key_of(n) or (0,))[0] == latest["step"]]
+        same_step = [
+            n for n in names if (retention.age_of_checkpoint(n) or (0,))[0] == latest["step"]
+        ]
         return any(self.sees(name, latest["id"]) for name in same_step)
 
     def _refuse_file(self, path: Path, reason: str) -> None:

@@ -31,12 +31,12 @@ def unwrapped(model: nn.Module) -> nn.Module:
             return model
 
 
-def bare(saved: Mapping[str, Any]) -> OrderedDict[str, Any]:
+def bare_names(saved: Mapping[str, Any]) -> OrderedDict[str, Any]:
     """A state dict without the names that no model gives to its own parts; tensors are shared."""
     return _renamed(saved, {name: _without(name, torch_private.WRAPPERS) for name in saved})
 
 
-def fitted(saved: Mapping[str, Any], wanted: Iterable[str]) -> OrderedDict[str, Any]:
+def fit_names(saved: Mapping[str, Any], wanted: Iterable[str]) -> OrderedDict[str, Any]:
     """`saved` under the names of `wanted`, where they are the same but for wrappers' names.
 
     What has no counterpart keeps its name, for load_state_dict to complain about. Raises InputError

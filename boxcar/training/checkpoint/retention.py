@@ -20,13 +20,13 @@ class Plan(NamedTuple):
     verify: str | None
 
 
-def name_of(step: int, taken: Collection[str]) -> str:
+def name_checkpoint(step: int, taken: Collection[str]) -> str:
     """A name for a new checkpoint, newer than all `taken` ones of the same step."""
-    again = [key[1] for key in map(key_of, taken) if key is not None and key[0] == step]
+    again = [key[1] for key in map(age_of_checkpoint, taken) if key is not None and key[0] == step]
     return f"step_{step:08d}" + (f"-{max(again) + 1}" if again else "")
 
 
-def key_of(name: str) -> tuple[int, int] | None:
+def age_of_checkpoint(name: str) -> tuple[int, int] | None:
     """Step and count, in the order of age; None for a name that is no checkpoint's."""
     found = _NAME.fullmatch(name)
     return (int(found[1]), int(found[2] or 0)) if found else None
@@ -34,11 +34,11 @@ def key_of(name: str) -> tuple[int, int] | None:
 
 def newest_first(names: Collection[str]) -> list[str]:
     """The names that are checkpoints'."""
-    keys = {name: key for name in names if (key := key_of(name)) is not None}
+    keys = {name: key for name in names if (key := age_of_checkpoint(name)) is not None}
     return sorted(keys, key=lambda name: keys[name], reverse=True)
 
 
-def plan(names: Collection[str], keep: int, verified: Collection[str]) -> Plan:
+def plan_retention(names: Collection[str], keep: int, verified: Collection[str]) -> Plan:
     """Keep the `keep` newest, and delete nothing before a kept one is known to be readable.
 
     `verified` were read back whole: what this run resumed from, and what was verified since. So the

@@ -19,7 +19,7 @@ _PYTHON_VERSION = 3
 _FACTOR = 1_000_003
 
 
-def capture() -> dict[str, Any]:
+def capture_rng() -> dict[str, Any]:
     """This process's states; numpy's where it is installed, CUDA's where it is in use."""
     version, words, gauss = random.getstate()
     found = {
@@ -39,7 +39,7 @@ def capture() -> dict[str, Any]:
     return found
 
 
-def restore(saved: dict[str, Any]) -> list[str]:
+def restore_rng(saved: dict[str, Any]) -> list[str]:
     """Put this process where `capture` was; what could not be restored, a sentence each."""
     python = saved["python"]
     if python["version"] != _PYTHON_VERSION:
@@ -49,7 +49,7 @@ def restore(saved: dict[str, Any]) -> list[str]:
     return [*_restore_numpy(saved.get("numpy")), *_restore_cuda(saved.get("cuda"))]
 
 
-def for_rank(saved: Sequence[dict[str, Any]], rank: int) -> dict[str, Any] | None:
+def rng_for_rank(saved: Sequence[dict[str, Any]], rank: int) -> dict[str, Any] | None:
     """What a rank goes on from; None for one that was not there when it was saved.
 
     Ranks that all had the same state (each draws the whole batch's noise) stay the same.
@@ -61,7 +61,7 @@ def for_rank(saved: Sequence[dict[str, Any]], rank: int) -> dict[str, Any] | Non
     return saved[0] if are_same else None
 
 
-def draw_anew(saved: dict[str, Any], step: int, rank: int) -> None:
+def draw_rng_anew(saved: dict[str, Any], step: int, rank: int) -> None:
     """Seed a rank that has no state of its own: from rank 0's, the step and its rank alone."""
     seed = int(saved["torch"].to(torch.int64).sum())
     seed = ((seed * _FACTOR + step) * _FACTOR + rank) % 2**32

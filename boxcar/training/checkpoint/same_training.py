@@ -13,14 +13,14 @@ import torch
 from boxcar.shared.errors import counted
 
 
-def problems(
+def resume_problems(
     saved: Mapping[str, Any], identity: Mapping[str, Any], world: int, loader: Mapping[str, Any]
 ) -> list[str]:
     """Why this training must not go on from `saved`; empty where it may.
 
     `loader` is the present loader's state, {} where there is none.
     """
-    if changed := differences(saved["identity"], identity):
+    if changed := differing_settings(saved["identity"], identity):
         return [
             f"it was saved with other settings ({'; '.join(changed)}): give the same ones, or "
             "another folder"
@@ -36,7 +36,7 @@ def problems(
     ]
 
 
-def differences(saved: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def differing_settings(saved: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """`name was x, is y` for what is not the same, in the order of `now`."""
     absent = "not given"
     return [
@@ -58,7 +58,7 @@ def _is_equal(one: Any, other: Any) -> bool:
     if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         return one.shape == other.shape and bool((one == other).all())
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return not differences(one, other)
+        return not differing_settings(one, other)
     # A tuple of the script may come back as one, a list from a YAML file as the other.
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(one) == len(other) and all(map(_is_equal, one, other))

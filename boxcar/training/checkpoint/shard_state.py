@@ -25,7 +25,9 @@ def has_state(optimizer: Optimizer) -> bool:
     return bool(optimizer.state)
 
 
-def tree(modules: Mapping[str, nn.Module], optimizer: Optimizer | None = None) -> dict[str, Any]:
+def shard_tree(
+    modules: Mapping[str, nn.Module], optimizer: Optimizer | None = None
+) -> dict[str, Any]:
     """Each rank's own tensors, the live ones. `optimizer` is that of `modules["model"]`."""
     # The modules first: that also shards again what a forward pass has left gathered.
     found: dict[str, Any] = {
@@ -38,7 +40,7 @@ def tree(modules: Mapping[str, nn.Module], optimizer: Optimizer | None = None) -
     return found
 
 
-def load(
+def load_shards(
     folder: str | Path,
     modules: Mapping[str, nn.Module],
     optimizer: Optimizer | None = None,
@@ -47,7 +49,7 @@ def load(
 ) -> None:
     """Put back what was saved of such a tree; see dcp_folder.load. Nothing changes if it fails."""
     with _clean_again(optimizer):
-        found = tree(modules, optimizer)
+        found = shard_tree(modules, optimizer)
         dcp_folder.load(folder, found, is_checked=is_checked)
     for name, module in modules.items():
         dcp_state.set_model_state_dict(prefixes.unwrapped(module), found[name])

@@ -103,7 +103,7 @@ class Sharded:
         modules, optimizer = self._state.modules, self._state.parts.get("optimizer")
         if content.get("optimizer") is not None:
             optimizer = None  # it had not stepped, and is part of the rest
-        shard_state.load(self.path(name), modules, optimizer, is_checked=True)
+        shard_state.load_shards(self.path(name), modules, optimizer, is_checked=True)
         sharded = [*modules, *(["optimizer"] if optimizer is not None else [])]
         return self._state.load_state_dict(content, rank=rank, without=sharded)
 
@@ -163,7 +163,7 @@ class Sharded:
 
     def _content(self, head: dict[str, Any]) -> dict[str, Any]:
         """What is sharded, and the rest."""
-        tree = shard_state.tree(self._state.modules, self._stepped)
+        tree = shard_state.shard_tree(self._state.modules, self._stepped)
         return tree | {_REST: self._rest(head)}
 
     def _rest(self, head: dict[str, Any]) -> str:

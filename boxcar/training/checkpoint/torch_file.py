@@ -42,7 +42,7 @@ class TorchFile:
 
 
 @contextlib.contextmanager
-def created(
+def create_torch_file(
     path: str | os.PathLike[str], on_piece: Callable[[memoryview], None] = lambda _: None
 ) -> Iterator[TorchFile]:
     """For the body to write; its bytes are on the disk afterwards. `on_piece` gets what is written.

@@ -74,7 +74,7 @@ class TrainingState:
             "kinds": self.kinds(),
             **{name: weights(module) for name, module in self.modules.items()},
             **self.rest(),
-            "rng": [rng_state.capture()],
+            "rng": [rng_state.capture_rng()],
         }
 
     def rest(self) -> dict[str, Any]:
@@ -136,10 +136,10 @@ class TrainingState:
             part.load_state_dict(owned(saved))
 
     def _load_rng(self, saved: Sequence[Rng], rank: int) -> list[str]:
-        mine = rng_state.for_rank(saved, rank)
+        mine = rng_state.rng_for_rank(saved, rank)
         if mine is not None:
-            return rng_state.restore(mine)
-        rng_state.draw_anew(saved[0], self.step, rank)
+            return rng_state.restore_rng(mine)
+        rng_state.draw_rng_anew(saved[0], self.step, rank)
         return [
             f"rank {rank} was not there when this was saved with {len(saved)} ranks: its random "
             "numbers start anew"
@@ -151,13 +151,13 @@ _OWN = ("format", "id", "step", "epoch", "kinds", "world", "identity", "history"
 
 def weights(module: nn.Module) -> dict[str, Any]:
     """A module's state dict under the bare model's names; the tensors are the live ones."""
-    return prefixes.bare(prefixes.unwrapped(module).state_dict())
+    return prefixes.bare_names(prefixes.unwrapped(module).state_dict())
 
 
 def load_weights(module: nn.Module, saved: Mapping[str, Any]) -> None:
     """Copy weights into a module, wrapped or not, whatever wrapped the saved one."""
     target = prefixes.unwrapped(module)
-    target.load_state_dict(prefixes.fitted(saved, target.state_dict()))
+    target.load_state_dict(prefixes.fit_names(saved, target.state_dict()))
 
 
 def plain(value: Any, where: str) -> Any:

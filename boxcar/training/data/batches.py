@@ -30,7 +30,7 @@ class Batches(Dataset[Any]):
                 return self._batch(key)
         if self._has_read:
             return self._batch(key)
-        before = generators.states()
+        before = generators.generator_states()
         batch = self._batch(key)
         self._refuse_what_drew(before)
         self._has_read = True
@@ -41,7 +41,9 @@ class Batches(Dataset[Any]):
         return samples if isinstance(samples, Ended) else self.transport(samples)
 
     def _refuse_what_drew(self, before: dict[str, Any]) -> None:
-        drawn = [name for name, state in generators.states().items() if state != before[name]]
+        drawn = [
+            name for name, state in generators.generator_states().items() if state != before[name]
+        ]
         if drawn:
             raise InputError(
                 f"{type(self.source.dataset).__name__} says draws_nothing, and reading it drew "

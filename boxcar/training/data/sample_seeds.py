@@ -64,7 +64,7 @@ class SeededSamples:
 
     def _seed(self, epoch: int, index: int) -> None:
         if self.is_seeded:
-            generators.seed(seed_of(self.seed, epoch, index))
+            generators.seed_generators(seed_of(self.seed, epoch, index))
 
 
 def draws_nothing(dataset: Any) -> bool:

@@ -186,14 +186,14 @@ class StreamReader:
             dataset = dataset.shard(num_shards=parts, index=part)
         if hasattr(dataset, "set_epoch"):
             dataset.set_epoch(epoch)
-        generators.seed(seed_of(self.seed, epoch, _START))
+        generators.seed_generators(seed_of(self.seed, epoch, _START))
         return self._even(self._read_chunks(iter(dataset), epoch, stream))
 
     def _read_chunks(self, elements: Iterator[Any], epoch: int, stream: int) -> Iterator[list[Any]]:
         number = 0
         while True:
             # By the chunk and not by the element: all processes read all chunks, one after another.
-            generators.seed(seed_of(self.seed, epoch, self._seed_index(number, stream)))
+            generators.seed_generators(seed_of(self.seed, epoch, self._seed_index(number, stream)))
             chunk = list(islice(elements, self.shares.chunk))
             if not chunk:
                 return

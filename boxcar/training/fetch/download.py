@@ -14,7 +14,7 @@ from boxcar.shared.errors import BoxcarError, DamagedError, InputError, Temporar
 from boxcar.training.fetch import records, source
 from boxcar.training.fetch.partial_file import PartialFile
 from boxcar.training.fetch.progress_line import ProgressLine
-from boxcar.training.fetch.safe_url import identity, shown
+from boxcar.training.fetch.safe_url import identity_of_url, shown
 from boxcar.training.fetch.source import Source
 
 RETRY_AFTER_S = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -82,7 +82,7 @@ class Download:
         self._see_that_it_is_unchanged()
         receipt = records.Receipt(
             url=shown(self.source.url),
-            place=identity(self.source.url),
+            place=identity_of_url(self.source.url),
             size_bytes=stat.st_size,
             mtime_ns=stat.st_mtime_ns,
             sha256=sums["sha256"],

@@ -12,10 +12,10 @@ from boxcar.shared.errors import InputError
 from boxcar.training.fetch import records
 from boxcar.training.fetch.data_spec import Candidate, Spec, WantedFile
 from boxcar.training.fetch.records import Receipt
-from boxcar.training.fetch.safe_url import identity, shown
+from boxcar.training.fetch.safe_url import identity_of_url, shown
 
 
-def find(to: Path, file: WantedFile, *, by_content: bool) -> Candidate | None:
+def find_here(to: Path, file: WantedFile, *, by_content: bool) -> Candidate | None:
     """The place that the file which lies here is of, if the spec still wants that.
 
     By its receipt, size and time; `by_content` also what only its digest proves: a copy, or a file
@@ -23,7 +23,7 @@ def find(to: Path, file: WantedFile, *, by_content: bool) -> Candidate | None:
     """
     for candidate in file.candidates:
         path = to / candidate.name
-        receipt = records.receipt(path, by_content=by_content)
+        receipt = records.find_receipt(path, by_content=by_content)
         if receipt is None and by_content and _is_brought(path, candidate):
             return candidate
         if receipt and _is_of(receipt, candidate):
@@ -31,11 +31,11 @@ def find(to: Path, file: WantedFile, *, by_content: bool) -> Candidate | None:
     return None
 
 
-def renew(spec: Spec) -> None:
+def renew_receipts(spec: Spec) -> None:
     """Write a receipt for what only its content proves, so that it is not read again each time."""
     for file in spec.files:
-        if find(spec.to, file, by_content=False) is None:
-            candidate = find(spec.to, file, by_content=True)
+        if find_here(spec.to, file, by_content=False) is None:
+            candidate = find_here(spec.to, file, by_content=True)
             if candidate:
                 _renew(spec.to / candidate.name, candidate)
 
@@ -54,12 +54,12 @@ def refuse_foreign(paths: Iterable[Path]) -> None:
 
 
 def _is_of(receipt: Receipt, candidate: Candidate) -> bool:
-    is_same_place = receipt.place == identity(candidate.url)
+    is_same_place = receipt.place == identity_of_url(candidate.url)
     return is_same_place and candidate.sha256 in (None, receipt.sha256)
 
 
 def _is_foreign(path: Path) -> bool:
-    return records.receipt(path, by_content=True) is None
+    return records.find_receipt(path, by_content=True) is None
 
 
 def _is_brought(path: Path, candidate: Candidate) -> bool:
@@ -68,9 +68,9 @@ def _is_brought(path: Path, candidate: Candidate) -> bool:
 
 def _renew(path: Path, candidate: Candidate) -> None:
     stat = path.stat()
-    receipt = records.receipt(path, by_content=True) or Receipt(
+    receipt = records.find_receipt(path, by_content=True) or Receipt(
         url=shown(candidate.url),
-        place=identity(candidate.url),
+        place=identity_of_url(candidate.url),
         size_bytes=stat.st_size,
         mtime_ns=stat.st_mtime_ns,
         sha256=candidate.sha256 or "",

@@ -60,7 +60,7 @@ def look_up(spec: Spec, workers: int, *, by_content: bool = False) -> list[Outco
 
 
 def _look(to: Path, file: WantedFile, by_content: bool) -> Outcome:
-    if found_here := local_files.find(to, file, by_content=by_content):
+    if found_here := local_files.find_here(to, file, by_content=by_content):
         return Outcome(file, here=to / found_here.name)
     reasons: list[str] = []
     errors: list[Exception] = []

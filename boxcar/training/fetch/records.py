@@ -69,7 +69,7 @@ def read_part(target: Path) -> PartRecord | None:
         return None
 
 
-def receipt(target: Path, *, by_content: bool) -> Receipt | None:
+def find_receipt(target: Path, *, by_content: bool) -> Receipt | None:
     """The receipt of the file as it lies there; None where it is not what was fetched.
 
     Its size and time tell. `by_content`: where only the time differs (a copy, a restored disk), its

@@ -21,7 +21,7 @@ def shown(text: str) -> str:
     return _QUERY.sub(r"\1?...", _USER.sub(r"\1", text))
 
 
-def identity(url: str) -> str:
+def identity_of_url(url: str) -> str:
     """A digest that is the same for the same place, whoever asks and whenever it was signed."""
     parts = urlsplit(_USER.sub(r"\1", url))
     query = [pair for pair in parse_qsl(parts.query) if not _SIGNATURE.fullmatch(pair[0])]

@@ -10,7 +10,7 @@ from typing import Any
 
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.training.fetch.safe_url import identity, shown
+from boxcar.training.fetch.safe_url import identity_of_url, shown
 
 PACKAGES = {
     **dict.fromkeys(("http", "https"), "aiohttp requests"),
@@ -51,7 +51,7 @@ class Source:
     @property
     def identity(self) -> str:
         """A digest of the place, the size and the version."""
-        return digest.of_json([identity(self.url), self.size_bytes, self.version])
+        return digest.of_json([identity_of_url(self.url), self.size_bytes, self.version])
 
 
 def look(url: str) -> Source | None:

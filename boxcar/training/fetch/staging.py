@@ -41,7 +41,7 @@ def fetch(spec: Spec | Mapping[str, Any] | str | Path, *, workers: int = WORKERS
     atomic.make_folder(spec.to)
     held = _hold(spec.to / LOCK)
     try:
-        local_files.renew(spec)
+        local_files.renew_receipts(spec)
         if len(files := present(spec)) < len(spec.files):
             _fetch_missing(spec, workers)
             files = present(spec)
@@ -60,7 +60,7 @@ def check(spec: Spec | Mapping[str, Any] | str | Path, *, workers: int = WORKERS
 
 def present(spec: Spec) -> Files:
     """What lies here already as the spec wants it, by the receipts; asks no source."""
-    found = ((file, local_files.find(spec.to, file, by_content=False)) for file in spec.files)
+    found = ((file, local_files.find_here(spec.to, file, by_content=False)) for file in spec.files)
     return {(file.task, file.split): spec.to / at.name for file, at in found if at}
 
 

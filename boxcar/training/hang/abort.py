@@ -21,7 +21,7 @@ from typing import TextIO
 _SIGACTION_BYTES = 512
 
 
-def hold(stderr: TextIO) -> None:
+def hold_aborts(stderr: TextIO) -> None:
     """Have SIGABRT held from now on; the stacks are printed to `stderr`.
 
     A handler of the script's own stays. Raises OSError, ValueError, AttributeError.
@@ -36,7 +36,7 @@ def hold(stderr: TextIO) -> None:
     faulthandler.enable(stderr)
 
 
-def is_held() -> bool:
+def is_abort_held() -> bool:
     """Whether this process was aborted, and ends in a few seconds. Takes a microsecond."""
     return sys.platform == "linux" and _handler() == _sleep()
 

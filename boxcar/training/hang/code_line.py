@@ -30,12 +30,12 @@ class CodeLine:
         return f"{Path(self.file).name}:{self.line}"
 
 
-def of_frame(frame: Frame) -> CodeLine:
+def code_line_of_frame(frame: Frame) -> CodeLine:
     """A frame with what its source says."""
-    return CodeLine(frame.file, frame.line, frame.function, *around(frame.file, frame.line))
+    return CodeLine(frame.file, frame.line, frame.function, *look_around(frame.file, frame.line))
 
 
-def parse(fields: dict[str, Any]) -> CodeLine:
+def parse_code_line(fields: dict[str, Any]) -> CodeLine:
     """One that was written by this version or by a newer one, which may know more fields."""
     known = {field.name for field in dataclasses.fields(CodeLine)}
     values: dict[str, Any] = {
@@ -67,7 +67,7 @@ class Around(NamedTuple):
     ways_out: tuple[int, ...] = ()
 
 
-def around(file: str, line: int) -> Around:
+def look_around(file: str, line: int) -> Around:
     """What the source says around `line` of `file`, numbered from 1."""
     text = linecache.getline(file, line).strip()
     try:

@@ -15,10 +15,10 @@ from typing import Any
 from boxcar.training import torch_private
 from boxcar.training.hang.stacks import Frame
 
-MOST = 20
+MOST_COLLECTIVES = 20
 
 
-def last_entries(*, with_stacks: bool) -> list[dict[str, Any]]:
+def last_collectives(*, with_stacks: bool) -> list[dict[str, Any]]:
     """The last collectives, oldest first.
 
     Each has `collective`, `seq` in its `group`, `is_pending`, `sizes`, `frames`.
@@ -28,7 +28,7 @@ def last_entries(*, with_stacks: bool) -> list[dict[str, Any]]:
     try:
         dump = torch_private.collectives(with_stacks=with_stacks)
         entries = _Plain(io.BytesIO(dump)).load().get("entries", []) if dump else []
-        return [_entry(entry) for entry in entries[-MOST:]]
+        return [_entry(entry) for entry in entries[-MOST_COLLECTIVES:]]
     except (RuntimeError, ValueError, KeyError, TypeError, pickle.UnpicklingError, EOFError):
         # An aid, and its form is torch's own affair: a diagnosis must not die of it.
         return []

@@ -129,7 +129,7 @@ def take(
     `is_idle`: its main thread used no CPU lately, so a backward pass that it is in waits for the
     gradients of others.
     """
-    entries = flight_recorder.last_entries(with_stacks=_on_gpu()) if world > 1 else []
+    entries = flight_recorder.last_collectives(with_stacks=_on_gpu()) if world > 1 else []
     name, frames = _waits_in(world, frames, entries, is_sure=is_idle or error is not None)
     is_follower = error is not None and name is not None and follows(error)
     in_loader = "loader" if stacks.waits_for_loader(frames) else "compute"
@@ -139,7 +139,7 @@ def take(
         state="raised" if error else "running",
         waits="collective" if name else in_loader,
         collective=name,
-        places=tuple(code_line.of_frame(frame) for frame in stacks.users(frames)),
+        places=tuple(code_line.code_line_of_frame(frame) for frame in stacks.users(frames)),
         error=f"{type(error).__name__}: {error}"[:2000] if error else "",
         is_follower=is_follower,
         loader_lengths=_loader_lengths(),
@@ -154,7 +154,7 @@ def left(
     attempt: Attempt, rank: int, world: int, frames: Sequence[Frame], **facts: Any
 ) -> RankDump:
     """This rank goes, without an error that anybody knows of."""
-    places = tuple(code_line.of_frame(frame) for frame in stacks.users(frames))
+    places = tuple(code_line.code_line_of_frame(frame) for frame in stacks.users(frames))
     return RankDump(
         rank=rank,
         world=world,
@@ -231,9 +231,9 @@ def read(path: Path) -> RankDump | None:
 def _parse(fields: dict[str, Any]) -> RankDump:
     for name in ("loader_lengths", "collectives"):
         fields[name] = tuple(fields.get(name) or ())
-    fields["places"] = tuple(code_line.parse(each) for each in fields.get("places") or ())
+    fields["places"] = tuple(code_line.parse_code_line(each) for each in fields.get("places") or ())
     if fields.get("last_step_at"):
-        fields["last_step_at"] = code_line.parse(fields["last_step_at"])
+        fields["last_step_at"] = code_line.parse_code_line(fields["last_step_at"])
     return RankDump(**fields)
 
 

@@ -121,7 +121,7 @@ class StallWatch:
             before, cpu_before = now, cpu
             if self._beats != seen:
                 seen, silent_s, self._patience_s = self._beats, 0.0, self.timeout_s
-            if abort.is_held():
+            if abort.is_abort_held():
                 self._report_abort()
                 return
             is_stalled = silent_s >= self._patience_s and not self._patient
@@ -180,7 +180,7 @@ class StallWatch:
         return self._attempt, self.rank, self.world
 
     def _facts(self) -> dict[str, Any]:
-        at = code_line.of_frame(self._last_place) if self._last_place else None
+        at = code_line.code_line_of_frame(self._last_place) if self._last_place else None
         return {"step": self._step, "last_step_at": at, "is_patient": self._patient > 0}
 
 

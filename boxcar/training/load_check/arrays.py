@@ -55,7 +55,7 @@ def look_at_numpy(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
 
 def _parts(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     """The arrays of a .npz by name; a .npy is one without."""
-    if not torch_files.begins(path, ZIP):
+    if not torch_files.begins_with(path, ZIP):
         with path.open("rb") as file:
             yield "", file
         return
@@ -78,7 +78,7 @@ def look_at_safetensors(
     path: Path, keys: Sequence[str], _: How
 ) -> tuple[list[str], dict[str, Any]]:
     header = _read_header(path)
-    problems = tree.missing(header, keys) if header else ["holds nothing: no tensor"]
+    problems = tree.missing_keys(header, keys) if header else ["holds nothing: no tensor"]
     try:
         found, facts = _look_at_values(path)
     except ImportError as error:

@@ -33,7 +33,7 @@ from boxcar.training.load_check import (
     tree,
 )
 from boxcar.training.load_check.how import How
-from boxcar.training.load_check.torch_files import PICKLE, begins, entries
+from boxcar.training.load_check.torch_files import PICKLE, archive_entries, begins_with
 
 _COUNTERS = ("step", "epoch")
 _NAMED = 40
@@ -46,11 +46,11 @@ def look_at_torch(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
     problem = _unfit(path, how)
     if problem:
         return [problem], {}
-    names = listed(torch_files.names_in(path), how)
+    names = listed(torch_files.torch_names_in(path), how)
     if how.is_listed:
         return [], names
     try:
-        value = torch_files.load(path, how)
+        value = torch_files.load_torch(path, how)
     except MemoryError:
         raise
     except Exception as error:
@@ -62,18 +62,18 @@ def look_at_torch(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
 def look_at_pickle(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
     """A pickle, also of joblib's; one that would call anything is refused unless it may."""
     if how.is_listed:
-        with compressed.opened(path) as file:
+        with compressed.opened_pickle(path) as file:
             return [], listed(pickles.names_in(file), how)
     if how.may_run_code:
         return _look_at_own(path, keys, how)
-    with compressed.opened(path) as file:
+    with compressed.opened_pickle(path) as file:
         value, named = pickles.load_inert(file)
         compressed.check_to_the_end(path, file)
     return ([refusals.would_run(named.refused, how)], {}) if named.refused else judge(value, keys)
 
 
 def _look_at_own(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
-    with compressed.opened(path) as file:
+    with compressed.opened_pickle(path) as file:
         names = pickles.names_in(file)
         compressed.check_to_the_end(path, file)
     try:
@@ -89,11 +89,11 @@ def _look_at_own(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], 
 
 
 def _load_own(path: Path, names: Sequence[str]) -> Any:
-    if any(name.startswith(f"{raw_arrays.HOME}.") for name in names):
+    if any(name.startswith(f"{raw_arrays.JOBLIB_HOME}.") for name in names):
         import joblib
 
         return joblib.load(path)
-    with compressed.opened(path) as file:
+    with compressed.opened_pickle(path) as file:
         return pickle.load(file)
 
 
@@ -106,14 +106,14 @@ def judge(
     value: Any, keys: Sequence[str], *, is_lazy: bool = False
 ) -> tuple[list[str], dict[str, Any]]:
     """What a loaded tree holds and lacks. `is_lazy`: its tensors are read when asked for."""
-    leaves = tree.leaves(value)
+    leaves = tree.tree_leaves(value)
     if importlib.util.find_spec("torch") is None:
-        survey = plain_arrays.survey(leaves)
+        survey = plain_arrays.survey_arrays(leaves)
     else:
         from boxcar.training.load_check import tensors
 
         survey = tensors.survey(leaves if is_lazy else tensors.distinct(leaves))
-    problems = [*survey.problems, *tree.missing(value, keys)]
+    problems = [*survey.problems, *tree.missing_keys(value, keys)]
     if survey.is_empty:
         problems.append("holds nothing: no tensor and no value")
     return problems, survey.facts | _counters(value)
@@ -131,14 +131,14 @@ def _counters(value: Any) -> dict[str, int]:
 
 def _unfit(path: Path, how: How) -> str | None:
     """Why torch should not even be asked to load this."""
-    if not (begins(path, ZIP) or begins(path, PICKLE)):
+    if not (begins_with(path, ZIP) or begins_with(path, PICKLE)):
         with path.open("rb") as file:
             what = f"is not a torch checkpoint: it begins with {file.read(8)!r}"
             raise refusals.NotItsKindError(what)
     # Before 2.6 torch goes on to load these two although only weights were asked for.
-    if begins(path, PICKLE) and tarfile.is_tarfile(path):
+    if begins_with(path, PICKLE) and tarfile.is_tarfile(path):
         return "is a tar archive, which torch cannot load without executing code"
-    found = entries(path)
+    found = archive_entries(path)
     is_script = any(entry.filename.endswith("/constants.pkl") for entry in found)
     if is_script and not (how.may_run_code or how.is_trusted):
         return refusals.would_run(["a TorchScript program"], how)
@@ -159,15 +159,15 @@ def _inflating(entry: zipfile.ZipInfo) -> str:
 
 def _why_not_loaded(path: Path, error: Exception, how: How) -> str:
     said = f"(torch: {_one_line(error)})"
-    if begins(path, ZIP) and not torch_files.has_end(path):
+    if begins_with(path, ZIP) and not torch_files.has_end(path):
         return f"is truncated: the end of its archive is missing {said}"
     if how.is_trusted and (problem := refusals.own_code_problem(error, how)):
         return problem
-    refused = () if how.may_run_code else torch_files.named_in(path).refused
+    refused = () if how.may_run_code else torch_files.torch_named_in(path).refused
     if refused:
         return refusals.would_run(refused, how)
     if not how.may_run_code and _REFUSAL.search(str(error)):
-        return refusals.of_old_torch(torch_files.names_in(path), how)
+        return refusals.of_old_torch(torch_files.torch_names_in(path), how)
     if "Unsupported operand" in str(error):
         return refusals.of_protocol(said, how)
     if isinstance(error, (EOFError, IndexError)) or "unexpected EOF" in str(error):

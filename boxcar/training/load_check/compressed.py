@@ -19,7 +19,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def opened_pickle(path: Path) -> Iterator[IO[bytes]]:
     """The file, or what it holds compressed.
 
     Raises what its library raises of damaged bytes, ImportError where that library is missing.

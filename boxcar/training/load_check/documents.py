@@ -36,7 +36,7 @@ def look_at_json(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], 
     columns: dict[str, _Column] = {}
     problems = _take("", value, columns)
     wrong, gaps = _judged(columns)
-    problems += [*wrong, *tree.missing(value, keys), *_no_metrics(path, value)]
+    problems += [*wrong, *tree.missing_keys(value, keys), *_no_metrics(path, value)]
     return [*problems, *_missing_shards(path, value)], gaps
 
 
@@ -98,7 +98,7 @@ def look_at_jsonl(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], d
     if problems:
         raise NotItsKindError("; ".join(_first(problems)))
     wrong, gaps = _judged(columns)
-    wrong += [*tree.missing(seen, keys), *_no_metrics(path, rows or seen)]
+    wrong += [*tree.missing_keys(seen, keys), *_no_metrics(path, rows or seen)]
     return wrong, {"rows": rows} | gaps
 
 
@@ -118,7 +118,7 @@ def look_at_csv(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dic
     except csv.Error as error:
         raise NotItsKindError(f"is not CSV: {error}") from error
     problems, gaps = _judged({header[at]: column for at, column in columns.items()})
-    problems += tree.missing(dict.fromkeys(header), keys)
+    problems += tree.missing_keys(dict.fromkeys(header), keys)
     return problems, {"rows": count, "columns": len(header)} | gaps
 
 

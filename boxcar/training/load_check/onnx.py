@@ -58,7 +58,7 @@ def _look(view: memoryview, folder: Path, keys: Sequence[str]) -> tuple[list[str
             _read_graph(message(value, "a graph"), folder, graph)
     if lacking := {_IR_VERSION, _GRAPH, _OPERATORS} - numbers:
         raise WireError(f"a model has the fields 1, 7 and 8, this one lacks {sorted(lacking)}")
-    problems = [*graph.problems[:_NAMED], *tree.missing(dict.fromkeys(graph.names), keys)]
+    problems = [*graph.problems[:_NAMED], *tree.missing_keys(dict.fromkeys(graph.names), keys)]
     if not graph.nodes and not graph.tensors:
         problems.append("holds nothing: its graph has no node and no tensor")
     facts = {"nodes": graph.nodes, "tensors": graph.tensors, "parameters": graph.parameters}

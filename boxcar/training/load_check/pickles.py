@@ -138,12 +138,12 @@ class _RawArraysUnpickler(_InertUnpickler):
     def __init__(self, file: IO[bytes]) -> None:
         self._exact = _Exact(file)
         super().__init__(self._exact)
-        self._raw_array = raw_arrays.stand_in(self._exact.read, self._load_nested)
+        self._raw_array = raw_arrays.raw_array_stand_in(self._exact.read, self._load_nested)
 
     def find_class(self, module: str, name: str) -> Any:
-        if _spelled(module, name) != raw_arrays.WORD:
+        if _spelled(module, name) != raw_arrays.JOBLIB_WORD:
             return super().find_class(module, name)
-        self._names[raw_arrays.WORD] = None
+        self._names[raw_arrays.JOBLIB_WORD] = None
         return self._raw_array
 
     def _load_nested(self) -> None:

@@ -17,7 +17,7 @@ from boxcar.training.load_check.survey import Counts, Look, Survey, judged
 _CHUNK = 1 << 18
 
 
-def survey(leaves: Iterable[tuple[str, Any]]) -> Survey:
+def survey_arrays(leaves: Iterable[tuple[str, Any]]) -> Survey:
     """Raises ImportError where there is no NumPy for an array to be looked at."""
     looks, others = [], 0
     for path, leaf in leaves:
@@ -25,11 +25,11 @@ def survey(leaves: Iterable[tuple[str, Any]]) -> Survey:
         if array is None:
             others += 1
         else:
-            looks.append(look_at(path or "the array", array))
+            looks.append(look_at_array(path or "the array", array))
     return Survey(tuple(looks), others)
 
 
-def look_at(path: str, array: Any) -> Look:
+def look_at_array(path: str, array: Any) -> Look:
     """Count what is not finite in one array; of text, dates and objects only its size counts."""
     look = Look(path, array.size, array.nbytes)
     if array.dtype.kind not in "fc" or not array.size:

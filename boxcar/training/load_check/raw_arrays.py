@@ -12,13 +12,13 @@ from typing import Any
 
 from boxcar.training.load_check.stand_ins import Array, DType, Fixed
 
-HOME = "joblib.numpy_pickle"
-WORD = f"{HOME}.NumpyArrayWrapper"
+JOBLIB_HOME = "joblib.numpy_pickle"
+JOBLIB_WORD = f"{JOBLIB_HOME}.NumpyArrayWrapper"
 # A damaged file that claims to hold more than it is large ends at its end, and takes no memory.
-_CHUNK_BYTES = 1 << 20
+_ARRAY_CHUNK_BYTES = 1 << 20
 
 
-def stand_in(read: Callable[[int], bytes], load_pickle: Callable[[], object]) -> type:
+def raw_array_stand_in(read: Callable[[int], bytes], load_pickle: Callable[[], object]) -> type:
     """For one file. `read` goes on where the pickle stands, `load_pickle` reads another there."""
 
     def set_state(self: Array, state: Any) -> None:
@@ -47,7 +47,7 @@ def _size_bytes(shape: Any, dtype: DType) -> int:
 def _exactly(read: Callable[[int], bytes], size_bytes: int) -> bytes:
     data = bytearray()
     while len(data) < size_bytes:
-        more = read(min(_CHUNK_BYTES, size_bytes - len(data)))
+        more = read(min(_ARRAY_CHUNK_BYTES, size_bytes - len(data)))
         if not more:
             raise EOFError(f"an array of {size_bytes} bytes ends after {len(data)}")
         data += more

@@ -20,12 +20,12 @@ from boxcar.shared.errors import DamagedError
 from boxcar.training.load_check import checkpoints, torch_files, tree
 from boxcar.training.load_check.how import How
 
-_NAMED = 10
+_NAMED_PIECES = 10
 
 
 def look_at_index(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
     """The whole checkpoint in the folder of this `.metadata`."""
-    names = checkpoints.listed(torch_files.names_in(path), how)
+    names = checkpoints.listed(torch_files.torch_names_in(path), how)
     if how.is_listed:
         return [], names
     from boxcar.training.checkpoint import dcp_metadata
@@ -33,17 +33,17 @@ def look_at_index(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
 
     folder = path.parent
     try:
-        metadata = dcp_metadata.read(path, _files(folder))
+        metadata = dcp_metadata.read_metadata(path, _files(folder))
     except DamagedError as error:
         return [str(error).removeprefix(f"{path}: ")], {}
     saved = metadata.state_dict_metadata
-    problems = [*tree.missing(dict.fromkeys(saved), keys), *_gaps(metadata)]
+    problems = [*tree.missing_keys(dict.fromkeys(saved), keys), *_gaps(metadata)]
     unlooked: list[str] = []
     survey = tensors.survey(_leaves(folder, metadata, problems, unlooked, how))
     if survey.is_empty and not problems:
         problems.append("holds nothing: no tensor and no value")
-    facts = survey.facts | names | ({"unlooked": unlooked[:_NAMED]} if unlooked else {})
-    return [*survey.problems, *problems[:_NAMED]], facts
+    facts = survey.facts | names | ({"unlooked": unlooked[:_NAMED_PIECES]} if unlooked else {})
+    return [*survey.problems, *problems[:_NAMED_PIECES]], facts
 
 
 def look_at_shard(path: Path, _: Sequence[str], __: How) -> tuple[list[str], dict[str, Any]]:
@@ -100,7 +100,9 @@ def _leaves(
             continue
         if problem := _unlike(value, index, metadata.state_dict_metadata.get(name)):
             problems.append(f"{name} in {info.relative_path} {problem}")
-        yield from ((f"{name}.{path}" if path else name, leaf) for path, leaf in tree.leaves(value))
+        yield from (
+            (f"{name}.{path}" if path else name, leaf) for path, leaf in tree.tree_leaves(value)
+        )
 
 
 def _piece(folder: Path, info: Any, how: How) -> Any:
@@ -109,7 +111,7 @@ def _piece(folder: Path, info: Any, how: How) -> Any:
         data = file.read(max(0, info.length))
     if len(data) < info.length:
         raise DamagedError(f"truncated: {len(data)} of its {info.length} bytes are there")
-    return torch_files.load(io.BytesIO(data), how)
+    return torch_files.load_torch(io.BytesIO(data), how)
 
 
 def _unlike(value: Any, index: Any, saved: Any) -> str | None:

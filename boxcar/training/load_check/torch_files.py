@@ -26,7 +26,7 @@ _BLOCK_BYTES = 1 << 20
 _NO_MEMORY = re.compile(r"(?:tried to allocate|unable to mmap) (\d+) bytes")
 
 
-def load(source: Source, how: How) -> Any:
+def load_torch(source: Source, how: How) -> Any:
     """The value. Without its code, what it names must be harmless; torch decides, and stands in.
 
     Raises MemoryError where there was too little, else whatever torch raises: a damaged file fails
@@ -36,9 +36,9 @@ def load(source: Source, how: How) -> Any:
 
     options: dict[str, Any] = {"map_location": "cpu", "weights_only": not how.may_run_code}
     if isinstance(source, Path):
-        options["mmap"] = begins(source, ZIP)
+        options["mmap"] = begins_with(source, ZIP)
     try:
-        with _taking(() if how.may_run_code else names_in(source)):
+        with _taking(() if how.may_run_code else torch_names_in(source)):
             return torch.load(source, **options)
     except Exception as error:
         if _is_for_memory(source, error):
@@ -53,12 +53,12 @@ def _is_for_memory(source: Source, error: Exception) -> bool:
     return found is not None and int(found[1]) <= size_bytes
 
 
-def named_in(source: Source) -> Named:
+def torch_named_in(source: Source) -> Named:
     """What it names, and what is refused of that, as far as it can be read."""
     return _named_in(source, torch_private.harmless_globals())
 
 
-def names_in(source: Source) -> tuple[str, ...]:
+def torch_names_in(source: Source) -> tuple[str, ...]:
     """All that it names; nothing where it is so damaged that torch has to say how."""
     try:
         return _named_in(source, ()).names
@@ -66,12 +66,12 @@ def names_in(source: Source) -> tuple[str, ...]:
         return ()
 
 
-def begins(source: Source, magic: bytes) -> bool:
+def begins_with(source: Source, magic: bytes) -> bool:
     with _opened(source) as file:
         return file.read(len(magic)) == magic
 
 
-def entries(source: Source) -> list[zipfile.ZipInfo]:
+def archive_entries(source: Source) -> list[zipfile.ZipInfo]:
     """Nothing for a legacy file, and for an archive whose end is missing."""
     try:
         with _opened(source) as file, zipfile.ZipFile(file) as archive:
@@ -89,7 +89,7 @@ def damages(source: Source) -> Iterator[str]:
     """Sentences: the parts of an archive whose bytes are not those of its checksums, which torch
     does not compare. A part without one (set_crc32_options, skip_data) is not judged.
     """
-    if not begins(source, ZIP):
+    if not begins_with(source, ZIP):
         return
     with _opened(source) as file, zipfile.ZipFile(file) as archive:
         for entry in archive.infolist():
@@ -109,7 +109,7 @@ def _has_wrong_sum(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
 
 def _named_in(source: Source, allowed: Iterable[str]) -> Named:
     with _opened(source) as file:
-        if not begins(source, ZIP):
+        if not begins_with(source, ZIP):
             return pickles.named_in(file, frozenset(allowed))
         with zipfile.ZipFile(file) as archive:
             for name in archive.namelist():

@@ -14,7 +14,7 @@ _NAMES_SHOWN = 8
 _LONGEST_NAME = 40
 
 
-def leaves(tree: Any) -> Iterator[tuple[str, Any]]:
+def tree_leaves(tree: Any) -> Iterator[tuple[str, Any]]:
     """Every value that holds no others, with its dotted path, one after the other.
 
     A container that is met again, in itself or elsewhere, is walked once.
@@ -37,12 +37,12 @@ def leaves(tree: Any) -> Iterator[tuple[str, Any]]:
             stack.append((_join(path, name), _children(child)))
 
 
-def missing(tree: Any, keys: Iterable[str]) -> list[str]:
+def missing_keys(tree: Any, keys: Iterable[str]) -> list[str]:
     """One sentence for each key that is not there."""
-    return [f"lacks the key {key!r}; {_holds(tree)}" for key in keys if not has(tree, key)]
+    return [f"lacks the key {key!r}; {_holds(tree)}" for key in keys if not has_key(tree, key)]
 
 
-def has(tree: Any, key: str) -> bool:
+def has_key(tree: Any, key: str) -> bool:
     """Whether `model.encoder` is there: as a path, as one name, or as the start of such names.
 
     The last is how a state dict spells a module: `encoder.0.weight`.
@@ -53,7 +53,7 @@ def has(tree: Any, key: str) -> bool:
         if name == key or name.startswith(f"{key}."):
             return True
         rest = key[len(name) + 1 :]
-        if key.startswith(f"{name}.") and has(_opened(tree)[raw], rest):
+        if key.startswith(f"{name}.") and has_key(_opened(tree)[raw], rest):
             return True
     return False
 

@@ -41,7 +41,7 @@ def look_at_zip(path: Path, keys: Sequence[str], _: How) -> Looked:
         raise NotItsKindError("is truncated or no zip: the end of its archive is missing")
     with zipfile.ZipFile(path) as archive:
         problems = [problem for entry in archive.infolist() if (problem := _torn(archive, entry))]
-        problems += tree.missing(dict.fromkeys(archive.namelist()), keys)
+        problems += tree.missing_keys(dict.fromkeys(archive.namelist()), keys)
         return problems if archive.namelist() else ["holds nothing: no entry"], _UNLOOKED
 
 
@@ -153,7 +153,7 @@ def look_at_mindspore(path: Path, keys: Sequence[str], _: How) -> Looked:
     except WireError as error:
         return [f"is truncated or no checkpoint of MindSpore: {error}"], {}
     unique = dict.fromkeys(names)
-    return tree.missing(unique, keys), {"tensors": len(unique), **_UNLOOKED}
+    return tree.missing_keys(unique, keys), {"tensors": len(unique), **_UNLOOKED}
 
 
 def _not_asked(keys: Sequence[str]) -> list[str]:

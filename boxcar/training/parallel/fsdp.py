@@ -126,7 +126,7 @@ class FSDPWrapper:
         if optimizer is not None:
             self._check_params(optimizer)
             _check_stepped(self._model, optimizer)
-        dcp_folder.save(path, shard_state.tree(self._parts, optimizer))
+        dcp_folder.save(path, shard_state.shard_tree(self._parts, optimizer))
 
     def load_distributed_checkpoint(
         self, path: str | Path, optimizer: Optimizer | None = None
@@ -138,7 +138,7 @@ class FSDPWrapper:
         """
         if optimizer is not None:
             self._check_params(optimizer)
-        shard_state.load(path, self._parts, optimizer)
+        shard_state.load_shards(path, self._parts, optimizer)
 
     def export_consolidated(self, path: str | Path) -> None:
         """One file of the whole weights, for a plain model: `load_state_dict(torch.load(path))`.
@@ -178,7 +178,7 @@ class FSDPWrapper:
 
     def _check_params(self, optimizer: Optimizer) -> None:
         # For what it does beside: it shards again what a forward pass has left gathered.
-        shard_state.tree(self._parts)
+        shard_state.shard_tree(self._parts)
         own = {id(param) for param in self._model.parameters()}
         if not all(id(param) in own for param in _params(optimizer)):
             raise InputError(_BUILT_BEFORE)

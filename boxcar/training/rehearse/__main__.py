@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         _say("interrupted; nothing of the cell is left running")
         return exit_codes.INTERRUPTED
-    print(document.decode() if as_json else "\n".join(wording.lines(report)), flush=True)
+    print(document.decode() if as_json else "\n".join(wording.report_lines(report)), flush=True)
     return 0 if report.is_good else 1
 
 
@@ -133,7 +133,7 @@ def _fraction(text: str) -> float:
 
 
 def _document(report: Report) -> bytes:
-    value = {"format": FORMAT, "is_good": report.is_good, "lines": wording.lines(report)}
+    value = {"format": FORMAT, "is_good": report.is_good, "lines": wording.report_lines(report)}
     plain = codec.finite(codec.encode(_bounded(report)))
     return json.dumps(value | plain, indent=1, default=sorted).encode() + b"\n"
 

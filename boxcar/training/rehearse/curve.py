@@ -46,7 +46,9 @@ class Curve:
     surplus: tuple[int, ...] = ()
 
 
-def compare(whole: Sequence[Line], starts: Sequence[Sequence[Line]], tolerance: float) -> Curve:
+def compare_curves(
+    whole: Sequence[Line], starts: Sequence[Sequence[Line]], tolerance: float
+) -> Curve:
     """`starts`: the lines of each start of the killed run, in their order."""
     known: dict[int, list[Line]] = {}
     for line in whole:

@@ -40,7 +40,7 @@ class Kill:
         return f"{self.wait_s:.2f} s after {when}"
 
 
-def choose(seen: Seen, duration_s: float, count: int, seed: int) -> list[Kill]:
+def choose_kills(seen: Seen, duration_s: float, count: int, seed: int) -> list[Kill]:
     """The kills in their order; fewer than `count` where the run has not so many moments."""
     dice = random.Random(seed)
     if steps := _steps(seen):
@@ -54,7 +54,7 @@ def choose(seen: Seen, duration_s: float, count: int, seed: int) -> list[Kill]:
     return [Kill(round(dice.uniform(begin_s, max(begin_s, 0.9 * duration_s)), 3))]
 
 
-def earlier(kill: Kill, seen: Seen) -> Kill:
+def earlier_kill(kill: Kill, seen: Seen) -> Kill:
     """For a run that had ended before it: at once, after half as much."""
     if kill.after_step is not None:
         before = [step for step in _steps(seen) if step <= kill.after_step]

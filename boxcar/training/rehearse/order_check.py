@@ -44,7 +44,7 @@ class Order:
     start: int = 0
 
 
-def read(folder: Path) -> dict[str, list[Drawn]]:
+def read_order(folder: Path) -> dict[str, list[Drawn]]:
     """What each rank drew, by the file's name. A line that a kill cut is left out."""
     return {
         path.stem: [drawn for line in path.read_bytes().splitlines() if (drawn := _drawn(line))]
@@ -60,7 +60,7 @@ def _drawn(line: bytes) -> Drawn | None:
         return None
 
 
-def compare(whole: Ranks, starts: Sequence[Ranks]) -> Order | None:
+def compare_orders(whole: Ranks, starts: Sequence[Ranks]) -> Order | None:
     """None where nothing was noted by the uninterrupted run."""
     batches = sum(len(drawn) for drawn in whole.values())
     if not batches:

@@ -125,7 +125,9 @@ def _compared(request: Request, work: Path, runs: TwoRuns) -> Report:
     whole, starts = runs.whole.seen, [start.seen for start in runs.starts]
     evidence = Evidence(
         files=files,
-        curve=curve.compare(whole.lines, [start.lines for start in starts], request.tolerance),
+        curve=curve.compare_curves(
+            whole.lines, [start.lines for start in starts], request.tolerance
+        ),
         order=_order(work, runs),
         kills=_kills(whole, starts, runs.was_saved),
         resume=request.resume,
@@ -153,12 +155,12 @@ def _files(request: Request, work: Path) -> tuple[dict[str, Compared], tuple[str
         if whole is None and killed is None:
             notes.append(f"{name}: neither run left it, so it was not compared")
             continue
-        one, why = states.load(whole) if whole else (compare.ABSENT, "")
-        other, _ = states.load(killed) if killed else (compare.ABSENT, "")
+        one, why = states.load_left(whole) if whole else (compare.ABSENT, "")
+        other, _ = states.load_left(killed) if killed else (compare.ABSENT, "")
         compared = compare.compare(one, other, request.tolerance)
         at_kill = _left(request, work / two_runs.AT_KILL, name)
         if name == request.resume and at_kill:
-            compared = compare.without_unseeded(compared, states.load(at_kill)[0], other)
+            compared = compare.without_unseeded(compared, states.load_left(at_kill)[0], other)
         found[name] = compared
         notes += [f"{name}: {why}"] if why else []
     return found, tuple(notes)
@@ -173,9 +175,10 @@ def _left(request: Request, folder: Path, name: str) -> Path | None:
 
 def _order(work: Path, runs: TwoRuns) -> Order | None:
     drawn = [
-        order_check.read(work / "order" / start.log.stem) for start in (runs.whole, *runs.starts)
+        order_check.read_order(work / "order" / start.log.stem)
+        for start in (runs.whole, *runs.starts)
     ]
-    return order_check.compare(drawn[0], drawn[1:])
+    return order_check.compare_orders(drawn[0], drawn[1:])
 
 
 def _kills(whole: Seen, starts: list[Seen], was_saved: tuple[bool, ...]) -> tuple[Killed, ...]:

@@ -16,7 +16,7 @@ from boxcar.shared.disk import digest
 _TORCH = (".pth", ".pt", ".ckpt", ".bin")
 
 
-def load(path: Path) -> tuple[Any, str]:
+def load_left(path: Path) -> tuple[Any, str]:
     """The tree of a file or folder, and why its bytes stand for it ('' where they do not)."""
     if path.is_dir():
         files = sorted(item for item in path.rglob("*") if item.is_file())

@@ -135,7 +135,7 @@ def _words(request: Request, out: Path) -> list[str]:
 
 def _killed_run(request: Request, work: Path, whole: Attempt, say: Say) -> TwoRuns:
     """The killed run to its end; without starts where it always ended before it could be killed."""
-    planned = kills.choose(whole.seen, whole.seconds, request.kills, request.seed)
+    planned = kills.choose_kills(whole.seen, whole.seconds, request.kills, request.seed)
     if len(planned) < request.kills:
         times = counted(len(planned), "time")
         say(f"    a run this short can be killed {times}, not {request.kills}")
@@ -145,7 +145,7 @@ def _killed_run(request: Request, work: Path, whole: Attempt, say: Say) -> TwoRu
         if runs.starts:
             return runs
         say("    that was too late, nothing was left to do; once more, with an earlier kill")
-        planned = [kills.earlier(planned[0], whole.seen)]
+        planned = [kills.earlier_kill(planned[0], whole.seen)]
     return TwoRuns(whole)
 
 

@@ -19,7 +19,7 @@ _MEANING = {
 }
 
 
-def lines(report: Report) -> list[str]:
+def report_lines(report: Report) -> list[str]:
     """All that a person should read."""
     return [
         _MEANING[report.word],

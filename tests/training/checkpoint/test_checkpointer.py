@@ -379,7 +379,7 @@ def test_an_error_of_the_thread_is_raised_at_the_next_save(
     def broken(*_: Any) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(torch_file, "created", broken)
+    monkeypatch.setattr(torch_file, "create_torch_file", broken)
     training.checkpointer.save_async()
     with pytest.raises(OSError, match="Input/output error"):
         training.checkpointer.save()

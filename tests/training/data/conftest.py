@@ -11,5 +11,5 @@ from boxcar.training.data import generators
 def seeded() -> Iterator[None]:
     """All three generators are, and get their state back."""
     with generators.own_draws():
-        generators.seed(1)
+        generators.seed_generators(1)
         yield

@@ -95,7 +95,7 @@ def test_nothing_of_random_numpy_or_torch_is_replaced_by_reading() -> None:
 def test_nothing_is_seeded_for_what_says_that_it_draws_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(generators, "seed", None)
+    monkeypatch.setattr(generators, "seed_generators", None)
     batches = batches_of(Still(first=99))
     for indices in ([0, 1], [2, 3]):
         assert batches.__getitems__((1, indices)) == [float(index) for index in indices]
@@ -126,7 +126,7 @@ def drawn() -> float:
 @pytest.mark.parametrize("first", [0, 4, 99])
 def test_the_training_draws_as_if_nothing_had_been_read(first: int) -> None:
     def train(reads: bool) -> list[float]:
-        generators.seed(3)
+        generators.seed_generators(3)
         batches = batches_of(Items(lambda: sum(draw() for draw in DRAWS.values()), first))
         found = []
         for indices in ([0, 1], [2, 3], [4, 5], [6, 7]):
@@ -149,11 +149,11 @@ def test_what_ends_a_batch_comes_through_and_leaves_the_generators(
         raise error
 
     with generators.own_draws():
-        generators.seed(2)
-        before = generators.states()
+        generators.seed_generators(2)
+        before = generators.generator_states()
         with pytest.raises(error):
             batches_of(Items(ends)).__getitems__((1, [0]))
-        assert generators.states() == before
+        assert generators.generator_states() == before
 
 
 def test_what_makes_the_batch_may_draw_as_well() -> None:

@@ -16,12 +16,14 @@ pytestmark = pytest.mark.usefixtures("seeded")
 
 def test_each_of_the_three_is_seeded_and_seen() -> None:
     for draw in (random.random, numpy.random.rand, lambda: torch.rand(())):
-        generators.seed(2)
-        before = generators.states()
+        generators.seed_generators(2)
+        before = generators.generator_states()
         draw()
-        assert sum(state != before[name] for name, state in generators.states().items()) == 1
-        generators.seed(2)
-        assert generators.states() == before
+        assert (
+            sum(state != before[name] for name, state in generators.generator_states().items()) == 1
+        )
+        generators.seed_generators(2)
+        assert generators.generator_states() == before
 
 
 def test_the_main_process_draws_on_as_if_nothing_had_been_read() -> None:
@@ -30,7 +32,7 @@ def test_the_main_process_draws_on_as_if_nothing_had_been_read() -> None:
         numpy.random.randn()  # NumPy keeps a second normal number: part of its state
         if reads:
             with generators.own_draws():
-                generators.seed(3)
+                generators.seed_generators(3)
                 random.random(), numpy.random.rand(), torch.rand(())
         drawn = random.random(), numpy.random.rand(), torch.rand(()).item()
         return [*drawn, numpy.random.randn(), torch.randn(2).tolist()]

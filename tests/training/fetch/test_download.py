@@ -46,7 +46,7 @@ def begin(store: Path, sha256: str | None = None, **changes: Any) -> Download:
 def bring(one: Download) -> records.Receipt:
     for job in one.jobs():
         job()
-    receipt = records.receipt(one.target, by_content=False)
+    receipt = records.find_receipt(one.target, by_content=False)
     assert receipt and one.target.read_bytes() == CONTENT
     return receipt
 
@@ -62,7 +62,7 @@ def test_a_file_without_a_byte_comes_too(store: Path) -> None:
     one = begin(store)
     for job in one.jobs():
         job()
-    assert one.target.read_bytes() == b"" and records.receipt(one.target, by_content=False)
+    assert one.target.read_bytes() == b"" and records.find_receipt(one.target, by_content=False)
 
 
 @pytest.mark.parametrize("how", [{"fail": 2}, {"short": 2}, {"fail": 2, "error": "RuntimeError"}])

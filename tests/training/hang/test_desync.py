@@ -57,7 +57,7 @@ def mismatch(folder: str) -> None:
     dist.init_process_group("gloo")
     dist.all_reduce(torch.ones(1))
     if hasattr(torch._C._distributed_c10d, "_dump_fr_trace"):  # since torch 2.8 gloo has one
-        told = flight_recorder.last_entries(with_stacks=False)
+        told = flight_recorder.last_collectives(with_stacks=False)
         assert ("all_reduce", [[1]]) in [(e["collective"], e["sizes"]) for e in told], told
     if dist.get_rank() == 0:
         dist.all_reduce(torch.ones(1))

@@ -41,7 +41,7 @@ def look(path: Path, how: How = SAFE, *keys: str) -> Finding:
 
 def held(path: Path) -> bytes:
     """What is compressed in it."""
-    with compressed.opened(path) as file:
+    with compressed.opened_pickle(path) as file:
         return file.read()
 
 

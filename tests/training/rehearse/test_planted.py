@@ -60,16 +60,20 @@ class Runs:
         lines = self.lines("killed")
         starts = [lines[:KILLED_AT], lines[KILLED_AT:]]
         step = starts[1][0]["step"]
-        drawn = {n: order_check.read(self.root / "order" / n) for n in ("whole", "first", "second")}
+        drawn = {
+            n: order_check.read_order(self.root / "order" / n) for n in ("whole", "first", "second")
+        }
         files = {}
         for name in ("latest.pth", "best.pth"):
-            one, other = (states.load(self.root / run / name)[0] for run in ("whole", "killed"))
+            one, other = (
+                states.load_left(self.root / run / name)[0] for run in ("whole", "killed")
+            )
             files[name] = compare.compare(one, other, 1e-6)
         return verdict.decide(
             Evidence(
                 files=files,
-                curve=curve.compare(self.lines("whole"), starts, 1e-6),
-                order=order_check.compare(drawn["whole"], [drawn["first"], drawn["second"]]),
+                curve=curve.compare_curves(self.lines("whole"), starts, 1e-6),
+                order=order_check.compare_orders(drawn["whole"], [drawn["first"], drawn["second"]]),
                 kills=(Killed(KILLED_AT, True, step, is_restarted=step == 1),),
                 resume="latest.pth",
                 step_gap=1,

@@ -99,7 +99,7 @@ def rehearsal(tmp_path: Path) -> Rehearsal:
 
 
 def text(report: Report) -> str:
-    return "\n".join(wording.lines(report))
+    return "\n".join(wording.report_lines(report))
 
 
 def test_a_script_that_resumes_well_is_bit_equal_and_leaves_little(rehearsal: Rehearsal) -> None:
