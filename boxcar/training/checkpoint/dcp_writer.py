@@ -20,7 +20,7 @@ from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
 from boxcar.shared.disk import digest
-from boxcar.training.checkpoint import torch_file
+from boxcar.training.checkpoint import checkpoint_file
 from boxcar.training.checkpoint.archive_sum import ArchiveSum
 
 
@@ -64,7 +64,7 @@ class _Files(FileSystem):
     @contextlib.contextmanager
     def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
         archive = ArchiveSum()
-        with torch_file.create_torch_file(path, archive.add) as file:
+        with checkpoint_file.create_torch_file(path, archive.add) as file:
             yield file
         crc32 = digest.crc32_of_file(Path(path)) if archive.crc32 is None else archive.crc32
         self.written.append(Written(Path(path).name, file.size_bytes, crc32))
