@@ -29,7 +29,7 @@ from typing import Any
 import torch
 
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError
-from boxcar.training.checkpoint import retention, rng_state, same_training, training_state
+from boxcar.training.checkpoint import retention, same_training, training_state
 from boxcar.training.checkpoint.best import Best
 from boxcar.training.checkpoint.cadence import Pace
 from boxcar.training.checkpoint.checkpoint_folder import CheckpointFolder
@@ -185,7 +185,7 @@ class Checkpointer:
     def _own_head(self) -> dict[str, Any]:
         """What the others need of this rank, as JSON: all in one message."""
         main = self._head_on_main() if self._side.rank == 0 else None
-        return {"rng": _packed(rng_state.capture_rng()), "main": main}
+        return {"rng": _packed(training_state.capture_rng()), "main": main}
 
     def _head_on_main(self) -> tuple[str, dict[str, Any]]:
         history = self._keeper.history

@@ -17,7 +17,7 @@ from torch import nn
 from torch.distributed.checkpoint import state_dict as dcp_state
 from torch.optim import Optimizer
 
-from boxcar.training.checkpoint import dcp_folder, prefixes
+from boxcar.training.checkpoint import dcp_folder, training_state
 
 
 def has_state(optimizer: Optimizer) -> bool:
@@ -31,11 +31,11 @@ def shard_tree(
     """Each rank's own tensors, the live ones. `optimizer` is that of `modules["model"]`."""
     # The modules first: that also shards again what a forward pass has left gathered.
     found: dict[str, Any] = {
-        name: dcp_state.get_model_state_dict(prefixes.unwrapped(module))
+        name: dcp_state.get_model_state_dict(training_state.unwrapped(module))
         for name, module in modules.items()
     }
     if optimizer is not None:
-        model = prefixes.unwrapped(modules["model"])
+        model = training_state.unwrapped(modules["model"])
         found["optimizer"] = dcp_state.get_optimizer_state_dict(model, optimizer)
     return found
 
@@ -52,16 +52,16 @@ def load_shards(
         found = shard_tree(modules, optimizer)
         dcp_folder.load(folder, found, is_checked=is_checked)
     for name, module in modules.items():
-        dcp_state.set_model_state_dict(prefixes.unwrapped(module), found[name])
+        dcp_state.set_model_state_dict(training_state.unwrapped(module), found[name])
     if optimizer is not None:
-        model = prefixes.unwrapped(modules["model"])
+        model = training_state.unwrapped(modules["model"])
         dcp_state.set_optimizer_state_dict(model, optimizer, found["optimizer"])
 
 
 def full_weights(module: nn.Module) -> dict[str, Any]:
     """A sharded module's whole weights in rank 0's CPU memory, {} on the others."""
     options = dcp_state.StateDictOptions(full_state_dict=True, cpu_offload=True)
-    return dcp_state.get_model_state_dict(prefixes.unwrapped(module), options=options)
+    return dcp_state.get_model_state_dict(training_state.unwrapped(module), options=options)
 
 
 @contextlib.contextmanager
