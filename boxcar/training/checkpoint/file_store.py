@@ -13,7 +13,7 @@ from typing import Any
 
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
-from boxcar.training.checkpoint import checkpoint_file, retention
+from boxcar.training.checkpoint import checkpoint_file, checkpoint_folder
 from boxcar.training.checkpoint.behind import Behind
 from boxcar.training.checkpoint.snapshot import Snapshot
 from boxcar.training.checkpoint.training_state import TrainingState
@@ -42,12 +42,14 @@ class FileStore:
 
     def names(self) -> list[str]:
         """What is there, newest first. Rank 0."""
-        return retention.newest_first([path.stem for path in self._folder.glob("step_*.pth")])
+        return checkpoint_folder.newest_first(
+            [path.stem for path in self._folder.glob("step_*.pth")]
+        )
 
     def wrong_kind(self) -> str | None:
         """Why these are not for this store. Rank 0."""
         folders = [path.name for path in self._folder.glob("step_*") if path.is_dir()]
-        if not retention.newest_first(folders):
+        if not checkpoint_folder.newest_first(folders):
             return None
         return f"{self._folder}: holds sharded checkpoints: give Checkpointer is_sharded=True"
 
@@ -71,10 +73,10 @@ class FileStore:
             self._refuse_file(self.latest, str(error))
             return True
         for name in names:
-            if retention.age_of_checkpoint(name) >= (content["step"] + 1, 0):  # type: ignore[operator]
+            if checkpoint_folder.age_of_checkpoint(name) >= (content["step"] + 1, 0):  # type: ignore[operator]
                 self.refuse(name, f"{self.path(name)}: {LATEST} was put there, of an earlier step")
         if not self._is_copied(self.names(), content):
-            name = retention.name_checkpoint(content["step"], self.names())
+            name = checkpoint_folder.name_checkpoint(content["step"], self.names())
             checkpoint_file.link(self.latest, self.path(name))
         return False
 
@@ -170,7 +172,9 @@ class FileStore:
     def _is_copied(self, names: list[str], latest: dict[str, Any]) -> bool:
         """Where there are no links, latest.pth is a copy of one of them."""
         same_step = [
-            n for n in names if (retention.age_of_checkpoint(n) or (0,))[0] == latest["step"]
+            n
+            for n in names
+            if (checkpoint_folder.age_of_checkpoint(n) or (0,))[0] == latest["step"]
         ]
         return any(self.sees(name, latest["id"]) for name in same_step)
 

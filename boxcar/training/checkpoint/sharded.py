@@ -24,7 +24,7 @@ import torch
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
 from boxcar.training import stall
-from boxcar.training.checkpoint import checkpoint_file, dcp_folder, retention, shard_state
+from boxcar.training.checkpoint import checkpoint_file, checkpoint_folder, dcp_folder, shard_state
 from boxcar.training.checkpoint.behind import Behind
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks.side_group import SideGroup
@@ -48,12 +48,12 @@ class Sharded:
 
     def names(self) -> list[str]:
         """What is there, newest first. Rank 0."""
-        return retention.newest_first([path.name for path in self._folder.glob("step_*")])
+        return checkpoint_folder.newest_first([path.name for path in self._folder.glob("step_*")])
 
     def wrong_kind(self) -> str | None:
         """Why these are not for this store. Rank 0."""
         files = [path.stem for path in self._folder.glob("step_*.pth")]
-        if not retention.newest_first(files) and not (self._out / "latest.pth").exists():
+        if not checkpoint_folder.newest_first(files) and not (self._out / "latest.pth").exists():
             return None
         return f"{self._out}: holds checkpoints of one file each: is_sharded=True cannot load them"
 
