@@ -127,7 +127,7 @@ class Best:
         return {name: weights(module) for name, module in self._state.modules.items()}
 
     def _full(self) -> dict[str, Any]:
-        from boxcar.training.checkpoint.shard_state import full_weights
+        from boxcar.training.checkpoint.sharded import full_weights
 
         return {name: full_weights(module) for name, module in self._state.modules.items()}
 
