@@ -39,8 +39,8 @@ from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError
 from boxcar.shared.files import codec
 from boxcar.training.checkpoint import dcp_metadata, dcp_writer
+from boxcar.training.checkpoint.behind import Snapshot
 from boxcar.training.checkpoint.dcp_writer import Written
-from boxcar.training.checkpoint.snapshot import Snapshot
 from boxcar.training.ranks import side_group
 from boxcar.training.ranks.side_group import SideGroup
 

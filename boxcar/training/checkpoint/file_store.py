@@ -14,8 +14,7 @@ from typing import Any
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.checkpoint import checkpoint_file, checkpoint_folder
-from boxcar.training.checkpoint.behind import Behind
-from boxcar.training.checkpoint.snapshot import Snapshot
+from boxcar.training.checkpoint.behind import Behind, Snapshot
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks.side_group import SideGroup
 from boxcar.training.reporting.say import say

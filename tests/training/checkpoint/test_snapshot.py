@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from boxcar.training.checkpoint.snapshot import Snapshot
+from boxcar.training.checkpoint.behind import Snapshot
 
 DEVICES = [
     "cpu",
