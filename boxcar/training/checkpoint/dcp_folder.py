@@ -38,9 +38,9 @@ from boxcar.shared.disk import atomic, digest
 from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError
 from boxcar.shared.files import codec
-from boxcar.training.checkpoint import dcp_metadata, dcp_writer
+from boxcar.training.checkpoint import dcp_files
 from boxcar.training.checkpoint.behind import Snapshot
-from boxcar.training.checkpoint.dcp_writer import Written
+from boxcar.training.checkpoint.dcp_files import Written
 from boxcar.training.ranks import side_group
 from boxcar.training.ranks.side_group import SideGroup
 
@@ -120,13 +120,13 @@ def load(folder: str | Path, state_dict: dict[str, Any], *, is_checked: bool = F
     doing = f"{folder}: loading"
     if not is_checked:
         side.everywhere(_plain_errors(doing)(lambda: _check_files(folder, side)))
-    reader = dcp_metadata.Reader(folder)
+    reader = dcp_files.Reader(folder)
     side.everywhere(_plain_errors(doing)(lambda: _check_fit(folder, state_dict, reader)))
     with _plain_errors(doing), side.waiting():
         dcp.load(
             state_dict,
             storage_reader=reader,
-            planner=dcp_metadata.PlainLoads(),
+            planner=dcp_files.PlainLoads(),
             process_group=side.group,
         )
 
@@ -224,8 +224,8 @@ def _write(folder: Path, unfinished: Path, state_dict: dict[str, Any], side: Sid
             publish = functools.partial(_publish, folder, unfinished, side.world)
             dcp.save(
                 state_dict,
-                storage_writer=dcp_writer.Writer(unfinished, publish),
-                planner=dcp_metadata.PlainSaves(),
+                storage_writer=dcp_files.Writer(unfinished, publish),
+                planner=dcp_files.PlainSaves(),
                 process_group=side.group,
             )
     except BaseException:
@@ -283,9 +283,9 @@ def _check_sizes(folder: Path, complete: Complete) -> None:
             raise DamagedError(f"{path}: expected {file.size_bytes} bytes, {seen}")
 
 
-def _check_fit(folder: Path, state_dict: dict[str, Any], reader: dcp_metadata.Reader) -> None:
+def _check_fit(folder: Path, state_dict: dict[str, Any], reader: dcp_files.Reader) -> None:
     metadata = reader.check({file.name for file in read_complete(folder).files})
-    if problems := dcp_metadata.differing_entries(state_dict, metadata):
+    if problems := dcp_files.differing_entries(state_dict, metadata):
         raise InputError([f"{folder}: is not a checkpoint of this state:", *problems])
 
 

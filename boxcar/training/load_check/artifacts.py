@@ -38,7 +38,7 @@ _LIBRARIES = {
     "numpy": ("numpy", "torch"),
     "pickle": ("torch",),
     "safetensors": ("torch", "safetensors"),
-    SHARDED: ("torch", "boxcar.training.checkpoint.dcp_metadata"),
+    SHARDED: ("torch", "boxcar.training.checkpoint.dcp_files"),
     "torch": ("torch",),
 }
 _LONGEST_REASON = 300

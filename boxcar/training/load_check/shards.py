@@ -28,12 +28,12 @@ def look_at_index(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
     names = checkpoints.listed(torch_files.torch_names_in(path), how)
     if how.is_listed:
         return [], names
-    from boxcar.training.checkpoint import dcp_metadata
+    from boxcar.training.checkpoint import dcp_files
     from boxcar.training.load_check import tensors
 
     folder = path.parent
     try:
-        metadata = dcp_metadata.read_metadata(path, _files(folder))
+        metadata = dcp_files.read_metadata(path, _files(folder))
     except DamagedError as error:
         return [str(error).removeprefix(f"{path}: ")], {}
     saved = metadata.state_dict_metadata

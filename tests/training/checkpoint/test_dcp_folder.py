@@ -21,7 +21,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError
 from boxcar.training import stall
-from boxcar.training.checkpoint import dcp_folder, dcp_metadata
+from boxcar.training.checkpoint import dcp_files, dcp_folder
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
 
@@ -234,21 +234,21 @@ def test_all_ranks_raise_what_one_of_them_met_and_nothing_is_left_behind(tmp_pat
 
 
 def save_with_a_plan_of(plans: type, folder: Path) -> None:
-    usual, dcp_metadata.PlainSaves = dcp_metadata.PlainSaves, plans  # type: ignore[misc]
+    usual, dcp_files.PlainSaves = dcp_files.PlainSaves, plans  # type: ignore[misc]
     dcp_folder.save_async(folder / "step_7", plain()).result()
     dcp_folder.save(folder / "step_8", plain())
-    dcp_metadata.PlainSaves = usual  # type: ignore[misc]
+    dcp_files.PlainSaves = usual  # type: ignore[misc]
 
 
 def save_and_go(folder: Path) -> None:
     patience = []
 
-    class Watched(dcp_metadata.PlainSaves):
+    class Watched(dcp_files.PlainSaves):
         def set_up_planner(self, *args: Any, **more: Any) -> None:
             patience.append(stall._watching[0]._patient)
             super().set_up_planner(*args, **more)
 
-    class Gone(dcp_metadata.PlainSaves):
+    class Gone(dcp_files.PlainSaves):
         def set_up_planner(self, *args: Any, **more: Any) -> None:
             os._exit(3)
 
