@@ -19,8 +19,7 @@ from typing import IO, Any
 
 from boxcar.shared.artifacts.file_kinds import ZIP
 from boxcar.training.load_check import checkpoints, pickles, refusals, torch_files, tree
-from boxcar.training.load_check.how import How
-from boxcar.training.load_check.refusals import NotItsKindError
+from boxcar.training.load_check.refusals import How, NotItsKindError
 
 _NUMPY, _OBJECTS = b"\x93NUMPY", re.compile(rb"'\|O\d?'")
 _LONGEST_NUMPY_HEADER = 1 << 20

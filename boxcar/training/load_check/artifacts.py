@@ -31,8 +31,7 @@ from boxcar.training.load_check import (
     shards,
     whole_files,
 )
-from boxcar.training.load_check.how import How
-from boxcar.training.load_check.refusals import NotItsKindError
+from boxcar.training.load_check.refusals import How, NotItsKindError
 
 _LIBRARIES = {
     "numpy": ("numpy", "torch"),

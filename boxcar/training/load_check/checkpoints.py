@@ -32,7 +32,7 @@ from boxcar.training.load_check import (
     torch_files,
     tree,
 )
-from boxcar.training.load_check.how import How
+from boxcar.training.load_check.refusals import How
 from boxcar.training.load_check.torch_files import PICKLE, archive_entries, begins_with
 
 _COUNTERS = ("step", "epoch")

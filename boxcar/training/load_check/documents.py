@@ -17,8 +17,7 @@ from typing import Any
 
 from boxcar.shared.metrics import records
 from boxcar.training.load_check import tree
-from boxcar.training.load_check.how import How
-from boxcar.training.load_check.refusals import NotItsKindError
+from boxcar.training.load_check.refusals import How, NotItsKindError
 
 _NAMED = 10
 _LARGEST_GUESS_BYTES = 64 * 1024 * 1024

@@ -12,8 +12,7 @@ from typing import Any
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
 from boxcar.training.load_check import tree
-from boxcar.training.load_check.how import How
-from boxcar.training.load_check.refusals import NotItsKindError
+from boxcar.training.load_check.refusals import How, NotItsKindError
 
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
 _MOST_VARINT_BYTES = 10

@@ -18,7 +18,7 @@ from boxcar.shared.artifacts.file_kinds import SHARDED_INDEX
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
 from boxcar.training.load_check import checkpoints, torch_files, tree
-from boxcar.training.load_check.how import How
+from boxcar.training.load_check.refusals import How
 
 _NAMED_PIECES = 10
 

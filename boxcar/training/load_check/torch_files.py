@@ -16,8 +16,8 @@ from typing import IO, Any
 from boxcar.shared.artifacts.file_kinds import ZIP, has_zip_end
 from boxcar.training import torch_private
 from boxcar.training.load_check import pickles, stand_ins
-from boxcar.training.load_check.how import How
 from boxcar.training.load_check.pickles import Named
+from boxcar.training.load_check.refusals import How
 
 PICKLE = b"\x80"
 Source = Path | io.BytesIO

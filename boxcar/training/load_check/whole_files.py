@@ -16,9 +16,8 @@ from typing import Any
 
 from boxcar.shared.artifacts.file_kinds import HDF5, has_zip_end
 from boxcar.training.load_check import protobuf, tree
-from boxcar.training.load_check.how import How
 from boxcar.training.load_check.protobuf import WireError
-from boxcar.training.load_check.refusals import NotItsKindError
+from boxcar.training.load_check.refusals import How, NotItsKindError
 
 Looked = tuple[list[str], dict[str, Any]]
 _UNLOOKED = {"unlooked": ["every value"]}

@@ -14,7 +14,7 @@ from boxcar.shared.artifacts.file_kinds import kind_of
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.training.load_check import artifacts, compressed
-from boxcar.training.load_check.how import How
+from boxcar.training.load_check.refusals import How
 
 pytest.importorskip("torch")
 joblib = pytest.importorskip("joblib")

@@ -12,7 +12,7 @@ import pytest
 
 from boxcar.shared.files.plan import Artifact
 from boxcar.training.load_check import artifacts, plain_arrays, tensors
-from boxcar.training.load_check.how import How
+from boxcar.training.load_check.refusals import How
 
 numpy = pytest.importorskip("numpy")
 INF, NAN = math.inf, math.nan

@@ -26,7 +26,7 @@ import torch
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.training.load_check import artifacts, stand_ins, torch_files
-from boxcar.training.load_check.how import How
+from boxcar.training.load_check.refusals import How
 
 numpy = pytest.importorskip("numpy")
 
