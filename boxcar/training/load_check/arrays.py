@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from boxcar.shared.artifacts.file_kinds import ZIP
-from boxcar.training.load_check import checkpoints, pickles, refusals, torch_files, tree
+from boxcar.training.load_check import checkpoints, pickles, refusals, survey, torch_files
 from boxcar.training.load_check.refusals import How, NotItsKindError
 
 _NUMPY, _OBJECTS = b"\x93NUMPY", re.compile(rb"'\|O\d?'")
@@ -77,7 +77,7 @@ def look_at_safetensors(
     path: Path, keys: Sequence[str], _: How
 ) -> tuple[list[str], dict[str, Any]]:
     header = _read_header(path)
-    problems = tree.missing_keys(header, keys) if header else ["holds nothing: no tensor"]
+    problems = survey.missing_keys(header, keys) if header else ["holds nothing: no tensor"]
     try:
         found, facts = _look_at_values(path)
     except ImportError as error:

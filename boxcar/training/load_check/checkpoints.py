@@ -26,13 +26,12 @@ from boxcar.training.load_check import (
     compressed,
     documents,
     pickles,
-    plain_arrays,
     raw_arrays,
     refusals,
     torch_files,
-    tree,
 )
 from boxcar.training.load_check.refusals import How
+from boxcar.training.load_check.survey import missing_keys, survey_arrays, tree_leaves
 from boxcar.training.load_check.torch_files import PICKLE, archive_entries, begins_with
 
 _COUNTERS = ("step", "epoch")
@@ -106,14 +105,14 @@ def judge(
     value: Any, keys: Sequence[str], *, is_lazy: bool = False
 ) -> tuple[list[str], dict[str, Any]]:
     """What a loaded tree holds and lacks. `is_lazy`: its tensors are read when asked for."""
-    leaves = tree.tree_leaves(value)
+    leaves = tree_leaves(value)
     if importlib.util.find_spec("torch") is None:
-        survey = plain_arrays.survey_arrays(leaves)
+        survey = survey_arrays(leaves)
     else:
         from boxcar.training.load_check import tensors
 
         survey = tensors.survey(leaves if is_lazy else tensors.distinct(leaves))
-    problems = [*survey.problems, *tree.missing_keys(value, keys)]
+    problems = [*survey.problems, *missing_keys(value, keys)]
     if survey.is_empty:
         problems.append("holds nothing: no tensor and no value")
     return problems, survey.facts | _counters(value)

@@ -11,7 +11,7 @@ from typing import Any
 
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
-from boxcar.training.load_check import tree
+from boxcar.training.load_check import survey
 from boxcar.training.load_check.refusals import How, NotItsKindError
 
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
@@ -121,7 +121,7 @@ def _look(view: memoryview, folder: Path, keys: Sequence[str]) -> tuple[list[str
             _read_graph(message(value, "a graph"), folder, graph)
     if lacking := {_IR_VERSION, _GRAPH, _OPERATORS} - numbers:
         raise WireError(f"a model has the fields 1, 7 and 8, this one lacks {sorted(lacking)}")
-    problems = [*graph.problems[:_NAMED], *tree.missing_keys(dict.fromkeys(graph.names), keys)]
+    problems = [*graph.problems[:_NAMED], *survey.missing_keys(dict.fromkeys(graph.names), keys)]
     if not graph.nodes and not graph.tensors:
         problems.append("holds nothing: its graph has no node and no tensor")
     facts = {"nodes": graph.nodes, "tensors": graph.tensors, "parameters": graph.parameters}

@@ -17,8 +17,9 @@ from typing import Any
 from boxcar.shared.artifacts.file_kinds import SHARDED_INDEX
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
-from boxcar.training.load_check import checkpoints, torch_files, tree
+from boxcar.training.load_check import checkpoints, torch_files
 from boxcar.training.load_check.refusals import How
+from boxcar.training.load_check.survey import missing_keys, tree_leaves
 
 _NAMED_PIECES = 10
 
@@ -37,7 +38,7 @@ def look_at_index(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
     except DamagedError as error:
         return [str(error).removeprefix(f"{path}: ")], {}
     saved = metadata.state_dict_metadata
-    problems = [*tree.missing_keys(dict.fromkeys(saved), keys), *_gaps(metadata)]
+    problems = [*missing_keys(dict.fromkeys(saved), keys), *_gaps(metadata)]
     unlooked: list[str] = []
     survey = tensors.survey(_leaves(folder, metadata, problems, unlooked, how))
     if survey.is_empty and not problems:
@@ -100,9 +101,7 @@ def _leaves(
             continue
         if problem := _unlike(value, index, metadata.state_dict_metadata.get(name)):
             problems.append(f"{name} in {info.relative_path} {problem}")
-        yield from (
-            (f"{name}.{path}" if path else name, leaf) for path, leaf in tree.tree_leaves(value)
-        )
+        yield from ((f"{name}.{path}" if path else name, leaf) for path, leaf in tree_leaves(value))
 
 
 def _piece(folder: Path, info: Any, how: How) -> Any:
