@@ -22,14 +22,7 @@ from typing import Any
 
 from boxcar.shared.artifacts.file_kinds import ZIP
 from boxcar.shared.files.receipt import GLOBALS
-from boxcar.training.load_check import (
-    compressed,
-    documents,
-    pickles,
-    raw_arrays,
-    refusals,
-    torch_files,
-)
+from boxcar.training.load_check import documents, pickles, refusals, torch_files
 from boxcar.training.load_check.refusals import How
 from boxcar.training.load_check.survey import missing_keys, survey_arrays, tree_leaves
 from boxcar.training.load_check.torch_files import PICKLE, archive_entries, begins_with
@@ -61,20 +54,20 @@ def look_at_torch(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
 def look_at_pickle(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
     """A pickle, also of joblib's; one that would call anything is refused unless it may."""
     if how.is_listed:
-        with compressed.opened_pickle(path) as file:
+        with pickles.opened_pickle(path) as file:
             return [], listed(pickles.names_in(file), how)
     if how.may_run_code:
         return _look_at_own(path, keys, how)
-    with compressed.opened_pickle(path) as file:
+    with pickles.opened_pickle(path) as file:
         value, named = pickles.load_inert(file)
-        compressed.check_to_the_end(path, file)
+        pickles.check_to_the_end(path, file)
     return ([refusals.would_run(named.refused, how)], {}) if named.refused else judge(value, keys)
 
 
 def _look_at_own(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], dict[str, Any]]:
-    with compressed.opened_pickle(path) as file:
+    with pickles.opened_pickle(path) as file:
         names = pickles.names_in(file)
-        compressed.check_to_the_end(path, file)
+        pickles.check_to_the_end(path, file)
     try:
         problems, facts = judge(_load_own(path, names), keys)
     except MemoryError:
@@ -88,11 +81,11 @@ def _look_at_own(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], 
 
 
 def _load_own(path: Path, names: Sequence[str]) -> Any:
-    if any(name.startswith(f"{raw_arrays.JOBLIB_HOME}.") for name in names):
+    if any(name.startswith(f"{pickles.JOBLIB_HOME}.") for name in names):
         import joblib
 
         return joblib.load(path)
-    with compressed.opened_pickle(path) as file:
+    with pickles.opened_pickle(path) as file:
         return pickle.load(file)
 
 
