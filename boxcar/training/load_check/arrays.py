@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from boxcar.shared.artifacts.file_kinds import ZIP
-from boxcar.training.load_check import checkpoints, pickles, refusals, survey, torch_files
+from boxcar.training.load_check import checkpoints, pickles, refusals, survey
 from boxcar.training.load_check.refusals import How, NotItsKindError
 
 _NUMPY, _OBJECTS = b"\x93NUMPY", re.compile(rb"'\|O\d?'")
@@ -54,7 +54,7 @@ def look_at_numpy(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
 
 def _parts(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     """The arrays of a .npz by name; a .npy is one without."""
-    if not torch_files.begins_with(path, ZIP):
+    if not checkpoints.begins_with(path, ZIP):
         with path.open("rb") as file:
             yield "", file
         return

@@ -28,7 +28,6 @@ from boxcar.training.load_check import (
     documents,
     protobuf,
     refusals,
-    shards,
     whole_files,
 )
 from boxcar.training.load_check.refusals import How, NotItsKindError
@@ -122,8 +121,8 @@ def _look_at_bytes(_: Path, keys: Sequence[str], __: How) -> Looked:
 
 _LOOKS: dict[str, Callable[[Path, Sequence[str], How], Looked]] = {
     BYTES: _look_at_bytes,
-    SHARD: shards.look_at_shard,
-    SHARDED: shards.look_at_index,
+    SHARD: checkpoints.look_at_shard,
+    SHARDED: checkpoints.look_at_index,
     "csv": documents.look_at_csv,
     "hdf5": whole_files.look_at_hdf5,
     "json": documents.look_at_json,
