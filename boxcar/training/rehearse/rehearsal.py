@@ -22,7 +22,6 @@ from boxcar.training.rehearse import (
     curve,
     order_check,
     outside_writes,
-    states,
     two_runs,
     verdict,
 )
@@ -155,12 +154,12 @@ def _files(request: Request, work: Path) -> tuple[dict[str, Compared], tuple[str
         if whole is None and killed is None:
             notes.append(f"{name}: neither run left it, so it was not compared")
             continue
-        one, why = states.load_left(whole) if whole else (compare.ABSENT, "")
-        other, _ = states.load_left(killed) if killed else (compare.ABSENT, "")
+        one, why = compare.load_left(whole) if whole else (compare.ABSENT, "")
+        other, _ = compare.load_left(killed) if killed else (compare.ABSENT, "")
         compared = compare.compare(one, other, request.tolerance)
         at_kill = _left(request, work / two_runs.AT_KILL, name)
         if name == request.resume and at_kill:
-            compared = compare.without_unseeded(compared, states.load_left(at_kill)[0], other)
+            compared = compare.without_unseeded(compared, compare.load_left(at_kill)[0], other)
         found[name] = compared
         notes += [f"{name}: {why}"] if why else []
     return found, tuple(notes)

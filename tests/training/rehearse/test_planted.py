@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from boxcar.training import data_order
-from boxcar.training.rehearse import compare, curve, order_check, states, verdict
+from boxcar.training.rehearse import compare, curve, order_check, verdict
 from boxcar.training.rehearse.verdict import Evidence, Killed, Verdict
 
 SCRIPT = Path(__file__).with_name("planted.py")
@@ -66,7 +66,7 @@ class Runs:
         files = {}
         for name in ("latest.pth", "best.pth"):
             one, other = (
-                states.load_left(self.root / run / name)[0] for run in ("whole", "killed")
+                compare.load_left(self.root / run / name)[0] for run in ("whole", "killed")
             )
             files[name] = compare.compare(one, other, 1e-6)
         return verdict.decide(
