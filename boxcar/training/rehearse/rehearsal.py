@@ -16,18 +16,10 @@ from pathlib import Path
 
 from boxcar.shared.artifacts import resume_match
 from boxcar.shared.errors import InputError
-from boxcar.training.rehearse import (
-    attempt,
-    compare,
-    curve,
-    order_check,
-    outside_writes,
-    two_runs,
-    verdict,
-)
+from boxcar.training.rehearse import attempt, compare, curve, outside_writes, two_runs, verdict
 from boxcar.training.rehearse.compare import Compared
+from boxcar.training.rehearse.curve import Order
 from boxcar.training.rehearse.observer import Seen
-from boxcar.training.rehearse.order_check import Order
 from boxcar.training.rehearse.outside_writes import Outside
 from boxcar.training.rehearse.two_runs import BadEnd, Request, Say, TwoRuns
 from boxcar.training.rehearse.verdict import Evidence, Killed, Suspect
@@ -174,10 +166,9 @@ def _left(request: Request, folder: Path, name: str) -> Path | None:
 
 def _order(work: Path, runs: TwoRuns) -> Order | None:
     drawn = [
-        order_check.read_order(work / "order" / start.log.stem)
-        for start in (runs.whole, *runs.starts)
+        curve.read_order(work / "order" / start.log.stem) for start in (runs.whole, *runs.starts)
     ]
-    return order_check.compare_orders(drawn[0], drawn[1:])
+    return curve.compare_orders(drawn[0], drawn[1:])
 
 
 def _kills(whole: Seen, starts: list[Seen], was_saved: tuple[bool, ...]) -> tuple[Killed, ...]:

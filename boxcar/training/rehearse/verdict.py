@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 from boxcar.training.rehearse import state_kinds
 from boxcar.training.rehearse.compare import Compared, Difference
-from boxcar.training.rehearse.curve import Curve
-from boxcar.training.rehearse.order_check import Order
+from boxcar.training.rehearse.curve import Curve, Order
 
 BIT_EQUAL, WITHIN, DIFFERS = "bit-equal", "within tolerance", "differs"
 NOT_PROVEN, FAILED = "not proven", "failed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from boxcar.shared.errors import counted
-from boxcar.training.rehearse import order_check, verdict
+from boxcar.training.rehearse import curve, verdict
 from boxcar.training.rehearse.compare import Compared, Difference
 from boxcar.training.rehearse.rehearsal import Report
 
@@ -98,7 +98,7 @@ def _curve(report: Report) -> list[str]:
 
 def _order(report: Report) -> str:
     if report.order is None:
-        return f"  {order_check.NOT_MEASURED}"
+        return f"  {curve.NOT_MEASURED}"
     if report.order.problem:
         return f"  data order: {report.order.problem}"
     return f"  data order: the same in all {counted(report.order.batches, 'batch', 'batches')}"

@@ -15,8 +15,7 @@ from boxcar.laptop.release import archives
 from boxcar.shared.disk import lock
 from boxcar.training.rehearse.__main__ import _document
 from boxcar.training.rehearse.compare import compare
-from boxcar.training.rehearse.curve import Curve, Parting
-from boxcar.training.rehearse.order_check import Order
+from boxcar.training.rehearse.curve import Curve, Order, Parting
 from boxcar.training.rehearse.outside_writes import Outside
 from boxcar.training.rehearse.rehearsal import Report
 from boxcar.training.rehearse.verdict import Killed, Suspect

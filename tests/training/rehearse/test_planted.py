@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from boxcar.training import data_order
-from boxcar.training.rehearse import compare, curve, order_check, verdict
+from boxcar.training.rehearse import compare, curve, verdict
 from boxcar.training.rehearse.verdict import Evidence, Killed, Verdict
 
 SCRIPT = Path(__file__).with_name("planted.py")
@@ -60,9 +60,7 @@ class Runs:
         lines = self.lines("killed")
         starts = [lines[:KILLED_AT], lines[KILLED_AT:]]
         step = starts[1][0]["step"]
-        drawn = {
-            n: order_check.read_order(self.root / "order" / n) for n in ("whole", "first", "second")
-        }
+        drawn = {n: curve.read_order(self.root / "order" / n) for n in ("whole", "first", "second")}
         files = {}
         for name in ("latest.pth", "best.pth"):
             one, other = (
@@ -73,7 +71,7 @@ class Runs:
             Evidence(
                 files=files,
                 curve=curve.compare_curves(self.lines("whole"), starts, 1e-6),
-                order=order_check.compare_orders(drawn["whole"], [drawn["first"], drawn["second"]]),
+                order=curve.compare_orders(drawn["whole"], [drawn["first"], drawn["second"]]),
                 kills=(Killed(KILLED_AT, True, step, is_restarted=step == 1),),
                 resume="latest.pth",
                 step_gap=1,

@@ -6,8 +6,7 @@ from typing import Any
 
 from boxcar.training.rehearse import verdict
 from boxcar.training.rehearse.compare import Compared, Difference, compare
-from boxcar.training.rehearse.curve import Curve, Parting
-from boxcar.training.rehearse.order_check import Order
+from boxcar.training.rehearse.curve import Curve, Order, Parting
 from boxcar.training.rehearse.verdict import Evidence, Killed, decide
 
 STATE = {
