@@ -23,8 +23,7 @@ from pathlib import Path
 
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError, InputError
-from boxcar.training.rehearse.kills import Kill
-from boxcar.training.rehearse.observer import Observer, Seen
+from boxcar.training.rehearse.observer import Kill, Observer, Seen
 
 COOKIE = "BOXCAR_REHEARSE_LIFE"
 LOOK_EVERY_S = 0.004

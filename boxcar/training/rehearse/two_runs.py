@@ -19,9 +19,9 @@ from boxcar.shared.artifacts.resume_match import is_pattern, parts
 from boxcar.shared.cell import said
 from boxcar.shared.errors import counted
 from boxcar.training import data_order
-from boxcar.training.rehearse import attempt, kills, outside_writes
+from boxcar.training.rehearse import attempt, observer, outside_writes
 from boxcar.training.rehearse.attempt import Attempt, Command
-from boxcar.training.rehearse.kills import Kill
+from boxcar.training.rehearse.observer import Kill
 
 TOLERANCE = 1e-6
 # As for a smoke: a rehearsal is some dozens of steps.
@@ -135,7 +135,7 @@ def _words(request: Request, out: Path) -> list[str]:
 
 def _killed_run(request: Request, work: Path, whole: Attempt, say: Say) -> TwoRuns:
     """The killed run to its end; without starts where it always ended before it could be killed."""
-    planned = kills.choose_kills(whole.seen, whole.seconds, request.kills, request.seed)
+    planned = observer.choose_kills(whole.seen, whole.seconds, request.kills, request.seed)
     if len(planned) < request.kills:
         times = counted(len(planned), "time")
         say(f"    a run this short can be killed {times}, not {request.kills}")
@@ -145,7 +145,7 @@ def _killed_run(request: Request, work: Path, whole: Attempt, say: Say) -> TwoRu
         if runs.starts:
             return runs
         say("    that was too late, nothing was left to do; once more, with an earlier kill")
-        planned = [kills.earlier_kill(planned[0], whole.seen)]
+        planned = [observer.earlier_kill(planned[0], whole.seen)]
     return TwoRuns(whole)
 
 

@@ -12,7 +12,7 @@ import pytest
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import InputError
 from boxcar.training.rehearse.attempt import Attempt, Command, run, tail
-from boxcar.training.rehearse.kills import Kill
+from boxcar.training.rehearse.observer import Kill
 
 # Reports a step every few milliseconds and saves at each; beside it sits a child in a session of
 # its own, as torchrun's ranks are.

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from boxcar.training.rehearse.kills import Kill, choose_kills, earlier_kill
-from boxcar.training.rehearse.observer import Report, Save, Seen
+from boxcar.training.rehearse.observer import Kill, Report, Save, Seen, choose_kills, earlier_kill
 
 
 def seen(steps: int, saved_s: float | None = None) -> Seen:
