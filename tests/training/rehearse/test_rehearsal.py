@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from boxcar.shared.errors import InputError
-from boxcar.training.rehearse import two_runs, verdict, wording
+from boxcar.training.rehearse import __main__, two_runs, verdict
 from boxcar.training.rehearse.rehearsal import Report, rehearse
 from boxcar.training.rehearse.two_runs import Request
 
@@ -99,7 +99,7 @@ def rehearsal(tmp_path: Path) -> Rehearsal:
 
 
 def text(report: Report) -> str:
-    return "\n".join(wording.report_lines(report))
+    return "\n".join(__main__.report_lines(report))
 
 
 def test_a_script_that_resumes_well_is_bit_equal_and_leaves_little(rehearsal: Rehearsal) -> None:
