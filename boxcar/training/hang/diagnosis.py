@@ -17,7 +17,7 @@ from pathlib import Path
 from boxcar.shared.process.exit_codes import NO_RETRY, TEMPORARY
 from boxcar.training.hang import evidence
 from boxcar.training.hang.code_line import CodeLine
-from boxcar.training.hang.phrases import (
+from boxcar.training.hang.evidence import (
     at_line,
     at_step,
     doing,
