@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from boxcar.training.hang.code_line import CodeLine
 from boxcar.training.hang.rank_dump import RankDump
-from boxcar.training.hang.stacks import GRADIENTS
+from boxcar.training.hang.stacks import GRADIENTS, CodeLine
 
 # Others, such as a gather, may be given different sizes by intent.
 _OF_ONE_SIZE = ("all_reduce", "broadcast", "reduce")

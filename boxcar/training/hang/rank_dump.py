@@ -22,9 +22,8 @@ from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.training.hang import code_line, flight_recorder, stacks
-from boxcar.training.hang.code_line import CodeLine
-from boxcar.training.hang.stacks import Frame
+from boxcar.training.hang import flight_recorder, stacks
+from boxcar.training.hang.stacks import CodeLine, Frame
 
 _CLOCKS_DIFFER_S = 5.0
 
@@ -139,7 +138,7 @@ def take(
         state="raised" if error else "running",
         waits="collective" if name else in_loader,
         collective=name,
-        places=tuple(code_line.code_line_of_frame(frame) for frame in stacks.users(frames)),
+        places=tuple(stacks.code_line_of_frame(frame) for frame in stacks.users(frames)),
         error=f"{type(error).__name__}: {error}"[:2000] if error else "",
         is_follower=is_follower,
         loader_lengths=_loader_lengths(),
@@ -154,7 +153,7 @@ def left(
     attempt: Attempt, rank: int, world: int, frames: Sequence[Frame], **facts: Any
 ) -> RankDump:
     """This rank goes, without an error that anybody knows of."""
-    places = tuple(code_line.code_line_of_frame(frame) for frame in stacks.users(frames))
+    places = tuple(stacks.code_line_of_frame(frame) for frame in stacks.users(frames))
     return RankDump(
         rank=rank,
         world=world,
@@ -231,9 +230,9 @@ def read(path: Path) -> RankDump | None:
 def _parse(fields: dict[str, Any]) -> RankDump:
     for name in ("loader_lengths", "collectives"):
         fields[name] = tuple(fields.get(name) or ())
-    fields["places"] = tuple(code_line.parse_code_line(each) for each in fields.get("places") or ())
+    fields["places"] = tuple(stacks.parse_code_line(each) for each in fields.get("places") or ())
     if fields.get("last_step_at"):
-        fields["last_step_at"] = code_line.parse_code_line(fields["last_step_at"])
+        fields["last_step_at"] = stacks.parse_code_line(fields["last_step_at"])
     return RankDump(**fields)
 
 

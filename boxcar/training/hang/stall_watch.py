@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from boxcar.training.hang import abort, code_line, diagnosis, hang_gather, rank_dump, stacks
+from boxcar.training.hang import abort, diagnosis, hang_gather, rank_dump, stacks
 from boxcar.training.hang.diagnosis import Diagnosis
 from boxcar.training.hang.rank_dump import Attempt, RankDump
 from boxcar.training.hang.stacks import Frame
@@ -180,7 +180,7 @@ class StallWatch:
         return self._attempt, self.rank, self.world
 
     def _facts(self) -> dict[str, Any]:
-        at = code_line.code_line_of_frame(self._last_place) if self._last_place else None
+        at = stacks.code_line_of_frame(self._last_place) if self._last_place else None
         return {"step": self._step, "last_step_at": at, "is_patient": self._patient > 0}
 
 
