@@ -19,7 +19,7 @@ from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.training.fetch import data_spec, staging
 from boxcar.training.fetch.lookup import Outcome
 from boxcar.training.fetch.progress_line import size
-from boxcar.training.fetch.safe_url import shown
+from boxcar.training.fetch.source import shown
 
 
 def main(words: list[str] | None = None) -> int:

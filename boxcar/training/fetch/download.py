@@ -14,8 +14,7 @@ from boxcar.shared.errors import BoxcarError, DamagedError, InputError, Temporar
 from boxcar.training.fetch import records, source
 from boxcar.training.fetch.partial_file import PartialFile
 from boxcar.training.fetch.progress_line import ProgressLine
-from boxcar.training.fetch.safe_url import identity_of_url, shown
-from boxcar.training.fetch.source import Source
+from boxcar.training.fetch.source import Source, identity_of_url, shown
 
 RETRY_AFTER_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 _T = TypeVar("_T")

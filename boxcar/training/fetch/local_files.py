@@ -12,7 +12,7 @@ from boxcar.shared.errors import InputError
 from boxcar.training.fetch import records
 from boxcar.training.fetch.data_spec import Candidate, Spec, WantedFile
 from boxcar.training.fetch.records import Receipt
-from boxcar.training.fetch.safe_url import identity_of_url, shown
+from boxcar.training.fetch.source import identity_of_url, shown
 
 
 def find_here(to: Path, file: WantedFile, *, by_content: bool) -> Candidate | None:

@@ -9,8 +9,7 @@ from pathlib import Path
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.training.fetch import local_files, source
 from boxcar.training.fetch.data_spec import Candidate, Spec, WantedFile
-from boxcar.training.fetch.safe_url import shown
-from boxcar.training.fetch.source import Source
+from boxcar.training.fetch.source import Source, shown
 
 
 class MissingError(InputError):

@@ -18,7 +18,7 @@ from boxcar.training.fetch.data_spec import Spec
 from boxcar.training.fetch.download import Download
 from boxcar.training.fetch.lookup import Outcome, look_up
 from boxcar.training.fetch.progress_line import ProgressLine, say, size
-from boxcar.training.fetch.safe_url import shown
+from boxcar.training.fetch.source import shown
 
 Files = dict[tuple[str, str], Path]
 """Where each file lies, by task and split. An optional one that is nowhere is not in it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.training.fetch.safe_url import identity_of_url, shown
+from boxcar.training.fetch.source import identity_of_url, shown
 
 SIGNED = "https://me:pass@host/a/b.h5?X-Amz-Signature=sig&X-Amz-Expires=60&v=1"
 
