@@ -13,7 +13,7 @@ from typing import Any
 
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import InputError
-from boxcar.training.fetch import data_spec, local_files
+from boxcar.training.fetch import data_spec, lookup
 from boxcar.training.fetch.data_spec import Spec
 from boxcar.training.fetch.download import Download
 from boxcar.training.fetch.lookup import Outcome, look_up
@@ -41,7 +41,7 @@ def fetch(spec: Spec | Mapping[str, Any] | str | Path, *, workers: int = WORKERS
     atomic.make_folder(spec.to)
     held = _hold(spec.to / LOCK)
     try:
-        local_files.renew_receipts(spec)
+        lookup.renew_receipts(spec)
         if len(files := present(spec)) < len(spec.files):
             _fetch_missing(spec, workers)
             files = present(spec)
@@ -60,7 +60,7 @@ def check(spec: Spec | Mapping[str, Any] | str | Path, *, workers: int = WORKERS
 
 def present(spec: Spec) -> Files:
     """What lies here already as the spec wants it, by the receipts; asks no source."""
-    found = ((file, local_files.find_here(spec.to, file, by_content=False)) for file in spec.files)
+    found = ((file, lookup.find_here(spec.to, file, by_content=False)) for file in spec.files)
     return {(file.task, file.split): spec.to / at.name for file, at in found if at}
 
 
@@ -112,7 +112,7 @@ def _warn(outcome: Outcome) -> None:
 
 
 def _refuse_foreign(spec: Spec, outcomes: Iterable[Outcome]) -> None:
-    local_files.refuse_foreign(spec.to / o.candidate.name for o in outcomes if o.candidate)
+    lookup.refuse_foreign(spec.to / o.candidate.name for o in outcomes if o.candidate)
 
 
 def _run(downloads: list[Download], stop: threading.Event, workers: int) -> None:
