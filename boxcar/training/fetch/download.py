@@ -12,8 +12,8 @@ from typing import TypeVar
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
 from boxcar.training.fetch import records, source
-from boxcar.training.fetch.partial_file import PartialFile
 from boxcar.training.fetch.progress_line import ProgressLine
+from boxcar.training.fetch.records import PartialFile
 from boxcar.training.fetch.source import Source, identity_of_url, shown
 
 RETRY_AFTER_S = (1.0, 2.0, 4.0, 8.0, 16.0)

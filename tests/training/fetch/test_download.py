@@ -13,7 +13,7 @@ import odd_sources
 import pytest
 
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError, TemporaryError
-from boxcar.training.fetch import download, partial_file, records, source
+from boxcar.training.fetch import download, records, source
 from boxcar.training.fetch.download import Download
 from boxcar.training.fetch.progress_line import ProgressLine
 
@@ -24,8 +24,8 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 @pytest.fixture(autouse=True)
 def small_and_hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partial_file, "PIECE_BYTES", 256)
-    monkeypatch.setattr(partial_file, "SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr(records, "PIECE_BYTES", 256)
+    monkeypatch.setattr(records, "SAVE_EVERY_S", 0.0)
     monkeypatch.setattr(download, "RETRY_AFTER_S", (0.0, 0.0))
 
 
