@@ -8,7 +8,7 @@ from typing import Any
 from torch.utils.data import Dataset, get_worker_info
 
 from boxcar.shared.errors import InputError
-from boxcar.training.data import generators
+from boxcar.training.data import sample_seeds
 from boxcar.training.data.sample_seeds import SeededSamples
 from boxcar.training.data.stream import Ended, StreamReader
 from boxcar.training.data.worker_transport import WorkerTransport
@@ -26,11 +26,11 @@ class Batches(Dataset[Any]):
 
     def __getitems__(self, key: Any) -> Any:
         if self.source.is_seeded:
-            with contextlib.nullcontext() if get_worker_info() else generators.own_draws():
+            with contextlib.nullcontext() if get_worker_info() else sample_seeds.own_draws():
                 return self._batch(key)
         if self._has_read:
             return self._batch(key)
-        before = generators.generator_states()
+        before = sample_seeds.generator_states()
         batch = self._batch(key)
         self._refuse_what_drew(before)
         self._has_read = True
@@ -42,7 +42,7 @@ class Batches(Dataset[Any]):
 
     def _refuse_what_drew(self, before: dict[str, Any]) -> None:
         drawn = [
-            name for name, state in generators.generator_states().items() if state != before[name]
+            name for name, state in sample_seeds.generator_states().items() if state != before[name]
         ]
         if drawn:
             raise InputError(

@@ -31,7 +31,7 @@ from torch.utils.data import get_worker_info
 
 from boxcar.shared.errors import InputError
 from boxcar.training import torch_private
-from boxcar.training.data import generators
+from boxcar.training.data import sample_seeds
 from boxcar.training.data.sample_seeds import seed_of
 from boxcar.training.data.sampler import UNEVEN, EpochSampler, share_of
 from boxcar.training.reporting.say import say
@@ -186,14 +186,16 @@ class StreamReader:
             dataset = dataset.shard(num_shards=parts, index=part)
         if hasattr(dataset, "set_epoch"):
             dataset.set_epoch(epoch)
-        generators.seed_generators(seed_of(self.seed, epoch, _START))
+        sample_seeds.seed_generators(seed_of(self.seed, epoch, _START))
         return self._even(self._read_chunks(iter(dataset), epoch, stream))
 
     def _read_chunks(self, elements: Iterator[Any], epoch: int, stream: int) -> Iterator[list[Any]]:
         number = 0
         while True:
             # By the chunk and not by the element: all processes read all chunks, one after another.
-            generators.seed_generators(seed_of(self.seed, epoch, self._seed_index(number, stream)))
+            sample_seeds.seed_generators(
+                seed_of(self.seed, epoch, self._seed_index(number, stream))
+            )
             chunk = list(islice(elements, self.shares.chunk))
             if not chunk:
                 return
