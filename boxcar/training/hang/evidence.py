@@ -142,10 +142,10 @@ def _doing(group: Sequence[RankDump]) -> str:
 
 
 def _under(dump: RankDump) -> str:
-    branch = branch(dump)
-    if branch is None or branch.branch is None:
+    found = branch(dump)
+    if found is None or found.branch is None:
         return ""
-    return f", under `{branch.branch[1]}` at {Path(branch.file).name}:{branch.branch[0]}"
+    return f", under `{found.branch[1]}` at {Path(found.file).name}:{found.branch[0]}"
 
 
 def at_line(dump: RankDump) -> str:
