@@ -14,7 +14,7 @@ from typing import Any
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training.checkpoint import checkpoint_file, checkpoint_folder
-from boxcar.training.checkpoint.behind import Behind, Snapshot
+from boxcar.training.checkpoint.behind import Behind, copy_to_cpu
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks.side_group import SideGroup
 from boxcar.training.reporting.say import say
@@ -27,7 +27,6 @@ class FileStore:
 
     def __init__(self, out: Path, folder: Path, state: TrainingState, side: SideGroup) -> None:
         self._out, self._folder, self._state, self._side = out, folder, state, side
-        self._snapshot = Snapshot()
         # The writing of the last save, or only what may go since.
         self._behind = Behind("boxcar-checkpoint")
 
@@ -120,11 +119,12 @@ class FileStore:
         self, name: str, head: dict[str, Any], tidy: Callable[[], None]
     ) -> Callable[[], None]:
         """Copy it to CPU memory; what begins to write it, in a thread. All ranks."""
-        copied: dict[str, Any] = {}
-        self._side.on_main(lambda: copied.update(self._copied(head)))
+        copies: list[tuple[dict[str, Any], Callable[[], None]]] = []
+        self._side.on_main(lambda: copies.append(self._copy(head)))
 
         def write() -> None:
-            self._snapshot.wait()
+            copied, wait = copies.pop()
+            wait()
             self._write(name, copied)
             tidy()
 
@@ -159,11 +159,10 @@ class FileStore:
         checkpoint_file.write(self.path(name), content)
         self.publish(name)
 
-    def _copied(self, head: dict[str, Any]) -> dict[str, Any]:
+    def _copy(self, head: dict[str, Any]) -> tuple[dict[str, Any], Callable[[], None]]:
         # The best's weights are mapped from its file: nobody changes them, so nobody copies them.
-        mine = self._content({k: v for k, v in head.items() if k != "best"})
-        copied: dict[str, Any] = self._snapshot.take(mine)
-        return copied | {"best": head["best"]}
+        copied, wait = copy_to_cpu(self._content({k: v for k, v in head.items() if k != "best"}))
+        return copied | {"best": head["best"]}, wait
 
     def _is_linked(self, names: list[str]) -> bool:
         return any(checkpoint_file.is_same(self.path(name), self.latest) for name in names)

@@ -194,7 +194,7 @@ class Sharded:
         self, name: str, head: dict[str, Any], tidy: Callable[[], None]
     ) -> Callable[[], None]:
         """Copy it to CPU memory; what begins to write it, in a thread. All ranks."""
-        begin = dcp_folder.copied(self.path(name), self._content(head))
+        begin = dcp_folder.copy_and_save(self.path(name), self._content(head))
 
         def write() -> None:
             saving = self._saving = begin()
