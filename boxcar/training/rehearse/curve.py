@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from boxcar.shared.errors import counted
-from boxcar.training.rehearse import state_kinds
+from boxcar.training.rehearse.compare import is_of_one_run
 
 # The data order of two runs of one cell, from what `data_order.note` wrote. Pure but for `read`.
 #
@@ -206,9 +206,7 @@ def _part(whole: Line, killed: Line, start: int, tolerance: float) -> tuple[Part
 
 def _names(line: Line) -> tuple[str, ...]:
     """Those that are compared, the loss first: it is what people look at."""
-    names = [
-        n for n in line if n not in _NOT_COMPARED and not state_kinds.is_of_one_run((n,), line[n])
-    ]
+    names = [n for n in line if n not in _NOT_COMPARED and not is_of_one_run((n,), line[n])]
     return tuple(sorted(names, key=lambda name: ("loss" not in name, name)))
 
 

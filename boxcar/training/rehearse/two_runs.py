@@ -87,7 +87,10 @@ def run(request: Request, work: Path, say: Say) -> TwoRuns:
         raise BadEnd("the uninterrupted run", whole)
     (work / "out").rename(work / "uninterrupted")
     say(f"    ended well after {whole.seconds:.1f} s; {_said_steps(whole)}")
-    found = _killed_run(request, work, whole, say)
+    planned = observer.choose_kills(whole.seen, request.kills, request.seed)
+    if not planned:
+        return TwoRuns(whole)
+    found = _killed_run(request, work, whole, planned, say)
     (work / "out").rename(work / "killed")
     return found
 
@@ -133,9 +136,10 @@ def _words(request: Request, out: Path) -> list[str]:
     return [word.replace("{resume}", str(found)) if found else word for word in filled]
 
 
-def _killed_run(request: Request, work: Path, whole: Attempt, say: Say) -> TwoRuns:
+def _killed_run(
+    request: Request, work: Path, whole: Attempt, planned: Sequence[Kill], say: Say
+) -> TwoRuns:
     """The killed run to its end; without starts where it always ended before it could be killed."""
-    planned = observer.choose_kills(whole.seen, whole.seconds, request.kills, request.seed)
     if len(planned) < request.kills:
         times = counted(len(planned), "time")
         say(f"    a run this short can be killed {times}, not {request.kills}")

@@ -114,7 +114,7 @@ def test_every_finding_has_its_place_in_the_document() -> None:
         outside=(Outside("/a", "new"),),
     )
     document = json.loads(_document(report))
-    assert document["files"]["latest.pth"]["kinds"] == ["weights"]
+    assert document["files"]["latest.pth"]["differences"][0]["kind"] == "model"
     assert document["curve"]["surplus"] == [11]
     assert "steps that only the killed run reported: 11" in "".join(document["lines"])
 

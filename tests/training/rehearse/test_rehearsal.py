@@ -152,7 +152,7 @@ def test_a_state_that_was_not_restored_is_named_and_both_runs_are_kept(
     rehearsal: Rehearsal,
 ) -> None:
     report = rehearsal.report("rng")
-    assert [suspect.state for suspect in report.suspects] == ["RNG"], text(report)
+    assert [suspect.state for suspect in report.suspects] == ["rng"], text(report)
     kept = Path(report.kept)
     assert (kept / "uninterrupted" / "latest.json").exists()
     assert (kept / "killed" / "latest.json").exists()
@@ -206,7 +206,7 @@ def test_what_is_written_outside_is_named_with_its_line(rehearsal: Rehearsal) ->
     report = rehearsal.report("litter")
     assert report.word == verdict.BIT_EQUAL
     (item,) = [item for item in report.outside if not item.harmless]
-    assert (item.path, item.what) == (f"{rehearsal.code.resolve()}/shared.txt", "new")
+    assert (item.path, item.what) == (f"{rehearsal.code.resolve()}/shared.txt", "written")
     assert "train.py:" in item.by
     assert "1 path was changed" in text(report)
 
