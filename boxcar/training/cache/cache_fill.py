@@ -27,15 +27,13 @@ from boxcar.training import stall
 from boxcar.training.cache import cache_index, cache_shards, memory_budget
 from boxcar.training.cache.cache_index import Fingerprint, Index, ShardRecord
 from boxcar.training.cache.cache_shards import Tensors
-from boxcar.training.cache.memory_budget import ON_THE_FLY, Choice, spelled
+from boxcar.training.cache.memory_budget import ON_THE_FLY, Choice
 from boxcar.training.reporting.say import say
 
 LOCK = "lock"
 QUIET_S = 2.0
 # SHA-256 lets other threads run; with more of them the disk is what is waited for.
 CHECK_THREADS = 4
-_used: set[Path] = set()
-_named: set[Path] = set()
 
 
 @dataclass(frozen=True)
@@ -96,15 +94,15 @@ def settle(fill: Fill) -> Choice:
     Raises NoRoomError (what is whole stays), InputError (the encoder's output, the dataset), and
     what the dataset and the encoder raise.
     """
-    called_at = _now()
     atomic.make_folder(fill.folder)
-    fd = _lock_or_wait(fill)
+    fd, has_waited = _lock_or_wait(fill)
     try:
-        settled = _settled_by_another(fd, called_at)
-        if settled:
-            return settled
+        # An older word does not count: it says nothing about a byte that was flipped since.
+        if has_waited and (word := _word_of_another(fd)):
+            return word
+        _leave_word(fd, b"")
         choice = _settle_alone(fill)
-        _leave_word(fd, choice)
+        _leave_word(fd, json.dumps(asdict(choice)).encode())
         return choice
     finally:
         # Workers that outlive an error for a while were forked with the descriptor.
@@ -112,22 +110,23 @@ def settle(fill: Fill) -> Choice:
         os.close(fd)
 
 
-def _lock_or_wait(fill: Fill) -> int:
+def _lock_or_wait(fill: Fill) -> tuple[int, bool]:
+    """The lock's descriptor, and whether another process had it first."""
     path = fill.folder / LOCK
-    ticker, pause_s = Ticker(), 0.02
+    ticker, pause_s, has_waited = Ticker(), 0.02, False
     while (fd := lock.try_hold(path)) is None:
+        has_waited = True
         if ticker.elapsed_s() is not None:
             index = _readable_index(fill.folder)
             so_far = f": {len(index.shards)} of {index.shard_count} shards" if index else ""
             say(f"waiting for the process that fills {fill.folder}{so_far}")
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 0.5)
-    return fd
+    return fd, has_waited
 
 
 def _settle_alone(fill: Fill) -> Choice:
     atomic.remove_unfinished(fill.folder)
-    _name_others(fill)
     index = _checked(fill, _known_index(fill)) or _planned(fill)
     budget = fill.measure()
     choice = memory_budget.choose(index.cache_bytes, index.missing_bytes, budget)
@@ -182,25 +181,6 @@ def _checked(fill: Fill, index: Index | None) -> Index | None:
         path = fill.folder / cache_index.shard_name(number)
         say(f"{path} is damaged ({problem}): it is encoded again")
     return index.lacking(problems)
-
-
-def _name_others(fill: Fill) -> None:
-    """One line for what other fingerprints left in the same place; nobody but a person removes it.
-
-    Several tasks may share the place, so that is said once, and not of what this process uses.
-    """
-    place = fill.folder.parent
-    _used.add(fill.folder)
-    others = [path.parent for path in place.glob(f"*/{cache_index.FILE}")]
-    said = [
-        f"{path.name} (another {' and '.join(index.fingerprint.differences(fill.fingerprint))}, "
-        f"{spelled(sum(shard.size_bytes for shard in index.shards))})"
-        for path in sorted(others)
-        if path not in _used and (index := _readable_index(path)) is not None
-    ]
-    if said and place not in _named:
-        _named.add(place)
-        say(f"{place} also has {', '.join(said)}: remove what no training uses any more")
 
 
 # --- what is to be done
@@ -292,34 +272,19 @@ def _no_room(fill: Fill, index: Index, free_bytes: int) -> str:
     )
 
 
-# --- the word that the writer leaves for those who waited
+# --- the word that the writer leaves for those who waited: what it decided, at its end
 
 
-def _now() -> dict[str, Any]:
-    """A moment that all processes of this node count alike, also when its clock is set."""
-    boot = ""
-    with contextlib.suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return {"boot": boot, "monotonic_ns": time.monotonic_ns()}
-
-
-def _leave_word(fd: int, choice: Choice) -> None:
-    """Into the lock's own file, whose content is nobody's; half of it is read as nothing."""
+def _leave_word(fd: int, word: bytes) -> None:
+    """Into the lock's own file; half of it is read as nothing."""
     with contextlib.suppress(OSError):
         os.ftruncate(fd, 0)
-        os.pwrite(fd, json.dumps(_now() | asdict(choice)).encode(), 0)
+        os.pwrite(fd, word, 0)
 
 
-def _settled_by_another(fd: int, called_at: dict[str, Any]) -> Choice | None:
-    """What another process found and decided after we were called: all that we asked for.
-
-    An older word does not count: it says nothing about a byte that was flipped since.
-    """
+def _word_of_another(fd: int) -> Choice | None:
+    """Of the process that was waited for; None where it died before its end."""
     try:
-        word = json.loads(os.pread(fd, 4096, 0))
-        is_ours = word["boot"] == called_at["boot"]
-        if is_ours and word["monotonic_ns"] >= called_at["monotonic_ns"]:
-            return Choice(word["mode"], word["reason"])
-    except (ValueError, KeyError, TypeError):
-        pass
-    return None
+        return Choice(**json.loads(os.pread(fd, 4096, 0)))
+    except (ValueError, TypeError):
+        return None

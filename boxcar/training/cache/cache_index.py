@@ -65,11 +65,6 @@ class Fingerprint:
                 )
         return digest.of_json(dataclasses.asdict(self))
 
-    def differences(self, other: Fingerprint) -> list[str]:
-        """The parts that differ."""
-        names = [item.name for item in dataclasses.fields(self)]
-        return [name for name in names if getattr(self, name) != getattr(other, name)]
-
 
 @dataclass(frozen=True)
 class TensorSpec:

@@ -36,7 +36,6 @@ _USABLE_SHARE = 4
 # The one the training step works on, and the one that is handed over next.
 _HELD_BATCHES = 2
 _MB = 1024 * 1024
-_UNKNOWN_BYTES = 2**60
 # Of one tensor, whose shape is counted in elements.
 Content = tuple[torch.dtype, torch.Size, bytearray]
 
@@ -107,25 +106,12 @@ class WorkerTransport:
         """The batch, or the one that becomes it when it is unpickled in the main process."""
         if get_worker_info() is None:
             return self.collate(samples)
-        if self._fits_before(samples):
-            return self.collate(samples)
         with torch_private.no_worker_info():
             batch = self.collate(samples)
         parts = take_apart(batch)
         choice = parts.choice(self.room)
         self._say(choice)
         return batch if choice.way == "shm" else PipedBatch(parts)
-
-    def _fits_before(self, samples: list[Any]) -> bool:
-        """Whether default_collate may build the batch in shared memory, which saves a copy."""
-        if not self.is_default:
-            return False
-        # It takes samples of one shape only, so the first tells the size of all.
-        first = default_collate_bytes(samples[0]) * len(samples)
-        choice = choose(self.room, first)
-        if choice.way == "shm":
-            self._say(choice)
-        return choice.way == "shm"
 
     def _say(self, choice: Choice) -> None:
         info = get_worker_info()
@@ -134,20 +120,6 @@ class WorkerTransport:
         self._said.add(choice.way)
         through = {"shm": SHARED, "pipe": "the pipe"}[choice.way]
         say_on_main(f"loader: batches travel through {through}: {choice.reason}")
-
-
-def default_collate_bytes(sample: Any) -> int:
-    """What one sample adds to a batch of default_collate: arrays and numbers become tensors."""
-    if isinstance(sample, (Tensor, int, float)):
-        return sample.nbytes if isinstance(sample, Tensor) else 8
-    if isinstance(sample, dict):
-        return sum(map(default_collate_bytes, sample.values()))
-    if isinstance(sample, (list, tuple)):
-        return sum(map(default_collate_bytes, sample))
-    if isinstance(sample, (str, bytes)):
-        return 0
-    # NumPy's arrays and numbers. Of anything else nothing is known, so it goes the safe way.
-    return int(getattr(sample, "nbytes", _UNKNOWN_BYTES))
 
 
 @dataclass
