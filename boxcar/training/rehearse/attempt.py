@@ -66,11 +66,13 @@ class Attempt:
         return f"ended with exit code {self.code}" if self.code else ""
 
 
-def run(command: Command, log: Path, kill: Kill | None, say: Callable[[str], None]) -> Attempt:
+def run_start(
+    command: Command, log: Path, kill: Kill | None, say: Callable[[str], None]
+) -> Attempt:
     """Start it, watch it, and kill it where `kill` says so. Raises InputError, BoxcarError."""
     watch, cookie = Observer(command.out, command.resume), secrets.token_hex(8)
     began = time.monotonic()
-    process = _start(command, log, cookie)
+    process = _begin_process(command, log, cookie)
     try:
         is_due = _watched(process, watch, kill, command.timeout_s, say)
     finally:
@@ -90,7 +92,7 @@ def tail(log: Path, lines: int = 20) -> list[str]:
         return file.read().decode("utf-8", "replace").splitlines()[-lines:]
 
 
-def _start(command: Command, log: Path, cookie: str) -> subprocess.Popen[bytes]:
+def _begin_process(command: Command, log: Path, cookie: str) -> subprocess.Popen[bytes]:
     fd = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)

@@ -86,7 +86,7 @@ def _prepare(folder: Path) -> Path:
 
 def _judged(request: Request, work: Path, say: Say) -> Report:
     try:
-        runs = two_runs.run(request, work, say)
+        runs = two_runs.run_twice(request, work, say)
     except BadEnd as error:
         end = tuple(attempt.tail(error.log))
         return Report(

@@ -79,7 +79,7 @@ class TwoRuns:
     was_saved: tuple[bool, ...] = ()
 
 
-def run(request: Request, work: Path, say: Say) -> TwoRuns:
+def run_twice(request: Request, work: Path, say: Say) -> TwoRuns:
     """Raises BadEnd, and as `attempt.run` does."""
     say("1/3 uninterrupted, to its end")
     whole = _start(request, work, "uninterrupted", None, say)
@@ -114,7 +114,7 @@ def _start(request: Request, work: Path, name: str, kill: Kill | None, say: Say)
     cwd = Path(str(request.cwd).replace(OUT, str(out)))
     words = _words(request, out)
     command = Command(words, cwd, out, request.resume, environment, LIFE_TIMEOUT_S)
-    return attempt.run(command, work / "logs" / f"{name}.log", kill, say)
+    return attempt.run_start(command, work / "logs" / f"{name}.log", kill, say)
 
 
 def checkpoint(out: Path, resume: str) -> Path | None:

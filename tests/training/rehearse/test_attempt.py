@@ -11,7 +11,7 @@ import pytest
 
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import InputError
-from boxcar.training.rehearse.attempt import Attempt, Command, run, tail
+from boxcar.training.rehearse.attempt import Attempt, Command, run_start, tail
 from boxcar.training.rehearse.observer import Kill
 
 # Reports a step every few milliseconds and saves at each; beside it sits a child in a session of
@@ -57,7 +57,7 @@ class Cell:
             environment,
             timeout_s,
         )
-        return run(command, self.root / "x.log", kill, self.say)
+        return run_start(command, self.root / "x.log", kill, self.say)
 
     @property
     def is_child_alive(self) -> bool:
@@ -132,7 +132,7 @@ def test_an_interrupted_rehearsal_leaves_nothing_alive(
 def test_a_command_that_is_not_there_is_the_persons_mistake(cell: Cell) -> None:
     command = Command(["no-such-program"], cell.root, cell.root / "out", "latest.pth", {}, 5.0)
     with pytest.raises(InputError, match="no-such-program: cannot be started"):
-        run(command, cell.root / "x.log", None, cell.say)
+        run_start(command, cell.root / "x.log", None, cell.say)
 
 
 def test_a_long_run_gives_signs_of_life(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
