@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 
 from boxcar.shared.errors import InputError
 from boxcar.training.data import sample_seeds
-from boxcar.training.data.batches import Batches
+from boxcar.training.data.loader import Batches
 from boxcar.training.data.sample_seeds import SeededSamples, draws_nothing
 from boxcar.training.data.worker_transport import Room, WorkerTransport
 
