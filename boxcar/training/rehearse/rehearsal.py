@@ -14,13 +14,12 @@ from pathlib import Path
 
 from boxcar.shared.artifacts import resume_match
 from boxcar.shared.errors import InputError
-from boxcar.training.rehearse import attempt, compare, curve, outside_writes, two_runs, verdict
-from boxcar.training.rehearse.attempt import Attempt
+from boxcar.training.rehearse import compare, curve, outside_writes, two_runs, verdict
 from boxcar.training.rehearse.compare import Compared
 from boxcar.training.rehearse.curve import Order
 from boxcar.training.rehearse.observer import Seen
 from boxcar.training.rehearse.outside_writes import Outside
-from boxcar.training.rehearse.two_runs import BadEnd, Request, Say, TwoRuns
+from boxcar.training.rehearse.two_runs import Attempt, BadEnd, Request, Say, TwoRuns
 from boxcar.training.rehearse.verdict import Evidence, Killed, Suspect
 
 REPORT = "report.json"
@@ -88,7 +87,7 @@ def _judged(request: Request, work: Path, say: Say) -> Report:
     try:
         runs = two_runs.run_twice(request, work, say)
     except BadEnd as error:
-        end = tuple(attempt.tail(error.log))
+        end = tuple(two_runs.tail(error.log))
         return Report(
             verdict.FAILED, request.seed, failure=str(error), log=str(error.log), log_end=end
         )
