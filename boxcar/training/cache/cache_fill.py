@@ -24,9 +24,8 @@ from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 from boxcar.training import stall
-from boxcar.training.cache import cache_index, cache_shards, memory_budget
-from boxcar.training.cache.cache_index import Fingerprint, Index, ShardRecord
-from boxcar.training.cache.cache_shards import Tensors
+from boxcar.training.cache import cache_index, memory_budget
+from boxcar.training.cache.cache_index import Fingerprint, Index, ShardRecord, Tensors
 from boxcar.training.cache.memory_budget import ON_THE_FLY, Choice
 from boxcar.training.reporting.say import say
 
@@ -172,7 +171,7 @@ def _checked(fill: Fill, index: Index | None) -> Index | None:
     problems: dict[int, str] = {}
     ticker = Ticker()
     with ThreadPoolExecutor(CHECK_THREADS) as pool:
-        found = pool.map(lambda shard: cache_shards.problem_of(fill.folder, shard), index.shards)
+        found = pool.map(lambda shard: cache_index.problem_of(fill.folder, shard), index.shards)
         for done, (shard, problem) in enumerate(zip(index.shards, found, strict=True), start=1):
             if problem:
                 problems[shard.number] = problem
@@ -191,7 +190,7 @@ def _planned(fill: Fill) -> Index:
     first = list(range(min(fill.batch_size, fill.samples)))
     with fill.ready(), fill.seed(0):
         structure, tensors = _encoded(fill, next(iter(fill.read([first]))), len(first))
-    sample_bytes = cache_shards.sample_bytes(tensors)
+    sample_bytes = cache_index.sample_bytes(tensors)
     # Whole batches, so that a shard is encoded alike from wherever a fill goes on.
     batches = max(1, fill.shard_bytes // max(1, sample_bytes) // fill.batch_size)
     return Index(
@@ -200,7 +199,7 @@ def _planned(fill: Fill) -> Index:
         samples_per_shard=batches * fill.batch_size,
         structure=structure,
         sample_bytes=sample_bytes,
-        tensors=cache_shards.specs_of(tensors),
+        tensors=cache_index.specs_of(tensors),
     )
 
 
@@ -225,13 +224,13 @@ def _batches(span: range, batch_size: int) -> list[list[int]]:
 
 
 def _encoded(fill: Fill, raw: Any, samples: int) -> tuple[str, Tensors]:
-    structure, tensors = cache_shards.take_apart(fill.encode(raw), samples)
+    structure, tensors = cache_index.take_apart(fill.encode(raw), samples)
     return structure, {name: value.detach().cpu() for name, value in tensors.items()}
 
 
 def _fitting(index: Index, batch: list[int], encoded: tuple[str, Tensors]) -> Tensors:
     structure, tensors = encoded
-    specs = cache_shards.specs_of(tensors)
+    specs = cache_index.specs_of(tensors)
     if (structure, specs) != (index.structure, index.tensors):
         raise InputError(
             f"the samples of a latent cache are expected to be alike. Sample 0: "
@@ -248,7 +247,7 @@ def _spelled_specs(structure: str, specs: tuple[cache_index.TensorSpec, ...]) ->
 
 def _write(fill: Fill, index: Index, number: int, parts: list[Tensors]) -> Index:
     tensors = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    data = cache_shards.to_bytes(tensors)
+    data = cache_index.to_bytes(tensors)
     samples = len(index.span(number))
     record = ShardRecord(number, samples, len(data), digest.of_bytes(data))
     index_with = index.having(record)
