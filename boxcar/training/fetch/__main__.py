@@ -17,8 +17,8 @@ from typing import Any
 
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.training.fetch import data_spec, staging
+from boxcar.training.fetch.download import size
 from boxcar.training.fetch.lookup import Outcome
-from boxcar.training.fetch.progress_line import size
 from boxcar.training.fetch.source import shown
 
 

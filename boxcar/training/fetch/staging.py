@@ -15,9 +15,8 @@ from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import InputError
 from boxcar.training.fetch import data_spec, lookup
 from boxcar.training.fetch.data_spec import Spec
-from boxcar.training.fetch.download import Download
+from boxcar.training.fetch.download import Download, ProgressLine, say, size
 from boxcar.training.fetch.lookup import Outcome, look_up
-from boxcar.training.fetch.progress_line import ProgressLine, say, size
 from boxcar.training.fetch.source import shown
 
 Files = dict[tuple[str, str], Path]

@@ -14,8 +14,7 @@ import pytest
 
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError, TemporaryError
 from boxcar.training.fetch import download, records, source
-from boxcar.training.fetch.download import Download
-from boxcar.training.fetch.progress_line import ProgressLine
+from boxcar.training.fetch.download import Download, ProgressLine
 
 odd_sources.register()
 CONTENT = bytes(range(200)) * 5
