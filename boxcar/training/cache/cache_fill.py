@@ -45,13 +45,12 @@ class Fill:
     batch_size: int
     shard_bytes: int
     mode: str | None
-    """Asked for by a person; None: decided from the budget."""
+    """Asked for by a person; None: decided from the room on the disk."""
     read: Callable[[list[list[int]]], Iterable[Any]]
     """Raw batches of these samples, each list of numbers one batch."""
     encode: Callable[[Any], Any]
     ready: Callable[[], contextlib.AbstractContextManager[object]]
     """Holds the encoder ready to encode."""
-    measure: Callable[[], memory_budget.Budget]
     seed: Callable[[int], contextlib.AbstractContextManager[object]]
     """Fixes the random numbers of one shard, so that a fill which was killed gives the same."""
 
@@ -127,11 +126,11 @@ def _lock_or_wait(fill: Fill) -> tuple[int, bool]:
 def _settle_alone(fill: Fill) -> Choice:
     atomic.remove_unfinished(fill.folder)
     index = _checked(fill, _known_index(fill)) or _planned(fill)
-    budget = fill.measure()
-    choice = memory_budget.choose(index.cache_bytes, index.missing_bytes, budget)
+    disk_free_bytes = memory_budget.free_bytes(fill.folder)
+    choice = memory_budget.choose(index.cache_bytes, index.missing_bytes, disk_free_bytes)
     if fill.mode:
         if choice.mode == ON_THE_FLY and fill.mode != ON_THE_FLY:
-            raise NoRoomError(_no_room(fill, index, budget.disk_free_bytes))
+            raise NoRoomError(_no_room(fill, index, disk_free_bytes))
         choice = Choice(fill.mode, "asked for")
     if choice.mode != ON_THE_FLY and index.missing:
         with fill.ready():

@@ -1,4 +1,4 @@
-"""The index of a latent cache, and the fingerprint that names the cache's folder.
+"""The index of a latent cache, its shards, and the fingerprint that names its folder.
 
     CACHE/<digest of the fingerprint>/index.json
                                       shard-00000.safetensors ...
@@ -235,8 +235,7 @@ def _bytes_of(value: torch.Tensor) -> Any:
     return view
 
 
-# The shards of a latent cache: safetensors files that every process maps and nobody copies.
-#
+# --- The shards of a latent cache: safetensors files that every process maps and nobody copies.
 # `safe_open` maps a file privately and its tensors are views of the map (seen in /proc/self/smaps),
 # so all ranks and workers read the same pages of the page cache. What leaves this module is a copy
 # of the rows that were asked for: a view that somebody changes in place would stay changed for the

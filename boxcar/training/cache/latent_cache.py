@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader, Dataset, default_collate, get_worker_in
 
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training import run_manifest
-from boxcar.training.cache import cache_fill, cache_index, memory_budget
+from boxcar.training.cache import cache_fill, cache_index
 from boxcar.training.cache.cache_fill import Fill
 from boxcar.training.cache.cache_index import Fingerprint, ShardReader, rows_of, take_apart
 from boxcar.training.cache.memory_budget import MODES, ON_THE_FLY, PRELOADED, Choice
@@ -92,7 +92,6 @@ class LatentCache:
                 read=self._read,
                 encode=lambda batch: self._encoder(moved(batch, me.device)),
                 ready=lambda: ready(self._encoder, me.device),
-                measure=lambda: memory_budget.measure(self.folder, me.local_world),
                 seed=lambda shard: _seeded(shard, me.device),
             )
         )

@@ -24,8 +24,7 @@ from boxcar.shared.disk.mounts import disk_room, is_full
 from boxcar.shared.disk.sink import Sink
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 
-# A new file that torch writes: on the disk when it ends, most of it long before.
-#
+# --- A new file that torch writes: on the disk when it ends, most of it long before.
 # So the fsync at its end finds little left to do.
 
 

@@ -1,4 +1,4 @@
-"""What happens to the checkpoints that are there: whose they are, which go, which is the anchor.
+"""What happens to the checkpoints that are there: whose they are, which go, from which to go on.
 
 All of it on rank 0; after an asynchronous save, in its thread.
 """
@@ -24,8 +24,7 @@ from boxcar.shared.errors import DamagedError, InputError, TemporaryError, count
 from boxcar.training.checkpoint import behind, cadence
 from boxcar.training.reporting.say import say
 
-# Which checkpoints may go. Pure: names in, names out.
-#
+# --- Which checkpoints may go. Pure: names in, names out.
 # A checkpoint is `step_00000120`; a second one of the same step is `step_00000120-1`, because a
 # file that somebody may need is never overwritten.
 
@@ -71,8 +70,7 @@ def plan_retention(names: Collection[str], keep: int, verified: Collection[str])
     return Plan(old, kept[0])
 
 
-# Whether a checkpoint may be gone on from: the same settings, and a world that gives the same.
-#
+# --- Whether a checkpoint may be gone on from: the same settings, and a world that gives the same.
 # Pure: saved and present values in, sentences out.
 
 

@@ -1,4 +1,4 @@
-"""What a DCP folder says about itself: its `.metadata`, read without trust, and what does not fit.
+"""DCP's files: its `.metadata`, read without trust, and the writer that knows their checksums.
 
 DCP's own reader unpickles `.metadata` and every plain value, and a pickle is a program. Here only
 the classes that describe tensors may be named, and plain values are loaded with weights_only.
@@ -172,8 +172,7 @@ class _Unpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-# DCP's writer, whose files are on the disk when it ends, and which knows their checksums by then.
-#
+# --- DCP's writer, whose files are on the disk when it ends, with checksums that it knows by then.
 # What each rank wrote goes to rank 0 with what DCP itself sends there, and the checkpoint gets its
 # name before DCP tells the ranks that all went well: no message more than DCP needs.
 

@@ -39,10 +39,8 @@ from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks.side_group import SideGroup
 from boxcar.training.reporting.say import say
 
-# The tensors of sharded modules and their optimizer, as trees for dcp_folder.py, and back.
-#
+# --- The tensors of sharded modules and their optimizer, as trees for dcp_folder.py, and back.
 # Names are the bare model's, shared by every world size. All ranks call each function together.
-#
 # The trap: torch makes up the state of an optimizer that has not stepped, and counts that as a
 # step. So a tree to save has an optimizer only where `has_state`.
 

@@ -24,8 +24,7 @@ from torch import nn
 from boxcar.shared.errors import InputError
 from boxcar.training import torch_private
 
-# Names of weights, with and without what wrappers put before them.
-#
+# --- Names of weights, with and without what wrappers put before them.
 # DDP says `module.`, torch.compile `_orig_mod.`, activation checkpointing
 # `_checkpoint_wrapped_module.`, and they nest in any order, also in the middle of a name where only
 # a block was wrapped. A checkpoint holds the names of the bare model, and loads into any wrapping.
@@ -93,8 +92,7 @@ def _renamed(saved: Mapping[str, Any], names: Mapping[str, str]) -> OrderedDict[
     return found
 
 
-# Where the random numbers of this process have come to: python, numpy, torch, CUDA.
-#
+# --- Where the random numbers of this process have come to: python, numpy, torch, CUDA.
 # Kept as tensors and numbers, so that `torch.load(weights_only=True)` takes them. Each rank has its
 # own. Not covered: generators that a script made itself (a loader keeps its own position), and the
 # state of other devices than CUDA's current one.

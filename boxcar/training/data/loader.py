@@ -50,7 +50,7 @@ from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.reporting.say import say_on_main
 
-# A key becomes a batch, in a worker or the main process, whose generators stay as they were.
+# --- A key becomes a batch, in a worker or the main process, whose generators stay as they were.
 
 
 class Batches(Dataset[Any]):

@@ -31,7 +31,7 @@ from typing import Any
 import torch
 from torch.utils.data import StackDataset, Subset, TensorDataset
 
-# The generators of python, NumPy and torch (the CPU's): seeded, and put back.
+# --- The generators of python, NumPy and torch (the CPU's): seeded, and put back.
 
 
 # Imported before the first sample, not when a dataset does: that one would draw unseeded numbers.

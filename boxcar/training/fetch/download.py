@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 from boxcar.shared import timestamp
@@ -20,7 +19,7 @@ from boxcar.training.fetch import records, source
 from boxcar.training.fetch.records import PartialFile
 from boxcar.training.fetch.source import Source, identity_of_url, shown
 
-# How far it is: one line that moves on a terminal, one every few seconds in a log.
+# --- How far it is: one line that moves on a terminal, one every few seconds in a log.
 
 
 EVERY_S = {True: 0.5, False: 5.0}  # on a terminal, in a log
@@ -48,12 +47,7 @@ class ProgressLine:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end.set()
         self._thread.join()
         if sys.stderr.isatty():

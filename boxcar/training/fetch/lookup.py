@@ -1,4 +1,4 @@
-"""Where each wanted file is: the patterns in their order, and all that is nowhere said at once."""
+"""Where each wanted file is, here or at a source; all that is nowhere is said at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from boxcar.training.fetch.data_spec import Candidate, Spec, WantedFile
 from boxcar.training.fetch.records import Receipt
 from boxcar.training.fetch.source import Source, identity_of_url, shown
 
-# What of a spec lies here already, and is what was fetched.
+# --- What of a spec lies here already, and is what was fetched.
 
 
 def find_here(to: Path, file: WantedFile, *, by_content: bool) -> Candidate | None:

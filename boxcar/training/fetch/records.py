@@ -1,4 +1,4 @@
-"""What is kept beside a file: how much of it has come, and the receipt of what came."""
+"""What is kept of a file: the part that has come, and beside it the record and the receipt."""
 
 from __future__ import annotations
 
@@ -129,8 +129,7 @@ def _receipts(target: Path) -> list[Receipt]:
     return found
 
 
-# NAME.part: what has come of a file, written piece by piece from any thread, and its record.
-#
+# --- NAME.part: what has come of a file, written piece by piece from any thread, and its record.
 # A piece counts as done only once it was fsynced before the record that says so, so that after a
 # power cut no hole is taken for data.
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError, TemporaryError
 
-# URLs as they may be shown and kept: without user, password and signature.
+# --- URLs as they may be shown and kept: without user, password and signature.
 
 
 _USER = re.compile(r"(\w+://)[^\s/'\"]+@")

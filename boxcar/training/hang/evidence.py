@@ -1,4 +1,4 @@
-"""What the dumps of the ranks show, as answers to single questions. Pure."""
+"""What the dumps of the ranks show, as answers to single questions and parts of sentences. Pure."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def loader_lengths(dumps: Sequence[RankDump]) -> set[int]:
     return {length for dump in dumps for length in dump.loader_lengths}
 
 
-# Parts of sentences about ranks: who they are, where they are and what they wait for. Pure.
+# --- Parts of sentences about ranks: who they are, where they are and what they wait for. Pure.
 
 
 def followers(waiting: Sequence[RankDump]) -> str:

@@ -28,11 +28,9 @@ from boxcar.training import torch_private
 from boxcar.training.hang import stacks
 from boxcar.training.hang.stacks import CodeLine, Frame
 
-# torch's flight recorder: the last collectives that this rank handed to its backend.
-#
+# --- torch's flight recorder: the last collectives that this rank handed to its backend.
 # NCCL has one in all versions, gloo since torch 2.8. It is on by default in new versions; desync.py
 # switches it on everywhere. Nothing here is called while all is well.
-#
 # Not covered: what is pending inside a CUDA collective that torch did not see start.
 
 

@@ -4,7 +4,7 @@ Frames are told apart by their module, not by their text: torch's own functions 
 collective it is. Stacks are lists of frames, the outermost first, as in a traceback.
 
 Not covered: waiting that only C++ knows of. A CUDA collective returns at once and the rank waits
-later, wherever it needs the result; flight_recorder.py knows more there.
+later, wherever it needs the result; rank_dump.py asks torch's flight recorder there.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _frame(frame: FrameType, line: int | None) -> Frame:
     return Frame(code.co_filename, line or 0, code.co_name, module)
 
 
-# A line of the user's code, as a rank's dump tells it.
+# --- A line of the user's code, as a rank's dump tells it.
 
 
 @dataclass(frozen=True)

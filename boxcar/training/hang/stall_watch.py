@@ -23,14 +23,12 @@ from boxcar.training.hang.diagnosis import Diagnosis
 from boxcar.training.hang.rank_dump import Attempt, RankDump
 from boxcar.training.hang.stacks import Frame
 
-# A rank that C++ aborts is held for a moment, so that the watch can report it with the others.
-#
+# --- A rank that C++ aborts is held for a moment, so that the watch can report it with the others.
 # gloo throws in a thread of its own where another rank's collective has another size. That ends the
 # process by SIGABRT before a line of Python runs, and a launcher then ends the others. So SIGABRT
 # is answered by libc's own `sleep`, which is called with the number of the signal, 6, as its
 # seconds: nothing but what is safe in a signal's handler. faulthandler comes first, prints the
 # stacks and hands the signal on; that it has done so shows in the handler that is in force.
-#
 # Linux. Where the aborting thread holds Python's lock, the process ends 6 seconds later,
 # unreported.
 

@@ -33,8 +33,7 @@ from boxcar.training.load_check.pickles import Named
 from boxcar.training.load_check.refusals import How
 from boxcar.training.load_check.survey import missing_keys, survey_arrays, tree_leaves
 
-# A file of torch.save, opened: what it names, and what it holds. torch is imported where needed.
-#
+# --- A file of torch.save: what it names, and what it holds. torch is imported where needed.
 # `source` is a path, or the bytes of one piece of a sharded checkpoint.
 
 
@@ -311,11 +310,9 @@ def _one_line(error: Exception) -> str:
     return next((line.strip() for line in lines if line.strip()), type(error).__name__)
 
 
-# A sharded checkpoint: a folder that torch.distributed.checkpoint (DCP) wrote.
-#
-# Looked at through its `.metadata`, which is read by dcp_metadata without running anything; each
+# --- A sharded checkpoint: a folder that torch.distributed.checkpoint (DCP) wrote.
+# Looked at through its `.metadata`, which is read by dcp_files without running anything; each
 # shard's piece is loaded by itself with weights_only, so memory is bounded by the largest piece.
-#
 # Not covered: pieces that were written compressed or encrypted, which are named in `unlooked`.
 
 

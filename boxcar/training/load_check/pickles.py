@@ -23,8 +23,7 @@ from boxcar.shared.record import dataclass
 from boxcar.training.load_check import stand_ins
 from boxcar.training.load_check.stand_ins import Array, DType, Fixed
 
-# joblib's own format: a pickle in which arrays lie raw, behind a word of joblib's that says so.
-#
+# --- joblib's own format: a pickle in which arrays lie raw, behind a word of joblib's that says so.
 # Read without joblib and without NumPy: what stands in for that word takes the bytes that follow
 # it.
 
@@ -71,8 +70,7 @@ def _exactly(read: Callable[[int], bytes], size_bytes: int) -> bytes:
     return bytes(data)
 
 
-# A pickle that was compressed as a whole, as `joblib.dump(compress=3)` does: read as what it was.
-#
+# --- A pickle that was compressed as a whole, as `joblib.dump(compress=3)` does.
 # By its first bytes, as joblib does; none of them begins a pickle.
 
 

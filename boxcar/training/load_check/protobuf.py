@@ -1,4 +1,4 @@
-"""What protobuf writes, read without its library: the fields of a message, one after the other."""
+"""What protobuf writes, read without its library: the fields of a message, and ONNX models."""
 
 from __future__ import annotations
 
@@ -76,8 +76,7 @@ def text(value: Any) -> str:
     return bytes(value).decode("utf-8", "replace") if isinstance(value, (bytes, memoryview)) else ""
 
 
-# ONNX models, read as protobuf writes them: no library is needed, and nothing of them runs.
-#
+# --- ONNX models, read as protobuf writes them: no library is needed, and nothing of them runs.
 # A model must have its version, its operators' versions and a graph with something in it; each
 # tensor must have as many bytes as its shape and type say. Not covered, and said (`unlooked`):
 # whether values are finite. Nor are attributes, subgraphs, and whether the operators fit together.

@@ -1,4 +1,4 @@
-"""Why a file that names somebody's code is not loaded, with the line to write into job.yaml."""
+"""How one file is looked at, and why one that names code is not loaded, with the line to write."""
 
 from __future__ import annotations
 

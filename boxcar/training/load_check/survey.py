@@ -1,4 +1,4 @@
-"""What a look at the numbers of a file found, whoever counted them: torch, else NumPy."""
+"""What was loaded, as a tree of names, and what torch, else NumPy, found in its numbers."""
 
 from __future__ import annotations
 
@@ -98,8 +98,7 @@ def _is_bound(counts: Counts, path: str) -> bool:
     return not counts.nan and not counts.finite and bool(rest) and head not in _WEIGHTS
 
 
-# The sense of arrays where there is no torch: as `tensors` looks at them, by NumPy alone.
-#
+# --- The sense of arrays where there is no torch: as `tensors` looks at them, by NumPy alone.
 # A project of scikit-learn has NumPy and no torch. Where there is neither, nothing is looked at,
 # and the findings say so.
 
@@ -156,8 +155,7 @@ def _as_array(leaf: Any) -> Any:
     return leaf if is_array and leaf.dtype.kind in "biufc" else None
 
 
-# What was loaded, as a tree of names: its leaves, and whether a dotted key is in it.
-#
+# --- What was loaded, as a tree of names: its leaves, and whether a dotted key is in it.
 # Pure, and without torch. The tree came from a file that may be damaged or made to harm: it may be
 # very deep, hold itself, or have names that are no text.
 

@@ -29,8 +29,7 @@ from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.ranks import Ranks
 from boxcar.training.reporting.say import say_on_main
 
-# Activation checkpointing: a block's activations are computed again instead of being kept.
-#
+# --- Activation checkpointing: a block's activations are computed again instead of being kept.
 # It costs about a third more computation and saves all activations inside the blocks. The blocks'
 # names, parameters and state dicts stay as they are.
 

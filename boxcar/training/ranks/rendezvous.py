@@ -18,10 +18,8 @@ import torch.distributed as dist
 
 from boxcar.shared.errors import InputError, TemporaryError
 
-# Slurm's variables in the words that torch reads, for a script that `srun` starts once per rank.
-#
+# --- Slurm's variables in the words that torch reads, for a script that `srun` starts by rank.
 # srun --nodes=2 --ntasks-per-node=8 --gpus-per-node=8 --kill-on-bad-exit=1 python train.py
-#
 # Pure. Source: srun(1), "OUTPUT ENVIRONMENT VARIABLES".
 
 

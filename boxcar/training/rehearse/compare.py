@@ -18,8 +18,7 @@ from typing import Any
 
 from boxcar.shared.disk import digest
 
-# The files that a cell left, as trees that can be compared.
-#
+# --- The files that a cell left, as trees that can be compared.
 # Pickles are not trusted: torch.load runs with weights_only=True, NumPy without pickles. What
 # cannot be read as a tree is compared by its bytes, and that is said.
 

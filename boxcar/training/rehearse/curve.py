@@ -1,4 +1,4 @@
-"""The progress lines of two runs of one cell: the first step at which they part. Pure.
+"""What two runs of one cell reported and drew: the first step at which they part. Pure.
 
 A run may report a step twice (a step's loss, then the epoch's), so each line of the killed run must
 equal one of the uninterrupted run's lines of that step. What was reported before a kill and done
@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from boxcar.shared.errors import counted
 from boxcar.training.rehearse.compare import is_of_one_run
 
-# The data order of two runs of one cell, from what `data_order.note` wrote. Pure but for `read`.
-#
+# --- The data order of two runs, from what `data_order.note` wrote. Pure but for `read_order`.
 # After a resume exactly the rest of the uninterrupted run's batches must follow, each with the same
 # samples; what was drawn after the last save is drawn again.
 

@@ -1,4 +1,4 @@
-"""What a run shows while it is at work: the steps that it reports, and when it saves.
+"""What a run shows while it is at work, its steps and its saves, and when to kill it.
 
 Looked at from outside, by the progress file and by what `resume` means, so that nothing is asked of
 the script.
@@ -111,8 +111,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-# When to kill: chosen at random from what the uninterrupted run showed, repeatable by its seed.
-#
+# --- When to kill: chosen at random from what the uninterrupted run showed, repeatable by its seed.
 # Pure. A kill comes after something was saved, where anything ever is, and before the last step, so
 # that there is something to go on from and something left to do. A script that reports no step is
 # killed after one of its saves.

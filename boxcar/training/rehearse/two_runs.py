@@ -28,12 +28,10 @@ from boxcar.training import data_order
 from boxcar.training.rehearse import observer, outside_writes
 from boxcar.training.rehearse.observer import Kill, Observer, Seen
 
-# One start of the command, to its end or to a SIGKILL of everything that belongs to it.
-#
+# --- One start of the command, to its end or to a SIGKILL of everything that belongs to it.
 # Whoever belongs to a start carries its cookie in the environment and holds its log: torchrun gives
 # each rank a session of its own, so a process group alone would leave the ranks alive. Nothing of a
 # start lives when `run` returns, however it ended.
-#
 # Not covered: a process that closed its output and cleared its environment. On macOS, where no
 # environment can be read, only the process group and what descends from it is found.
 
