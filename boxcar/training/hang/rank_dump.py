@@ -13,9 +13,7 @@ import json
 import os
 import pickle
 import re
-import shutil
 import socket
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -162,6 +160,7 @@ class RankDump:
     collectives: tuple[dict[str, Any], ...] = ()
     threads: str = ""
     py_spy: str = ""
+    """Of dumps that py-spy was asked for; nobody asks it any more."""
 
     @property
     def place(self) -> CodeLine | None:
@@ -229,21 +228,6 @@ def follows(error: BaseException) -> bool:
         isinstance(error, RuntimeError) and bool(_FOLLOWS.search(str(error)))
     )
     return is_told or (error.__cause__ is not None and follows(error.__cause__))
-
-
-def py_spy(pid: int, timeout_s: float) -> str:
-    """The stack with its C++ frames, where py-spy is installed and allowed; else why not."""
-    program = shutil.which("py-spy")
-    if program is None:
-        return ""
-    command = [program, "dump", "--native", "--nonblocking", "--pid", str(pid)]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout_s, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"py-spy gave nothing: {error}"
-    return done.stdout if done.returncode == 0 else f"py-spy gave nothing: {done.stderr}"
 
 
 def path_of(folder: Path, rank: int) -> Path:

@@ -213,9 +213,6 @@ class StallWatch:
         grace_s = min(_GRACE_S, 2 * self.timeout_s)
         try:
             rank_dump.write(self.folder, dump)
-            if native := rank_dump.py_spy(dump.pid, timeout_s=grace_s):
-                dump = dataclasses.replace(dump, py_spy=native)
-                rank_dump.write(self.folder, dump)
             return hang_gather.settle(self.folder, self._attempt, dump, grace_s)
         except OSError as error:
             hang_gather.say(f"boxcar: {self.folder}: no dump was written: {error}")
