@@ -110,9 +110,9 @@ def test_what_came_before_an_error_is_not_fetched_again(
 KILLED = """
 import sys
 import odd_sources
-from boxcar.training.fetch import fetch, partial_file
+from boxcar.training.fetch import fetch, records
 odd_sources.register()
-partial_file.PIECE_BYTES, partial_file.SAVE_EVERY_S = 1024, 0.0
+records.PIECE_BYTES, records.SAVE_EVERY_S = 1024, 0.0
 fetch(sys.argv[1], workers=2)
 """
 
