@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.shared.disk.mounts import disk_room
+from boxcar.training.reporting.say import size_text
 
 MAPPED, PRELOADED, ON_THE_FLY = "mapped", "preloaded", "on-the-fly"
 MODES = (MAPPED, PRELOADED, ON_THE_FLY)
@@ -41,11 +42,11 @@ def choose(cache_bytes: int, missing_bytes: int, disk_free_bytes: int) -> Choice
     if needed_bytes > disk_free_bytes:
         return Choice(
             ON_THE_FLY,
-            f"{spelled(needed_bytes)} more are needed on the disk and {spelled(disk_free_bytes)} "
+            f"{size_text(needed_bytes)} more are needed on the disk and {size_text(disk_free_bytes)} "
             "are free, so each sample is encoded when it is asked for",
         )
     return Choice(
-        MAPPED, f"{spelled(cache_bytes)} in the page cache once, for all ranks and workers"
+        MAPPED, f"{size_text(cache_bytes)} in the page cache once, for all ranks and workers"
     )
 
 
@@ -59,16 +60,6 @@ def memory_left_bytes(
     """Of the tightest limit: a cgroup above this process, or the machine. None: nobody tells."""
     lefts = [*_cgroup_lefts(cgroups, proc / "self/cgroup"), _available_bytes(proc / "meminfo")]
     return min((left for left in lefts if left is not None), default=None)
-
-
-def spelled(size_bytes: int) -> str:
-    """A size for people: `317 MiB`."""
-    value, unit = float(size_bytes), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if value < 1024:
-            break
-        value, unit = value / 1024, larger
-    return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
 
 
 def _available_bytes(meminfo: Path) -> int | None:

@@ -219,14 +219,22 @@ class RankSampler(EpochSampler):
         return self._kept[1]
 
 
-def _problem(shares: Shares) -> str:
-    if shares.uneven not in UNEVEN:
-        return f"uneven should be {', '.join(UNEVEN)}, found {shares.uneven!r}"
-    if shares.batch_size < 1 or not 0 <= shares.rank < shares.world:
+def problem_of_ranks(batch_size: int, rank: int, world: int, uneven: str) -> str:
+    """Why these cannot be, in a sentence; empty where they can."""
+    if uneven not in UNEVEN:
+        return f"uneven should be {', '.join(UNEVEN)}, found {uneven!r}"
+    if batch_size < 1 or not 0 <= rank < world:
         return (
             f"expected batch_size 1 or more and a rank from 0 to world - 1, found batch_size="
-            f"{shares.batch_size}, rank={shares.rank}, world={shares.world}"
+            f"{batch_size}, rank={rank}, world={world}"
         )
+    return ""
+
+
+def _problem(shares: Shares) -> str:
+    problem = problem_of_ranks(shares.batch_size, shares.rank, shares.world, shares.uneven)
+    if problem:
+        return problem
     if shares.samples == 0:
         return "the dataset is empty: look at the folder or the split that it reads"
     if shares.batches == 0:

@@ -29,13 +29,12 @@ from torch.utils.data import default_collate, get_worker_info
 
 from boxcar.shared.disk.mounts import disk_room
 from boxcar.training import torch_private
-from boxcar.training.reporting.say import say_on_main
+from boxcar.training.reporting.say import say_on_main, size_text
 
 SHARED = "/dev/shm"
 _USABLE_SHARE = 4
 # The one the training step works on, and the one that is handed over next.
 _HELD_BATCHES = 2
-_MB = 1024 * 1024
 # Of one tensor, whose shape is counted in elements.
 Content = tuple[torch.dtype, torch.Size, bytearray]
 
@@ -69,14 +68,10 @@ def choose(room: Room, batch_bytes: int) -> Choice:
     fits = needed <= room.free_bytes // _USABLE_SHARE
     return Choice(
         "shm" if fits else "pipe",
-        f"{count} batches of {_size(batch_bytes)} at once (ranks here: {room.local_ranks}, workers "
-        f"of each: {room.num_workers}, {room.prefetch_factor} ahead) {'' if fits else 'do not '}fit"
-        f" in a quarter of the {_size(room.free_bytes)} that are free in {SHARED}",
+        f"{count} batches of {size_text(batch_bytes)} at once (ranks here: {room.local_ranks}, "
+        f"workers of each: {room.num_workers}, {room.prefetch_factor} ahead) {'' if fits else 'do not '}"
+        f"fit in a quarter of the {size_text(room.free_bytes)} that are free in {SHARED}",
     )
-
-
-def _size(size_bytes: int) -> str:
-    return f"{size_bytes / _MB:.1f} MB" if size_bytes >= _MB else f"{size_bytes / 1024:.1f} KB"
 
 
 def free_shared_bytes(folder: str = SHARED) -> int | None:
@@ -96,11 +91,6 @@ class WorkerTransport:
         self.collate = collate_fn or default_collate
         self.room = room
         self._said: set[str] = set()
-
-    @property
-    def is_default(self) -> bool:
-        """Whether torch's own function makes the batches, which draws nothing."""
-        return self.collate is default_collate
 
     def __call__(self, samples: list[Any]) -> Any:
         """The batch, or the one that becomes it when it is unpickled in the main process."""

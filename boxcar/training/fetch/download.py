@@ -18,6 +18,7 @@ from boxcar.shared.pace import Pace
 from boxcar.training.fetch import records, source
 from boxcar.training.fetch.records import PartialFile
 from boxcar.training.fetch.source import Source, identity_of_url, shown
+from boxcar.training.reporting.say import size_text
 
 # --- How far it is: one line that moves on a terminal, one every few seconds in a log.
 
@@ -73,18 +74,9 @@ def line(done_bytes: int, total_bytes: int, rate: float, done_files: int, files:
     else:
         left = f"{lasting((total_bytes - done_bytes) / rate)} left" if rate > 0 else "stalled"
     return (
-        f"fetch: {size(done_bytes)} of {size(total_bytes)}{share}, {size(rate)}/s, {left}, "
-        f"{done_files} of {files} files"
+        f"fetch: {size_text(done_bytes)} of {size_text(total_bytes)}{share}, {size_text(rate)}/s, "
+        f"{left}, {done_files} of {files} files"
     )
-
-
-def size(size_bytes: float) -> str:
-    """Three digits and a unit, in thousands as networks count."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if size_bytes < 999.5:
-            return f"{size_bytes:.3g} {unit}"
-        size_bytes /= 1000
-    return f"{size_bytes:.3g} TB"
 
 
 def lasting(left_s: float) -> str:

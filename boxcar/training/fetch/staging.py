@@ -15,9 +15,10 @@ from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import InputError
 from boxcar.training.fetch import data_spec, lookup
 from boxcar.training.fetch.data_spec import Spec
-from boxcar.training.fetch.download import Download, ProgressLine, say, size
+from boxcar.training.fetch.download import Download, ProgressLine, say
 from boxcar.training.fetch.lookup import Outcome, look_up
 from boxcar.training.fetch.source import shown
+from boxcar.training.reporting.say import size_text
 
 Files = dict[tuple[str, str], Path]
 """Where each file lies, by task and split. An optional one that is nowhere is not in it."""
@@ -96,7 +97,7 @@ def _fetch_missing(spec: Spec, workers: int) -> None:
     )
     downloads = [Download(one, spec.to / at.name, at.sha256, progress, stop) for one, at in found]
     count = f"{len(found)} file{'s' * (len(found) > 1)}"
-    say(f"fetch: {count}, {size(progress.total_bytes)}, into {spec.to}")
+    say(f"fetch: {count}, {size_text(progress.total_bytes)}, into {spec.to}")
     checked_copy.check_room(spec.to, [one.part.missing_bytes for one in downloads])
     with progress:
         _run(downloads, stop, workers)

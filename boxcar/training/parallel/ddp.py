@@ -83,7 +83,7 @@ class DDPWrapper:
         """
         here = ranks.join(self.config)
         problems = [
-            *_other_numbers(here, rank, world_size),
+            *other_numbers(here, rank, world_size),
             *foreign_devices({p.device for p in self.unwrapped.parameters()}, here),
         ]
         if problems:
@@ -138,7 +138,7 @@ def _facts(config: DistributedConfig, here: Ranks) -> dict[str, Any]:
     }
 
 
-def _other_numbers(here: Ranks, rank: int | None, world: int | None) -> list[str]:
+def other_numbers(here: Ranks, rank: int | None, world: int | None) -> list[str]:
     given = {"rank": (rank, here.rank), "world_size": (world, here.world)}
     return [
         f"setup was called with {name} {said}, but this process has {name} {is_now}: pass what "

@@ -75,14 +75,10 @@ class FSDPWrapper:
         does not fit the model.
         """
         joined = ranks.join(self._config)
-        if rank not in (None, joined.rank) or world_size not in (None, joined.world):
-            raise InputError(
-                f"setup({rank}, {world_size}): the launcher says rank {joined.rank} of "
-                f"{joined.world}; leave the numbers out"
-            )
         self._check_support(joined.device)
         devices = {param.device for param in self._model.parameters()}
-        if problems := ddp.foreign_devices(devices, joined):
+        problems = ddp.other_numbers(joined, rank, world_size)
+        if problems := [*problems, *ddp.foreign_devices(devices, joined)]:
             raise InputError(problems)
         _send_from_rank_0(self._model, joined.device)
         if joined.device.type == "cuda" and self._config.sync_batchnorm:

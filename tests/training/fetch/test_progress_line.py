@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from boxcar.training.fetch import download
+from boxcar.training.reporting import say
 
 
 def test_the_line_says_how_far_how_fast_and_how_long() -> None:
@@ -23,7 +24,7 @@ def test_a_rate_of_nothing_is_said_and_an_unknown_total_is_no_error() -> None:
     [(0, "0 B"), (999, "999 B"), (1000, "1 kB"), (999_999, "1 MB"), (6.2e9, "6.2 GB")],
 )
 def test_sizes_have_three_digits(size_bytes: float, said: str) -> None:
-    assert download.size(size_bytes) == said
+    assert say.size_text(size_bytes) == said
 
 
 @pytest.mark.parametrize(
