@@ -42,8 +42,8 @@ def choose(cache_bytes: int, missing_bytes: int, disk_free_bytes: int) -> Choice
     if needed_bytes > disk_free_bytes:
         return Choice(
             ON_THE_FLY,
-            f"{size_text(needed_bytes)} more are needed on the disk and {size_text(disk_free_bytes)} "
-            "are free, so each sample is encoded when it is asked for",
+            f"{size_text(needed_bytes)} more are needed on the disk and "
+            f"{size_text(disk_free_bytes)} are free, so each sample is encoded when asked for",
         )
     return Choice(
         MAPPED, f"{size_text(cache_bytes)} in the page cache once, for all ranks and workers"
