@@ -70,7 +70,8 @@ def choose(room: Room, batch_bytes: int) -> Choice:
         "shm" if fits else "pipe",
         f"{count} batches of {size_text(batch_bytes)} at once (ranks here: {room.local_ranks}, "
         f"workers of each: {room.num_workers}, {room.prefetch_factor} ahead) "
-        f"{'' if fits else 'do not '}fit in a quarter of the {size_text(room.free_bytes)} that are free in {SHARED}",
+        f"{'' if fits else 'do not '}fit in a quarter of the {size_text(room.free_bytes)} that "
+        f"are free in {SHARED}",
     )
 
 
