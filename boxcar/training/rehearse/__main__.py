@@ -209,9 +209,11 @@ def _by_kind(differences: Iterable[Difference]) -> list[str]:
     groups: dict[str, list[Difference]] = {}
     for item in differences:
         groups.setdefault(item.kind, []).append(item)
-    return [
+    found = [
         f"    {kind}: {len(items)}, such as {_spelled(items[0])}" for kind, items in groups.items()
     ]
+    more = [f"    and in {len(found) - _SHOWN} more parts"] if len(found) > _SHOWN else []
+    return found[:_SHOWN] + more
 
 
 def _spelled(item: Difference) -> str:

@@ -218,7 +218,8 @@ def _difference(path: tuple[str, ...], one: Any, other: Any, tolerance: float) -
     is_exact = is_rng(where) or where.rpartition(".")[2].lower() in _COUNTERS
     relative = None if is_exact else _relative(one, other)
     is_within = relative is not None and relative <= tolerance
-    kind = path[0] if path else where
+    # Of a flat state dict, whose names have dots: the module.
+    kind = path[0].partition(".")[0] if path else where
     return Difference(
         where, kind, _shown(one), _shown(other), relative, _gap(one, other), is_within
     )
