@@ -30,6 +30,10 @@ T = TypeVar("T")
 # A rank that has died is noticed at once, by its closed connection. This is for rank 0 that writes
 # a large checkpoint to a slow disk while the others wait.
 PATIENCE_S = 3600.0
+# What is sent at first, so that one collective will do for nearly all: a size and what it counts.
+# The longest that each save sends is a rank's random state, some 20 kB.
+_BOX_BYTES, _SIZE_BYTES = 32 * 1024, 8
+_ROOM_BYTES = _BOX_BYTES - _SIZE_BYTES
 
 
 class SideGroup:
@@ -77,23 +81,29 @@ class SideGroup:
         if self.world == 1:
             return value
         data = json.dumps(value).encode() if self.rank == 0 else b""
-        size = torch.tensor([len(data)])
-        self._do(dist.broadcast, size, 0)
-        box = _as_tensor(data) if data else torch.empty(int(size), dtype=torch.uint8)
+        box = _boxed(data)
         self._do(dist.broadcast, box, 0)
-        return json.loads(_as_bytes(box))
+        size_bytes, begin = _unboxed(box)
+        if size_bytes <= _ROOM_BYTES:
+            return json.loads(begin)
+        rest = _as_tensor(data[_ROOM_BYTES:].ljust(size_bytes - _ROOM_BYTES))
+        self._do(dist.broadcast, rest, 0)
+        return json.loads(begin + _as_bytes(rest))
 
     def gather(self, data: bytes) -> list[bytes]:
         """The bytes of each rank, on all ranks."""
         if self.world == 1:
             return [data]
-        sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.world)]
-        self._do(dist.all_gather, sizes, torch.tensor([len(data)]))
-        longest = max(map(int, sizes))
-        boxes = [torch.empty(longest, dtype=torch.uint8) for _ in range(self.world)]
-        if longest:
-            self._do(dist.all_gather, boxes, _as_tensor(data.ljust(longest, b"\0")))
-        return [_as_bytes(box)[: int(size)] for box, size in zip(boxes, sizes, strict=True)]
+        boxes = [torch.empty(_BOX_BYTES, dtype=torch.uint8) for _ in range(self.world)]
+        self._do(dist.all_gather, boxes, _boxed(data))
+        found = [_unboxed(box) for box in boxes]
+        longest = max(size_bytes for size_bytes, _ in found) - _ROOM_BYTES
+        if longest <= 0:
+            return [begin for _, begin in found]
+        rests = [torch.empty(longest, dtype=torch.uint8) for _ in range(self.world)]
+        self._do(dist.all_gather, rests, _as_tensor(data[_ROOM_BYTES:].ljust(longest, b"\0")))
+        whole = zip(found, map(_as_bytes, rests), strict=True)
+        return [(begin + rest)[:size_bytes] for (size_bytes, begin), rest in whole]
 
     def on_main(self, work: Callable[[], T]) -> T:
         """What `work` returned on rank 0, a JSON value; an error there is raised on all ranks."""
@@ -159,8 +169,20 @@ def left(error: RuntimeError) -> TemporaryError:
     )
 
 
+def _boxed(data: bytes) -> torch.Tensor:
+    size = len(data).to_bytes(_SIZE_BYTES, "little")
+    return _as_tensor((size + data[:_ROOM_BYTES]).ljust(_BOX_BYTES, b"\0"))
+
+
+def _unboxed(box: torch.Tensor) -> tuple[int, bytes]:
+    """How many bytes there are, and those of them that are in the box."""
+    data = _as_bytes(box)
+    size_bytes = int.from_bytes(data[:_SIZE_BYTES], "little")
+    return size_bytes, data[_SIZE_BYTES:][:size_bytes]
+
+
 def _as_tensor(data: bytes) -> torch.Tensor:
-    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8) if data else torch.empty(0).byte()
 
 
 def _as_bytes(box: torch.Tensor) -> bytes:

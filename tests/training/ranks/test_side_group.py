@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch.distributed as dist
 from ranks_at_work import RanksFailed, run_ranks
 
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
@@ -35,13 +36,28 @@ def said_by(ask: Callable[[Any], Any], error: Exception | None) -> list[str]:
     return []
 
 
+def counted(ask: Callable[[], Any]) -> int:
+    """The collectives that it takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        called: list[str] = []
+        for name in ("broadcast", "all_gather"):
+            call = getattr(dist, name)
+            patch.setattr(
+                dist, name, lambda *a, call=call, **more: called.append("") or call(*a, **more)
+            )
+        ask()
+    return len(called)
+
+
 def talk() -> dict:  # type: ignore[type-arg]
     me = ranks.join()
     side = SideGroup()
     found = {
         "told": side.tell(["from", me.rank]),
         "empty": side.tell(None),
-        "much": len(side.tell("x" * 100_000)),
+        "much": [len(side.tell("x" * size)) for size in (32_765, 32_766, 32_767, 100_000)],
+        "rooms": [[len(data) for data in side.gather(b"x" * (32_760 + of))] for of in (0, 8, 9)],
+        "collectives": [counted(lambda: side.tell([1])), counted(lambda: side.gather(b"1"))],
         "gathered": side.gather(bytes([me.rank]) * (1 + 70_000 * me.rank))[1][-2:],
         "nothing": side.gather(b""),
         "ours": said_by(side.on_main, NoRoomError("full")),
@@ -75,7 +91,10 @@ def test_two_ranks_agree() -> None:
     assert one["told"] == two["told"] == ["from", 0]
     assert one["gathered"] == two["gathered"] == b"\x01\x01"
     assert one["nothing"] == [b"", b""]
-    assert one["much"] == two["much"] == 100_000
+    assert one["much"] == two["much"] == [32_765, 32_766, 32_767, 100_000]
+    assert one["rooms"] == two["rooms"] == [[32_760 + of] * 2 for of in (0, 8, 9)]
+    # A busy machine takes milliseconds for each.
+    assert one["collectives"] == two["collectives"] == [1, 1]
     assert one["ours"] == two["ours"] == ["NoRoomError", "full"]
     assert one["other"] == ["KeyError", "'x'"]
     assert two["other"] == ["BoxcarError", "rank 0: KeyError: 'x'"]
