@@ -27,7 +27,7 @@ from pathlib import Path
 from types import TracebackType
 
 from boxcar.shared.errors import BoxcarError
-from boxcar.training.hang import abort, stall_watch
+from boxcar.training.hang import stall_watch
 from boxcar.training.hang.stall_watch import StallWatch
 
 # None or one: a process is watched once.
@@ -51,7 +51,7 @@ def watch(folder: Path, timeout_s: float, rank: int = 0, world: int = 1) -> Stal
         # A notebook's stderr is no file.
         with contextlib.suppress(OSError, ValueError, AttributeError, RuntimeError):
             if sys.__stderr__ is not None and world > 1:
-                abort.hold(sys.__stderr__)
+                stall_watch.hold_aborts(sys.__stderr__)
         atexit.register(_watching[0].leave)
     return _watching[0]
 

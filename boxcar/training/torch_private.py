@@ -28,9 +28,6 @@ WRAPPERS = frozenset({_COMPILED, "_checkpoint_wrapped_module", "_fsdp_wrapped_mo
 BACKWARD = ("torch.autograd", "torch._tensor")
 """The modules whose frames lie between a script's line and the backward pass in C++."""
 
-LAST_RATE = "_last_lr"
-"""The key of a scheduler's state under which the last learning rates stand."""
-
 COMPILER = "torch._dynamo"
 """The module that torch.compile imports at its first use, which takes a second."""
 

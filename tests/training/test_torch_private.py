@@ -156,12 +156,6 @@ def test_what_a_plain_checkpoint_names_is_harmless() -> None:
     assert "builtins.eval" not in names
 
 
-def test_a_scheduler_keeps_its_rates_under_the_name_that_is_looked_for() -> None:
-    optimizer = torch.optim.SGD(Twice().parameters(), lr=0.1)
-    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
-    assert scheduler.state_dict()[torch_private.LAST_RATE] == [0.1]
-
-
 def test_fsdp2_gives_its_five_names() -> None:
     names = [each.__name__ for each in torch_private.fsdp2()]
     assert names == [

@@ -291,11 +291,11 @@ def test_a_file_that_was_fetched_is_not_fetched_again(out: Path) -> None:
     target = out / "burgers1d_val.h5"
     target.write_bytes(bytes(4096))
     shutil.copy(V1 / "fetched.json", records.receipt_of(target))
-    assert records.receipt(target, by_content=False) is None
-    found = records.receipt(target, by_content=True)
+    assert records.find_receipt(target, by_content=False) is None
+    found = records.find_receipt(target, by_content=True)
     assert found and found.url == "http://data.example.org/full/burgers1d_val.h5"
     os.utime(target, ns=(0, found.mtime_ns))
-    assert records.receipt(target, by_content=False) == found
+    assert records.find_receipt(target, by_content=False) == found
 
 
 def test_a_part_is_gone_on_with(out: Path) -> None:

@@ -24,18 +24,15 @@ from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
 from boxcar.training import stall
-from boxcar.training.cache import cache_index, cache_shards, memory_budget
-from boxcar.training.cache.cache_index import Fingerprint, Index, ShardRecord
-from boxcar.training.cache.cache_shards import Tensors
-from boxcar.training.cache.memory_budget import ON_THE_FLY, Choice, spelled
+from boxcar.training.cache import cache_index, memory_budget
+from boxcar.training.cache.cache_index import Fingerprint, Index, ShardRecord, Tensors
+from boxcar.training.cache.memory_budget import ON_THE_FLY, Choice
 from boxcar.training.reporting.say import say
 
 LOCK = "lock"
 QUIET_S = 2.0
 # SHA-256 lets other threads run; with more of them the disk is what is waited for.
 CHECK_THREADS = 4
-_used: set[Path] = set()
-_named: set[Path] = set()
 
 
 @dataclass(frozen=True)
@@ -48,13 +45,12 @@ class Fill:
     batch_size: int
     shard_bytes: int
     mode: str | None
-    """Asked for by a person; None: decided from the budget."""
+    """Asked for by a person; None: decided from the room on the disk."""
     read: Callable[[list[list[int]]], Iterable[Any]]
     """Raw batches of these samples, each list of numbers one batch."""
     encode: Callable[[Any], Any]
     ready: Callable[[], contextlib.AbstractContextManager[object]]
     """Holds the encoder ready to encode."""
-    measure: Callable[[], memory_budget.Budget]
     seed: Callable[[int], contextlib.AbstractContextManager[object]]
     """Fixes the random numbers of one shard, so that a fill which was killed gives the same."""
 
@@ -96,15 +92,15 @@ def settle(fill: Fill) -> Choice:
     Raises NoRoomError (what is whole stays), InputError (the encoder's output, the dataset), and
     what the dataset and the encoder raise.
     """
-    called_at = _now()
     atomic.make_folder(fill.folder)
-    fd = _lock_or_wait(fill)
+    fd, has_waited = _lock_or_wait(fill)
     try:
-        settled = _settled_by_another(fd, called_at)
-        if settled:
-            return settled
+        # An older word does not count: it says nothing about a byte that was flipped since.
+        if has_waited and (word := _word_of_another(fd)):
+            return word
+        _leave_word(fd, b"")
         choice = _settle_alone(fill)
-        _leave_word(fd, choice)
+        _leave_word(fd, json.dumps(asdict(choice)).encode())
         return choice
     finally:
         # Workers that outlive an error for a while were forked with the descriptor.
@@ -112,28 +108,29 @@ def settle(fill: Fill) -> Choice:
         os.close(fd)
 
 
-def _lock_or_wait(fill: Fill) -> int:
+def _lock_or_wait(fill: Fill) -> tuple[int, bool]:
+    """The lock's descriptor, and whether another process had it first."""
     path = fill.folder / LOCK
-    ticker, pause_s = Ticker(), 0.02
+    ticker, pause_s, has_waited = Ticker(), 0.02, False
     while (fd := lock.try_hold(path)) is None:
+        has_waited = True
         if ticker.elapsed_s() is not None:
             index = _readable_index(fill.folder)
             so_far = f": {len(index.shards)} of {index.shard_count} shards" if index else ""
             say(f"waiting for the process that fills {fill.folder}{so_far}")
         time.sleep(pause_s)
         pause_s = min(pause_s * 1.5, 0.5)
-    return fd
+    return fd, has_waited
 
 
 def _settle_alone(fill: Fill) -> Choice:
     atomic.remove_unfinished(fill.folder)
-    _name_others(fill)
     index = _checked(fill, _known_index(fill)) or _planned(fill)
-    budget = fill.measure()
-    choice = memory_budget.choose(index.cache_bytes, index.missing_bytes, budget)
+    disk_free_bytes = memory_budget.free_bytes(fill.folder)
+    choice = memory_budget.choose(index.cache_bytes, index.missing_bytes, disk_free_bytes)
     if fill.mode:
         if choice.mode == ON_THE_FLY and fill.mode != ON_THE_FLY:
-            raise NoRoomError(_no_room(fill, index, budget.disk_free_bytes))
+            raise NoRoomError(_no_room(fill, index, disk_free_bytes))
         choice = Choice(fill.mode, "asked for")
     if choice.mode != ON_THE_FLY and index.missing:
         with fill.ready():
@@ -173,7 +170,7 @@ def _checked(fill: Fill, index: Index | None) -> Index | None:
     problems: dict[int, str] = {}
     ticker = Ticker()
     with ThreadPoolExecutor(CHECK_THREADS) as pool:
-        found = pool.map(lambda shard: cache_shards.problem_of(fill.folder, shard), index.shards)
+        found = pool.map(lambda shard: cache_index.problem_of(fill.folder, shard), index.shards)
         for done, (shard, problem) in enumerate(zip(index.shards, found, strict=True), start=1):
             if problem:
                 problems[shard.number] = problem
@@ -184,25 +181,6 @@ def _checked(fill: Fill, index: Index | None) -> Index | None:
     return index.lacking(problems)
 
 
-def _name_others(fill: Fill) -> None:
-    """One line for what other fingerprints left in the same place; nobody but a person removes it.
-
-    Several tasks may share the place, so that is said once, and not of what this process uses.
-    """
-    place = fill.folder.parent
-    _used.add(fill.folder)
-    others = [path.parent for path in place.glob(f"*/{cache_index.FILE}")]
-    said = [
-        f"{path.name} (another {' and '.join(index.fingerprint.differences(fill.fingerprint))}, "
-        f"{spelled(sum(shard.size_bytes for shard in index.shards))})"
-        for path in sorted(others)
-        if path not in _used and (index := _readable_index(path)) is not None
-    ]
-    if said and place not in _named:
-        _named.add(place)
-        say(f"{place} also has {', '.join(said)}: remove what no training uses any more")
-
-
 # --- what is to be done
 
 
@@ -211,7 +189,7 @@ def _planned(fill: Fill) -> Index:
     first = list(range(min(fill.batch_size, fill.samples)))
     with fill.ready(), fill.seed(0):
         structure, tensors = _encoded(fill, next(iter(fill.read([first]))), len(first))
-    sample_bytes = cache_shards.sample_bytes(tensors)
+    sample_bytes = cache_index.sample_bytes(tensors)
     # Whole batches, so that a shard is encoded alike from wherever a fill goes on.
     batches = max(1, fill.shard_bytes // max(1, sample_bytes) // fill.batch_size)
     return Index(
@@ -220,7 +198,7 @@ def _planned(fill: Fill) -> Index:
         samples_per_shard=batches * fill.batch_size,
         structure=structure,
         sample_bytes=sample_bytes,
-        tensors=cache_shards.specs_of(tensors),
+        tensors=cache_index.specs_of(tensors),
     )
 
 
@@ -245,13 +223,13 @@ def _batches(span: range, batch_size: int) -> list[list[int]]:
 
 
 def _encoded(fill: Fill, raw: Any, samples: int) -> tuple[str, Tensors]:
-    structure, tensors = cache_shards.take_apart(fill.encode(raw), samples)
+    structure, tensors = cache_index.take_apart(fill.encode(raw), samples)
     return structure, {name: value.detach().cpu() for name, value in tensors.items()}
 
 
 def _fitting(index: Index, batch: list[int], encoded: tuple[str, Tensors]) -> Tensors:
     structure, tensors = encoded
-    specs = cache_shards.specs_of(tensors)
+    specs = cache_index.specs_of(tensors)
     if (structure, specs) != (index.structure, index.tensors):
         raise InputError(
             f"the samples of a latent cache are expected to be alike. Sample 0: "
@@ -268,7 +246,7 @@ def _spelled_specs(structure: str, specs: tuple[cache_index.TensorSpec, ...]) ->
 
 def _write(fill: Fill, index: Index, number: int, parts: list[Tensors]) -> Index:
     tensors = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    data = cache_shards.to_bytes(tensors)
+    data = cache_index.to_bytes(tensors)
     samples = len(index.span(number))
     record = ShardRecord(number, samples, len(data), digest.of_bytes(data))
     index_with = index.having(record)
@@ -292,34 +270,19 @@ def _no_room(fill: Fill, index: Index, free_bytes: int) -> str:
     )
 
 
-# --- the word that the writer leaves for those who waited
+# --- the word that the writer leaves for those who waited: what it decided, at its end
 
 
-def _now() -> dict[str, Any]:
-    """A moment that all processes of this node count alike, also when its clock is set."""
-    boot = ""
-    with contextlib.suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return {"boot": boot, "monotonic_ns": time.monotonic_ns()}
-
-
-def _leave_word(fd: int, choice: Choice) -> None:
-    """Into the lock's own file, whose content is nobody's; half of it is read as nothing."""
+def _leave_word(fd: int, word: bytes) -> None:
+    """Into the lock's own file; half of it is read as nothing."""
     with contextlib.suppress(OSError):
         os.ftruncate(fd, 0)
-        os.pwrite(fd, json.dumps(_now() | asdict(choice)).encode(), 0)
+        os.pwrite(fd, word, 0)
 
 
-def _settled_by_another(fd: int, called_at: dict[str, Any]) -> Choice | None:
-    """What another process found and decided after we were called: all that we asked for.
-
-    An older word does not count: it says nothing about a byte that was flipped since.
-    """
+def _word_of_another(fd: int) -> Choice | None:
+    """Of the process that was waited for; None where it died before its end."""
     try:
-        word = json.loads(os.pread(fd, 4096, 0))
-        is_ours = word["boot"] == called_at["boot"]
-        if is_ours and word["monotonic_ns"] >= called_at["monotonic_ns"]:
-            return Choice(word["mode"], word["reason"])
-    except (ValueError, KeyError, TypeError):
-        pass
-    return None
+        return Choice(**json.loads(os.pread(fd, 4096, 0)))
+    except (ValueError, TypeError):
+        return None

@@ -25,10 +25,9 @@ from torch.utils.data import DataLoader, Dataset, default_collate, get_worker_in
 
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training import run_manifest
-from boxcar.training.cache import cache_fill, cache_index, memory_budget
+from boxcar.training.cache import cache_fill, cache_index
 from boxcar.training.cache.cache_fill import Fill
-from boxcar.training.cache.cache_index import Fingerprint
-from boxcar.training.cache.cache_shards import ShardReader, rows_of, take_apart
+from boxcar.training.cache.cache_index import Fingerprint, ShardReader, rows_of, take_apart
 from boxcar.training.cache.memory_budget import MODES, ON_THE_FLY, PRELOADED, Choice
 from boxcar.training.data.worker_transport import SHARED, Room, WorkerTransport, free_shared_bytes
 from boxcar.training.ranks import ranks
@@ -93,7 +92,6 @@ class LatentCache:
                 read=self._read,
                 encode=lambda batch: self._encoder(moved(batch, me.device)),
                 ready=lambda: ready(self._encoder, me.device),
-                measure=lambda: memory_budget.measure(self.folder, me.local_world),
                 seed=lambda shard: _seeded(shard, me.device),
             )
         )

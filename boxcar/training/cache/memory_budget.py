@@ -1,7 +1,7 @@
 """What a node has room for, and which way a cache of latents is read because of it.
 
-`measure` reads /dev/shm, the memory limit of this container (cgroup v1 or v2), the machine's own
-memory and the disk under a folder. `choose` decides from these numbers alone.
+`choose` decides from the disk under the cache. `memory_left_bytes` reads the memory limit of this
+container (cgroup v1 or v2) and the machine's own memory.
 """
 
 from __future__ import annotations
@@ -12,33 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from boxcar.shared.disk import mounts
 from boxcar.shared.disk.mounts import disk_room
-from boxcar.training.data.worker_transport import SHARED, free_shared_bytes
+from boxcar.training.reporting.say import size_text
 
 MAPPED, PRELOADED, ON_THE_FLY = "mapped", "preloaded", "on-the-fly"
 MODES = (MAPPED, PRELOADED, ON_THE_FLY)
 
-# Private copies may take this share of what is left: the training itself has not begun to allocate.
-PRELOAD_SHARE = 0.5
 # A cache that fits to the last byte would leave no room for the first checkpoint's metadata.
 DISK_MARGIN = 1.05
 # cgroup v1 spells "no limit" as a number that no machine has.
 _NO_LIMIT_BYTES = 1 << 60
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What is free on this node, in bytes. None: the system does not tell."""
-
-    ranks_on_node: int
-    disk_free_bytes: int
-    memory_left_bytes: int | None
-    """Of the tightest limit: a cgroup above this process, or the machine."""
-    shm_free_bytes: int | None
-    """Room in /dev/shm. It is part of the same memory, and the workers' batches may fill it."""
-    is_remote: bool = False
-    """The folder lies on a network file system."""
 
 
 @dataclass(frozen=True)
@@ -49,58 +32,21 @@ class Choice:
     reason: str
 
 
-def choose(cache_bytes: int, missing_bytes: int, budget: Budget) -> Choice:
+def choose(cache_bytes: int, missing_bytes: int, disk_free_bytes: int) -> Choice:
     """The way to read a cache of `cache_bytes` of which `missing_bytes` are not on the disk yet.
 
-    Mapped is the rule: one copy in the page cache for all ranks and workers. Private copies are
-    only worth it where the folder is remote, since each page fault there is a round trip; without
-    room on the disk nothing is kept.
+    Mapped, which is one copy in the page cache for all ranks and workers; without room on the disk
+    nothing is kept. Preloaded is chosen by people alone.
     """
     needed_bytes = int(missing_bytes * DISK_MARGIN)
-    if needed_bytes > budget.disk_free_bytes:
+    if needed_bytes > disk_free_bytes:
         return Choice(
             ON_THE_FLY,
-            f"{spelled(needed_bytes)} more are needed on the disk and "
-            f"{spelled(budget.disk_free_bytes)} are free, so each sample is encoded when it is "
-            f"asked for",
+            f"{size_text(needed_bytes)} more are needed on the disk and "
+            f"{size_text(disk_free_bytes)} are free, so each sample is encoded when asked for",
         )
-    copies_bytes = budget.ranks_on_node * cache_bytes
-    copies = f"{budget.ranks_on_node} x {spelled(cache_bytes)} of private memory"
-    room_bytes = _room_for_copies(budget)
-    if budget.is_remote and copies_bytes <= room_bytes:
-        return Choice(
-            PRELOADED,
-            f"the folder is remote, and {copies} fit into {spelled(room_bytes)} "
-            f"({_memory(budget)})",
-        )
-    if budget.is_remote:
-        why = f"{copies} do not fit into {spelled(room_bytes)} ({_memory(budget)})"
-        return Choice(MAPPED, f"{why}; the folder is remote, and a local disk would be faster")
     return Choice(
-        MAPPED,
-        f"{spelled(cache_bytes)} in the page cache once instead of {copies} ({_memory(budget)})",
-    )
-
-
-def measure(
-    folder: Path,
-    ranks_on_node: int,
-    *,
-    cgroups: Path = Path("/sys/fs/cgroup"),
-    proc: Path = Path("/proc"),
-    shm: Path = Path(SHARED),
-) -> Budget:
-    """The numbers for a cache in `folder`, which must be there. Raises OSError for that alone."""
-    machine_bytes = _available_bytes(proc / "meminfo")
-    lefts = [*_cgroup_lefts(cgroups, proc / "self/cgroup"), machine_bytes]
-    known = [left for left in lefts if left is not None]
-    mount = mounts.mount_of(folder, proc / mounts.TABLE)
-    return Budget(
-        ranks_on_node=ranks_on_node,
-        disk_free_bytes=free_bytes(folder),
-        memory_left_bytes=min(known, default=None),
-        shm_free_bytes=free_shared_bytes(str(shm)),
-        is_remote=mount is not None and mount.is_remote,
+        MAPPED, f"{size_text(cache_bytes)} in the page cache once, for all ranks and workers"
     )
 
 
@@ -108,28 +54,12 @@ def free_bytes(folder: Path) -> int:
     return disk_room(folder).free_bytes
 
 
-def spelled(size_bytes: int) -> str:
-    """A size for people: `317 MiB`."""
-    value, unit = float(size_bytes), "B"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if value < 1024:
-            break
-        value, unit = value / 1024, larger
-    return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
-
-
-def _room_for_copies(budget: Budget) -> int:
-    if budget.memory_left_bytes is None:
-        return 0
-    left_bytes = budget.memory_left_bytes - (budget.shm_free_bytes or 0)
-    return max(0, int(left_bytes * PRELOAD_SHARE))
-
-
-def _memory(budget: Budget) -> str:
-    names = (("memory left", budget.memory_left_bytes), ("/dev/shm free", budget.shm_free_bytes))
-    return ", ".join(
-        f"{name} {'unknown' if value is None else spelled(value)}" for name, value in names
-    )
+def memory_left_bytes(
+    cgroups: Path = Path("/sys/fs/cgroup"), proc: Path = Path("/proc")
+) -> int | None:
+    """Of the tightest limit: a cgroup above this process, or the machine. None: nobody tells."""
+    lefts = [*_cgroup_lefts(cgroups, proc / "self/cgroup"), _available_bytes(proc / "meminfo")]
+    return min((left for left in lefts if left is not None), default=None)
 
 
 def _available_bytes(meminfo: Path) -> int | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
-from boxcar.training.checkpoint import behind, checkpoint_file, same_training
+from boxcar.training.checkpoint import behind, checkpoint_file, checkpoint_folder
 from boxcar.training.checkpoint.training_state import TrainingState, weights
 from boxcar.training.ranks.side_group import SideGroup
 from boxcar.training.reporting.say import say
@@ -91,7 +91,7 @@ class Best:
     def _is_ours(self, there: Mapping[str, Any], best: Mapping[str, Any] | None) -> bool:
         """Whether best.pth is this training's, and better than what its checkpoint knows: it was
         killed between the two saves."""
-        if same_training.differences(there["identity"], self._identity):
+        if checkpoint_folder.differing_settings(there["identity"], self._identity):
             return False
         return best is None or (there["mode"] == best["mode"] and _is_better(there, best))
 
@@ -127,7 +127,7 @@ class Best:
         return {name: weights(module) for name, module in self._state.modules.items()}
 
     def _full(self) -> dict[str, Any]:
-        from boxcar.training.checkpoint.shard_state import full_weights
+        from boxcar.training.checkpoint.sharded import full_weights
 
         return {name: full_weights(module) for name, module in self._state.modules.items()}
 

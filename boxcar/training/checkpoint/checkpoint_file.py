@@ -13,7 +13,7 @@ import contextlib
 import errno
 import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,62 @@ import torch
 
 from boxcar.shared.disk import atomic, checked_copy, digest
 from boxcar.shared.disk.mounts import disk_room, is_full
+from boxcar.shared.disk.sink import Sink
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError
-from boxcar.training.checkpoint import torch_file
+
+# --- A new file that torch writes: on the disk when it ends, most of it long before.
+# So the fsync at its end finds little left to do.
+
+
+class TorchFile:
+    """What torch.save and DCP ask of a file. Keeps the OSError that torch turns into another."""
+
+    def __init__(self, fd: int, on_piece: Callable[[memoryview], None]) -> None:
+        self._sink, self._on_piece = Sink(fd), on_piece
+        self.size_bytes = 0
+        self.error: OSError | None = None
+
+    def write(self, data: memoryview) -> int:
+        view = memoryview(data).cast("B")
+        try:
+            self._sink.write(view)
+        except OSError as error:
+            self.error = error
+            raise
+        self.size_bytes += len(view)
+        self._on_piece(view)
+        return len(view)
+
+    def tell(self) -> int:
+        return self.size_bytes
+
+    def flush(self) -> None:
+        """torch asks for it; nothing is buffered here."""
+
+    def close(self) -> None:
+        """DCP asks for it; `created` does it."""
+
+
+@contextlib.contextmanager
+def create_torch_file(
+    path: str | os.PathLike[str], on_piece: Callable[[memoryview], None] = lambda _: None
+) -> Iterator[TorchFile]:
+    """For the body to write; its bytes are on the disk afterwards. `on_piece` gets what is written.
+
+    Raises OSError, also where torch made another error of it.
+    """
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    file = TorchFile(fd, on_piece)
+    try:
+        yield file
+        os.fsync(fd)
+    except BaseException:
+        if file.error is not None:
+            raise file.error from None
+        raise
+    finally:
+        os.close(fd)
+
 
 FORMAT = "boxcar.checkpoint/1"
 BEST_FORMAT = "boxcar.best/1"
@@ -44,7 +98,7 @@ def write(path: Path, content: Mapping[str, Any], *, is_verified: bool = False) 
     _check_room(path, needed_bytes)
     temporary = atomic.temporary_name(path)
     try:
-        with torch_file.created(temporary) as file:
+        with create_torch_file(temporary) as file:
             torch.save(content, file)  # type: ignore[arg-type]
         if is_verified:
             check_intact(temporary, from_disk=True)

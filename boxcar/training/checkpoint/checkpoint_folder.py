@@ -1,4 +1,4 @@
-"""What happens to the checkpoints that are there: whose they are, which go, which is the anchor.
+"""What happens to the checkpoints that are there: whose they are, which go, from which to go on.
 
 All of it on rank 0; after an asynchronous save, in its thread.
 """
@@ -10,15 +10,120 @@ import dataclasses
 import errno
 import fcntl
 import os
+import re
 import time
 import weakref
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import torch
 
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import DamagedError, InputError, TemporaryError
-from boxcar.training.checkpoint import behind, cadence, retention
+from boxcar.shared.errors import DamagedError, InputError, TemporaryError, counted
+from boxcar.training.checkpoint import behind, cadence
 from boxcar.training.reporting.say import say
+
+# --- Which checkpoints may go. Pure: names in, names out.
+# A checkpoint is `step_00000120`; a second one of the same step is `step_00000120-1`, because a
+# file that somebody may need is never overwritten.
+
+
+_NAME = re.compile(r"step_(\d{8,})(?:-(\d+))?")
+
+
+class Plan(NamedTuple):
+    """`verify`: a checkpoint that must be read back whole before anything of `delete` goes."""
+
+    delete: list[str]
+    verify: str | None
+
+
+def name_checkpoint(step: int, taken: Collection[str]) -> str:
+    """A name for a new checkpoint, newer than all `taken` ones of the same step."""
+    again = [key[1] for key in map(age_of_checkpoint, taken) if key is not None and key[0] == step]
+    return f"step_{step:08d}" + (f"-{max(again) + 1}" if again else "")
+
+
+def age_of_checkpoint(name: str) -> tuple[int, int] | None:
+    """Step and count, in the order of age; None for a name that is no checkpoint's."""
+    found = _NAME.fullmatch(name)
+    return (int(found[1]), int(found[2] or 0)) if found else None
+
+
+def newest_first(names: Collection[str]) -> list[str]:
+    """The names that are checkpoints'."""
+    keys = {name: key for name in names if (key := age_of_checkpoint(name)) is not None}
+    return sorted(keys, key=lambda name: keys[name], reverse=True)
+
+
+def plan_retention(names: Collection[str], keep: int, verified: Collection[str]) -> Plan:
+    """Keep the `keep` newest, and delete nothing before a kept one is known to be readable.
+
+    `verified` were read back whole: what this run resumed from, and what was verified since. So the
+    anchor of a resume goes only when a newer one has proved that it can take its place.
+    """
+    ordered: Sequence[str] = newest_first(names)
+    kept, old = list(ordered[:keep]), list(ordered[keep:])
+    if not old or any(name in verified for name in kept):
+        return Plan(old, None)
+    return Plan(old, kept[0])
+
+
+# --- Whether a checkpoint may be gone on from: the same settings, and a world that gives the same.
+# Pure: saved and present values in, sentences out.
+
+
+def resume_problems(
+    saved: Mapping[str, Any], identity: Mapping[str, Any], world: int, loader: Mapping[str, Any]
+) -> list[str]:
+    """Why this training must not go on from `saved`; empty where it may.
+
+    `loader` is the present loader's state, {} where there is none.
+    """
+    if changed := differing_settings(saved["identity"], identity):
+        return [
+            f"it was saved with other settings ({'; '.join(changed)}): give the same ones, or "
+            "another folder"
+        ]
+    if saved["world"] == world:
+        return []
+    why = _another_batch(saved.get("loader") or {}, loader)
+    if why is None:
+        return []
+    return [
+        f"it was saved by {counted(saved['world'], 'rank')}, there are {world} now, and {why}: "
+        f"start {counted(saved['world'], 'rank')}"
+    ]
+
+
+def differing_settings(saved: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """`name was x, is y` for what is not the same, in the order of `now`."""
+    absent = "not given"
+    return [
+        f"{name} was {saved.get(name, absent)}, is {now.get(name, absent)}"
+        for name in {**now, **saved}
+        if name not in saved or name not in now or not _is_equal(saved[name], now[name])
+    ]
+
+
+def _another_batch(saved: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
+    """Why the steps would not be the same; None where each step takes the same samples."""
+    was, is_now = saved.get("global_batch"), now.get("global_batch")
+    if None in (was, is_now):
+        return "no loader in TrainingState says whether the global batch is the same"
+    return None if was == is_now else f"the global batch was {was}, is {is_now}"
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
+        return one.shape == other.shape and bool((one == other).all())
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return not differing_settings(one, other)
+    # A tuple of the script may come back as one, a list from a YAML file as the other.
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(_is_equal, one, other))
+    return type(one) is type(other) and bool(one == other)
 
 
 class CheckpointFolder:
@@ -69,7 +174,7 @@ class CheckpointFolder:
 
     def tidy(self) -> None:
         """After a whole write: what may go."""
-        plan = retention.plan(self._store.names(), self._keep, self._verified)
+        plan = plan_retention(self._store.names(), self._keep, self._verified)
         if plan.verify is not None:
             self._verify(plan.verify)
         for old in plan.delete:

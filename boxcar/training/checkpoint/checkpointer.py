@@ -29,7 +29,7 @@ from typing import Any
 import torch
 
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError
-from boxcar.training.checkpoint import retention, rng_state, same_training, training_state
+from boxcar.training.checkpoint import checkpoint_folder, training_state
 from boxcar.training.checkpoint.best import Best
 from boxcar.training.checkpoint.cadence import Pace
 from boxcar.training.checkpoint.checkpoint_folder import CheckpointFolder
@@ -185,12 +185,12 @@ class Checkpointer:
     def _own_head(self) -> dict[str, Any]:
         """What the others need of this rank, as JSON: all in one message."""
         main = self._head_on_main() if self._side.rank == 0 else None
-        return {"rng": _packed(rng_state.capture()), "main": main}
+        return {"rng": _packed(training_state.capture_rng()), "main": main}
 
     def _head_on_main(self) -> tuple[str, dict[str, Any]]:
         history = self._keeper.history
         numbers = {"starts": history.starts, "running_s": history.running_s}
-        name = retention.name_of(self._state.step, self._store.names())
+        name = checkpoint_folder.name_checkpoint(self._state.step, self._store.names())
         return name, {"id": secrets.token_hex(8), "history": numbers}
 
     def _begin(self) -> None:
@@ -236,7 +236,9 @@ class Checkpointer:
     def _refuse_another_training(self, path: Path, content: dict[str, Any]) -> None:
         loader = self._state.parts.get("loader")
         position = loader.state_dict() if loader is not None else {}
-        reasons = same_training.problems(content, self._identity, self._side.world, position)
+        reasons = checkpoint_folder.resume_problems(
+            content, self._identity, self._side.world, position
+        )
         self._side.together([f"{path}: {reason}" for reason in reasons])
 
     def _restored(self, name: str, content: dict[str, Any]) -> tuple[list[str], list[str]]:

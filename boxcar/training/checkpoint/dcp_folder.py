@@ -5,7 +5,7 @@ The folder appears under its name when every rank's shard is on the disk: all is
 the rename. A folder that exists is never written again: DCP over an old checkpoint is loadable
 only by luck when the process dies in the middle.
 
-All ranks call `save`, `save_async` and `load` together and in the same order; every error is the
+All ranks call `save`, `copy_and_save` and `load` together and in the same order; every error is the
 same on all of them. The folder lies where all ranks see it. `state_dict` is nested dicts and lists
 of tensors, DTensors, numbers and text; a plain value is saved once, so what differs from rank to
 rank needs a key of its own.
@@ -38,9 +38,9 @@ from boxcar.shared.disk import atomic, digest
 from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError
 from boxcar.shared.files import codec
-from boxcar.training.checkpoint import dcp_metadata, dcp_writer
-from boxcar.training.checkpoint.dcp_writer import Written
-from boxcar.training.checkpoint.snapshot import Snapshot
+from boxcar.training.checkpoint import dcp_files
+from boxcar.training.checkpoint.behind import copy_to_cpu
+from boxcar.training.checkpoint.dcp_files import Written
 from boxcar.training.ranks import side_group
 from boxcar.training.ranks.side_group import SideGroup
 
@@ -81,26 +81,25 @@ def save(folder: str | Path, state_dict: dict[str, Any]) -> None:
     _write(Path(folder), _begin(Path(folder), side), state_dict, side)
 
 
-def save_async(folder: str | Path, state_dict: dict[str, Any]) -> Future[float]:
-    """Copy the state to CPU memory now and write it in a thread; `.result()` ends when it is there,
-    and is the seconds that this rank's thread took.
+def copy_and_save(folder: str | Path, state_dict: dict[str, Any]) -> Callable[[], Future[float]]:
+    """Copy the state to CPU memory now; what is returned begins to write it, in a thread.
 
-    A save that failed says so in its `.result()` alone. Waits for the save before it: two copies of
-    the state would fill the memory (one takes as many bytes as the rank's shards). Ask for the last
-    result before the process group is destroyed.
+    Its `.result()` ends when it is there, and is the seconds that this rank's thread took; a save
+    that failed says so there alone. Waits for the save before it: two copies of the state would
+    fill the memory (one takes as many bytes as the rank's shards). Ask for the last result before
+    the process group is destroyed.
     """
-    return copied(folder, state_dict)()
-
-
-def copied(folder: str | Path, state_dict: dict[str, Any]) -> Callable[[], Future[float]]:
-    """The first half of `save_async`: the copy. What is returned begins to write it."""
     _wait_for_pending()
     side = _side()
     unfinished = _begin(Path(folder), side)
-    staged = _snapshot.take(state_dict)
+    copied, wait_for_copy = copy_to_cpu(state_dict)
+
+    def write() -> float:
+        wait_for_copy()
+        return _write(Path(folder), unfinished, copied, side)
 
     def begin() -> Future[float]:
-        _pending.append(_thread.submit(_write_copied, Path(folder), unfinished, staged, side))
+        _pending.append(_thread.submit(write))
         return _pending[-1]
 
     return begin
@@ -120,13 +119,13 @@ def load(folder: str | Path, state_dict: dict[str, Any], *, is_checked: bool = F
     doing = f"{folder}: loading"
     if not is_checked:
         side.everywhere(_plain_errors(doing)(lambda: _check_files(folder, side)))
-    reader = dcp_metadata.Reader(folder)
+    reader = dcp_files.Reader(folder)
     side.everywhere(_plain_errors(doing)(lambda: _check_fit(folder, state_dict, reader)))
     with _plain_errors(doing), side.waiting():
         dcp.load(
             state_dict,
             storage_reader=reader,
-            planner=dcp_metadata.PlainLoads(),
+            planner=dcp_files.PlainLoads(),
             process_group=side.group,
         )
 
@@ -171,7 +170,6 @@ def remove_unfinished(parent: str | Path) -> None:
 # One thread, so that saves of one rank never pass each other.
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="boxcar-save")
 _pending: list[Future[float]] = []
-_snapshot = Snapshot()
 _sides: list[SideGroup] = []  # none or one
 
 
@@ -210,11 +208,6 @@ def _make(folder: Path) -> Path:
     return unfinished
 
 
-def _write_copied(folder: Path, unfinished: Path, copied: Any, side: SideGroup) -> float:
-    _snapshot.wait()
-    return _write(folder, unfinished, copied, side)
-
-
 def _write(folder: Path, unfinished: Path, state_dict: dict[str, Any], side: SideGroup) -> float:
     """Seconds that it took."""
     started_s = time.monotonic()
@@ -224,8 +217,8 @@ def _write(folder: Path, unfinished: Path, state_dict: dict[str, Any], side: Sid
             publish = functools.partial(_publish, folder, unfinished, side.world)
             dcp.save(
                 state_dict,
-                storage_writer=dcp_writer.Writer(unfinished, publish),
-                planner=dcp_metadata.PlainSaves(),
+                storage_writer=dcp_files.Writer(unfinished, publish),
+                planner=dcp_files.PlainSaves(),
                 process_group=side.group,
             )
     except BaseException:
@@ -283,9 +276,9 @@ def _check_sizes(folder: Path, complete: Complete) -> None:
             raise DamagedError(f"{path}: expected {file.size_bytes} bytes, {seen}")
 
 
-def _check_fit(folder: Path, state_dict: dict[str, Any], reader: dcp_metadata.Reader) -> None:
+def _check_fit(folder: Path, state_dict: dict[str, Any], reader: dcp_files.Reader) -> None:
     metadata = reader.check({file.name for file in read_complete(folder).files})
-    if problems := dcp_metadata.differences(state_dict, metadata):
+    if problems := dcp_files.differing_entries(state_dict, metadata):
         raise InputError([f"{folder}: is not a checkpoint of this state:", *problems])
 
 

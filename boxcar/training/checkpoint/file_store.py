@@ -13,9 +13,8 @@ from typing import Any
 
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
-from boxcar.training.checkpoint import checkpoint_file, retention
-from boxcar.training.checkpoint.behind import Behind
-from boxcar.training.checkpoint.snapshot import Snapshot
+from boxcar.training.checkpoint import checkpoint_file, checkpoint_folder
+from boxcar.training.checkpoint.behind import Behind, copy_to_cpu
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks.side_group import SideGroup
 from boxcar.training.reporting.say import say
@@ -28,7 +27,6 @@ class FileStore:
 
     def __init__(self, out: Path, folder: Path, state: TrainingState, side: SideGroup) -> None:
         self._out, self._folder, self._state, self._side = out, folder, state, side
-        self._snapshot = Snapshot()
         # The writing of the last save, or only what may go since.
         self._behind = Behind("boxcar-checkpoint")
 
@@ -42,12 +40,14 @@ class FileStore:
 
     def names(self) -> list[str]:
         """What is there, newest first. Rank 0."""
-        return retention.newest_first([path.stem for path in self._folder.glob("step_*.pth")])
+        return checkpoint_folder.newest_first(
+            [path.stem for path in self._folder.glob("step_*.pth")]
+        )
 
     def wrong_kind(self) -> str | None:
         """Why these are not for this store. Rank 0."""
         folders = [path.name for path in self._folder.glob("step_*") if path.is_dir()]
-        if not retention.newest_first(folders):
+        if not checkpoint_folder.newest_first(folders):
             return None
         return f"{self._folder}: holds sharded checkpoints: give Checkpointer is_sharded=True"
 
@@ -71,10 +71,10 @@ class FileStore:
             self._refuse_file(self.latest, str(error))
             return True
         for name in names:
-            if retention.key_of(name) >= (content["step"] + 1, 0):  # type: ignore[operator]
+            if checkpoint_folder.age_of_checkpoint(name) >= (content["step"] + 1, 0):  # type: ignore[operator]
                 self.refuse(name, f"{self.path(name)}: {LATEST} was put there, of an earlier step")
         if not self._is_copied(self.names(), content):
-            name = retention.name_of(content["step"], self.names())
+            name = checkpoint_folder.name_checkpoint(content["step"], self.names())
             checkpoint_file.link(self.latest, self.path(name))
         return False
 
@@ -119,11 +119,12 @@ class FileStore:
         self, name: str, head: dict[str, Any], tidy: Callable[[], None]
     ) -> Callable[[], None]:
         """Copy it to CPU memory; what begins to write it, in a thread. All ranks."""
-        copied: dict[str, Any] = {}
-        self._side.on_main(lambda: copied.update(self._copied(head)))
+        copies: list[tuple[dict[str, Any], Callable[[], None]]] = []
+        self._side.on_main(lambda: copies.append(self._copy(head)))
 
         def write() -> None:
-            self._snapshot.wait()
+            copied, wait = copies.pop()
+            wait()
             self._write(name, copied)
             tidy()
 
@@ -158,18 +159,21 @@ class FileStore:
         checkpoint_file.write(self.path(name), content)
         self.publish(name)
 
-    def _copied(self, head: dict[str, Any]) -> dict[str, Any]:
+    def _copy(self, head: dict[str, Any]) -> tuple[dict[str, Any], Callable[[], None]]:
         # The best's weights are mapped from its file: nobody changes them, so nobody copies them.
-        mine = self._content({k: v for k, v in head.items() if k != "best"})
-        copied: dict[str, Any] = self._snapshot.take(mine)
-        return copied | {"best": head["best"]}
+        copied, wait = copy_to_cpu(self._content({k: v for k, v in head.items() if k != "best"}))
+        return copied | {"best": head["best"]}, wait
 
     def _is_linked(self, names: list[str]) -> bool:
         return any(checkpoint_file.is_same(self.path(name), self.latest) for name in names)
 
     def _is_copied(self, names: list[str], latest: dict[str, Any]) -> bool:
         """Where there are no links, latest.pth is a copy of one of them."""
-        same_step = [n for n in names if (retention.key_of(n) or (0,))[0] == latest["step"]]
+        same_step = [
+            n
+            for n in names
+            if (checkpoint_folder.age_of_checkpoint(n) or (0,))[0] == latest["step"]
+        ]
         return any(self.sees(name, latest["id"]) for name in same_step)
 
     def _refuse_file(self, path: Path, reason: str) -> None:

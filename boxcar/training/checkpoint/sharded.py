@@ -11,24 +11,100 @@ an optimizer that has not stepped. It loads on any number of ranks. All ranks mu
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from concurrent import futures
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
+from torch.distributed.checkpoint import state_dict as dcp_state
+from torch.optim import Optimizer
 
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError
 from boxcar.training import stall
-from boxcar.training.checkpoint import checkpoint_file, dcp_folder, retention, shard_state
+from boxcar.training.checkpoint import (
+    checkpoint_file,
+    checkpoint_folder,
+    dcp_folder,
+    training_state,
+)
 from boxcar.training.checkpoint.behind import Behind
 from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.ranks.side_group import SideGroup
 from boxcar.training.reporting.say import say
+
+# --- The tensors of sharded modules and their optimizer, as trees for dcp_folder.py, and back.
+# Names are the bare model's, shared by every world size. All ranks call each function together.
+# The trap: torch makes up the state of an optimizer that has not stepped, and counts that as a
+# step. So a tree to save has an optimizer only where `has_state`.
+
+
+def has_state(optimizer: Optimizer) -> bool:
+    """Whether it holds anything of its own; what has none is its param_groups alone."""
+    return bool(optimizer.state)
+
+
+def shard_tree(
+    modules: Mapping[str, nn.Module], optimizer: Optimizer | None = None
+) -> dict[str, Any]:
+    """Each rank's own tensors, the live ones. `optimizer` is that of `modules["model"]`."""
+    # The modules first: that also shards again what a forward pass has left gathered.
+    found: dict[str, Any] = {
+        name: dcp_state.get_model_state_dict(training_state.unwrapped(module))
+        for name, module in modules.items()
+    }
+    if optimizer is not None:
+        model = training_state.unwrapped(modules["model"])
+        found["optimizer"] = dcp_state.get_optimizer_state_dict(model, optimizer)
+    return found
+
+
+def load_shards(
+    folder: str | Path,
+    modules: Mapping[str, nn.Module],
+    optimizer: Optimizer | None = None,
+    *,
+    is_checked: bool = False,
+) -> None:
+    """Put back what was saved of such a tree; see dcp_folder.load. Nothing changes if it fails."""
+    with _clean_again(optimizer):
+        found = shard_tree(modules, optimizer)
+        dcp_folder.load(folder, found, is_checked=is_checked)
+    for name, module in modules.items():
+        dcp_state.set_model_state_dict(training_state.unwrapped(module), found[name])
+    if optimizer is not None:
+        model = training_state.unwrapped(modules["model"])
+        dcp_state.set_optimizer_state_dict(model, optimizer, found["optimizer"])
+
+
+def full_weights(module: nn.Module) -> dict[str, Any]:
+    """A sharded module's whole weights in rank 0's CPU memory, {} on the others."""
+    options = dcp_state.StateDictOptions(full_state_dict=True, cpu_offload=True)
+    return dcp_state.get_model_state_dict(training_state.unwrapped(module), options=options)
+
+
+@contextlib.contextmanager
+def _clean_again(optimizer: Optimizer | None) -> Iterator[None]:
+    """What torch makes up to load into goes again where loading fails.
+
+    Gradients would keep torch from making it up, and what is loaded has no use for them.
+    """
+    if optimizer is None or has_state(optimizer):
+        yield
+        return
+    optimizer.zero_grad(set_to_none=True)
+    try:
+        yield
+    except BaseException:
+        optimizer.state.clear()
+        raise
+
 
 _REST = "rest"
 
@@ -48,12 +124,12 @@ class Sharded:
 
     def names(self) -> list[str]:
         """What is there, newest first. Rank 0."""
-        return retention.newest_first([path.name for path in self._folder.glob("step_*")])
+        return checkpoint_folder.newest_first([path.name for path in self._folder.glob("step_*")])
 
     def wrong_kind(self) -> str | None:
         """Why these are not for this store. Rank 0."""
         files = [path.stem for path in self._folder.glob("step_*.pth")]
-        if not retention.newest_first(files) and not (self._out / "latest.pth").exists():
+        if not checkpoint_folder.newest_first(files) and not (self._out / "latest.pth").exists():
             return None
         return f"{self._out}: holds checkpoints of one file each: is_sharded=True cannot load them"
 
@@ -103,7 +179,7 @@ class Sharded:
         modules, optimizer = self._state.modules, self._state.parts.get("optimizer")
         if content.get("optimizer") is not None:
             optimizer = None  # it had not stepped, and is part of the rest
-        shard_state.load(self.path(name), modules, optimizer, is_checked=True)
+        load_shards(self.path(name), modules, optimizer, is_checked=True)
         sharded = [*modules, *(["optimizer"] if optimizer is not None else [])]
         return self._state.load_state_dict(content, rank=rank, without=sharded)
 
@@ -116,7 +192,7 @@ class Sharded:
         self, name: str, head: dict[str, Any], tidy: Callable[[], None]
     ) -> Callable[[], None]:
         """Copy it to CPU memory; what begins to write it, in a thread. All ranks."""
-        begin = dcp_folder.copied(self.path(name), self._content(head))
+        begin = dcp_folder.copy_and_save(self.path(name), self._content(head))
 
         def write() -> None:
             saving = self._saving = begin()
@@ -159,11 +235,11 @@ class Sharded:
     def _stepped(self) -> Any:
         """The optimizer, where it has tensors to shard; else it is part of the rest."""
         optimizer = self._state.parts.get("optimizer")
-        return optimizer if optimizer is not None and shard_state.has_state(optimizer) else None
+        return optimizer if optimizer is not None and has_state(optimizer) else None
 
     def _content(self, head: dict[str, Any]) -> dict[str, Any]:
         """What is sharded, and the rest."""
-        tree = shard_state.tree(self._state.modules, self._stepped)
+        tree = shard_tree(self._state.modules, self._stepped)
         return tree | {_REST: self._rest(head)}
 
     def _rest(self, head: dict[str, Any]) -> str:

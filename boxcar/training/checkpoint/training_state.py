@@ -12,14 +12,176 @@ Not covered: what a script keeps outside of the parts it names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+import sys
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
 from boxcar.shared.errors import InputError
-from boxcar.training.checkpoint import prefixes, rng_state
+from boxcar.training import torch_private
+
+# --- Names of weights, with and without what wrappers put before them.
+# DDP says `module.`, torch.compile `_orig_mod.`, activation checkpointing
+# `_checkpoint_wrapped_module.`, and they nest in any order, also in the middle of a name where only
+# a block was wrapped. A checkpoint holds the names of the bare model, and loads into any wrapping.
+
+
+# A model may have a `module` of its own, so that name is only matched.
+_WRAPPERS = torch_private.WRAPPERS | {"module"}
+
+
+def unwrapped(model: nn.Module) -> nn.Module:
+    """The module inside DistributedDataParallel, DataParallel and torch.compile, however nested."""
+    while True:
+        if isinstance(model, (nn.parallel.DistributedDataParallel, nn.DataParallel)):
+            model = model.module
+        elif inside := torch_private.inside_compiled(model):
+            model = inside
+        else:
+            return model
+
+
+def bare_names(saved: Mapping[str, Any]) -> OrderedDict[str, Any]:
+    """A state dict without the names that no model gives to its own parts; tensors are shared."""
+    return _renamed(saved, {name: _without(name, torch_private.WRAPPERS) for name in saved})
+
+
+def fit_names(saved: Mapping[str, Any], wanted: Iterable[str]) -> OrderedDict[str, Any]:
+    """`saved` under the names of `wanted`, where they are the same but for wrappers' names.
+
+    What has no counterpart keeps its name, for load_state_dict to complain about. Raises InputError
+    where two names differ only by a wrapper's, so that nobody knows which is meant.
+    """
+    wanted = list(wanted)
+    if set(saved) == set(wanted):
+        return _renamed(saved, {})
+    by_core = _by_core(wanted, "the model")
+    _by_core(saved, "the checkpoint")
+    cores = {name: _without(name, _WRAPPERS) for name in saved}
+    return _renamed(saved, {name: by_core.get(core, name) for name, core in cores.items()})
+
+
+def _by_core(names: Iterable[str], where: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in names:
+        other = found.setdefault(_without(name, _WRAPPERS), name)
+        if other != name:
+            raise InputError(
+                f"{where} has {other} and {name}, which are the same but for a wrapper's name: "
+                "load it wrapped as it was when it was saved"
+            )
+    return found
+
+
+def _without(name: str, wrappers: frozenset[str]) -> str:
+    return ".".join(part for part in name.split(".") if part not in wrappers)
+
+
+def _renamed(saved: Mapping[str, Any], names: Mapping[str, str]) -> OrderedDict[str, Any]:
+    found = OrderedDict((names.get(name, name), value) for name, value in saved.items())
+    # load_state_dict reads the version of each module's format from here.
+    versions = torch_private.versions(saved)
+    if versions is not None:
+        cores = {name: _without(name, torch_private.WRAPPERS) for name in versions} if names else {}
+        renamed = OrderedDict((cores.get(name, name), value) for name, value in versions.items())
+        torch_private.with_versions(found, renamed)
+    return found
+
+
+# --- Where the random numbers of this process have come to: python, numpy, torch, CUDA.
+# Kept as tensors and numbers, so that `torch.load(weights_only=True)` takes them. Each rank has its
+# own. Not covered: generators that a script made itself (a loader keeps its own position), and the
+# state of other devices than CUDA's current one.
+
+
+# python's version 3 of random.getstate: 624 words of the Mersenne twister and the place in them.
+_PYTHON_VERSION = 3
+_FACTOR = 1_000_003
+
+
+def capture_rng() -> dict[str, Any]:
+    """This process's states; numpy's where it is installed, CUDA's where it is in use."""
+    version, words, gauss = random.getstate()
+    found = {
+        "python": {"version": version, "words": torch.tensor(words), "gauss": gauss},
+        "torch": torch.get_rng_state(),
+    }
+    if (numpy := _numpy()) is not None:
+        _, keys, place, has_gauss, cached = numpy.random.get_state()
+        found["numpy"] = {
+            "words": torch.tensor(keys.astype("int64")),
+            "place": int(place),
+            "has_gauss": int(has_gauss),
+            "gauss": float(cached),
+        }
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        found["cuda"] = torch.cuda.get_rng_state()
+    return found
+
+
+def restore_rng(saved: dict[str, Any]) -> list[str]:
+    """Put this process where `capture` was; what could not be restored, a sentence each."""
+    python = saved["python"]
+    if python["version"] != _PYTHON_VERSION:
+        return [f"random numbers of python: version 3 was expected, found {python['version']}"]
+    random.setstate((python["version"], tuple(python["words"].tolist()), python["gauss"]))
+    torch.set_rng_state(saved["torch"].clone())
+    return [*_restore_numpy(saved.get("numpy")), *_restore_cuda(saved.get("cuda"))]
+
+
+def rng_for_rank(saved: Sequence[dict[str, Any]], rank: int) -> dict[str, Any] | None:
+    """What a rank goes on from; None for one that was not there when it was saved.
+
+    Ranks that all had the same state (each draws the whole batch's noise) stay the same.
+    """
+    if rank < len(saved):
+        return saved[rank]
+    first = saved[0]["torch"]
+    are_same = len(saved) > 1 and all(torch.equal(first, other["torch"]) for other in saved)
+    return saved[0] if are_same else None
+
+
+def draw_rng_anew(saved: dict[str, Any], step: int, rank: int) -> None:
+    """Seed a rank that has no state of its own: from rank 0's, the step and its rank alone."""
+    seed = int(saved["torch"].to(torch.int64).sum())
+    seed = ((seed * _FACTOR + step) * _FACTOR + rank) % 2**32
+    random.seed(seed)
+    torch.manual_seed(seed)
+    if (numpy := _numpy()) is not None:
+        numpy.random.seed(seed)
+
+
+def _restore_numpy(saved: dict[str, Any] | None) -> list[str]:
+    numpy = _numpy()
+    if saved is None or numpy is None:
+        # A script that never drew from numpy loses nothing, so a box without it may go on.
+        return []
+    words = saved["words"].numpy().astype("uint32")
+    state = ("MT19937", words, saved["place"], saved["has_gauss"], saved["gauss"])
+    numpy.random.set_state(state)
+    return []
+
+
+def _restore_cuda(saved: torch.Tensor | None) -> list[str]:
+    if saved is not None and torch.cuda.is_available():
+        torch.cuda.set_rng_state(saved.clone())
+    return []
+
+
+def _numpy() -> Any:
+    """torch imports it where it is installed; where it is not, nobody has drawn from it."""
+    if "numpy" in sys.modules:
+        return sys.modules["numpy"]
+    try:
+        import numpy
+    except ImportError:
+        return None
+    return numpy
+
 
 Rng = dict[str, Any]
 _SCALARS = (bool, int, float, str, bytes, type(None), torch.dtype, torch.device)
@@ -74,7 +236,7 @@ class TrainingState:
             "kinds": self.kinds(),
             **{name: weights(module) for name, module in self.modules.items()},
             **self.rest(),
-            "rng": [rng_state.capture()],
+            "rng": [capture_rng()],
         }
 
     def rest(self) -> dict[str, Any]:
@@ -136,10 +298,10 @@ class TrainingState:
             part.load_state_dict(owned(saved))
 
     def _load_rng(self, saved: Sequence[Rng], rank: int) -> list[str]:
-        mine = rng_state.for_rank(saved, rank)
+        mine = rng_for_rank(saved, rank)
         if mine is not None:
-            return rng_state.restore(mine)
-        rng_state.draw_anew(saved[0], self.step, rank)
+            return restore_rng(mine)
+        draw_rng_anew(saved[0], self.step, rank)
         return [
             f"rank {rank} was not there when this was saved with {len(saved)} ranks: its random "
             "numbers start anew"
@@ -151,13 +313,13 @@ _OWN = ("format", "id", "step", "epoch", "kinds", "world", "identity", "history"
 
 def weights(module: nn.Module) -> dict[str, Any]:
     """A module's state dict under the bare model's names; the tensors are the live ones."""
-    return prefixes.bare(prefixes.unwrapped(module).state_dict())
+    return bare_names(unwrapped(module).state_dict())
 
 
 def load_weights(module: nn.Module, saved: Mapping[str, Any]) -> None:
     """Copy weights into a module, wrapped or not, whatever wrapped the saved one."""
-    target = prefixes.unwrapped(module)
-    target.load_state_dict(prefixes.fitted(saved, target.state_dict()))
+    target = unwrapped(module)
+    target.load_state_dict(fit_names(saved, target.state_dict()))
 
 
 def plain(value: Any, where: str) -> Any:

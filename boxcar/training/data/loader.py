@@ -22,6 +22,7 @@ Not covered: `batch_size=None`, own samplers.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import signal
 import weakref
@@ -30,11 +31,11 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, get_worker_info
 
 from boxcar.shared.errors import InputError
 from boxcar.training import data_order, run_manifest, stall, torch_private
-from boxcar.training.data.batches import Batches
+from boxcar.training.data import sample_seeds
 from boxcar.training.data.sample_seeds import SeededSamples, draws_nothing
 from boxcar.training.data.sampler import EpochSampler, RankSampler, Shares
 from boxcar.training.data.stream import (
@@ -48,6 +49,47 @@ from boxcar.training.data.worker_transport import Room, WorkerTransport, free_sh
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.reporting.say import say_on_main
+
+# --- A key becomes a batch, in a worker or the main process, whose generators stay as they were.
+
+
+class Batches(Dataset[Any]):
+    """What the workers hold."""
+
+    def __init__(self, source: SeededSamples | StreamReader, transport: WorkerTransport) -> None:
+        self.source, self.transport = source, transport
+        self._has_read = False  # in this process, of samples that are not seeded
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_has_read": False}
+
+    def __getitems__(self, key: Any) -> Any:
+        if self.source.is_seeded:
+            with contextlib.nullcontext() if get_worker_info() else sample_seeds.own_draws():
+                return self._batch(key)
+        if self._has_read:
+            return self._batch(key)
+        before = sample_seeds.generator_states()
+        batch = self._batch(key)
+        self._refuse_what_drew(before)
+        self._has_read = True
+        return batch
+
+    def _batch(self, key: Any) -> Any:
+        samples = self.source.read(key)
+        return samples if isinstance(samples, Ended) else self.transport(samples)
+
+    def _refuse_what_drew(self, before: dict[str, Any]) -> None:
+        drawn = [
+            name for name, state in sample_seeds.generator_states().items() if state != before[name]
+        ]
+        if drawn:
+            raise InputError(
+                f"{type(self.source.dataset).__name__} says draws_nothing, and reading it drew "
+                f"from {', '.join(drawn)}: a resumed training would draw otherwise. Take "
+                "draws_nothing out"
+            )
+
 
 _AHEAD = 2  # torch's own default
 _GRACE_S = 60

@@ -91,10 +91,6 @@ def order_of(shares: Shares, seed: int, epoch: int, shuffle: bool) -> Tensor:
     return order.repeat(repeats)[: shares.samples + shares.repeated]
 
 
-# Batches whose numbers leave the tensor together: one by one that takes as long as a small batch.
-_AT_ONCE = 64
-
-
 class EpochSampler(Sampler[Any]):
     """A position, (epoch, batches_done), and the keys of the batches from there on.
 
@@ -185,15 +181,9 @@ class RankSampler(EpochSampler):
 
     def keys(self, epoch: int, batches_done: int) -> Iterator[tuple[int, list[int]]]:
         """(epoch, this rank's indices) of each batch that is still to come."""
-        order, shares = self._order(epoch), self.shares
-        for first in range(batches_done, shares.batches, _AT_ONCE):
-            last = min(first + _AT_ONCE, shares.batches)
-            begin, end = first * shares.global_batch, last * shares.global_batch
-            # The last one may be longer than a global batch.
-            numbers = order[begin : end if last < shares.batches else None].tolist()
-            for batch in range(first, last):
-                mine = shares.bounds(batch)
-                yield epoch, numbers[mine.start - begin : mine.stop - begin]
+        order = self._order(epoch)
+        for batch in range(batches_done, self.shares.batches):
+            yield epoch, order[self.shares.bounds(batch)].tolist()
 
     def indices(self, batch: int) -> Tensor:
         """Of samples, int64 [this rank's batch]."""
@@ -229,14 +219,22 @@ class RankSampler(EpochSampler):
         return self._kept[1]
 
 
-def _problem(shares: Shares) -> str:
-    if shares.uneven not in UNEVEN:
-        return f"uneven should be {', '.join(UNEVEN)}, found {shares.uneven!r}"
-    if shares.batch_size < 1 or not 0 <= shares.rank < shares.world:
+def problem_of_ranks(batch_size: int, rank: int, world: int, uneven: str) -> str:
+    """Why these cannot be, in a sentence; empty where they can."""
+    if uneven not in UNEVEN:
+        return f"uneven should be {', '.join(UNEVEN)}, found {uneven!r}"
+    if batch_size < 1 or not 0 <= rank < world:
         return (
             f"expected batch_size 1 or more and a rank from 0 to world - 1, found batch_size="
-            f"{shares.batch_size}, rank={shares.rank}, world={shares.world}"
+            f"{batch_size}, rank={rank}, world={world}"
         )
+    return ""
+
+
+def _problem(shares: Shares) -> str:
+    problem = problem_of_ranks(shares.batch_size, shares.rank, shares.world, shares.uneven)
+    if problem:
+        return problem
     if shares.samples == 0:
         return "the dataset is empty: look at the folder or the split that it reads"
     if shares.batches == 0:

@@ -31,9 +31,9 @@ from torch.utils.data import get_worker_info
 
 from boxcar.shared.errors import InputError
 from boxcar.training import torch_private
-from boxcar.training.data import generators
+from boxcar.training.data import sample_seeds
 from boxcar.training.data.sample_seeds import seed_of
-from boxcar.training.data.sampler import UNEVEN, EpochSampler, share_of
+from boxcar.training.data.sampler import EpochSampler, problem_of_ranks, share_of
 from boxcar.training.reporting.say import say
 
 # A skip that takes longer than this is worth a line.
@@ -64,13 +64,9 @@ class StreamShares:
 
     def problem(self) -> str:
         """Why this cannot be, in a sentence; empty where it can."""
-        if self.uneven not in UNEVEN:
-            return f"uneven should be {', '.join(UNEVEN)}, found {self.uneven!r}"
-        if self.batch_size < 1 or not 0 <= self.rank < self.world:
-            return (
-                f"expected batch_size 1 or more and a rank from 0 to world - 1, found batch_size="
-                f"{self.batch_size}, rank={self.rank}, world={self.world}"
-            )
+        problem = problem_of_ranks(self.batch_size, self.rank, self.world, self.uneven)
+        if problem:
+            return problem
         if self.shards_itself and self.uneven != "drop":
             return (
                 f"the dataset shards itself (it has a `shard` method), so nobody knows the end of "
@@ -186,14 +182,16 @@ class StreamReader:
             dataset = dataset.shard(num_shards=parts, index=part)
         if hasattr(dataset, "set_epoch"):
             dataset.set_epoch(epoch)
-        generators.seed(seed_of(self.seed, epoch, _START))
+        sample_seeds.seed_generators(seed_of(self.seed, epoch, _START))
         return self._even(self._read_chunks(iter(dataset), epoch, stream))
 
     def _read_chunks(self, elements: Iterator[Any], epoch: int, stream: int) -> Iterator[list[Any]]:
         number = 0
         while True:
             # By the chunk and not by the element: all processes read all chunks, one after another.
-            generators.seed(seed_of(self.seed, epoch, self._seed_index(number, stream)))
+            sample_seeds.seed_generators(
+                seed_of(self.seed, epoch, self._seed_index(number, stream))
+            )
             chunk = list(islice(elements, self.shares.chunk))
             if not chunk:
                 return

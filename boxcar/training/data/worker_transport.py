@@ -29,14 +29,12 @@ from torch.utils.data import default_collate, get_worker_info
 
 from boxcar.shared.disk.mounts import disk_room
 from boxcar.training import torch_private
-from boxcar.training.reporting.say import say_on_main
+from boxcar.training.reporting.say import say_on_main, size_text
 
 SHARED = "/dev/shm"
 _USABLE_SHARE = 4
 # The one the training step works on, and the one that is handed over next.
 _HELD_BATCHES = 2
-_MB = 1024 * 1024
-_UNKNOWN_BYTES = 2**60
 # Of one tensor, whose shape is counted in elements.
 Content = tuple[torch.dtype, torch.Size, bytearray]
 
@@ -70,14 +68,11 @@ def choose(room: Room, batch_bytes: int) -> Choice:
     fits = needed <= room.free_bytes // _USABLE_SHARE
     return Choice(
         "shm" if fits else "pipe",
-        f"{count} batches of {_size(batch_bytes)} at once (ranks here: {room.local_ranks}, workers "
-        f"of each: {room.num_workers}, {room.prefetch_factor} ahead) {'' if fits else 'do not '}fit"
-        f" in a quarter of the {_size(room.free_bytes)} that are free in {SHARED}",
+        f"{count} batches of {size_text(batch_bytes)} at once (ranks here: {room.local_ranks}, "
+        f"workers of each: {room.num_workers}, {room.prefetch_factor} ahead) "
+        f"{'' if fits else 'do not '}fit in a quarter of the {size_text(room.free_bytes)} that "
+        f"are free in {SHARED}",
     )
-
-
-def _size(size_bytes: int) -> str:
-    return f"{size_bytes / _MB:.1f} MB" if size_bytes >= _MB else f"{size_bytes / 1024:.1f} KB"
 
 
 def free_shared_bytes(folder: str = SHARED) -> int | None:
@@ -98,16 +93,9 @@ class WorkerTransport:
         self.room = room
         self._said: set[str] = set()
 
-    @property
-    def is_default(self) -> bool:
-        """Whether torch's own function makes the batches, which draws nothing."""
-        return self.collate is default_collate
-
     def __call__(self, samples: list[Any]) -> Any:
         """The batch, or the one that becomes it when it is unpickled in the main process."""
         if get_worker_info() is None:
-            return self.collate(samples)
-        if self._fits_before(samples):
             return self.collate(samples)
         with torch_private.no_worker_info():
             batch = self.collate(samples)
@@ -116,17 +104,6 @@ class WorkerTransport:
         self._say(choice)
         return batch if choice.way == "shm" else PipedBatch(parts)
 
-    def _fits_before(self, samples: list[Any]) -> bool:
-        """Whether default_collate may build the batch in shared memory, which saves a copy."""
-        if not self.is_default:
-            return False
-        # It takes samples of one shape only, so the first tells the size of all.
-        first = default_collate_bytes(samples[0]) * len(samples)
-        choice = choose(self.room, first)
-        if choice.way == "shm":
-            self._say(choice)
-        return choice.way == "shm"
-
     def _say(self, choice: Choice) -> None:
         info = get_worker_info()
         if choice.way in self._said or info is None or info.id != 0:
@@ -134,20 +111,6 @@ class WorkerTransport:
         self._said.add(choice.way)
         through = {"shm": SHARED, "pipe": "the pipe"}[choice.way]
         say_on_main(f"loader: batches travel through {through}: {choice.reason}")
-
-
-def default_collate_bytes(sample: Any) -> int:
-    """What one sample adds to a batch of default_collate: arrays and numbers become tensors."""
-    if isinstance(sample, (Tensor, int, float)):
-        return sample.nbytes if isinstance(sample, Tensor) else 8
-    if isinstance(sample, dict):
-        return sum(map(default_collate_bytes, sample.values()))
-    if isinstance(sample, (list, tuple)):
-        return sum(map(default_collate_bytes, sample))
-    if isinstance(sample, (str, bytes)):
-        return 0
-    # NumPy's arrays and numbers. Of anything else nothing is known, so it goes the safe way.
-    return int(getattr(sample, "nbytes", _UNKNOWN_BYTES))
 
 
 @dataclass

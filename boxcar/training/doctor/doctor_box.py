@@ -186,7 +186,7 @@ def _shm() -> Row:
 def _memory() -> Row:
     from boxcar.training.cache import memory_budget
 
-    return judge_memory(memory_budget.measure(Path.cwd(), 1).memory_left_bytes)
+    return judge_memory(memory_budget.memory_left_bytes())
 
 
 def _cpus(ranks: int) -> Row:

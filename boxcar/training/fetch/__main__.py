@@ -18,8 +18,8 @@ from typing import Any
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.training.fetch import data_spec, staging
 from boxcar.training.fetch.lookup import Outcome
-from boxcar.training.fetch.progress_line import size
-from boxcar.training.fetch.safe_url import shown
+from boxcar.training.fetch.source import shown
+from boxcar.training.reporting.say import size_text
 
 
 def main(words: list[str] | None = None) -> int:
@@ -97,7 +97,9 @@ def line(outcome: Outcome) -> str:
         return f"here      {name}  {outcome.here}"
     if outcome.source:
         known = (
-            "size unknown" if outcome.source.size_bytes is None else size(outcome.source.size_bytes)
+            "size unknown"
+            if outcome.source.size_bytes is None
+            else size_text(outcome.source.size_bytes)
         )
         return f"found     {name}  {known}  {shown(outcome.source.url)}"
     return "\n".join([f"optional  {name}  not there; tried:", *outcome.reasons])
@@ -105,7 +107,7 @@ def line(outcome: Outcome) -> str:
 
 def total(outcomes: list[Outcome]) -> str:
     size_bytes = sum(o.source.size_bytes or 0 for o in outcomes if o.source)
-    return f"nothing required is missing; {size(size_bytes)} to fetch"
+    return f"nothing required is missing; {size_text(size_bytes)} to fetch"
 
 
 if __name__ == "__main__":

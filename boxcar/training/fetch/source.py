@@ -7,10 +7,34 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.training.fetch.safe_url import identity, shown
+
+# --- URLs as they may be shown and kept: without user, password and signature.
+
+
+_USER = re.compile(r"(\w+://)[^\s/'\"]+@")
+_QUERY = re.compile(r"(\w+://[^\s?'\"<>]+)\?[^\s'\"<>)]+")
+# What a signed URL gets anew each time that it is signed.
+_SIGNATURE = re.compile(
+    r"(?i)x-(amz|goog|oss|cos|tos)-.*|aws ?access ?key ?id|google ?access ?id|oss ?access ?key ?id"
+    r"|signature|expires|policy|key-pair-id|token|.*_token|authorization|s(ig|e|t|p|v|r|ks|ke|kt)"
+)
+
+
+def shown(text: str) -> str:
+    """A URL, or an error's text with URLs in it, without what lets somebody in."""
+    return _QUERY.sub(r"\1?...", _USER.sub(r"\1", text))
+
+
+def identity_of_url(url: str) -> str:
+    """A digest that is the same for the same place, whoever asks and whenever it was signed."""
+    parts = urlsplit(_USER.sub(r"\1", url))
+    query = [pair for pair in parse_qsl(parts.query) if not _SIGNATURE.fullmatch(pair[0])]
+    return digest.of_json([parts.scheme, parts.netloc, parts.path, sorted(query)])
+
 
 PACKAGES = {
     **dict.fromkeys(("http", "https"), "aiohttp requests"),
@@ -51,7 +75,7 @@ class Source:
     @property
     def identity(self) -> str:
         """A digest of the place, the size and the version."""
-        return digest.of_json([identity(self.url), self.size_bytes, self.version])
+        return digest.of_json([identity_of_url(self.url), self.size_bytes, self.version])
 
 
 def look(url: str) -> Source | None:

@@ -13,12 +13,12 @@ from typing import Any
 
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import InputError
-from boxcar.training.fetch import data_spec, local_files
+from boxcar.training.fetch import data_spec, lookup
 from boxcar.training.fetch.data_spec import Spec
-from boxcar.training.fetch.download import Download
+from boxcar.training.fetch.download import Download, ProgressLine, say
 from boxcar.training.fetch.lookup import Outcome, look_up
-from boxcar.training.fetch.progress_line import ProgressLine, say, size
-from boxcar.training.fetch.safe_url import shown
+from boxcar.training.fetch.source import shown
+from boxcar.training.reporting.say import size_text
 
 Files = dict[tuple[str, str], Path]
 """Where each file lies, by task and split. An optional one that is nowhere is not in it."""
@@ -41,7 +41,7 @@ def fetch(spec: Spec | Mapping[str, Any] | str | Path, *, workers: int = WORKERS
     atomic.make_folder(spec.to)
     held = _hold(spec.to / LOCK)
     try:
-        local_files.renew(spec)
+        lookup.renew_receipts(spec)
         if len(files := present(spec)) < len(spec.files):
             _fetch_missing(spec, workers)
             files = present(spec)
@@ -60,7 +60,7 @@ def check(spec: Spec | Mapping[str, Any] | str | Path, *, workers: int = WORKERS
 
 def present(spec: Spec) -> Files:
     """What lies here already as the spec wants it, by the receipts; asks no source."""
-    found = ((file, local_files.find(spec.to, file, by_content=False)) for file in spec.files)
+    found = ((file, lookup.find_here(spec.to, file, by_content=False)) for file in spec.files)
     return {(file.task, file.split): spec.to / at.name for file, at in found if at}
 
 
@@ -97,7 +97,7 @@ def _fetch_missing(spec: Spec, workers: int) -> None:
     )
     downloads = [Download(one, spec.to / at.name, at.sha256, progress, stop) for one, at in found]
     count = f"{len(found)} file{'s' * (len(found) > 1)}"
-    say(f"fetch: {count}, {size(progress.total_bytes)}, into {spec.to}")
+    say(f"fetch: {count}, {size_text(progress.total_bytes)}, into {spec.to}")
     checked_copy.check_room(spec.to, [one.part.missing_bytes for one in downloads])
     with progress:
         _run(downloads, stop, workers)
@@ -112,7 +112,7 @@ def _warn(outcome: Outcome) -> None:
 
 
 def _refuse_foreign(spec: Spec, outcomes: Iterable[Outcome]) -> None:
-    local_files.refuse_foreign(spec.to / o.candidate.name for o in outcomes if o.candidate)
+    lookup.refuse_foreign(spec.to / o.candidate.name for o in outcomes if o.candidate)
 
 
 def _run(downloads: list[Download], stop: threading.Event, workers: int) -> None:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from boxcar.shared.process.exit_codes import NO_RETRY, TEMPORARY
 from boxcar.training.hang import evidence
-from boxcar.training.hang.code_line import CodeLine
-from boxcar.training.hang.phrases import (
+from boxcar.training.hang.evidence import (
     at_line,
     at_step,
     doing,
@@ -28,6 +27,7 @@ from boxcar.training.hang.phrases import (
     ranks_text,
 )
 from boxcar.training.hang.rank_dump import RankDump
+from boxcar.training.hang.stacks import CodeLine
 
 RANK_CONDITIONAL = "rank-conditional-collective"
 UNEVEN_LOADER = "uneven-loader"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import io
 import json
 import os
+import pickle
 import re
-import shutil
 import socket
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +22,62 @@ from typing import Any
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.training.hang import code_line, flight_recorder, stacks
-from boxcar.training.hang.code_line import CodeLine
-from boxcar.training.hang.stacks import Frame
+from boxcar.training import torch_private
+from boxcar.training.hang import stacks
+from boxcar.training.hang.stacks import CodeLine, Frame
+
+# --- torch's flight recorder: the last collectives that this rank handed to its backend.
+# NCCL has one in all versions, gloo since torch 2.8. It is on by default in new versions; desync.py
+# switches it on everywhere. Nothing here is called while all is well.
+# Not covered: what is pending inside a CUDA collective that torch did not see start.
+
+
+MOST_COLLECTIVES = 20
+
+
+def last_collectives(*, with_stacks: bool) -> list[dict[str, Any]]:
+    """The last collectives, oldest first.
+
+    Each has `collective`, `seq` in its `group`, `is_pending`, `sizes`, `frames`.
+    Empty where the recorder is off, or the backend has none. Stacks take torch a second, the first
+    time.
+    """
+    try:
+        dump = torch_private.collectives(with_stacks=with_stacks)
+        entries = _Plain(io.BytesIO(dump)).load().get("entries", []) if dump else []
+        return [_entry(entry) for entry in entries[-MOST_COLLECTIVES:]]
+    except (RuntimeError, ValueError, KeyError, TypeError, pickle.UnpicklingError, EOFError):
+        # An aid, and its form is torch's own affair: a diagnosis must not die of it.
+        return []
+
+
+def _entry(entry: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "collective": entry["profiling_name"].rpartition(":")[2],
+        "seq": entry.get("collective_seq_id"),
+        # Each group counts for itself.
+        "group": str(entry.get("process_group")),
+        # gloo never says "completed"; an entry that is done with is retired.
+        "is_pending": entry.get("state") != "completed" and not entry.get("retired"),
+        "sizes": entry.get("input_sizes"),
+        "frames": [_frame(frame) for frame in reversed(entry.get("frames", []))],
+    }
+
+
+def _frame(frame: dict[str, Any]) -> Frame:
+    file, name = frame["filename"], frame["name"]
+    # The recorder knows no modules.
+    module = ".".join(["torch", *file.rpartition("/torch/")[2].removesuffix(".py").split("/")])
+    return Frame(file, frame["line"], name, module if "/torch/" in file else "")
+
+
+class _Plain(pickle.Unpickler):
+    """torch's C++ gives lists, dicts, texts and numbers, spelled as a pickle; anything else is
+    refused."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"{module}.{name} is no plain value")
+
 
 _CLOCKS_DIFFER_S = 5.0
 
@@ -107,6 +160,7 @@ class RankDump:
     collectives: tuple[dict[str, Any], ...] = ()
     threads: str = ""
     py_spy: str = ""
+    """Of dumps that py-spy was asked for; nobody asks it any more."""
 
     @property
     def place(self) -> CodeLine | None:
@@ -129,7 +183,7 @@ def take(
     `is_idle`: its main thread used no CPU lately, so a backward pass that it is in waits for the
     gradients of others.
     """
-    entries = flight_recorder.last_entries(with_stacks=_on_gpu()) if world > 1 else []
+    entries = last_collectives(with_stacks=_on_gpu()) if world > 1 else []
     name, frames = _waits_in(world, frames, entries, is_sure=is_idle or error is not None)
     is_follower = error is not None and name is not None and follows(error)
     in_loader = "loader" if stacks.waits_for_loader(frames) else "compute"
@@ -139,7 +193,7 @@ def take(
         state="raised" if error else "running",
         waits="collective" if name else in_loader,
         collective=name,
-        places=tuple(code_line.of_frame(frame) for frame in stacks.users(frames)),
+        places=tuple(stacks.code_line_of_frame(frame) for frame in stacks.users(frames)),
         error=f"{type(error).__name__}: {error}"[:2000] if error else "",
         is_follower=is_follower,
         loader_lengths=_loader_lengths(),
@@ -154,7 +208,7 @@ def left(
     attempt: Attempt, rank: int, world: int, frames: Sequence[Frame], **facts: Any
 ) -> RankDump:
     """This rank goes, without an error that anybody knows of."""
-    places = tuple(code_line.of_frame(frame) for frame in stacks.users(frames))
+    places = tuple(stacks.code_line_of_frame(frame) for frame in stacks.users(frames))
     return RankDump(
         rank=rank,
         world=world,
@@ -174,21 +228,6 @@ def follows(error: BaseException) -> bool:
         isinstance(error, RuntimeError) and bool(_FOLLOWS.search(str(error)))
     )
     return is_told or (error.__cause__ is not None and follows(error.__cause__))
-
-
-def py_spy(pid: int, timeout_s: float) -> str:
-    """The stack with its C++ frames, where py-spy is installed and allowed; else why not."""
-    program = shutil.which("py-spy")
-    if program is None:
-        return ""
-    command = [program, "dump", "--native", "--nonblocking", "--pid", str(pid)]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout_s, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"py-spy gave nothing: {error}"
-    return done.stdout if done.returncode == 0 else f"py-spy gave nothing: {done.stderr}"
 
 
 def path_of(folder: Path, rank: int) -> Path:
@@ -231,9 +270,9 @@ def read(path: Path) -> RankDump | None:
 def _parse(fields: dict[str, Any]) -> RankDump:
     for name in ("loader_lengths", "collectives"):
         fields[name] = tuple(fields.get(name) or ())
-    fields["places"] = tuple(code_line.parse(each) for each in fields.get("places") or ())
+    fields["places"] = tuple(stacks.parse_code_line(each) for each in fields.get("places") or ())
     if fields.get("last_step_at"):
-        fields["last_step_at"] = code_line.parse(fields["last_step_at"])
+        fields["last_step_at"] = stacks.parse_code_line(fields["last_step_at"])
     return RankDump(**fields)
 
 

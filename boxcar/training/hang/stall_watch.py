@@ -6,19 +6,66 @@ It wakes about once a second and compares a counter; it calls no collective and 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import dataclasses
+import faulthandler
 import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from boxcar.training.hang import abort, code_line, diagnosis, hang_gather, rank_dump, stacks
+from boxcar.training.hang import diagnosis, hang_gather, rank_dump, stacks
 from boxcar.training.hang.diagnosis import Diagnosis
 from boxcar.training.hang.rank_dump import Attempt, RankDump
 from boxcar.training.hang.stacks import Frame
+
+# --- A rank that C++ aborts is held for a moment, so that the watch can report it with the others.
+# gloo throws in a thread of its own where another rank's collective has another size. That ends the
+# process by SIGABRT before a line of Python runs, and a launcher then ends the others. So SIGABRT
+# is answered by libc's own `sleep`, which is called with the number of the signal, 6, as its
+# seconds: nothing but what is safe in a signal's handler. faulthandler comes first, prints the
+# stacks and hands the signal on; that it has done so shows in the handler that is in force.
+# Linux. Where the aborting thread holds Python's lock, the process ends 6 seconds later,
+# unreported.
+
+
+# More than a sigaction, whose first member is the handler.
+_SIGACTION_BYTES = 512
+
+
+def hold_aborts(stderr: TextIO) -> None:
+    """Have SIGABRT held from now on; the stacks are printed to `stderr`.
+
+    A handler of the script's own stays. Raises OSError, ValueError, AttributeError.
+    """
+    # It hands a signal on to the handler that it found when it was enabled.
+    faulthandler.disable()
+    if sys.platform == "linux" and _handler() == 0:
+        libc = ctypes.CDLL(None)
+        libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
+        libc.signal.restype = ctypes.c_void_p
+        libc.signal(int(signal.SIGABRT), _sleep())
+    faulthandler.enable(stderr)
+
+
+def is_abort_held() -> bool:
+    """Whether this process was aborted, and ends in a few seconds. Takes a microsecond."""
+    return sys.platform == "linux" and _handler() == _sleep()
+
+
+def _sleep() -> int:
+    return ctypes.cast(ctypes.CDLL(None).sleep, ctypes.c_void_p).value or 0
+
+
+def _handler() -> int:
+    action = ctypes.create_string_buffer(_SIGACTION_BYTES)
+    ctypes.CDLL(None).sigaction(int(signal.SIGABRT), None, action)
+    return ctypes.c_void_p.from_buffer(action).value or 0
+
 
 # Before the backend's own time-out, whose watchdog may abort the process from C++.
 _SHARE_OF_TIMEOUT = 0.9
@@ -121,7 +168,7 @@ class StallWatch:
             before, cpu_before = now, cpu
             if self._beats != seen:
                 seen, silent_s, self._patience_s = self._beats, 0.0, self.timeout_s
-            if abort.is_held():
+            if is_abort_held():
                 self._report_abort()
                 return
             is_stalled = silent_s >= self._patience_s and not self._patient
@@ -166,9 +213,6 @@ class StallWatch:
         grace_s = min(_GRACE_S, 2 * self.timeout_s)
         try:
             rank_dump.write(self.folder, dump)
-            if native := rank_dump.py_spy(dump.pid, timeout_s=grace_s):
-                dump = dataclasses.replace(dump, py_spy=native)
-                rank_dump.write(self.folder, dump)
             return hang_gather.settle(self.folder, self._attempt, dump, grace_s)
         except OSError as error:
             hang_gather.say(f"boxcar: {self.folder}: no dump was written: {error}")
@@ -180,7 +224,7 @@ class StallWatch:
         return self._attempt, self.rank, self.world
 
     def _facts(self) -> dict[str, Any]:
-        at = code_line.of_frame(self._last_place) if self._last_place else None
+        at = stacks.code_line_of_frame(self._last_place) if self._last_place else None
         return {"step": self._step, "last_step_at": at, "is_patient": self._patient > 0}
 
 

@@ -45,7 +45,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.files.plan import TRUSTED, Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.training.load_check import artifacts, sandbox
-from boxcar.training.load_check.how import How
+from boxcar.training.load_check.refusals import How
 
 
 @dataclass(frozen=True)

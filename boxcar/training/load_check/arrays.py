@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from boxcar.shared.artifacts.file_kinds import ZIP
-from boxcar.training.load_check import checkpoints, pickles, refusals, torch_files, tree
-from boxcar.training.load_check.how import How
-from boxcar.training.load_check.refusals import NotItsKindError
+from boxcar.training.load_check import checkpoints, pickles, refusals, survey
+from boxcar.training.load_check.refusals import How, NotItsKindError
 
 _NUMPY, _OBJECTS = b"\x93NUMPY", re.compile(rb"'\|O\d?'")
 _LONGEST_NUMPY_HEADER = 1 << 20
@@ -55,7 +54,7 @@ def look_at_numpy(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
 
 def _parts(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     """The arrays of a .npz by name; a .npy is one without."""
-    if not torch_files.begins(path, ZIP):
+    if not checkpoints.begins_with(path, ZIP):
         with path.open("rb") as file:
             yield "", file
         return
@@ -78,7 +77,7 @@ def look_at_safetensors(
     path: Path, keys: Sequence[str], _: How
 ) -> tuple[list[str], dict[str, Any]]:
     header = _read_header(path)
-    problems = tree.missing(header, keys) if header else ["holds nothing: no tensor"]
+    problems = survey.missing_keys(header, keys) if header else ["holds nothing: no tensor"]
     try:
         found, facts = _look_at_values(path)
     except ImportError as error:

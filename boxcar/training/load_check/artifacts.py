@@ -26,19 +26,17 @@ from boxcar.training.load_check import (
     arrays,
     checkpoints,
     documents,
-    onnx,
+    protobuf,
     refusals,
-    shards,
     whole_files,
 )
-from boxcar.training.load_check.how import How
-from boxcar.training.load_check.refusals import NotItsKindError
+from boxcar.training.load_check.refusals import How, NotItsKindError
 
 _LIBRARIES = {
     "numpy": ("numpy", "torch"),
     "pickle": ("torch",),
     "safetensors": ("torch", "safetensors"),
-    SHARDED: ("torch", "boxcar.training.checkpoint.dcp_metadata"),
+    SHARDED: ("torch", "boxcar.training.checkpoint.dcp_files"),
     "torch": ("torch",),
 }
 _LONGEST_REASON = 300
@@ -123,8 +121,8 @@ def _look_at_bytes(_: Path, keys: Sequence[str], __: How) -> Looked:
 
 _LOOKS: dict[str, Callable[[Path, Sequence[str], How], Looked]] = {
     BYTES: _look_at_bytes,
-    SHARD: shards.look_at_shard,
-    SHARDED: shards.look_at_index,
+    SHARD: checkpoints.look_at_shard,
+    SHARDED: checkpoints.look_at_index,
     "csv": documents.look_at_csv,
     "hdf5": whole_files.look_at_hdf5,
     "json": documents.look_at_json,
@@ -132,7 +130,7 @@ _LOOKS: dict[str, Callable[[Path, Sequence[str], How], Looked]] = {
     "lightgbm": whole_files.look_at_lightgbm,
     "mindspore": whole_files.look_at_mindspore,
     "numpy": arrays.look_at_numpy,
-    "onnx": onnx.look_at_onnx,
+    "onnx": protobuf.look_at_onnx,
     "pickle": checkpoints.look_at_pickle,
     "safetensors": arrays.look_at_safetensors,
     "torch": checkpoints.look_at_torch,

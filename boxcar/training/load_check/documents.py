@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.metrics import records
-from boxcar.training.load_check import tree
-from boxcar.training.load_check.how import How
-from boxcar.training.load_check.refusals import NotItsKindError
+from boxcar.training.load_check import survey
+from boxcar.training.load_check.refusals import How, NotItsKindError
 
 _NAMED = 10
 _LARGEST_GUESS_BYTES = 64 * 1024 * 1024
@@ -36,7 +35,7 @@ def look_at_json(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], 
     columns: dict[str, _Column] = {}
     problems = _take("", value, columns)
     wrong, gaps = _judged(columns)
-    problems += [*wrong, *tree.missing(value, keys), *_no_metrics(path, value)]
+    problems += [*wrong, *survey.missing_keys(value, keys), *_no_metrics(path, value)]
     return [*problems, *_missing_shards(path, value)], gaps
 
 
@@ -98,7 +97,7 @@ def look_at_jsonl(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], d
     if problems:
         raise NotItsKindError("; ".join(_first(problems)))
     wrong, gaps = _judged(columns)
-    wrong += [*tree.missing(seen, keys), *_no_metrics(path, rows or seen)]
+    wrong += [*survey.missing_keys(seen, keys), *_no_metrics(path, rows or seen)]
     return wrong, {"rows": rows} | gaps
 
 
@@ -118,7 +117,7 @@ def look_at_csv(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dic
     except csv.Error as error:
         raise NotItsKindError(f"is not CSV: {error}") from error
     problems, gaps = _judged({header[at]: column for at, column in columns.items()})
-    problems += tree.missing(dict.fromkeys(header), keys)
+    problems += survey.missing_keys(dict.fromkeys(header), keys)
     return problems, {"rows": count, "columns": len(header)} | gaps
 
 

@@ -1,4 +1,4 @@
-"""Why a file that names somebody's code is not loaded, with the line to write into job.yaml."""
+"""How one file is looked at, and why one that names code is not loaded, with the line to write."""
 
 from __future__ import annotations
 
@@ -6,7 +6,23 @@ import re
 import sys
 from collections.abc import Sequence
 
-from boxcar.training.load_check.how import How
+from boxcar.shared.record import dataclass
+
+# How one file is looked at: whether its code may run, and what job.yaml calls it.
+
+
+@dataclass(frozen=True)
+class How:
+    """`is_trusted`: of `load: trusted`. Where it may not run code either, it is only listed."""
+
+    may_run_code: bool = False
+    is_trusted: bool = False
+    said_as: str = ""
+
+    @property
+    def is_listed(self) -> bool:
+        return self.is_trusted and not self.may_run_code
+
 
 _NAMED = 10
 _OF_THE_SCRIPT = re.compile(r"attribute '([^']+)' on <module '__main__'")

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.artifacts.file_kinds import HDF5, has_zip_end
-from boxcar.training.load_check import protobuf, tree
-from boxcar.training.load_check.how import How
+from boxcar.training.load_check import protobuf, survey
 from boxcar.training.load_check.protobuf import WireError
-from boxcar.training.load_check.refusals import NotItsKindError
+from boxcar.training.load_check.refusals import How, NotItsKindError
 
 Looked = tuple[list[str], dict[str, Any]]
 _UNLOOKED = {"unlooked": ["every value"]}
@@ -41,7 +40,7 @@ def look_at_zip(path: Path, keys: Sequence[str], _: How) -> Looked:
         raise NotItsKindError("is truncated or no zip: the end of its archive is missing")
     with zipfile.ZipFile(path) as archive:
         problems = [problem for entry in archive.infolist() if (problem := _torn(archive, entry))]
-        problems += tree.missing(dict.fromkeys(archive.namelist()), keys)
+        problems += survey.missing_keys(dict.fromkeys(archive.namelist()), keys)
         return problems if archive.namelist() else ["holds nothing: no entry"], _UNLOOKED
 
 
@@ -153,7 +152,7 @@ def look_at_mindspore(path: Path, keys: Sequence[str], _: How) -> Looked:
     except WireError as error:
         return [f"is truncated or no checkpoint of MindSpore: {error}"], {}
     unique = dict.fromkeys(names)
-    return tree.missing(unique, keys), {"tensors": len(unique), **_UNLOOKED}
+    return survey.missing_keys(unique, keys), {"tensors": len(unique), **_UNLOOKED}
 
 
 def _not_asked(keys: Sequence[str]) -> list[str]:

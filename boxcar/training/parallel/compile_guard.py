@@ -27,7 +27,7 @@ from torch import nn
 
 from boxcar.shared.errors import InputError
 from boxcar.training import run_manifest, torch_private
-from boxcar.training.checkpoint.prefixes import unwrapped
+from boxcar.training.checkpoint.training_state import unwrapped
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.reporting.say import say_on_main

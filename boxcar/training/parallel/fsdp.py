@@ -35,7 +35,7 @@ from torch.utils.checkpoint import checkpoint
 
 from boxcar.shared.errors import InputError
 from boxcar.training import run_manifest, torch_private
-from boxcar.training.checkpoint import checkpoint_file, dcp_folder, shard_state
+from boxcar.training.checkpoint import checkpoint_file, dcp_folder, sharded
 from boxcar.training.parallel import ddp, sharding
 from boxcar.training.parallel.sharding import ShardingPolicy
 from boxcar.training.ranks import ranks
@@ -75,14 +75,10 @@ class FSDPWrapper:
         does not fit the model.
         """
         joined = ranks.join(self._config)
-        if rank not in (None, joined.rank) or world_size not in (None, joined.world):
-            raise InputError(
-                f"setup({rank}, {world_size}): the launcher says rank {joined.rank} of "
-                f"{joined.world}; leave the numbers out"
-            )
         self._check_support(joined.device)
         devices = {param.device for param in self._model.parameters()}
-        if problems := ddp.foreign_devices(devices, joined):
+        problems = ddp.other_numbers(joined, rank, world_size)
+        if problems := [*problems, *ddp.foreign_devices(devices, joined)]:
             raise InputError(problems)
         _send_from_rank_0(self._model, joined.device)
         if joined.device.type == "cuda" and self._config.sync_batchnorm:
@@ -126,7 +122,7 @@ class FSDPWrapper:
         if optimizer is not None:
             self._check_params(optimizer)
             _check_stepped(self._model, optimizer)
-        dcp_folder.save(path, shard_state.tree(self._parts, optimizer))
+        dcp_folder.save(path, sharded.shard_tree(self._parts, optimizer))
 
     def load_distributed_checkpoint(
         self, path: str | Path, optimizer: Optimizer | None = None
@@ -138,7 +134,7 @@ class FSDPWrapper:
         """
         if optimizer is not None:
             self._check_params(optimizer)
-        shard_state.load(path, self._parts, optimizer)
+        sharded.load_shards(path, self._parts, optimizer)
 
     def export_consolidated(self, path: str | Path) -> None:
         """One file of the whole weights, for a plain model: `load_state_dict(torch.load(path))`.
@@ -146,7 +142,7 @@ class FSDPWrapper:
         Rank 0 writes it whole or not at all and holds all weights in host memory meanwhile; the
         GPUs gather one parameter at a time. An export that was there is replaced.
         """
-        weights = shard_state.full_weights(self._parts["model"])
+        weights = sharded.full_weights(self._parts["model"])
         SideGroup().on_main(lambda: checkpoint_file.write(Path(path), weights))
 
     def _plan(self, joined: ranks.Ranks) -> ShardingPolicy:
@@ -178,7 +174,7 @@ class FSDPWrapper:
 
     def _check_params(self, optimizer: Optimizer) -> None:
         # For what it does beside: it shards again what a forward pass has left gathered.
-        shard_state.tree(self._parts)
+        sharded.shard_tree(self._parts)
         own = {id(param) for param in self._model.parameters()}
         if not all(id(param) in own for param in _params(optimizer)):
             raise InputError(_BUILT_BEFORE)
@@ -264,12 +260,12 @@ def _params(optimizer: Optimizer) -> Iterator[torch.Tensor]:
 
 def _check_stepped(model: nn.Module, optimizer: Optimizer) -> None:
     """torch makes up the state of an optimizer that has not stepped, and counts that as a step."""
-    if shard_state.has_state(optimizer):
+    if sharded.has_state(optimizer):
         return
     grads = [(param, param.grad) for param in _params(optimizer)]
     optimizer.zero_grad(set_to_none=True)
     get_optimizer_state_dict(model, optimizer)
-    has_state = shard_state.has_state(optimizer)
+    has_state = sharded.has_state(optimizer)
     optimizer.state.clear()
     for param, grad in grads:
         param.grad = grad

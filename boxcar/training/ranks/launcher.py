@@ -32,7 +32,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.shared.process import exit_codes
 from boxcar.training import stall
-from boxcar.training.ranks import ranks, slurm
+from boxcar.training.ranks import ranks, rendezvous
 from boxcar.training.ranks.config import DistributedConfig
 
 # What the ranks meant, where some of them were only ended because others had left.
@@ -63,7 +63,7 @@ class DistributedLauncher:
         self.config.check()
         started_by = self.detect_environment()
         if started_by == "slurm":
-            os.environ.update(slurm.contract(os.environ, self.config.master_port))
+            os.environ.update(rendezvous.contract(os.environ, self.config.master_port))
         here = self._ranks_here()
         if started_by == "manual" and (here > 1 or self.config.num_nodes > 1):
             _start_ranks(self.config, here, train_fn, args)
@@ -81,7 +81,7 @@ def environment(env: Mapping[str, str]) -> str:
     it may start a rank for each of its GPUs."""
     if "RANK" in env or "TORCHELASTIC_RUN_ID" in env:
         return "torchrun"
-    return "slurm" if "SLURM_PROCID" in env and slurm.tasks(env) > 1 else "manual"
+    return "slurm" if "SLURM_PROCID" in env and rendezvous.tasks(env) > 1 else "manual"
 
 
 def _be_a_rank(train_fn: TrainFunction, args: Any) -> None:

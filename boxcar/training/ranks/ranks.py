@@ -32,10 +32,6 @@ from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.rendezvous import RankNumbers
 from boxcar.training.reporting.say import say_on_main
 
-# Slots of one metrics message: two for the names, the rest for values.
-_SLOTS = 32
-_NAME_SLOTS = 2
-
 
 @dataclass(frozen=True)
 class Ranks:
@@ -135,20 +131,19 @@ def all_reduce_metrics(metrics: Mapping[str, float | torch.Tensor]) -> dict[str,
     """The mean over ranks of each metric, in double precision, the same on all ranks.
 
     A value is a number or a tensor of one.
-    One collective of 256 bytes for up to 30 metrics. A NaN of one rank is a NaN for all. Raises
-    InputError, on all ranks, where ranks gave different names.
+    Two small collectives. A NaN of one rank is a NaN for all. Raises InputError, on all ranks,
+    where ranks gave different names.
     """
     names = sorted(metrics)
     found = (metrics[name] for name in names)
     values = [float(v.detach() if isinstance(v, torch.Tensor) else v) for v in found]
     if not _several():
         return dict(zip(names, values, strict=True))
-    room = _SLOTS - _NAME_SLOTS
-    means = _reduce_message(names, values[:room])
-    # The names are known to be equal by now, and so the number of messages.
-    for start in range(room, len(values), room):
-        means += _reduce_message(names, values[start : start + room])
-    return dict(zip(names, means, strict=True))
+    _refuse_different_names(names)
+    message = torch.tensor(values, dtype=torch.float64, device=_talk_device())
+    if values:
+        dist.all_reduce(message)
+    return dict(zip(names, (message / dist.get_world_size()).tolist(), strict=True))
 
 
 def _numbers() -> RankNumbers:
@@ -221,24 +216,13 @@ def _talk_device() -> torch.device:
     return torch.device("cpu") if has_cpu else current().device
 
 
-def _reduce_message(names: list[str], values: list[float]) -> list[float]:
-    """The means; names are compared in the same message, by the sum of a checksum and its square.
-
-    The message's size is fixed, because a collective of unequal sizes is undefined.
-    """
-    checksum = zlib.crc32("\0".join(names).encode(errors="surrogatepass")) % 2**20
-    message = torch.zeros(_SLOTS, dtype=torch.float64, device=_talk_device())
-    content = [checksum, checksum**2, *values]
-    message[: len(content)] = torch.tensor(content, dtype=torch.float64)
-    dist.all_reduce(message)
-    sums, world = message.tolist(), dist.get_world_size()
-    # Equal numbers are the only ones whose mean square is the square of their mean.
-    if int(sums[0]) ** 2 != int(sums[1]) * world:
-        _refuse_different_names(names)
-    return [total / world for total in sums[_NAME_SLOTS : len(content)]]
-
-
 def _refuse_different_names(names: list[str]) -> None:
+    """By the largest and the smallest checksum: a collective of unequal sizes is undefined."""
+    checksum = zlib.crc32("\0".join(names).encode(errors="surrogatepass"))
+    ends = torch.tensor([checksum, -checksum], device=_talk_device())
+    dist.all_reduce(ends, op=dist.ReduceOp.MAX)
+    if int(ends.sum()) == 0:
+        return
     of_rank: list[list[str]] = [[] for _ in range(dist.get_world_size())]
     dist.all_gather_object(of_rank, names)
     raise InputError(

@@ -7,24 +7,90 @@ RNG states, counters and other whole numbers may not.
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from boxcar.training.rehearse import state_kinds
+from boxcar.shared.disk import digest
+
+# --- The files that a cell left, as trees that can be compared.
+# Pickles are not trusted: torch.load runs with weights_only=True, NumPy without pickles. What
+# cannot be read as a tree is compared by its bytes, and that is said.
+
+
+_TORCH = (".pth", ".pt", ".ckpt", ".bin")
+
+
+def load_left(path: Path) -> tuple[Any, str]:
+    """The tree of a file or folder, and why its bytes stand for it ('' where they do not)."""
+    if path.is_dir():
+        files = sorted(item for item in path.rglob("*") if item.is_file())
+        names = {item.relative_to(path).as_posix(): digest.of_file(item) for item in files}
+        return names, "a folder is compared by the bytes of its files"
+    try:
+        return _read(path), ""
+    # A damaged file fails inside zip, pickle, torch or NumPy, each with exceptions of its own.
+    except Exception as error:
+        return {"bytes": digest.of_file(path)}, f"compared by its bytes, as {_why(error)}"
+
+
+def _why(error: Exception) -> str:
+    """torch puts its reason into the middle of advice on how to load the file all the same."""
+    reason = re.search(r"WeightsUnpickler error:\s*(.+)", str(error))
+    if reason:
+        return f"it would run code when it is loaded ({reason[1].strip()})"
+    return f"it cannot be read: {(str(error) or type(error).__name__).splitlines()[0]}"
+
+
+def _read(path: Path) -> Any:
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        return json.loads(path.read_bytes())
+    if suffix in _TORCH:
+        import torch
+
+        return torch.load(path, map_location="cpu", weights_only=True)
+    if suffix == ".safetensors":
+        from safetensors.torch import load_file
+
+        return load_file(str(path))
+    if suffix in (".npy", ".npz"):
+        import numpy
+
+        loaded = numpy.load(path, allow_pickle=False)
+        return dict(loaded) if suffix == ".npz" else loaded
+    return {"bytes": digest.of_file(path)}
+
 
 _LONGEST_TEXT = 60
 ABSENT = "(not there)"
+# Adam counts its steps as a fraction: what has one of these names must be exact in any type.
+_COUNTERS = {"step", "steps", "epoch", "epochs", "iteration", "iterations", "iter", "global_step"}
+_GENERATORS = {"rng", "rngs", "random", "generator", "generators"}
+_CLOCK = {
+    *("seconds", "secs", "sec", "minutes", "hours", "ms", "time", "times", "timestamp", "date"),
+    *("datetime", "duration", "elapsed", "wall", "wallclock", "at", "eta", "throughput", "speed"),
+    *("started", "ended", "created"),
+}
+_STARTS = {"starts", "restarts", "attempt", "attempts", "resumes", "pid"}
+_NAMES = {"id", "uuid", "host", "hostname"}
+_PER = {"s", "sec", "second", "min", "minute", "hour", "h"}
+# `time_step` and `time_embedding_dim` are no readings of a clock.
+_NO_CLOCK = _COUNTERS | {"dim", "embedding", "embed", "size", "num"}
 
 
 @dataclass(frozen=True)
 class Difference:
     """One value that is not bit-equal. `relative` is None where no tolerance applies.
 
-    `whole` and `killed` are the values of the uninterrupted and the killed run, or what they are.
-    `gap` is killed less whole, of two single numbers.
+    `kind` is the part of the state, the first name on the path. `whole` and `killed` are the values
+    of the uninterrupted and the killed run, or what they are. `gap` is killed less whole, of two
+    single numbers.
     """
 
     path: str
@@ -40,29 +106,25 @@ class Difference:
 class Compared:
     """What a look at two trees gave. `of_one_run`: what differs between any two runs, as
     a clock does, by path; it is not judged.
-
-    `kinds`: the parts of the state that the uninterrupted run's tree holds.
     """
 
     values: int = 0
     differences: tuple[Difference, ...] = ()
     of_one_run: tuple[str, ...] = ()
-    kinds: frozenset[str] = frozenset()
 
 
 def compare(whole: Any, killed: Any, tolerance: float) -> Compared:
     """Compare two trees of dicts, lists, tensors [any shape], NumPy arrays, numbers and texts."""
-    values, differences, of_one_run, held = 0, [], [], set()
+    values, differences, of_one_run = 0, [], []
     for path, one, other in _pairs((), whole, killed):
         values += 1
-        held.add(_kind(path, one))
         if _is_same(one, other):
             continue
-        if not _is_array(one) and state_kinds.is_of_one_run(path, one):
+        if not _is_array(one) and is_of_one_run(path, one):
             of_one_run.append(".".join(path))
         else:
             differences.append(_difference(path, one, other, tolerance))
-    return Compared(values, tuple(differences), tuple(of_one_run), frozenset(held))
+    return Compared(values, tuple(differences), tuple(of_one_run))
 
 
 def without_unseeded(compared: Compared, at_kill: Any, killed: Any) -> Compared:
@@ -72,9 +134,35 @@ def without_unseeded(compared: Compared, at_kill: Any, killed: Any) -> Compared:
     such generator, and no number depends on it.
     """
     drawn = {item.path for item in compare(at_kill, killed, 0.0).differences}
-    kept = [d for d in compared.differences if d.kind != state_kinds.RNG or d.path in drawn]
+    kept = [d for d in compared.differences if not is_rng(d.path) or d.path in drawn]
     unseeded = [item.path for item in compared.differences if item not in kept]
     return replace(compared, differences=tuple(kept), of_one_run=(*compared.of_one_run, *unseeded))
+
+
+def is_rng(path: str) -> bool:
+    """Whether the dotted path leads to the state of a random generator, as it is usually named."""
+    return bool(_words(path) & _GENERATORS)
+
+
+def is_of_one_run(path: tuple[str, ...], value: object) -> bool:
+    """Whether every run has its own: a reading of a clock, a random name, the number of starts.
+
+    Told by the last name on the way. A number of a class has an id too: only texts are names.
+    """
+    name = path[-1] if path else ""
+    words = _words(name)
+    if ("per" in words and words & _PER) or words & _STARTS:
+        return True
+    if words & _NAMES and isinstance(value, str):
+        return True
+    is_clock = bool(words & _CLOCK) or name.endswith("_s")
+    return is_clock and not words & _NO_CLOCK
+
+
+def _words(name: str) -> set[str]:
+    """`rngCuda`, `rng_cuda` and `rng.cuda` all hold the word rng."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return {word for word in re.split(r"[^a-z0-9]+", apart.lower()) if word}
 
 
 def _pairs(
@@ -126,19 +214,14 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _difference(path: tuple[str, ...], one: Any, other: Any, tolerance: float) -> Difference:
-    kind = _kind(path, one if one is not ABSENT else other)
-    is_exact = kind == state_kinds.RNG or state_kinds.is_counter(path)
+    where = ".".join(path) or "(the whole)"
+    is_exact = is_rng(where) or where.rpartition(".")[2].lower() in _COUNTERS
     relative = None if is_exact else _relative(one, other)
     is_within = relative is not None and relative <= tolerance
-    where = ".".join(path) or "(the whole)"
+    # Of a flat state dict, whose names have dots: the module.
+    kind = path[0].partition(".")[0] if path else where
     return Difference(
         where, kind, _shown(one), _shown(other), relative, _gap(one, other), is_within
-    )
-
-
-def _kind(path: tuple[str, ...], value: Any) -> str:
-    return state_kinds.kind_of(
-        path, is_fraction_tensor=_is_array(value) and "float" in str(value.dtype)
     )
 
 

@@ -1,4 +1,4 @@
-"""What a run shows while it is at work: the steps that it reports, and when it saves.
+"""What a run shows while it is at work, its steps and its saves, and when to kill it.
 
 Looked at from outside, by the progress file and by what `resume` means, so that nothing is asked of
 the script.
@@ -7,7 +7,11 @@ the script.
 from __future__ import annotations
 
 import contextlib
+import itertools
+import random
+import statistics
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -105,3 +109,71 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+# --- When to kill: chosen at random from what the uninterrupted run showed, repeatable by its seed.
+# Pure. A kill comes after something was saved, where anything ever is, and before the last step, so
+# that there is something to go on from and something left to do. A script that reports no step is
+# killed after one of its saves.
+
+
+@dataclass(frozen=True)
+class Kill:
+    """Kill `wait_s` after a step was reported, or after so many saves of the start to be killed."""
+
+    wait_s: float
+    after_step: int | None = None
+    after_saves: int = 0
+
+    def is_near(self, seen: Seen) -> bool:
+        """Whether only `wait_s` is left."""
+        if self.after_step is not None:
+            return seen.last_step is not None and seen.last_step >= self.after_step
+        return len(seen.saves) >= self.after_saves
+
+    def __str__(self) -> str:
+        when = f"its save number {self.after_saves}"
+        if self.after_step is not None:
+            when = f"step {self.after_step} is reported"
+        return f"{self.wait_s:.2f} s after {when}"
+
+
+def choose_kills(seen: Seen, count: int, seed: int) -> list[Kill]:
+    """The kills in their order; fewer than `count` where the run has not so many moments, none
+    where it neither reports nor saves.
+    """
+    dice = random.Random(seed)
+    if steps := _steps(seen):
+        # Not always right after a report: the script may do one thing before it and one after it.
+        gap_s = _gap_s([report.seconds for report in seen.reports])
+        chosen = sorted(dice.sample(steps, min(count, len(steps))))
+        return [Kill(round(dice.random() * gap_s, 3), after_step=step) for step in chosen]
+    gap_s = _gap_s([save.seconds for save in seen.saves])
+    numbers = range(1, len(seen.saves)) or range(1, 1 + len(seen.saves))
+    chosen = sorted(dice.sample(numbers, min(count, len(numbers))))
+    return [
+        Kill(round(dice.random() * gap_s, 3), after_saves=number - before)
+        for before, number in itertools.pairwise([0, *chosen])
+    ]
+
+
+def earlier_kill(kill: Kill, seen: Seen) -> Kill:
+    """For a run that had ended before it: at once, after half as much."""
+    if kill.after_step is None:
+        return Kill(0.0, after_saves=max(1, kill.after_saves // 2))
+    before = [step for step in _steps(seen) if step <= kill.after_step]
+    return Kill(0.0, after_step=before[(len(before) - 1) // 2] if before else kill.after_step)
+
+
+def _steps(seen: Seen) -> list[int]:
+    """The steps after which a kill makes sense."""
+    all_steps = sorted({report.step for report in seen.reports})[:-1]
+    saved_s = seen.saves[0].seconds if seen.saves else None
+    first_seen = {report.step: report.seconds for report in reversed(seen.reports)}
+    saved = [s for s in all_steps if saved_s is not None and first_seen[s] > saved_s]
+    return saved or all_steps
+
+
+def _gap_s(times: Sequence[float]) -> float:
+    gaps = [later - before for before, later in itertools.pairwise(times)]
+    return statistics.median(gaps) if gaps else 0.0

@@ -1,8 +1,7 @@
 """What a cell changed outside of its {out}: the independence of cells, measured.
 
-Two looks that need no rights: the notes of an audit hook in every Python process of the cell
-(recorder.py), and the working folder before and after. Not seen: what C and C++ libraries and other
-programs write elsewhere than in the working folder.
+By the notes of an audit hook in every Python process of the cell (recorder.py), which needs no
+rights. Not seen: what C and C++ libraries and other programs write.
 """
 
 from __future__ import annotations
@@ -11,16 +10,14 @@ import json
 import os
 import pkgutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from boxcar.training.rehearse import recorder
 
-_MOST_FILES = 50_000
 _CACHES = (".cache", ".triton", ".nv", ".config/matplotlib", ".config/wandb", ".torch")
 _OF_TEMP = ("torchinductor_", "torchelastic_", "torch_compile", "pymp-", "matplotlib-")
-Survey = Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -62,34 +59,6 @@ def prepare(hook: Path, notes: Path, work: Path, python_path: str) -> dict[str, 
     }
 
 
-def survey(folder: Path, without: Path) -> tuple[dict[str, tuple[int, int]], bool]:
-    """Size and time of every file below `folder`, and whether it was looked at whole."""
-    found: dict[str, tuple[int, int]] = {}
-    for path in _files(os.path.realpath(folder), os.path.realpath(without)):
-        if len(found) >= _MOST_FILES:
-            return found, False
-        try:
-            stat = os.lstat(path)
-        except OSError:
-            continue
-        found[path] = (stat.st_size, stat.st_mtime_ns)
-    return found, True
-
-
-def _files(folder: str, without: str) -> Iterator[str]:
-    for top, names, files in os.walk(folder):
-        names[:] = [name for name in names if name != ".git" and f"{top}/{name}" != without]
-        yield from (f"{top}/{name}" for name in files)
-
-
-def changes(before: Survey, after: Survey) -> dict[str, str]:
-    """Path -> new, changed or removed. Pure."""
-    new = {path: "new" for path in after if path not in before}
-    removed = {path: "removed" for path in before if path not in after}
-    changed = {path: "changed" for path in after if before.get(path, after[path]) != after[path]}
-    return new | removed | changed
-
-
 def read_notes(notes: Path) -> list[dict[str, object]]:
     """What the hooks noted; a line that a kill cut is left out."""
     if not notes.exists():
@@ -105,19 +74,18 @@ def read_notes(notes: Path) -> list[dict[str, object]]:
 
 def judge(
     notes: Iterable[Mapping[str, object]],
-    changed: Mapping[str, str],
     there: Mapping[str, bool],
     known: Places,
 ) -> list[Outside]:
     """All that was changed outside, each path once. Pure; `there`: whether a path exists now."""
-    found: dict[str, Outside] = {path: Outside(path, what) for path, what in changed.items()}
+    found: dict[str, Outside] = {}
     noted = list(notes)
     private = [str(note["path"]) for note in noted if note["what"] == "temporary"]
     made = {str(n["path"]) for n in noted if not n.get("was_there")}
     for note in noted:
         path, what = str(note["path"]), str(note["what"])
         if path not in found or not found[path].by:
-            found[path] = Outside(path, changed.get(path, what), str(note["by"]))
+            found[path] = Outside(path, what, str(note["by"]))
     return [
         Outside(item.path, item.what, item.by, _harmless(item, private, made, there, known))
         for item in sorted(found.values(), key=lambda item: item.path)

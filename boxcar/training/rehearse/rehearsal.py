@@ -6,31 +6,20 @@ two_runs.py names what the runs leave, and report.json is what came of it.
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
-import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from boxcar.shared.artifacts import resume_match
 from boxcar.shared.errors import InputError
-from boxcar.training.rehearse import (
-    attempt,
-    compare,
-    curve,
-    order_check,
-    outside_writes,
-    states,
-    two_runs,
-    verdict,
-)
+from boxcar.training.rehearse import compare, curve, outside_writes, two_runs, verdict
 from boxcar.training.rehearse.compare import Compared
+from boxcar.training.rehearse.curve import Order
 from boxcar.training.rehearse.observer import Seen
-from boxcar.training.rehearse.order_check import Order
 from boxcar.training.rehearse.outside_writes import Outside
-from boxcar.training.rehearse.two_runs import BadEnd, Request, Say, TwoRuns
+from boxcar.training.rehearse.two_runs import Attempt, BadEnd, Request, Say, TwoRuns
 from boxcar.training.rehearse.verdict import Evidence, Killed, Suspect
 
 REPORT = "report.json"
@@ -68,14 +57,7 @@ class Report:
 def rehearse(request: Request, say: Say) -> Report:
     """Run the cell twice and compare. Raises InputError, BoxcarError, OSError."""
     work = _prepare(request.work)
-    before, is_whole = outside_writes.survey(request.cwd, work)
-    report = _judged(request, work, say)
-    after, _ = outside_writes.survey(request.cwd, work)
-    changed = outside_writes.changes(before, after) if is_whole else {}
-    report = replace(report, outside=_outside(work, changed, request.environment))
-    if not is_whole:
-        note = f"{request.cwd} holds too many files to see what changed among them"
-        report = replace(report, notes=(*report.notes, note))
+    report = replace(_judged(request, work, say), outside=_outside(work, request.environment))
     if not report.is_good:
         return replace(report, kept=str(work))
     for name in _RUNS:
@@ -103,18 +85,26 @@ def _prepare(folder: Path) -> Path:
 
 def _judged(request: Request, work: Path, say: Say) -> Report:
     try:
-        runs = two_runs.run(request, work, say)
+        runs = two_runs.run_twice(request, work, say)
     except BadEnd as error:
-        end = tuple(attempt.tail(error.log))
+        end = tuple(two_runs.tail(error.log))
         return Report(
             verdict.FAILED, request.seed, failure=str(error), log=str(error.log), log_end=end
         )
     if not runs.starts:
-        why = f"the run always ended before it could be killed ({runs.whole.seconds:.1f} s): make "
-        note = f"{why}it longer, some dozens of steps with saves in between"
+        note = _why_not_killed(runs.whole)
         return Report(verdict.NOT_PROVEN, request.seed, notes=(note,))
     say("3/3 comparing")
     return _compared(request, work, runs)
+
+
+def _why_not_killed(whole: Attempt) -> str:
+    if not (whole.seen.reports or whole.seen.saves):
+        return "the script reports no step and never saves what it would resume from"
+    return (
+        f"the run always ended before it could be killed ({whole.seconds:.1f} s): make it longer, "
+        "some dozens of steps with saves in between"
+    )
 
 
 # --- the comparison
@@ -125,11 +115,12 @@ def _compared(request: Request, work: Path, runs: TwoRuns) -> Report:
     whole, starts = runs.whole.seen, [start.seen for start in runs.starts]
     evidence = Evidence(
         files=files,
-        curve=curve.compare(whole.lines, [start.lines for start in starts], request.tolerance),
+        curve=curve.compare_curves(
+            whole.lines, [start.lines for start in starts], request.tolerance
+        ),
         order=_order(work, runs),
         kills=_kills(whole, starts, runs.was_saved),
         resume=request.resume,
-        step_gap=_gap(whole),
     )
     found = verdict.decide(evidence)
     return Report(
@@ -153,12 +144,12 @@ def _files(request: Request, work: Path) -> tuple[dict[str, Compared], tuple[str
         if whole is None and killed is None:
             notes.append(f"{name}: neither run left it, so it was not compared")
             continue
-        one, why = states.load(whole) if whole else (compare.ABSENT, "")
-        other, _ = states.load(killed) if killed else (compare.ABSENT, "")
+        one, why = compare.load_left(whole) if whole else (compare.ABSENT, "")
+        other, _ = compare.load_left(killed) if killed else (compare.ABSENT, "")
         compared = compare.compare(one, other, request.tolerance)
         at_kill = _left(request, work / two_runs.AT_KILL, name)
         if name == request.resume and at_kill:
-            compared = compare.without_unseeded(compared, states.load(at_kill)[0], other)
+            compared = compare.without_unseeded(compared, compare.load_left(at_kill)[0], other)
         found[name] = compared
         notes += [f"{name}: {why}"] if why else []
     return found, tuple(notes)
@@ -173,9 +164,9 @@ def _left(request: Request, folder: Path, name: str) -> Path | None:
 
 def _order(work: Path, runs: TwoRuns) -> Order | None:
     drawn = [
-        order_check.read(work / "order" / start.log.stem) for start in (runs.whole, *runs.starts)
+        curve.read_order(work / "order" / start.log.stem) for start in (runs.whole, *runs.starts)
     ]
-    return order_check.compare(drawn[0], drawn[1:])
+    return curve.compare_orders(drawn[0], drawn[1:])
 
 
 def _kills(whole: Seen, starts: list[Seen], was_saved: tuple[bool, ...]) -> tuple[Killed, ...]:
@@ -198,16 +189,7 @@ def _is_beyond(seen: Seen, first: int) -> bool:
     return any(save.after_step is not None and save.after_step >= first for save in seen.saves)
 
 
-def _gap(seen: Seen) -> int | None:
-    steps = sorted({report.step for report in seen.reports})
-    gaps = [after - before for before, after in itertools.pairwise(steps)]
-    return int(statistics.median(gaps)) if gaps else None
-
-
-def _outside(
-    work: Path, changed: Mapping[str, str], environment: Mapping[str, str]
-) -> tuple[Outside, ...]:
+def _outside(work: Path, environment: Mapping[str, str]) -> tuple[Outside, ...]:
     notes = outside_writes.read_notes(work / two_runs.NOTES)
-    paths = {*changed, *(str(note["path"]) for note in notes)}
-    there = {path: os.path.lexists(path) for path in paths}
-    return tuple(outside_writes.judge(notes, changed, there, outside_writes.places(environment)))
+    there = {str(note["path"]): os.path.lexists(str(note["path"])) for note in notes}
+    return tuple(outside_writes.judge(notes, there, outside_writes.places(environment)))

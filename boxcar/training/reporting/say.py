@@ -24,3 +24,12 @@ def say_on_main(text: str) -> None:
     """From rank 0 alone."""
     if os.environ.get("RANK", "0") == "0":
         say(text)
+
+
+def size_text(size_bytes: float) -> str:
+    """`317 MB`: three digits and a unit, in thousands as disks and networks count."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size_bytes < 999.5:
+            return f"{size_bytes:.3g} {unit}"
+        size_bytes /= 1000
+    return f"{size_bytes:.3g} TB"

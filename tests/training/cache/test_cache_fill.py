@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
+import json
 import os
 import signal
 import sys
@@ -144,7 +146,7 @@ def test_who_waits_says_how_far_the_writer_is_and_takes_its_word(
     word = cache_fill.Choice("mapped", "said by the writer")
 
     def settle_and_let_go(_: float) -> None:
-        cache_fill._leave_word(fd, word)
+        cache_fill._leave_word(fd, json.dumps(dataclasses.asdict(word)).encode())
         with contextlib.suppress(OSError):
             os.close(fd)
 
@@ -207,23 +209,6 @@ def test_shards_keep_their_size_when_a_fill_goes_on_with_other_settings(tmp_path
     filled = cache(tmp_path, Noisy(tmp_path), batch_size=3, shard_bytes=1).fill()
     assert [int(sample[0]) for sample in filled.dataset()] == list(range(SAMPLES))
     assert len(content(tmp_path)) == 5
-
-
-@pytest.mark.parametrize("is_in_use", [False, True], ids=["old", "another task's"])
-def test_a_cache_of_another_fingerprint_is_left_alone_and_named_unless_it_is_used(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], is_in_use: bool
-) -> None:
-    if is_in_use:
-        fill(tmp_path)
-    else:
-        in_ranks(1, fill, tmp_path)
-    other = Fingerprint(encoder="noise", transform="t", data="newer")
-    LatentCache(
-        tmp_path / "cache", dataset=Raw(), encoder=Noisy(tmp_path), fingerprint=other, batch_size=4
-    ).fill()
-    said = f"{tmp_path / 'cache'} also has {PRINT.digest} (another data, 10.4 KiB)"
-    assert (said in capsys.readouterr().err) is not is_in_use
-    assert home(tmp_path).exists()
 
 
 def test_a_dataset_of_another_length_under_one_fingerprint_is_refused(tmp_path: Path) -> None:
@@ -352,16 +337,12 @@ def test_nothing_is_said_before_the_quiet_time_is_over(
     ]
 
 
-def test_the_word_of_another_boot_or_of_before_does_not_count(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    fd = os.open(path, os.O_RDWR | os.O_CREAT)
-    choice = cache_fill.Choice("mapped", "r")
-    called_at = cache_fill._now()
-    assert cache_fill._settled_by_another(fd, called_at) is None
-    cache_fill._leave_word(fd, choice)
-    assert cache_fill._settled_by_another(fd, called_at) == choice
-    assert cache_fill._settled_by_another(fd, cache_fill._now()) is None
-    assert cache_fill._settled_by_another(fd, called_at | {"boot": "another"}) is None
-    os.truncate(path, 20)
-    assert cache_fill._settled_by_another(fd, called_at) is None
+def test_a_word_that_was_cut_or_that_nobody_waited_for_does_not_count(tmp_path: Path) -> None:
+    fill(tmp_path)
+    path, word = home(tmp_path) / cache_fill.LOCK, cache_fill.Choice("mapped", "said before")
+    path.write_text(json.dumps(dataclasses.asdict(word)))
+    assert cache(tmp_path, Noisy(tmp_path)).fill().choice != word
+    fd = os.open(path, os.O_RDWR)
+    cache_fill._leave_word(fd, b'{"mode": "mapped", "rea')
+    assert cache_fill._word_of_another(fd) is None
     os.close(fd)

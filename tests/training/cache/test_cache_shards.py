@@ -8,12 +8,15 @@ import torch
 
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError, InputError
-from boxcar.training.cache.cache_index import Fingerprint, Index, ShardRecord, shard_name
-from boxcar.training.cache.cache_shards import (
+from boxcar.training.cache.cache_index import (
+    Fingerprint,
+    Index,
     ShardReader,
+    ShardRecord,
     problem_of,
     rows_of,
     sample_bytes,
+    shard_name,
     specs_of,
     take_apart,
     to_bytes,

@@ -90,7 +90,7 @@ def test_the_choice_is_printed_with_its_reason(
 ) -> None:
     cache(tmp_path).fill()
     said = capsys.readouterr().err
-    assert "mapped: 1.17 KiB in the page cache once instead of 1 x 1.17 KiB" in said
+    assert "mapped: 1.2 kB in the page cache once, for all ranks" in said
 
 
 def test_the_manifest_of_the_training_has_every_cache(tmp_path: Path, out: Path) -> None:

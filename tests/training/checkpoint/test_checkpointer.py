@@ -21,7 +21,7 @@ from tiny_training import Marked, Tiny, names_in
 from waiting import LIMIT_S
 
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, NoRoomError, TemporaryError
-from boxcar.training.checkpoint import checkpoint_file, torch_file
+from boxcar.training.checkpoint import checkpoint_file
 from boxcar.training.checkpoint.checkpointer import Checkpointer
 from boxcar.training.checkpoint.file_store import FileStore
 from boxcar.training.checkpoint.training_state import TrainingState
@@ -379,7 +379,7 @@ def test_an_error_of_the_thread_is_raised_at_the_next_save(
     def broken(*_: Any) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(torch_file, "created", broken)
+    monkeypatch.setattr(checkpoint_file, "create_torch_file", broken)
     training.checkpointer.save_async()
     with pytest.raises(OSError, match="Input/output error"):
         training.checkpointer.save()

@@ -10,14 +10,14 @@ import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 from ranks_at_work import run_ranks
 
-from boxcar.training.checkpoint import dcp_writer
+from boxcar.training.checkpoint import dcp_files
 from boxcar.training.checkpoint.archive_sum import ArchiveSum
 from boxcar.training.ranks import ranks
 
 
 def save(folder: Path, publish: Any) -> None:
     state = {"all": torch.ones(3), f"of {ranks.current().rank}": torch.ones(2), "step": 7}
-    dcp.save(state, storage_writer=dcp_writer.Writer(folder, publish))
+    dcp.save(state, storage_writer=dcp_files.Writer(folder, publish))
 
 
 def publish_and_tell(folder: Path) -> list[list[Any]]:

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from boxcar.shared.errors import InputError
-from boxcar.training.checkpoint import prefixes, training_state
+from boxcar.training.checkpoint import training_state
 
 
 class Layered(nn.Module):
@@ -69,14 +69,17 @@ def test_an_average_of_a_wrapped_model_loads_into_one_of_a_bare_model() -> None:
 
 def test_two_names_that_differ_only_by_a_wrapper_are_not_guessed() -> None:
     with pytest.raises(InputError, match=r"the checkpoint has a\.weight and a\.module\.weight"):
-        prefixes.fitted({"a.weight": 1, "a.module.weight": 2}, ["module.a.weight"])
+        training_state.fit_names({"a.weight": 1, "a.module.weight": 2}, ["module.a.weight"])
 
 
 def test_what_has_no_counterpart_keeps_its_name() -> None:
-    assert list(prefixes.fitted({"module.a": 1, "module.b": 2}, ["a"])) == ["a", "module.b"]
+    assert list(training_state.fit_names({"module.a": 1, "module.b": 2}, ["a"])) == [
+        "a",
+        "module.b",
+    ]
 
 
 def test_the_formats_of_modules_stay_with_their_names() -> None:
     model = nn.Sequential(torch.compile(nn.BatchNorm1d(2)))  # type: ignore[arg-type]
-    versions = prefixes.bare(model.state_dict())._metadata  # type: ignore[attr-defined]
+    versions = training_state.bare_names(model.state_dict())._metadata  # type: ignore[attr-defined]
     assert versions["0"] == {"version": 2}

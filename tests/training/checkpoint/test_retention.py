@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from boxcar.training.checkpoint import retention
-from boxcar.training.checkpoint.retention import Plan
+from boxcar.training.checkpoint import checkpoint_folder
+from boxcar.training.checkpoint.checkpoint_folder import Plan
 
 A, B, C, D = "step_00000010", "step_00000020", "step_00000030", "step_00000040"
 
@@ -23,7 +23,7 @@ A, B, C, D = "step_00000010", "step_00000020", "step_00000030", "step_00000040"
     ],
 )
 def test_what_may_go(names: list[str], keep: int, verified: set[str], expected: Plan) -> None:
-    assert retention.plan(names, keep, verified) == expected
+    assert checkpoint_folder.plan_retention(names, keep, verified) == expected
 
 
 def test_there_is_always_a_verified_one_on_the_disk() -> None:
@@ -31,8 +31,8 @@ def test_there_is_always_a_verified_one_on_the_disk() -> None:
     for keep in (1, 2, 3):
         names, verified = [A], {A}
         for step in range(20, 300, 10):
-            names.append(retention.name_of(step, names))
-            plan = retention.plan(names, keep, verified)
+            names.append(checkpoint_folder.name_checkpoint(step, names))
+            plan = checkpoint_folder.plan_retention(names, keep, verified)
             verified |= {plan.verify} if plan.verify else set()
             names = [name for name in names if name not in plan.delete]
             assert verified & set(names)
@@ -41,14 +41,14 @@ def test_there_is_always_a_verified_one_on_the_disk() -> None:
 
 def test_other_files_are_nobodys_business() -> None:
     for name in ("best", "history", "latest", "step_12", "step_00000010.refused-1", ".step_0"):
-        assert retention.key_of(name) is None
-    assert retention.plan(["best", "mine", A], 1, set()) == Plan([], None)
+        assert checkpoint_folder.age_of_checkpoint(name) is None
+    assert checkpoint_folder.plan_retention(["best", "mine", A], 1, set()) == Plan([], None)
 
 
 def test_a_name_is_never_taken_twice_and_newer_names_sort_first() -> None:
     names: list[str] = []
     for step in (120, 120, 120, 130, 100_000_000, 123_456_789):
-        names.append(retention.name_of(step, names))
+        names.append(checkpoint_folder.name_checkpoint(step, names))
     assert len(set(names)) == len(names)
     for shuffled in itertools.islice(itertools.permutations(names), 50):
-        assert retention.newest_first(shuffled) == names[::-1]
+        assert checkpoint_folder.newest_first(shuffled) == names[::-1]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from boxcar.training.checkpoint import rng_state
+from boxcar.training.checkpoint import training_state
 
 
 def drawn() -> list[float]:
@@ -29,19 +29,19 @@ def test_all_generators_go_on_with_the_same_numbers(before: int) -> None:
     for _ in range(before):
         drawn()
     random.gauss(0, 1)
-    saved = stored(rng_state.capture())
+    saved = stored(training_state.capture_rng())
     expected = [drawn() for _ in range(3)]
     random.seed(1), np.random.seed(1), torch.manual_seed(1)
-    assert rng_state.restore(saved) == []
+    assert training_state.restore_rng(saved) == []
     assert [drawn() for _ in range(3)] == expected
 
 
 def test_a_box_without_numpy_restores_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    saved = rng_state.capture()
+    saved = training_state.capture_rng()
     expected = random.random()
     monkeypatch.setitem(sys.modules, "numpy", None)
-    assert "numpy" not in rng_state.capture()
-    assert rng_state.restore(saved) == []
+    assert "numpy" not in training_state.capture_rng()
+    assert training_state.restore_rng(saved) == []
     assert random.random() == expected
 
 
@@ -49,21 +49,21 @@ def test_each_rank_has_its_own() -> None:
     saved = []
     for seed in (1, 2):
         torch.manual_seed(seed)
-        saved.append(rng_state.capture())
-    assert rng_state.for_rank(saved, 1) is saved[1]
-    assert rng_state.for_rank(saved, 2) is None
+        saved.append(training_state.capture_rng())
+    assert training_state.rng_for_rank(saved, 1) is saved[1]
+    assert training_state.rng_for_rank(saved, 2) is None
 
 
 def test_ranks_that_drew_the_same_numbers_go_on_so() -> None:
-    saved = [rng_state.capture()] * 2
-    assert rng_state.for_rank(saved, 3) is saved[0]
+    saved = [training_state.capture_rng()] * 2
+    assert training_state.rng_for_rank(saved, 3) is saved[0]
 
 
 def test_new_ranks_draw_different_numbers_and_the_same_on_every_try() -> None:
-    saved = rng_state.capture()
+    saved = training_state.capture_rng()
     found = []
     for rank in (2, 3, 2):
-        rng_state.draw_anew(saved, step=7, rank=rank)
+        training_state.draw_rng_anew(saved, step=7, rank=rank)
         found.append(drawn())
     assert found[0] == found[2] != found[1]
 
@@ -72,8 +72,8 @@ def test_new_ranks_draw_different_numbers_and_the_same_on_every_try() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_the_gpu_goes_on_with_the_same_numbers() -> None:
     torch.rand(3, device="cuda")
-    saved = stored(rng_state.capture())
+    saved = stored(training_state.capture_rng())
     expected = torch.rand(5, device="cuda")
     torch.cuda.manual_seed(1)
-    rng_state.restore(saved)
+    training_state.restore_rng(saved)
     assert torch.equal(torch.rand(5, device="cuda"), expected)

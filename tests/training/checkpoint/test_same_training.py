@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from boxcar.training.checkpoint import same_training
+from boxcar.training.checkpoint import checkpoint_folder
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from boxcar.training.checkpoint import same_training
     ],
 )
 def test_differences_are_named(saved: dict, now: dict, expected: list[str]) -> None:  # type: ignore[type-arg]
-    assert same_training.differences(saved, now) == expected
+    assert checkpoint_folder.differing_settings(saved, now) == expected
 
 
 def saved_by(world: int, **loader: int) -> dict:  # type: ignore[type-arg]
@@ -30,11 +30,16 @@ def saved_by(world: int, **loader: int) -> dict:  # type: ignore[type-arg]
 
 
 def test_the_same_global_batch_goes_on_with_another_world() -> None:
-    assert same_training.problems(saved_by(2, global_batch=64), {}, 4, {"global_batch": 64}) == []
+    assert (
+        checkpoint_folder.resume_problems(saved_by(2, global_batch=64), {}, 4, {"global_batch": 64})
+        == []
+    )
 
 
 def test_another_global_batch_does_not() -> None:
-    [said] = same_training.problems(saved_by(2, global_batch=64), {}, 4, {"global_batch": 128})
+    [said] = checkpoint_folder.resume_problems(
+        saved_by(2, global_batch=64), {}, 4, {"global_batch": 128}
+    )
     assert said == (
         "it was saved by 2 ranks, there are 4 now, and the global batch was 64, is 128: "
         "start 2 ranks"
@@ -42,6 +47,6 @@ def test_another_global_batch_does_not() -> None:
 
 
 def test_without_a_loader_nobody_knows() -> None:
-    assert same_training.problems(saved_by(2), {}, 2, {}) == []
-    [said] = same_training.problems(saved_by(2), {}, 1, {})
+    assert checkpoint_folder.resume_problems(saved_by(2), {}, 2, {}) == []
+    [said] = checkpoint_folder.resume_problems(saved_by(2), {}, 1, {})
     assert "no loader in TrainingState says whether the global batch is the same" in said

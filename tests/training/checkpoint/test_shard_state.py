@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from boxcar.shared.errors import InputError
-from boxcar.training.checkpoint import dcp_folder, shard_state
+from boxcar.training.checkpoint import dcp_folder, sharded
 
 
 def stepped(width: int = 4) -> tuple[dict[str, nn.Module], torch.optim.Optimizer]:
@@ -26,9 +26,9 @@ def new(width: int = 4) -> tuple[dict[str, nn.Module], torch.optim.Optimizer]:
 
 def test_what_was_saved_is_put_back(tmp_path: Path) -> None:
     modules, optimizer = stepped()
-    dcp_folder.save(tmp_path / "step_1", shard_state.tree(modules, optimizer))
+    dcp_folder.save(tmp_path / "step_1", sharded.shard_tree(modules, optimizer))
     others, other = new()
-    shard_state.load(tmp_path / "step_1", others, other)
+    sharded.load_shards(tmp_path / "step_1", others, other)
     for name, module in modules.items():
         assert torch.equal(module.weight, others[name].weight)  # type: ignore[arg-type]
     (mine, *_), (theirs, *_) = optimizer.state.values(), other.state.values()
@@ -36,8 +36,8 @@ def test_what_was_saved_is_put_back(tmp_path: Path) -> None:
 
 
 def test_a_load_that_fails_leaves_a_new_optimizer_new(tmp_path: Path) -> None:
-    dcp_folder.save(tmp_path / "step_1", shard_state.tree(*stepped(width=5)))
+    dcp_folder.save(tmp_path / "step_1", sharded.shard_tree(*stepped(width=5)))
     modules, optimizer = new()
     with pytest.raises(InputError, match=r"model\.weight: shape \(5, 3\)"):
-        shard_state.load(tmp_path / "step_1", modules, optimizer)
-    assert not shard_state.has_state(optimizer)
+        sharded.load_shards(tmp_path / "step_1", modules, optimizer)
+    assert not sharded.has_state(optimizer)

@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from boxcar.shared.disk import sink
-from boxcar.training.checkpoint import torch_file
+from boxcar.training.checkpoint import checkpoint_file
 
 VALUES = torch.arange(600_000.0)
 
 
 def test_what_torch_saves_is_what_it_saves_into_a_file_of_its_own(tmp_path: Path) -> None:
     pieces = bytearray()
-    with torch_file.created(tmp_path / "x.pth", pieces.extend) as file:
+    with checkpoint_file.create_torch_file(tmp_path / "x.pth", pieces.extend) as file:
         torch.save(VALUES, file)  # type: ignore[arg-type]
     data = (tmp_path / "x.pth").read_bytes()
     assert file.tell() == file.size_bytes == len(data)
@@ -30,7 +30,7 @@ def test_the_disk_begins_before_the_end_and_has_it_all_at_the_end(
     seen: list[str] = []
     monkeypatch.setattr(sink, "begin", lambda *_: seen.append("begun"))
     monkeypatch.setattr(os, "fsync", lambda _: seen.append("all"))
-    with torch_file.created(tmp_path / "x.pth") as file:
+    with checkpoint_file.create_torch_file(tmp_path / "x.pth") as file:
         torch.save(VALUES, file)  # type: ignore[arg-type]
     assert seen == ["begun", "begun", "all"]
 
@@ -44,13 +44,13 @@ def test_what_the_disk_said_is_raised_and_not_what_torch_made_of_it(
     monkeypatch.setattr(os, "write", full)
     with (
         pytest.raises(OSError, match="No space left"),
-        torch_file.created(tmp_path / "x.pth") as file,
+        checkpoint_file.create_torch_file(tmp_path / "x.pth") as file,
     ):
         torch.save(VALUES, file)  # type: ignore[arg-type]
 
 
 def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
     (tmp_path / "x.pth").write_bytes(b"old")
-    with pytest.raises(FileExistsError), torch_file.created(tmp_path / "x.pth"):
+    with pytest.raises(FileExistsError), checkpoint_file.create_torch_file(tmp_path / "x.pth"):
         pass
     assert (tmp_path / "x.pth").read_bytes() == b"old"

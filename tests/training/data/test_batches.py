@@ -14,8 +14,8 @@ import torch
 from torch.utils.data import Dataset
 
 from boxcar.shared.errors import InputError
-from boxcar.training.data import generators
-from boxcar.training.data.batches import Batches
+from boxcar.training.data import sample_seeds
+from boxcar.training.data.loader import Batches
 from boxcar.training.data.sample_seeds import SeededSamples, draws_nothing
 from boxcar.training.data.worker_transport import Room, WorkerTransport
 
@@ -63,7 +63,7 @@ def batches_of(dataset: Any, collate: Callable[[list[Any]], Any] | None = list) 
 
 def seeded(dataset: Any, indices: list[int]) -> list[Any]:
     """One sample after another, each by itself."""
-    with generators.own_draws():
+    with sample_seeds.own_draws():
         return [SeededSamples(dataset, 7).read((1, [index]))[0] for index in indices]
 
 
@@ -95,7 +95,7 @@ def test_nothing_of_random_numpy_or_torch_is_replaced_by_reading() -> None:
 def test_nothing_is_seeded_for_what_says_that_it_draws_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(generators, "seed", None)
+    monkeypatch.setattr(sample_seeds, "seed_generators", None)
     batches = batches_of(Still(first=99))
     for indices in ([0, 1], [2, 3]):
         assert batches.__getitems__((1, indices)) == [float(index) for index in indices]
@@ -104,7 +104,7 @@ def test_nothing_is_seeded_for_what_says_that_it_draws_nothing(
 @pytest.mark.parametrize("name", ["python", "numpy", "torch"])
 def test_what_says_so_and_draws_in_its_first_batch_is_refused(name: str) -> None:
     with (
-        generators.own_draws(),
+        sample_seeds.own_draws(),
         pytest.raises(InputError, match="Still says draws_nothing, and reading it drew from"),
     ):
         batches_of(Still(DRAWS[name])).__getitems__((1, [0]))
@@ -114,7 +114,7 @@ def test_what_says_so_and_draws_in_its_first_batch_is_refused(name: str) -> None
 def test_each_process_holds_its_own_first_batch_to_it(copied: Callable[[Batches], Batches]) -> None:
     batches = batches_of(Still(drawn, first=4))
     batches.__getitems__((1, [0]))
-    with generators.own_draws(), pytest.raises(InputError, match="draws_nothing"):
+    with sample_seeds.own_draws(), pytest.raises(InputError, match="draws_nothing"):
         copied(batches).__getitems__((1, [4]))
 
 
@@ -126,7 +126,7 @@ def drawn() -> float:
 @pytest.mark.parametrize("first", [0, 4, 99])
 def test_the_training_draws_as_if_nothing_had_been_read(first: int) -> None:
     def train(reads: bool) -> list[float]:
-        generators.seed(3)
+        sample_seeds.seed_generators(3)
         batches = batches_of(Items(lambda: sum(draw() for draw in DRAWS.values()), first))
         found = []
         for indices in ([0, 1], [2, 3], [4, 5], [6, 7]):
@@ -136,7 +136,7 @@ def test_the_training_draws_as_if_nothing_had_been_read(first: int) -> None:
             found += [DRAWS[name]() for name in ("gauss", "normals", "torch")]
         return found
 
-    with generators.own_draws():
+    with sample_seeds.own_draws():
         assert train(True) == train(False)
 
 
@@ -148,12 +148,12 @@ def test_what_ends_a_batch_comes_through_and_leaves_the_generators(
         random.random(), torch.rand(()), numpy.random.rand()
         raise error
 
-    with generators.own_draws():
-        generators.seed(2)
-        before = generators.states()
+    with sample_seeds.own_draws():
+        sample_seeds.seed_generators(2)
+        before = sample_seeds.generator_states()
         with pytest.raises(error):
             batches_of(Items(ends)).__getitems__((1, [0]))
-        assert generators.states() == before
+        assert sample_seeds.generator_states() == before
 
 
 def test_what_makes_the_batch_may_draw_as_well() -> None:

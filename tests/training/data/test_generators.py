@@ -9,19 +9,22 @@ import numpy
 import pytest
 import torch
 
-from boxcar.training.data import generators
+from boxcar.training.data import sample_seeds
 
 pytestmark = pytest.mark.usefixtures("seeded")
 
 
 def test_each_of_the_three_is_seeded_and_seen() -> None:
     for draw in (random.random, numpy.random.rand, lambda: torch.rand(())):
-        generators.seed(2)
-        before = generators.states()
+        sample_seeds.seed_generators(2)
+        before = sample_seeds.generator_states()
         draw()
-        assert sum(state != before[name] for name, state in generators.states().items()) == 1
-        generators.seed(2)
-        assert generators.states() == before
+        assert (
+            sum(state != before[name] for name, state in sample_seeds.generator_states().items())
+            == 1
+        )
+        sample_seeds.seed_generators(2)
+        assert sample_seeds.generator_states() == before
 
 
 def test_the_main_process_draws_on_as_if_nothing_had_been_read() -> None:
@@ -29,8 +32,8 @@ def test_the_main_process_draws_on_as_if_nothing_had_been_read() -> None:
         random.seed(1), numpy.random.seed(1), torch.manual_seed(1)
         numpy.random.randn()  # NumPy keeps a second normal number: part of its state
         if reads:
-            with generators.own_draws():
-                generators.seed(3)
+            with sample_seeds.own_draws():
+                sample_seeds.seed_generators(3)
                 random.random(), numpy.random.rand(), torch.rand(())
         drawn = random.random(), numpy.random.rand(), torch.rand(()).item()
         return [*drawn, numpy.random.randn(), torch.randn(2).tolist()]
@@ -42,7 +45,7 @@ def test_the_generators_get_their_state_back_after_an_error_too() -> None:
     torch.manual_seed(1)
     expected = torch.rand(())
     torch.manual_seed(1)
-    with pytest.raises(ZeroDivisionError), generators.own_draws():
+    with pytest.raises(ZeroDivisionError), sample_seeds.own_draws():
         torch.rand(5)
         raise ZeroDivisionError
     assert torch.rand(()) == expected

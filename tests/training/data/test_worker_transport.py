@@ -44,7 +44,7 @@ class Graph:
 def test_the_batches_of_the_two_task_run_do_not_fit_in_64_mb() -> None:
     choice = choose(ROOM, 4 * MB)
     assert choice.way == "pipe"
-    assert "28 batches of 4.0 MB" in choice.reason and "64.0 MB" in choice.reason
+    assert "28 batches of 4.19 MB" in choice.reason and "67.1 MB" in choice.reason
 
 
 @pytest.mark.parametrize("name", ["num_workers", "prefetch_factor", "local_ranks"])

@@ -14,8 +14,8 @@ from ranks_at_work import run_ranks
 from boxcar.training.doctor import __main__ as doctor
 from boxcar.training.doctor import doctor_box, doctor_ranks
 from boxcar.training.hang import rank_dump
-from boxcar.training.hang.code_line import CodeLine
 from boxcar.training.hang.rank_dump import RankDump
+from boxcar.training.hang.stacks import CodeLine
 
 MIB = 1024**2
 NOT_TRIED = [] if HAS_FSDP_ON_CPU else ["FSDP and its checkpoint"]

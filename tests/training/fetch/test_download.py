@@ -13,9 +13,8 @@ import odd_sources
 import pytest
 
 from boxcar.shared.errors import DamagedError, InputError, NoRoomError, TemporaryError
-from boxcar.training.fetch import download, partial_file, records, source
-from boxcar.training.fetch.download import Download
-from boxcar.training.fetch.progress_line import ProgressLine
+from boxcar.training.fetch import download, records, source
+from boxcar.training.fetch.download import Download, ProgressLine
 
 odd_sources.register()
 CONTENT = bytes(range(200)) * 5
@@ -24,8 +23,8 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 @pytest.fixture(autouse=True)
 def small_and_hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partial_file, "PIECE_BYTES", 256)
-    monkeypatch.setattr(partial_file, "SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr(records, "PIECE_BYTES", 256)
+    monkeypatch.setattr(records, "SAVE_EVERY_S", 0.0)
     monkeypatch.setattr(download, "RETRY_AFTER_S", (0.0, 0.0))
 
 
@@ -46,7 +45,7 @@ def begin(store: Path, sha256: str | None = None, **changes: Any) -> Download:
 def bring(one: Download) -> records.Receipt:
     for job in one.jobs():
         job()
-    receipt = records.receipt(one.target, by_content=False)
+    receipt = records.find_receipt(one.target, by_content=False)
     assert receipt and one.target.read_bytes() == CONTENT
     return receipt
 
@@ -62,7 +61,7 @@ def test_a_file_without_a_byte_comes_too(store: Path) -> None:
     one = begin(store)
     for job in one.jobs():
         job()
-    assert one.target.read_bytes() == b"" and records.receipt(one.target, by_content=False)
+    assert one.target.read_bytes() == b"" and records.find_receipt(one.target, by_content=False)
 
 
 @pytest.mark.parametrize("how", [{"fail": 2}, {"short": 2}, {"fail": 2, "error": "RuntimeError"}])

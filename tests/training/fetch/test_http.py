@@ -14,7 +14,7 @@ import pytest
 
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError, TemporaryError
-from boxcar.training.fetch import download, fetch, partial_file, source
+from boxcar.training.fetch import download, fetch, records, source
 
 pytest.importorskip("aiohttp", reason="fsspec's http needs it")
 CONTENT = os.urandom(10_000)
@@ -71,7 +71,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    monkeypatch.setattr(partial_file, "PIECE_BYTES", 4096)
+    monkeypatch.setattr(records, "PIECE_BYTES", 4096)
     monkeypatch.setattr(download, "RETRY_AFTER_S", (0.0, 0.0))
     server = Web(("127.0.0.1", 0), Handler)
     server.asked = []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from boxcar.shared.errors import InputError
-from boxcar.training.fetch import data_spec, fetch, local_files, records
+from boxcar.training.fetch import data_spec, fetch, lookup, records
 
 CONTENT = b"ten bytes!"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -46,15 +46,15 @@ def test_a_spec_that_wants_another_file_does_not_take_this_one(
     tmp_path: Path, file: Path, change: dict[str, object]
 ) -> None:
     [wants] = spec(tmp_path, **change).files
-    assert local_files.find(file.parent, wants, by_content=True) is None
+    assert lookup.find_here(file.parent, wants, by_content=True) is None
 
 
 def test_a_touched_file_is_read_once_and_then_known(tmp_path: Path, file: Path) -> None:
     os.utime(file, ns=(1, 1))
     [wants] = spec(tmp_path).files
-    assert local_files.find(file.parent, wants, by_content=False) is None
+    assert lookup.find_here(file.parent, wants, by_content=False) is None
     assert fetch(spec(tmp_path))
-    assert local_files.find(file.parent, wants, by_content=False)
+    assert lookup.find_here(file.parent, wants, by_content=False)
 
 
 def test_a_file_brought_by_hand_is_taken_where_the_spec_has_its_digest(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_file_brought_by_hand_is_taken_where_the_spec_has_its_digest(tmp_path:
     path.parent.mkdir()
     path.write_bytes(CONTENT)
     assert fetch(spec(tmp_path, sha256={"a_train.h5": SHA256})) == {("a", "train"): path}
-    receipt = records.receipt(path, by_content=False)
+    receipt = records.find_receipt(path, by_content=False)
     assert receipt and (receipt.sha256, receipt.checked_by) == (SHA256, "sha256")
 
 

@@ -10,14 +10,14 @@ import pytest
 
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import NoRoomError
-from boxcar.training.fetch import partial_file, records
-from boxcar.training.fetch.partial_file import PartialFile
+from boxcar.training.fetch import records
+from boxcar.training.fetch.records import PartialFile
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partial_file, "PIECE_BYTES", 4)
-    monkeypatch.setattr(partial_file, "SAVE_EVERY_S", 1000.0)
+    monkeypatch.setattr(records, "PIECE_BYTES", 4)
+    monkeypatch.setattr(records, "SAVE_EVERY_S", 1000.0)
 
 
 def begun(
@@ -63,7 +63,7 @@ def test_the_part_of_something_else_is_thrown_away(
 ) -> None:
     one = half(tmp_path / "a")
     if why == "piece":
-        monkeypatch.setattr(partial_file, "PIECE_BYTES", 5)
+        monkeypatch.setattr(records, "PIECE_BYTES", 5)
     if why == "cut":
         os.truncate(one.path, 6)
     if why == "gone":

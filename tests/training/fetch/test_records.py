@@ -35,7 +35,7 @@ def test_what_was_given_its_name_has_its_receipt(tmp_path: Path) -> None:
     target = tmp_path / "a.h5"
     receipt = arrived(target, b"abc")
     records.give_name(target, receipt)
-    assert records.receipt(target, by_content=False) == receipt
+    assert records.find_receipt(target, by_content=False) == receipt
     assert sorted(path.name for path in tmp_path.iterdir()) == [".a.h5.receipt.json", "a.h5"]
 
 
@@ -53,7 +53,7 @@ def test_a_crash_after_the_rename_leaves_a_file_with_its_receipt(
     monkeypatch.setattr(atomic, "sync_folder", dies)
     with pytest.raises(KeyboardInterrupt):
         records.give_name(target, receipt)
-    assert records.receipt(target, by_content=False) == receipt
+    assert records.find_receipt(target, by_content=False) == receipt
 
 
 def test_a_crash_before_the_rename_leaves_the_former_file_with_its_receipt(
@@ -64,7 +64,7 @@ def test_a_crash_before_the_rename_leaves_the_former_file_with_its_receipt(
     records.give_name(target, former)
     receipt = arrived(target, b"new one")
     atomic.write_whole(records.next_receipt_of(target), codec.to_document(receipt))
-    assert records.receipt(target, by_content=False) == former
+    assert records.find_receipt(target, by_content=False) == former
 
 
 def test_a_copy_with_another_time_is_known_by_its_content_alone(tmp_path: Path) -> None:
@@ -72,20 +72,20 @@ def test_a_copy_with_another_time_is_known_by_its_content_alone(tmp_path: Path) 
     receipt = arrived(target, b"abc")
     records.give_name(target, receipt)
     os.utime(target, ns=(1, 1))
-    assert records.receipt(target, by_content=False) is None
-    assert records.receipt(target, by_content=True) == receipt
+    assert records.find_receipt(target, by_content=False) is None
+    assert records.find_receipt(target, by_content=True) == receipt
     target.write_bytes(b"abd")
-    assert records.receipt(target, by_content=True) is None
+    assert records.find_receipt(target, by_content=True) is None
 
 
 def test_a_file_without_receipt_has_none_and_a_damaged_one_is_said(tmp_path: Path) -> None:
     target = tmp_path / "a.h5"
-    assert records.receipt(target, by_content=True) is None
+    assert records.find_receipt(target, by_content=True) is None
     target.write_bytes(b"abc")
-    assert records.receipt(target, by_content=True) is None
+    assert records.find_receipt(target, by_content=True) is None
     records.receipt_of(target).write_bytes(b"{")
     with pytest.raises(DamagedError, match=r"a\.h5\.receipt\.json"):
-        records.receipt(target, by_content=False)
+        records.find_receipt(target, by_content=False)
 
 
 def test_a_damaged_record_of_a_part_is_no_record(tmp_path: Path) -> None:

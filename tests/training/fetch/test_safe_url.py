@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.training.fetch.safe_url import identity, shown
+from boxcar.training.fetch.source import identity_of_url, shown
 
 SIGNED = "https://me:pass@host/a/b.h5?X-Amz-Signature=sig&X-Amz-Expires=60&v=1"
 
@@ -27,7 +27,7 @@ def test_what_lets_somebody_in_is_not_shown(text: str, said: str) -> None:
 
 def test_another_signature_or_user_is_the_same_place() -> None:
     again = "https://you:else@host/a/b.h5?v=1&X-Amz-Signature=other&X-Amz-Expires=99"
-    assert identity(again) == identity(SIGNED)
+    assert identity_of_url(again) == identity_of_url(SIGNED)
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_another_signature_or_user_is_the_same_place() -> None:
     ],
 )
 def test_another_file_is_another_place(other: str) -> None:
-    assert identity(other) != identity(SIGNED)
+    assert identity_of_url(other) != identity_of_url(SIGNED)

@@ -18,7 +18,7 @@ from ranks_at_work import run_ranks
 from waiting import until
 
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
-from boxcar.training.fetch import MissingError, check, download, fetch, partial_file
+from boxcar.training.fetch import MissingError, check, download, fetch, records
 from boxcar.training.fetch.staging import LOCK
 
 odd_sources.register()
@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(autouse=True)
 def small_and_hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partial_file, "PIECE_BYTES", 1024)
-    monkeypatch.setattr(partial_file, "SAVE_EVERY_S", 0.0)
+    monkeypatch.setattr(records, "PIECE_BYTES", 1024)
+    monkeypatch.setattr(records, "SAVE_EVERY_S", 0.0)
     monkeypatch.setattr(download, "RETRY_AFTER_S", ())
 
 
@@ -96,7 +96,7 @@ def test_a_disk_without_room_is_said_with_the_bytes_before_a_byte_is_fetched(
 def test_what_came_before_an_error_is_not_fetched_again(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(partial_file, "SAVE_EVERY_S", 1000.0)
+    monkeypatch.setattr(records, "SAVE_EVERY_S", 1000.0)
     wants = spec(store, splits={"train": "required"})
     attempts = 0
     while not attempts or names(store.parent / "data") != ["a_train.h5", "b_train.h5"]:
@@ -110,9 +110,9 @@ def test_what_came_before_an_error_is_not_fetched_again(
 KILLED = """
 import sys
 import odd_sources
-from boxcar.training.fetch import fetch, partial_file
+from boxcar.training.fetch import fetch, records
 odd_sources.register()
-partial_file.PIECE_BYTES, partial_file.SAVE_EVERY_S = 1024, 0.0
+records.PIECE_BYTES, records.SAVE_EVERY_S = 1024, 0.0
 fetch(sys.argv[1], workers=2)
 """
 

@@ -24,13 +24,13 @@ HAS_RECORDER = hasattr(torch._C._distributed_c10d, "_dump_fr_trace")
 ABORTED = """\
 import ctypes, os, sys, threading, time
 from pathlib import Path
-from boxcar.training.hang import abort
+from boxcar.training.hang import stall_watch
 {before}
 stacks = Path(sys.argv[1])
-abort.hold(stacks.open("w"))
-assert not abort.is_held()
+stall_watch.hold_aborts(stacks.open("w"))
+assert not stall_watch.is_abort_held()
 threading.Thread(target=ctypes.CDLL(None).abort, daemon=True).start()
-while not (abort.is_held() and "in <module>" in stacks.read_text()):
+while not (stall_watch.is_abort_held() and "in <module>" in stacks.read_text()):
     time.sleep(0.01)
 os._exit(7)
 """
@@ -55,7 +55,8 @@ def test_an_abort_is_held_and_its_stacks_are_printed(before: str, tmp_path: Path
 @pytest.mark.skipif(not IS_LINUX, reason="elsewhere an abort is not held")
 def test_an_abort_that_nobody_reports_ends_the_process_all_the_same() -> None:
     code = (
-        "import os, sys; from boxcar.training.hang import abort; abort.hold(sys.stderr); os.abort()"
+        "import os, sys; from boxcar.training.hang import stall_watch as watch; "
+        "watch.hold_aborts(sys.stderr); os.abort()"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, timeout=LIMIT_S)
     assert done.returncode == -signal.SIGABRT

@@ -10,7 +10,7 @@ from ranks_at_work import RanksFailed, run_ranks
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from boxcar.training.hang import desync, flight_recorder, stacks
+from boxcar.training.hang import desync, rank_dump, stacks
 
 FOLDER = Path("/out/hang")
 
@@ -57,7 +57,7 @@ def mismatch(folder: str) -> None:
     dist.init_process_group("gloo")
     dist.all_reduce(torch.ones(1))
     if hasattr(torch._C._distributed_c10d, "_dump_fr_trace"):  # since torch 2.8 gloo has one
-        told = flight_recorder.last_entries(with_stacks=False)
+        told = rank_dump.last_collectives(with_stacks=False)
         assert ("all_reduce", [[1]]) in [(e["collective"], e["sizes"]) for e in told], told
     if dist.get_rank() == 0:
         dist.all_reduce(torch.ones(1))
@@ -130,11 +130,11 @@ def test_an_entry_of_the_flight_recorder_is_read_with_its_stack() -> None:
             {"filename": "/code/train.py", "name": "train", "line": 5},
         ],
     }
-    found = flight_recorder._entry(entry)
+    found = rank_dump._entry(entry)
     assert (found["collective"], found["seq"], found["is_pending"]) == ("all_reduce", 7, True)
     assert [frame.line for frame in found["frames"]] == [5, 9]
     assert found["frames"][1].module == "torch.distributed.distributed_c10d"
     assert stacks.collective(found["frames"]) == "all_reduce"
     assert [frame.line for frame in stacks.users(found["frames"])] == [5]
-    assert not flight_recorder._entry({**entry, "state": "completed"})["is_pending"]
-    assert not flight_recorder._entry({**entry, "retired": True})["is_pending"]
+    assert not rank_dump._entry({**entry, "state": "completed"})["is_pending"]
+    assert not rank_dump._entry({**entry, "retired": True})["is_pending"]

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from boxcar.training.hang import diagnosis, rank_dump
-from boxcar.training.hang.code_line import CodeLine
 from boxcar.training.hang.diagnosis import diagnose
 from boxcar.training.hang.rank_dump import RankDump
-from boxcar.training.hang.stacks import GRADIENTS
+from boxcar.training.hang.stacks import GRADIENTS, CodeLine
 
 MAIN = CodeLine("/code/train.py", 50, "main", "train()")
 BACKWARD = CodeLine("/code/train.py", 20, "train", "loss.backward()", loop=(15, 25))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.training.hang import code_line
+from boxcar.training.hang import stacks
 
 SCRIPT = textwrap.dedent("""\
     def train(loader, rank):
@@ -56,7 +56,7 @@ def script(tmp_path: Path) -> str:
 def test_what_the_source_says_around_a_line(
     script: str, line: int, expected: tuple[object, ...]
 ) -> None:
-    assert code_line.around(script, line) == expected
+    assert stacks.look_around(script, line) == expected
 
 
 @pytest.mark.parametrize("content", [None, "def broken(:\n    pass\n", "\0"])
@@ -66,4 +66,4 @@ def test_a_file_that_cannot_be_read_gives_the_little_there_is(
     path = tmp_path / "gone.py"
     if content is not None:
         path.write_text(content)
-    assert code_line.around(str(path), 1).loop is None
+    assert stacks.look_around(str(path), 1).loop is None

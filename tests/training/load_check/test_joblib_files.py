@@ -13,8 +13,8 @@ import pytest
 from boxcar.shared.artifacts.file_kinds import kind_of
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
-from boxcar.training.load_check import artifacts, compressed
-from boxcar.training.load_check.how import How
+from boxcar.training.load_check import artifacts, pickles
+from boxcar.training.load_check.refusals import How
 
 pytest.importorskip("torch")
 joblib = pytest.importorskip("joblib")
@@ -41,7 +41,7 @@ def look(path: Path, how: How = SAFE, *keys: str) -> Finding:
 
 def held(path: Path) -> bytes:
     """What is compressed in it."""
-    with compressed.opened(path) as file:
+    with pickles.opened_pickle(path) as file:
         return file.read()
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from boxcar.shared.files.plan import Artifact
-from boxcar.training.load_check import artifacts, plain_arrays, tensors
-from boxcar.training.load_check.how import How
+from boxcar.training.load_check import artifacts, survey, tensors
+from boxcar.training.load_check.refusals import How
 
 numpy = pytest.importorskip("numpy")
 INF, NAN = math.inf, math.nan
@@ -37,7 +37,7 @@ LEAVES: dict[str, Any] = {
 @pytest.mark.parametrize("name", LEAVES)
 def test_an_array_has_the_same_word_as_with_torch(name: str) -> None:
     leaves = [(name, LEAVES[name])]
-    with_torch, without = tensors.survey(leaves), plain_arrays.survey(leaves)
+    with_torch, without = tensors.survey(leaves), survey.survey_arrays(leaves)
     assert without.problems == with_torch.problems
     assert without.facts == with_torch.facts
     assert without.others == with_torch.others

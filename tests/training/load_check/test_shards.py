@@ -17,7 +17,7 @@ from boxcar.shared.artifacts import file_kinds
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.training.load_check import artifacts
-from boxcar.training.load_check.how import How
+from boxcar.training.load_check.refusals import How
 
 STATE: dict[str, Any] = {
     "model": {"a.weight": torch.ones(8, 4), "b": torch.zeros(3)},

@@ -25,8 +25,8 @@ import torch
 
 from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import Finding
-from boxcar.training.load_check import artifacts, stand_ins, torch_files
-from boxcar.training.load_check.how import How
+from boxcar.training.load_check import artifacts, checkpoints, stand_ins
+from boxcar.training.load_check.refusals import How
 
 numpy = pytest.importorskip("numpy")
 
@@ -217,7 +217,7 @@ def test_a_torch_that_is_too_old_for_a_harmless_name_is_named(
     def refuse(*_: Any) -> Any:
         raise RuntimeError("Trying to instantiate unsupported class <class 'argparse.Namespace'>")
 
-    monkeypatch.setattr(torch_files, "load", refuse)
+    monkeypatch.setattr(checkpoints, "load_torch", refuse)
     torch.save({"a": argparse.Namespace(lr=1)}, tmp_path / "a.pth")
     (problem,) = look(tmp_path, "a.pth").problems
     assert problem.startswith("names argparse.Namespace, which this torch does not take without")

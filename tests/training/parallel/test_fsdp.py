@@ -331,7 +331,7 @@ def setup_wrongly() -> dict[str, str]:
     with FakeTensorMode():
         elsewhere = nn.ParameterList([torch.empty(2, device="cuda:1")])
     mistakes = {
-        "the launcher says rank 0 of 1": lambda: FSDPWrapper(Model(), config).setup(0, 8),
+        "setup was called with world_size 8": lambda: FSDPWrapper(Model(), config).setup(0, 8),
         "strategy is 'ddp'": lambda: FSDPWrapper(Model(), DistributedConfig()).setup(0, 1),
         "was called already": lambda: done.setup(0, 1),
         "is wrapped already": lambda: FSDPWrapper(done.unwrapped, config),

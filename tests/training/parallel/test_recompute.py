@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from boxcar.shared.errors import InputError
-from boxcar.training.parallel.recompute import recompute_blocks
+from boxcar.training.parallel.ddp import recompute_blocks
 
 
 class Block(nn.Module):

@@ -11,8 +11,8 @@ import pytest
 
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import InputError
-from boxcar.training.rehearse.attempt import Attempt, Command, run, tail
-from boxcar.training.rehearse.kills import Kill
+from boxcar.training.rehearse.observer import Kill
+from boxcar.training.rehearse.two_runs import Attempt, Command, run_start, tail
 
 # Reports a step every few milliseconds and saves at each; beside it sits a child in a session of
 # its own, as torchrun's ranks are.
@@ -57,7 +57,7 @@ class Cell:
             environment,
             timeout_s,
         )
-        return run(command, self.root / "x.log", kill, self.say)
+        return run_start(command, self.root / "x.log", kill, self.say)
 
     @property
     def is_child_alive(self) -> bool:
@@ -122,7 +122,7 @@ def test_a_run_that_hangs_is_ended_and_told(cell: Cell) -> None:
 def test_an_interrupted_rehearsal_leaves_nothing_alive(
     cell: Cell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("boxcar.training.rehearse.attempt.SAY_EVERY_S", 0.05)
+    monkeypatch.setattr("boxcar.training.rehearse.two_runs.SAY_EVERY_S", 0.05)
     cell.say = interrupt
     with pytest.raises(KeyboardInterrupt):
         cell.live("10000", "0", "--child")
@@ -132,10 +132,10 @@ def test_an_interrupted_rehearsal_leaves_nothing_alive(
 def test_a_command_that_is_not_there_is_the_persons_mistake(cell: Cell) -> None:
     command = Command(["no-such-program"], cell.root, cell.root / "out", "latest.pth", {}, 5.0)
     with pytest.raises(InputError, match="no-such-program: cannot be started"):
-        run(command, cell.root / "x.log", None, cell.say)
+        run_start(command, cell.root / "x.log", None, cell.say)
 
 
 def test_a_long_run_gives_signs_of_life(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("boxcar.training.rehearse.attempt.SAY_EVERY_S", 0.02)
+    monkeypatch.setattr("boxcar.training.rehearse.two_runs.SAY_EVERY_S", 0.02)
     cell.live("20", "0")
     assert any("step" in text for text in cell.said)

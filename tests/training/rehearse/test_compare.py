@@ -5,8 +5,13 @@ from typing import Any
 import pytest
 import torch
 
-from boxcar.training.rehearse import state_kinds
-from boxcar.training.rehearse.compare import Difference, compare, without_unseeded
+from boxcar.training.rehearse.compare import (
+    Difference,
+    compare,
+    is_of_one_run,
+    is_rng,
+    without_unseeded,
+)
 
 TOLERANCE = 1e-6
 
@@ -99,13 +104,17 @@ def test_rng_and_counters_must_be_exact(whole: Any, killed: Any) -> None:
 def test_clock_readings_are_listed_and_not_judged() -> None:
     compared = compare({"seconds": 1.5, "x": 1}, {"seconds": 1.6, "x": 1}, TOLERANCE)
     assert (compared.of_one_run, compared.differences, compared.values) == (("seconds",), (), 2)
-    assert only({"time": torch.ones(1)}, {"time": torch.zeros(1)}).kind == state_kinds.MODEL
+    assert only({"time": torch.ones(1)}, {"time": torch.zeros(1)}).kind == "time"
 
 
-def test_it_says_which_parts_the_state_holds_and_how_far_a_counter_is_behind() -> None:
-    compared = compare({"scheduler": {"last_epoch": 24}}, {"scheduler": {"last_epoch": 12}}, 0.1)
-    assert compared.kinds == {state_kinds.SCHEDULER}
-    assert compared.differences[0].gap == -12
+def test_it_says_of_which_part_a_difference_is_and_how_far_a_counter_is_behind() -> None:
+    difference = only({"scheduler": {"last_epoch": 24}}, {"scheduler": {"last_epoch": 12}})
+    assert (difference.kind, difference.gap) == ("scheduler", -12)
+
+
+@pytest.mark.parametrize("path", ["rng.0", "rngCuda", "numpy.random.keys", "loader.generator"])
+def test_a_random_state_is_told_by_a_word_on_the_way_to_it(path: str) -> None:
+    assert is_rng(path) and not is_rng(path.replace("r", "w"))
 
 
 def test_an_unseeded_generator_that_was_carried_over_is_not_judged() -> None:
@@ -119,3 +128,28 @@ def test_an_unseeded_generator_that_was_carried_over_is_not_judged() -> None:
 def test_a_file_that_one_run_lacks_differs_as_a_whole() -> None:
     difference = only({"model": 1}, "(not there)")
     assert (difference.path, difference.whole) == ("(the whole)", "dict of 1")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("seconds", 1.5),
+        ("started_at", "2026"),
+        ("at", "2026"),
+        ("wallTime", 1.5),
+        ("running_s", 1.5),
+        ("steps_per_sec", 1.5),
+        ("starts", 2),
+        ("id", "9f86d081"),
+        ("run_id", "9f86d081"),
+    ],
+)
+def test_clocks_names_and_counts_of_starts_are_each_runs_own(name: str, value: object) -> None:
+    assert is_of_one_run(("history", name), value)
+
+
+@pytest.mark.parametrize(
+    "name", ["time_step", "time_embedding", "attention", "batch", "state", "loss", "class_id"]
+)
+def test_names_that_only_look_like_it_are_compared(name: str) -> None:
+    assert not is_of_one_run((name,), 7)

@@ -13,10 +13,9 @@ from waiting import LIMIT_S, until
 
 from boxcar.laptop.release import archives
 from boxcar.shared.disk import lock
-from boxcar.training.rehearse.__main__ import _document
+from boxcar.training.rehearse.__main__ import _document, report_lines
 from boxcar.training.rehearse.compare import compare
-from boxcar.training.rehearse.curve import Curve, Parting
-from boxcar.training.rehearse.order_check import Order
+from boxcar.training.rehearse.curve import Curve, Order, Parting
 from boxcar.training.rehearse.outside_writes import Outside
 from boxcar.training.rehearse.rehearsal import Report
 from boxcar.training.rehearse.verdict import Killed, Suspect
@@ -115,9 +114,18 @@ def test_every_finding_has_its_place_in_the_document() -> None:
         outside=(Outside("/a", "new"),),
     )
     document = json.loads(_document(report))
-    assert document["files"]["latest.pth"]["kinds"] == ["weights"]
+    assert document["files"]["latest.pth"]["differences"][0]["kind"] == "model"
     assert document["curve"]["surplus"] == [11]
     assert "steps that only the killed run reported: 11" in "".join(document["lines"])
+
+
+def test_a_flat_state_dict_is_told_by_its_modules_and_not_by_each_weight() -> None:
+    whole = {f"block{n}.{name}": 1.0 for n in range(9) for name in ("weight", "bias")}
+    compared = compare(whole, dict.fromkeys(whole, 2.0), 0.0)
+    report = Report("differs", 7, kills=(Killed(3, True, 2),), files={"x.pth": compared})
+    said = [line for line in report_lines(report) if line.startswith("    ")]
+    assert said[0] == "    block0: 2, such as block0.weight: uninterrupted 1, killed 2"
+    assert said[6] == "    and in 3 more parts" and len(said) == 7
 
 
 @pytest.mark.faults

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from boxcar.training import data_order
-from boxcar.training.rehearse import order_check
-from boxcar.training.rehearse.order_check import Drawn
+from boxcar.training.rehearse import curve
+from boxcar.training.rehearse.curve import Drawn
 
 WHOLE = [Drawn(epoch, batch, f"{epoch}-{batch}") for epoch in range(2) for batch in range(5)]
 
 
 def problem(*starts: list[Drawn]) -> str:
-    found = order_check.compare({"rank-0": WHOLE}, [{"rank-0": drawn} for drawn in starts])
+    found = curve.compare_orders({"rank-0": WHOLE}, [{"rank-0": drawn} for drawn in starts])
     assert found is not None
     return found.problem
 
@@ -48,7 +48,7 @@ def test_another_sequence_and_unknown_batches_are_named() -> None:
 
 def test_of_all_ranks_the_one_that_parts_first_is_told() -> None:
     bad = [Drawn(0, 0, "x")]
-    found = order_check.compare(
+    found = curve.compare_orders(
         {"rank-0": WHOLE, "rank-1": WHOLE},
         [{"rank-0": WHOLE, "rank-1": bad}, {"rank-0": bad, "rank-1": []}],
     )
@@ -56,7 +56,7 @@ def test_of_all_ranks_the_one_that_parts_first_is_told() -> None:
 
 
 def test_nothing_noted_is_not_measured() -> None:
-    assert order_check.compare({}, [{}]) is None
+    assert curve.compare_orders({}, [{}]) is None
 
 
 def test_what_was_noted_is_read_back_for_each_rank(
@@ -71,7 +71,7 @@ def test_what_was_noted_is_read_back_for_each_rank(
         data_order.note(0, 1, [4, 5, 6, int(rank)])
     with (tmp_path / "rank-1.jsonl").open("a") as file:
         file.write('{"epoch": 0, "ba')
-    found = order_check.read(tmp_path)
+    found = curve.read_order(tmp_path)
     assert [drawn.place for drawn in found["rank-1"]] == [(0, 0), (0, 1)]
     assert found["rank-0"][0] == found["rank-1"][0]
     assert found["rank-0"][1] != found["rank-1"][1]
@@ -85,5 +85,5 @@ def test_a_tensor_and_a_list_of_the_same_samples_are_the_same(
     data_order.note(0, 0, torch.tensor([3, 1, 2]))
     data_order.note(0, 0, [3, 1, 2])
     data_order.note(0, 0, [1, 2, 3])
-    one, same, other = order_check.read(tmp_path)["rank-0"]
+    one, same, other = curve.read_order(tmp_path)["rank-0"]
     assert one == same != other

@@ -13,24 +13,14 @@ def note(path: str, what: str = "written", by: str = "", was_there: bool = False
     return {"path": path, "what": what, "by": by, "was_there": was_there}
 
 
-def judge(*notes: dict[str, Any], there: bool = True, **changed: str) -> dict[str, Outside]:
-    paths = {path.replace("_", "/"): what for path, what in changed.items()}
-    known = dict.fromkeys([*paths, *(item["path"] for item in notes)], there)
-    return {item.path: item for item in outside_writes.judge(notes, paths, known, KNOWN)}
+def judge(*notes: dict[str, Any], there: bool = True) -> dict[str, Outside]:
+    known = dict.fromkeys((item["path"] for item in notes), there)
+    return {item.path: item for item in outside_writes.judge(notes, known, KNOWN)}
 
 
 def test_a_file_that_is_there_afterwards_counts_with_its_line() -> None:
     found = judge(note("/code/cache.pt", by="/code/train.py:3"))
     assert found == {"/code/cache.pt": Outside("/code/cache.pt", "written", "/code/train.py:3")}
-
-
-def test_what_only_the_folder_shows_counts_too() -> None:
-    assert judge(_code_a="new") == {"/code/a": Outside("/code/a", "new")}
-
-
-def test_what_both_saw_is_told_once_with_the_line_and_the_outcome() -> None:
-    found = judge(note("/code/a", by="/code/train.py:3"), _code_a="changed")
-    assert found == {"/code/a": Outside("/code/a", "changed", "/code/train.py:3")}
 
 
 def test_what_cannot_be_depended_on_is_told_apart() -> None:
@@ -55,26 +45,6 @@ def test_what_was_made_and_removed_again_does_not_count_but_a_removal_does() -> 
     assert judge(*made, there=False)["/d/x.part"].harmless == "removed again"
     removed = judge(note("/d/x", "removed", was_there=True), there=False)["/d/x"]
     assert (removed.what, removed.harmless) == ("removed", "")
-
-
-def test_a_folder_before_and_after_tells_new_changed_and_removed(tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    work.mkdir()
-    for name in ("same", "changed", "gone"):
-        (tmp_path / name).write_text(name)
-    before, is_whole = outside_writes.survey(tmp_path, work)
-    (tmp_path / "changed").write_text("longer than before")
-    (tmp_path / "gone").unlink()
-    (tmp_path / "new").touch()
-    (work / "out.pth").touch()
-    after, _ = outside_writes.survey(tmp_path, work)
-    top = tmp_path.resolve()
-    assert is_whole
-    assert outside_writes.changes(before, after) == {
-        f"{top}/changed": "changed",
-        f"{top}/gone": "removed",
-        f"{top}/new": "new",
-    }
 
 
 def test_notes_that_a_kill_cut_are_left_out(tmp_path: Path) -> None:

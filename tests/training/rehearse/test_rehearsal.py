@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from boxcar.shared.errors import InputError
-from boxcar.training.rehearse import two_runs, verdict, wording
+from boxcar.training.rehearse import __main__, two_runs, verdict
 from boxcar.training.rehearse.rehearsal import Report, rehearse
 from boxcar.training.rehearse.two_runs import Request
 
@@ -99,7 +99,7 @@ def rehearsal(tmp_path: Path) -> Rehearsal:
 
 
 def text(report: Report) -> str:
-    return "\n".join(wording.lines(report))
+    return "\n".join(__main__.report_lines(report))
 
 
 def test_a_script_that_resumes_well_is_bit_equal_and_leaves_little(rehearsal: Rehearsal) -> None:
@@ -152,7 +152,7 @@ def test_a_state_that_was_not_restored_is_named_and_both_runs_are_kept(
     rehearsal: Rehearsal,
 ) -> None:
     report = rehearsal.report("rng")
-    assert [suspect.state for suspect in report.suspects] == ["RNG"], text(report)
+    assert [suspect.state for suspect in report.suspects] == ["rng"], text(report)
     kept = Path(report.kept)
     assert (kept / "uninterrupted" / "latest.json").exists()
     assert (kept / "killed" / "latest.json").exists()
@@ -206,7 +206,7 @@ def test_what_is_written_outside_is_named_with_its_line(rehearsal: Rehearsal) ->
     report = rehearsal.report("litter")
     assert report.word == verdict.BIT_EQUAL
     (item,) = [item for item in report.outside if not item.harmless]
-    assert (item.path, item.what) == (f"{rehearsal.code.resolve()}/shared.txt", "new")
+    assert (item.path, item.what) == (f"{rehearsal.code.resolve()}/shared.txt", "written")
     assert "train.py:" in item.by
     assert "1 path was changed" in text(report)
 

@@ -1,4 +1,4 @@
-"""What a DCP folder says about itself: its `.metadata`, read without trust, and what does not fit.
+"""DCP's files: its `.metadata`, read without trust, and the writer that knows their checksums.
 
 DCP's own reader unpickles `.metadata` and every plain value, and a pickle is a program. Here only
 the classes that describe tensors may be named, and plain values are loaded with weights_only.
@@ -6,22 +6,43 @@ the classes that describe tensors may be named, and plain values are loaded with
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
 import pickle
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.distributed.checkpoint import (
     DefaultLoadPlanner,
     DefaultSavePlanner,
     FileSystemReader,
+    FileSystemWriter,
 )
-from torch.distributed.checkpoint.metadata import Metadata, StorageMeta, TensorStorageMetadata
-from torch.distributed.checkpoint.planner import ReadItem, WriteItem, WriteItemType
+from torch.distributed.checkpoint.filesystem import FileSystem
+from torch.distributed.checkpoint.metadata import (
+    Metadata,
+    MetadataIndex,
+    StorageMeta,
+    TensorStorageMetadata,
+)
+from torch.distributed.checkpoint.planner import (
+    ReadItem,
+    SavePlan,
+    SavePlanner,
+    WriteItem,
+    WriteItemType,
+)
+from torch.distributed.checkpoint.storage import WriteResult
+from torch.futures import Future
 
+from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.training import torch_private
+from boxcar.training.checkpoint import checkpoint_file
+from boxcar.training.checkpoint.archive_sum import ArchiveSum
 
 _OF_METADATA = (
     *("BytesStorageMetadata", "ChunkStorageMetadata", "Metadata", "MetadataIndex", "StorageMeta"),
@@ -37,7 +58,7 @@ _ALLOWED = {("torch.distributed.checkpoint.metadata", name) for name in _OF_META
 _MOST_PROBLEMS = 12
 
 
-def read(path: Path, names: set[str]) -> Metadata:
+def read_metadata(path: Path, names: set[str]) -> Metadata:
     """The metadata of a checkpoint whose files are `names`. Raises DamagedError, runs nothing."""
     try:
         with path.open("rb") as file:
@@ -55,7 +76,7 @@ def read(path: Path, names: set[str]) -> Metadata:
     return metadata
 
 
-def differences(state_dict: dict[str, Any], metadata: Metadata) -> list[str]:
+def differing_entries(state_dict: dict[str, Any], metadata: Metadata) -> list[str]:
     """Why the checkpoint does not fit the top-level keys of `state_dict`; empty where it does."""
     planner = PlainLoads()
     planner.set_up_planner(state_dict, metadata, False)
@@ -103,7 +124,7 @@ class Reader(FileSystemReader):
 
     def check(self, names: set[str]) -> Metadata:
         """Read the metadata of a checkpoint whose files are `names`. Raises DamagedError."""
-        self._checked = read(self._metadata_path, names)
+        self._checked = read_metadata(self._metadata_path, names)
         storage = getattr(self._checked, "storage_meta", None) or StorageMeta()
         storage.load_id = self.load_id
         self._checked.storage_meta = storage
@@ -149,3 +170,62 @@ class _Unpickler(pickle.Unpickler):
                 f"names {module}.{name}, which no checkpoint needs; it was not loaded"
             )
         return super().find_class(module, name)
+
+
+# --- DCP's writer, whose files are on the disk when it ends, with checksums that it knows by then.
+# What each rank wrote goes to rank 0 with what DCP itself sends there, and the checkpoint gets its
+# name before DCP tells the ranks that all went well: no message more than DCP needs.
+
+
+class Written(NamedTuple):
+    """A file of the checkpoint."""
+
+    name: str
+    size_bytes: int
+    crc32: int
+
+
+class Writer(FileSystemWriter):
+    """Calls `publish` with all files on rank 0, when all of them are on the disk."""
+
+    def __init__(self, folder: Path, publish: Callable[[list[Written]], None]) -> None:
+        # No copying ahead: in the thread it would open a CUDA context on GPU 0.
+        super().__init__(folder, per_thread_copy_ahead=0, sync_files=False)
+        self._folder, self._publish = folder, publish
+        self.fs = self._files = _Files()
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        results = super().write_data(plan, planner).wait()
+        ended: Future[list[WriteResult]] = Future()
+        ended.set_result([*results, *map(_as_result, self._files.written)])
+        return ended
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        files = [one.storage_data for of_rank in results for one in of_rank if _is_file(one)]
+        known = len(self._files.written)
+        of_dcp = [[one for one in of_rank if not _is_file(one)] for of_rank in results]
+        super().finish(metadata, of_dcp)
+        # Written under another name first.
+        [index] = self._files.written[known:]
+        self._publish([*files, index._replace(name=".metadata")])
+
+
+class _Files(FileSystem):
+    def __init__(self) -> None:
+        self.written: list[Written] = []
+
+    @contextlib.contextmanager
+    def create_stream(self, path: str | os.PathLike[str], mode: str) -> Iterator[Any]:
+        archive = ArchiveSum()
+        with checkpoint_file.create_torch_file(path, archive.add) as file:
+            yield file
+        crc32 = digest.crc32_of_file(Path(path)) if archive.crc32 is None else archive.crc32
+        self.written.append(Written(Path(path).name, file.size_bytes, crc32))
+
+
+def _as_result(written: Written) -> WriteResult:
+    return WriteResult(MetadataIndex(written.name), written.size_bytes, written)
+
+
+def _is_file(result: WriteResult) -> bool:
+    return isinstance(result.storage_data, Written)
