@@ -11,11 +11,11 @@ import re
 import shlex
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Protocol
 
 from boxcar.laptop.hosts import host_keys
 from boxcar.laptop.hosts.connection import Ssh
 from boxcar.laptop.project.profiles.profile import INTERPRETERS
+from boxcar.laptop.project.profiles.schema import Identity
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import AUTO
@@ -53,15 +53,6 @@ for python; do
 done
 say end .
 """
-
-
-class Identity(Protocol):
-    """What a profile knows of its boxes; either may be None."""
-
-    @property
-    def hostname(self) -> str | None: ...
-    @property
-    def env(self) -> str | None: ...
 
 
 @dataclass(frozen=True)

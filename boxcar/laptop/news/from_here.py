@@ -21,7 +21,6 @@ from boxcar.laptop.project.from_environment import Target, place_of, targets
 from boxcar.laptop.project.notify.endpoints import BOX, LAPTOP
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import look
-from boxcar.laptop.run.look import is_planned
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
@@ -160,7 +159,7 @@ def due(run: OpenRun, view: RunView, ended: Collection[str]) -> list[QueueView]:
     return [
         queue
         for queue in view.queues
-        if queue.box not in ended and is_planned(run, queue.box) and _left(queue, _sent(run, queue))
+        if queue.box not in ended and run.is_planned(queue.box) and _left(queue, _sent(run, queue))
     ]
 
 
@@ -172,7 +171,7 @@ def deliver(
     """
     by_name = {queue.name: queue for queue in queues}
     side_by_side.each_or_why(by_name, lambda name: _by_box(run, by_name[name]))
-    run.boxes.refresh()
+    run.refresh()
     found = _targets(run, environ)
     sender = Sender(run.project, environ)
     told, _ = side_by_side.each_or_why(
@@ -184,11 +183,11 @@ def deliver(
 
 
 def _by_box(run: OpenRun, queue: QueueView) -> None:
-    if queue.session is None or queue.box in run.boxes.silent() or run.boxes.is_gone(queue.box):
+    if queue.session is None or queue.box in run.silent_boxes() or run.is_gone(queue.box):
         return
     credentials = run.plan.box(queue.box).credentials
     question = news_asks.Deliver(queue.name, queue.session.release, credentials)
-    run.boxes.ask(queue.box, question, timeout_s=TIMEOUT_S)
+    run.ask(queue.box, question, timeout_s=TIMEOUT_S)
 
 
 def _for_box(run: OpenRun, queue: QueueView, found: Sequence[Target], sender: Sender) -> int:

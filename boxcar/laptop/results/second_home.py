@@ -83,8 +83,8 @@ def is_needed(run: OpenRun) -> bool:
     """Whether one is named, and what is known of the tier may not be all."""
     if run.plan.second is None:
         return False
-    has_lost = any(run.boxes.has_lost_its_tier(box.name) for box in run.plan.boxes)
-    return has_lost or not run.tier.root.is_dir() or bool(run.boxes.doubts())
+    has_lost = any(run.has_lost_its_tier(box.name) for box in run.plan.boxes)
+    return has_lost or not run.tier.root.is_dir() or bool(run.doubts())
 
 
 def look(run: OpenRun, cells: Iterable[str]) -> dict[str, Lying]:

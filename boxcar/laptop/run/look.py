@@ -155,14 +155,9 @@ def look_at_run(run: OpenRun, now: str) -> RunView:
         ),
         *(f"{cell.name}: {cell.doubt}" for cell in cells if cell.doubt),
         *moves.continued_moves(run, {queue.name: queue.events for queue in queues}),
-        *run.boxes.doubts(),
+        *run.doubts(),
     ]
     return RunView(run.plan.run, now, tuple(queues), tuple(cells), tuple(problems), found)
-
-
-def is_planned(run: OpenRun, box: str) -> bool:
-    """Whether the plan still has the box, so that it can be asked."""
-    return any(known.name == box for known in run.plan.boxes)
 
 
 def _queue_names(run: OpenRun) -> list[str]:
@@ -189,9 +184,9 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
     box = _box(run, name, state_)
     running = _running(state_)
     events = reading.events if reading else ()
-    is_over = is_alive is False and box not in run.boxes.silent() and not run.boxes.is_gone(box)
+    is_over = is_alive is False and box not in run.silent_boxes() and not run.is_gone(box)
     steps = _steps(events, running)
-    at = running[0] if running and is_planned(run, box) else None
+    at = running[0] if running and run.is_planned(box) else None
     queue = QueueView(
         name=name,
         box=box,
@@ -203,15 +198,13 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
         is_alive=is_alive,
         heartbeat=beat,
         wanted=wanted,
-        silent=run.boxes.silent().get(box),
-        clock_ahead_s=run.boxes.clock_ahead_s(box),
-        is_cell_alive=_ask(problems, lambda: run.boxes.is_attempt_alive(box, at), None)
-        if at
-        else None,
+        silent=run.silent_boxes().get(box),
+        clock_ahead_s=run.clock_ahead_s(box),
+        is_cell_alive=_ask(problems, lambda: run.is_attempt_alive(box, at), None) if at else None,
         steps_at=tuple(event.at for event in steps),
-        moved_at=_moved_at(run.boxes.progress_at(box, at) if at else None, running, steps, beat),
+        moved_at=_moved_at(run.progress_at(box, at) if at else None, running, steps, beat),
         undelivered=_ask(problems, lambda: _undelivered(run, name, events, is_over), ()),
-        scheduled=run.boxes.scheduled(name),
+        scheduled=run.scheduled(name),
         problems=tuple(dict.fromkeys(problems)),
     )
     return replace(queue, condition=condition_of(queue, now))
@@ -228,7 +221,7 @@ def _is_alive(run: OpenRun, queue: str) -> bool | None:
     """Whether somebody holds the queue's lock. A tier that is out of reach tells nothing."""
     if not run.tier.root.exists() and _journal_path(run, queue).exists():
         return None
-    return run.boxes.is_agent_alive(queue)
+    return run.is_agent_alive(queue)
 
 
 def _journal_path(run: OpenRun, queue: str) -> Path:

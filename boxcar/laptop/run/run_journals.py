@@ -112,7 +112,7 @@ def begins_anew(run: OpenRun, queue: str) -> bool:
 
 def _ends_of_copies(run: OpenRun, path: Path) -> Iterator[JournalEnd]:
     """Where those copies of it on the laptop end that it does not begin with."""
-    files = (run.results.journals / path.name, *run.boxes.kept(f"journal/{path.name}"))
+    files = (run.results.journals / path.name, *run.kept_copies(f"journal/{path.name}"))
     copies = [file for file in files if file.exists()]
     if not path.exists():
         return journal_repair.ends_of_copies((copy.read_bytes() for copy in copies), b"")

@@ -357,7 +357,7 @@ def lost_result(
 
 def _may_be_unseen(run: OpenRun, said: Verified, queue: QueueView, now: str) -> bool:
     age_s = timestamp.seconds_between(said.at, now, queue.clock_ahead_s)
-    return age_s < run.boxes.listing_age_s(queue.box)
+    return age_s < run.listing_age_s(queue.box)
 
 
 def _unlike(data: bytes, where: str, said: Verified) -> str | None:

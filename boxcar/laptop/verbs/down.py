@@ -77,7 +77,7 @@ def down(
             if rotated:
                 return _confirm(site, rotated)
             with show.waiting(Sentence("how_far.asking")):
-                site.boxes.refresh()
+                site.refresh()
             moves.tell_boxes(site, show.say)
             begun = receipt.read_teardown(site.results.teardown)
             if begun and begun.finished_at:
@@ -85,7 +85,7 @@ def down(
             if begun is None and not why and _was_never_launched(site):
                 nothing = Missing(None, Sentence("gate.never_launched"), Command("launch"))
                 return _report(site, None, (nothing,), as_json=as_json)
-            site.boxes.give_up(gone)
+            site.give_up_boxes(gone)
             _say_kept(site, begun, [name for name in gone if name != site.plan.durable_dir])
             _say_uncompared(site)
             hashed = HashedBefore(from_disk=True)
@@ -115,7 +115,7 @@ def _was_never_launched(site: Site) -> bool:
     """Neither from here, as far as this machine knows, nor from another one, as each box says."""
     traces = (site.results.root / profile_choice.LAUNCHES, site.results.receipt)
     is_known_here = any(path.exists() for path in traces)
-    return not (is_known_here or site.tier.root.exists() or site.boxes.silent())
+    return not (is_known_here or site.tier.root.exists() or site.silent_boxes())
 
 
 def _tell_last_news(site: Site, begun: Teardown | None) -> None:
@@ -154,7 +154,7 @@ def _say_kept(site: Site, begun: Teardown | None, gone: Sequence[str]) -> None:
 
 def _say_uncompared(site: Site) -> None:
     tier = site.plan.durable_dir
-    if not site.boxes.is_gone(tier):
+    if not site.is_gone(tier):
         return
     which = "with_reports" if site.tier.root.exists() else "with_manifests"
     with_what = Sentence(f"bring.{which}")
@@ -171,8 +171,8 @@ def _look(
     view = look_at_run(site, timestamp.utc_now())
     found = view.roster
     receipt_, doubts = _read_receipt(site)
-    tier, others = site.plan.durable_dir, site.meter.beside(begun)
-    fixes = dict.fromkeys(site.boxes.tier_doubts(), tier_is_gone(tier))
+    tier, others = site.plan.durable_dir, site.others_on_boxes(begun)
+    fixes = dict.fromkeys(site.tier_doubts(), tier_is_gone(tier))
     facts = GateFacts(
         run=site.plan.run,
         cells=tuple(cell_facts(site, view, hashed.compare_one)),
@@ -183,8 +183,8 @@ def _look(
             *doubts,
             *compare.beside_the_manifests(site, found.cells),
             *(
-                Missing(None, problem, fixes.get(problem, site.meter.fix))
-                for problem in (*site.meter.problems(), *others.doubts)
+                Missing(None, problem, fixes.get(problem, site.end_fix))
+                for problem in (*site.end_problems(), *others.doubts)
             ),
         ),
         alive=alive(site, [cell.name for cell in found.cells]),
@@ -192,7 +192,7 @@ def _look(
         receipt=receipt_,
         approval=None,
         tier=tier,
-        is_tier_gone=site.boxes.is_gone(tier),
+        is_tier_gone=site.is_gone(tier),
         beside=others.runs,
     )
     return facts, (*found.notes, *others.strangers)
@@ -235,7 +235,7 @@ def _approved(
     if not typed:
         return facts
     # The person took their time: all is looked at again, and what they read has to be true still.
-    site.boxes.refresh()
+    site.refresh()
     hashed.trust()
     now, _ = _look(site, hashed, begun)
     is_same = facts.receipt and now.receipt and now.receipt.digest == facts.receipt.digest
@@ -269,7 +269,7 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     """What will be lost, and what stays."""
     does = site.project.profile.meter_stop.does
     show.say(Sentence("gate.will", verb=_verb(site), does=does))
-    for sentence in site.meter.price():
+    for sentence in site.end_price():
         _say_item(sentence)
     for verdict in facts.receipt.cells if facts.receipt else ():
         if verdict.because is not None:
@@ -285,7 +285,7 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
         _say_item(note)
     size_bytes = results_folder.bytes_below(site.results.root)
     show.say(Sentence("gate.stays", folder=site.results.root, size=units.size(size_bytes)))
-    for sentence in site.meter.stays():
+    for sentence in site.end_keeps():
         _say_item(sentence)
 
 
@@ -322,9 +322,9 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
 def _tear_down(site: Site, begun: Teardown) -> Teardown:
     """Every box; each step is written down, for a `down` that goes on."""
     steps = Steps(site.results.teardown, begun)
-    site.meter.stop(steps)
+    site.end_boxes(steps)
     # First: a tier that is there after the end would be that of a run that was launched anew.
-    site.boxes.forget()
+    site.forget_boxes()
     steps.finished()
     return steps.now
 
@@ -336,7 +336,7 @@ def _verb(site: Site) -> str:
 def _done(site: Site, teardown: Teardown) -> str:
     """What was done; where only the person can stop the meter, that is said each time."""
     at, approval = teardown.finished_at, short(teardown.digest)
-    to_do = site.meter.to_do()
+    to_do = site.end_by_hand()
     if to_do is None:
         return Sentence("gate.done", verb=teardown.verb, at=at, approval=approval)
     return Sentence("gate.our_part", verb=teardown.verb, at=at, approval=approval, to_do=to_do)

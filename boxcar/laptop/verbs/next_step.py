@@ -112,7 +112,7 @@ def _until(
             time_s = duration(time.monotonic() - began)
             names = some(left, _MOST_NAMED)
             part.doing = Sentence("how_far.leaves", queues=names, time=time_s)
-            time.sleep(site.boxes.tick_s)
+            time.sleep(site.tick_s)
             view = _look_again(site)
             ended = [name for name in left if not is_about_to_end(view.queue(name))]
             left = [name for name in left if name not in ended]
@@ -121,7 +121,7 @@ def _until(
 
 
 def _look_again(site: Site) -> RunView:
-    site.boxes.refresh(is_exact=True)
+    site.refresh(is_exact=True)
     return look_at_run(site, timestamp.utc_now())
 
 

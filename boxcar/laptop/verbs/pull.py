@@ -308,11 +308,11 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
     with open_site(project, show.say) as site:
         folders.check_rsync(show.say)
         with show.waiting(Sentence("how_far.asking")):
-            site.boxes.refresh()
+            site.refresh()
         _check_tier(site)
         view = look_at_run(site, timestamp.utc_now())
         wanted = _wanted(site.plan.run, view.roster, cells)
-        for sentence in (*view.roster.sentences, *map(Message, site.boxes.doubts())):
+        for sentence in (*view.roster.sentences, *map(Message, site.doubts())):
             show.say(sentence)
         with results_folder.hold(site) as held:
             with show.progress(Sentence("how_far.pull")) as bar:

@@ -131,7 +131,7 @@ def status(project: Project, *, as_json: bool = False) -> int:
     """
     with open_site(project, show.say) as site:
         with show.waiting(Sentence("how_far.asking")):
-            site.boxes.refresh()
+            site.refresh()
         moves.tell_boxes(site, show.say)
         view = look_at_run(site, timestamp.utc_now())
         present(site, view, as_json=as_json)

@@ -373,7 +373,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
     """
     with open_site(project, show.say) as site:
         with show.waiting(Sentence("how_far.asking")):
-            site.boxes.refresh()
+            site.refresh()
         with results_folder.hold(site):
             view = look_at_run(site, timestamp.utc_now())
             beside = _bring_beside(site, view.roster.cells)
@@ -427,8 +427,8 @@ def _bring_beside(site: Site, cells: Sequence[RosterCell]) -> list[Missing]:
 
 def _unseen(site: Site) -> Iterator[Missing]:
     """What is not known of the boxes, and what to type once it is known that it never will be."""
-    fixes = dict.fromkeys(site.boxes.tier_doubts(), tier_is_gone(site.plan.durable_dir))
-    for doubt in site.boxes.doubts():
+    fixes = dict.fromkeys(site.tier_doubts(), tier_is_gone(site.plan.durable_dir))
+    for doubt in site.doubts():
         yield Missing(None, doubt, fixes.get(doubt, Command("verify")))
 
 

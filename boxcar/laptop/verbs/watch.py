@@ -31,7 +31,7 @@ from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import look, moves
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.look import is_planned, look_at_run
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import CellView, QueueView, RunView
@@ -185,7 +185,7 @@ class _Feed:
         if not self._ended.wait(_FAREWELL_S):
             self._is_cut = True
             self._said.stop()
-            self._site.boxes.close()  # Python waits for each thread, and a thread for its box
+            self._site.close()  # Python waits for each thread, and a thread for its box
             self._ended.wait(_FAREWELL_S)
 
     def _look(self) -> None:
@@ -322,7 +322,7 @@ def _on_the_screen(site: Site, interval_s: float) -> int:
 
 
 def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> int:
-    site.boxes.refresh()
+    site.refresh()
     moves.tell_boxes(site, show.say)
     view = look_at_run(site, timestamp.utc_now())
     lines = news(site.project, standings(view), view.at, at_most_every_s)
@@ -347,7 +347,7 @@ def _present(site: Site, view: RunView, *, as_json: bool) -> None:
 
 def deliver(site: Site, queue: QueueView) -> None:
     """Have the box send what its agent could not. Said, bounded, never raised."""
-    if queue.session is None or not is_planned(site, queue.box) or is_over(site):
+    if queue.session is None or not site.is_planned(queue.box) or is_over(site):
         return
     path = site.tier.delivered(queue.name)
     try:
@@ -356,8 +356,8 @@ def deliver(site: Site, queue: QueueView) -> None:
             return
         credentials = site.plan.box(queue.box).credentials
         question = news_asks.Deliver(queue.name, queue.session.release, credentials)
-        left = site.boxes.ask(queue.box, question, timeout_s=DELIVER_TIMEOUT_S).left
-        site.boxes.refresh()
+        left = site.ask(queue.box, question, timeout_s=DELIVER_TIMEOUT_S).left
+        site.refresh()
         sent = delivered.read_delivered(path)
     except (BoxcarError, OSError) as error:
         _say_undelivered(queue, str(error))
@@ -382,7 +382,7 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
     told: list[str] = []
     with closing(Bringing(site, show.say)) as checkpoints:
         while True:
-            site.boxes.refresh()
+            site.refresh()
             moves.tell_boxes(site, show.say)
             view = look_at_run(site, timestamp.utc_now())
             yield view

@@ -13,7 +13,7 @@ from finished_run import FinishedRun, make_run
 from robot import YES, Robot
 
 from boxcar.laptop.news import from_here
-from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project.job import read_job
 from boxcar.laptop.run.look import look_at_run
 from boxcar.shared.channels.answer import key_of
@@ -39,12 +39,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The boxes that were asked to deliver, which none of them can."""
     boxes: list[str] = []
 
-    def ask(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
+    def ask(self: LocalSite, box: str, question: Any, **more: Any) -> Any:
         assert isinstance(question, news_asks.Deliver)
         boxes.append(box)
         raise TemporaryError("its receiver is away")
 
-    monkeypatch.setattr(LocalBoxes, "ask", ask)
+    monkeypatch.setattr(LocalSite, "ask", ask)
     return boxes
 
 
