@@ -88,7 +88,7 @@ def test_the_verb_is_not_run_on_another_box_of_the_same_key(one_box: Hosts, tmp_
     boxes = SshSite(project_of(run), print)
     canary = one_box.seen("box-a", Hosts.data_dir / "canary")
     boxes.refresh()
-    boxes.run("box-a", ["touch", str(Hosts.data_dir / "canary")])
+    boxes.run_program("box-a", ["touch", str(Hosts.data_dir / "canary")])
     assert canary.exists()
     canary.unlink()
     marker = one_box.seen("box-a", Hosts.data_dir / "boxcar" / "box.json")
@@ -97,7 +97,7 @@ def test_the_verb_is_not_run_on_another_box_of_the_same_key(one_box: Hosts, tmp_
         if other:
             marker.write_text(other)
         with pytest.raises(InputError, match="another box answers"):
-            boxes.run("box-a", ["touch", str(Hosts.data_dir / "canary")])
+            boxes.run_program("box-a", ["touch", str(Hosts.data_dir / "canary")])
         assert not canary.exists()
     boxes.close()
 

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts.connection import TRIES, Ran, Ssh
-from boxcar.laptop.hosts.identify import MARKER, Hello, Marker, greet, known, still_fits
+from boxcar.laptop.hosts.identify import MARKER, Hello, Marker, fits_plan, greet, kept_hello
 from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.release import archives
 from boxcar.shared.disk import atomic, digest, mounts
@@ -220,10 +220,6 @@ class Hand:
             self._hello = self._met() or self._greet(HELLO_TIMEOUT_S)
             return self._hello
 
-    def expand(self, path: str) -> str:
-        """A path of the plan as it is on the box: absolute, also where it begins with `~/`."""
-        return self.hello().expand(path)
-
     def _put(self, data: bytes, timeout_s: float, tries: int) -> Ran:
         box = self._met()
         if box is None:
@@ -272,8 +268,8 @@ class Hand:
         """What an earlier contact left on the laptop, if it still fits the plan."""
         if self._hello is not None:
             return self._hello
-        kept = known(self.ssh)
-        if kept and still_fits(kept, self._identity, self._data_dir, self._agent_python):
+        kept = kept_hello(self.ssh)
+        if kept and fits_plan(kept, self._identity, self._data_dir, self._agent_python):
             return kept
         return None
 

@@ -95,21 +95,18 @@ class HostKeyChanged(InputError):
 
 def read_ssh_error(
     alias: str,
-    code: int,
     said: str,
     *,
     recorded: Sequence[str] = (),
     forget: str = "",
     jumps: Sequence[str] = (),
     instance: str | None = None,
-) -> BoxcarError | None:
-    """The error behind an exit code and stderr of ssh; None where the code is not ssh's own.
+) -> BoxcarError:
+    """The error behind the stderr of an ssh that ended by itself, with SSH_FAILED.
 
     `recorded` are the fingerprints known for the alias, `forget` the command that drops them;
     `jumps` its ProxyJump, `instance` the platform's id of it.
     """
-    if code != SSH_FAILED:
-        return None
     if line := _proxy_line(said):
         of_the_box = _OF_THE_BOX.search(line)
         return (

@@ -197,7 +197,8 @@ class MirroredSite(Site):
 
     def folder_on(self, box: str, path: str) -> Remote:
         hand = self._hand(box)
-        return Remote(hand.ssh, hand.expand(path), has_rsync=hand.hello().has_rsync)
+        hello = hand.hello()
+        return Remote(hand.ssh, hello.expand(path), has_rsync=hello.has_rsync)
 
     def published_folder(self, cell: str) -> Remote:
         plan = self.plan

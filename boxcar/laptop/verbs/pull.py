@@ -281,7 +281,7 @@ def _pull_journal(site: Site, source: Path) -> Outcome:
         atomic.make_folder(here.parent)
         if here.exists():
             # What is here may be the only good copy: repair puts it back.
-            run_journals.read_journal(site, source.stem)
+            run_journals.read_whole_journal(site, source.stem)
             data, kept = source.read_bytes(), here.read_bytes()
             if data == kept:  # each line of it was read just now, with its check
                 return Outcome(source.name, PULLED, None, len(kept))

@@ -30,11 +30,10 @@ from boxcar.laptop.results import (
 from boxcar.laptop.results.compare import CompareOne
 from boxcar.laptop.results.judge import CellFacts, how_checked, judge_cell, missing
 from boxcar.laptop.results.load import how_to_get_torch, load
-from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Missing, Roster, RosterCell
-from boxcar.laptop.run.view import DROPPED, CellView, RunView
+from boxcar.laptop.run.view import DROPPED, CellView, RunView, accepted_sentence
 from boxcar.laptop.teardown.gate import tier_is_gone
 from boxcar.laptop.verbs.pull import pull_grown_journals, pull_receipt
 from boxcar.laptop.verbs.report import asked_of
@@ -461,7 +460,7 @@ def _tell_the_boxes(site: Site, view: RunView, made: RunReceipt) -> Iterator[Mis
             about = {"cell": verdict.cell, "why": message_of(error).text}
             yield Missing(None, Sentence("bring.box_not_told", **about), Command("verify"))
             continue
-        about = {"cell": verdict.cell, "text": acceptance.sentence(document)}
+        about = {"cell": verdict.cell, "text": accepted_sentence(document)}
         show.say(Sentence("story.and_not_again", **about))
 
 

@@ -140,12 +140,12 @@ def test_a_box_that_cannot_be_reached_is_named_by_its_id(tmp_path: Path) -> None
     home = Home(tmp_path)
     record = HostRecord("box-a", "1.2.3.4", 22, "SHA256:x", AT, {"instance_id": "28000023"})
     refused = "ssh: connect to host 1.2.3.4 port 22: Connection refused"
-    assert "28000023" not in str(host_keys.error(home, "box-a", refused))
+    assert "28000023" not in str(host_keys.ssh_error(home, "box-a", refused))
     atomic.make_folder(home.host("box-a").parent)
     atomic.write_whole(home.host("box-a"), codec.to_document(record))
-    assert "(its id there: 28000023)" in str(host_keys.error(home, "box-a", refused))
+    assert "(its id there: 28000023)" in str(host_keys.ssh_error(home, "box-a", refused))
     home.host("box-a").write_text("damaged")
-    assert "console" in str(host_keys.error(home, "box-a", refused))
+    assert "console" in str(host_keys.ssh_error(home, "box-a", refused))
 
 
 def test_a_box_that_has_ended_is_not_asked_again(far: Far) -> None:

@@ -21,7 +21,7 @@ from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.run import first_minute, run_journals
+from boxcar.laptop.run import first_minute
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import control, next_step
 from boxcar.laptop.verbs import launch as module
@@ -29,7 +29,7 @@ from boxcar.laptop.verbs.launch import launch
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import control as controls
-from boxcar.shared.files import manifest
+from boxcar.shared.files import journal, manifest
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.wire import box_asks, run_asks
 from boxcar.shared.wire.question import Question
@@ -578,13 +578,13 @@ def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.Monke
         run_asks.ReadLog: run_asks.LogSlice(True, b"no Python here\n", 15, 15, False),
     }
 
-    def count(path: Path) -> run_journals.Followed:
+    def count(path: Path) -> journal.Reading:
         read.append(path)
         return real(path)
 
-    real = run_journals.followed_journal
+    real = journal.read_journal
     with monkeypatch.context() as patch:
-        patch.setattr(run_journals, "followed_journal", count)
+        patch.setattr(journal, "read_journal", count)
         patch.setattr(LocalSite, "ask", lambda self, box, asked, **more: answers.get(type(asked)))
         patch.setattr(
             first_minute, "SILENT_S", 0.0
