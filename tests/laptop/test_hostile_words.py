@@ -33,7 +33,7 @@ from boxcar.laptop.places import mirrored_site
 from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.results.bring_cell import pull_failed_logs
 from boxcar.laptop.teardown.gate import Steps
-from boxcar.laptop.teardown.still_running import alive
+from boxcar.laptop.teardown.still_running import find_alive
 from boxcar.laptop.verbs.status import status
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
@@ -96,7 +96,7 @@ def test_a_report_with_a_wrong_field_silences_its_box_and_hides_no_other(
         assert "box-a" in run.site.silent_boxes(), f"{field} = {wrong!r} was taken"
         assert "box-b" not in run.site.silent_boxes()
         assert run.condition("queue_2").word == "done" and view.problems
-        (row,) = alive(run.site, ["a"])
+        (row,) = find_alive(run.site, ["a"])
         assert "it cannot be asked" in row.what
 
 
@@ -245,10 +245,10 @@ def test_an_agent_that_another_box_sees_at_work_is_not_gone(run: FarRun) -> None
     run.world.cut.add("box-a")
     run.look()
     run.site.give_up_boxes(["box-a"])
-    assert alive(run.site, ["a"]) == ()
+    assert find_alive(run.site, ["a"]) == ()
     with held(run.agents.site.tier.lock("queue_1")):
         run.look()
-        (row,) = alive(run.site, ["a"])
+        (row,) = find_alive(run.site, ["a"])
     assert "the agent of queue_1 is at work" in row.what
 
 

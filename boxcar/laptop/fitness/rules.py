@@ -25,13 +25,13 @@ from boxcar.shared.wire.facts import Facts, Folder, Folders, TrainingPython
 # Whether what a run will write on this machine has any room at all, before something is sent.
 
 
-def lacking(folders: Mapping[str, Path]) -> list[str]:
+def folders_without_room(folders: Mapping[str, Path]) -> list[str]:
     """A sentence with numbers for each full disk, by what lies there. Raises OSError."""
-    found = {what: checked_copy.lack_of_room(nearest(at)) for what, at in folders.items()}
+    found = {what: checked_copy.lack_of_room(nearest_folder(at)) for what, at in folders.items()}
     return [f"{what}: {lack}" for what, lack in found.items() if lack]
 
 
-def nearest(folder: Path) -> Path:
+def nearest_folder(folder: Path) -> Path:
     """The folder, or the one above it where it will be made."""
     return next(step for step in (folder, *folder.parents) if step.is_dir())
 

@@ -95,12 +95,12 @@ def _rate_of(channel: str) -> known.Rate:
 # --- at each look
 
 
-def begin(run: OpenRun, view: RunView, environ: Mapping[str, str]) -> None:
+def begin_news(run: OpenRun, view: RunView, environ: Mapping[str, str]) -> None:
     """From now on news counts: what comes later is sent, also where nobody looks for hours."""
     _at_each(run, view, environ, is_to_send=False)
 
 
-def send(run: OpenRun, view: RunView, environ: Mapping[str, str]) -> list[str]:
+def send_news(run: OpenRun, view: RunView, environ: Mapping[str, str]) -> list[str]:
     """Send what waits; sentences of what a service refuses. Never raises what a service does."""
     return _at_each(run, view, environ, is_to_send=True)
 
@@ -135,7 +135,7 @@ def _of_queue(
             atomic.write_whole(path, codec.to_document(told))
         keys = [key_of(one.endpoint) for one in found if one.endpoint]
         sent = Delivered({key: told.endpoints[key] for key in keys})
-        return list(look.sentences(queue.name, queue.events, sent, is_over=False))
+        return list(look.delivery_problems(queue.name, queue.events, sent, is_over=False))
     finally:
         os.close(held)
 
@@ -154,7 +154,7 @@ def _moved(queue: QueueView, one: Target, told: Delivered, sender: Sender | None
 # --- before a teardown: news never keeps a run from its end, so what goes wrong is only counted
 
 
-def due(run: OpenRun, view: RunView, ended: Collection[str]) -> list[QueueView]:
+def queues_with_news(run: OpenRun, view: RunView, ended: Collection[str]) -> list[QueueView]:
     """The queues with news that an endpoint lacks, but for those of boxes that have `ended`."""
     return [
         queue
@@ -163,7 +163,7 @@ def due(run: OpenRun, view: RunView, ended: Collection[str]) -> list[QueueView]:
     ]
 
 
-def deliver(
+def deliver_news(
     run: OpenRun, queues: Sequence[QueueView], environ: Mapping[str, str]
 ) -> dict[str, int]:
     """Each queue's box gets a minute, then this machine sends the rest: how many events of each
@@ -218,4 +218,4 @@ def _sent(run: OpenRun, queue: QueueView) -> Delivered:
 
 def _left(queue: QueueView, sent: Delivered) -> int:
     """Where no endpoint is known nobody asked for news."""
-    return look.waiting(queue.events, sent) if sent.endpoints else 0
+    return look.count_unsent(queue.events, sent) if sent.endpoints else 0

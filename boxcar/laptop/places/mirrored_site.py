@@ -129,7 +129,7 @@ class MirroredSite(Site):
         return [
             f"{box} answers, but the run is not in {tier} there: is it mounted?{anew}"
             for box in self._names
-            if box in self._replies and not self._sees_tier(box) and self.mirror.names(box)
+            if box in self._replies and not self._sees_tier(box) and self.mirror.names_of(box)
         ]
 
     def has_lost_its_tier(self, box: str) -> bool:
@@ -203,7 +203,7 @@ class MirroredSite(Site):
     def published_folder(self, cell: str) -> Remote:
         plan = self.plan
         name = f"cells/{cell}/{MANIFEST}"
-        owners = () if self._is_shared else self.mirror.owners(name, self._names)
+        owners = () if self._is_shared else self.mirror.boxes_with(name, self._names)
         # With a shared tier all can give it; its own box spreads the load.
         planned = [plan.queues[known.queue] for known in plan.cells if known.name == cell]
         for box in (*owners, *planned, *self._names):
@@ -300,7 +300,7 @@ class MirroredSite(Site):
         files = [file for file in reply.files if not self._has_its_own_word(file.path, box)]
         gone = [name for name in reply.gone if not self._has_its_own_word(name, box)]
         try:
-            is_whole = self.mirror.take(box, files, gone, self._heard_at[box])
+            is_whole = self.mirror.take_report(box, files, gone, self._heard_at[box])
         except (BoxcarError, OSError) as error:
             self._fall_silent(box, error)
             return True
@@ -332,7 +332,7 @@ class MirroredSite(Site):
 
     def _ask_report(self, box: str, *, is_reader: bool) -> Reported:
         is_of_all = is_reader and self._is_shared
-        have = self.mirror.have(*(self._names if is_of_all else [box]))
+        have = self.mirror.prefixes_here(*(self._names if is_of_all else [box]))
         everything = is_reader or not self._is_shared
         before = timestamp.utc_now()
         question = Report(self._queues_of(box), everything, have)

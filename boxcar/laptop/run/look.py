@@ -35,7 +35,7 @@ from boxcar.shared.state import State
 # What a queue's news came to that its endpoints have not taken. Pure.
 
 
-def waiting(events: Sequence[Event], sent: Delivered) -> int:
+def count_unsent(events: Sequence[Event], sent: Delivered) -> int:
     """How many events some endpoint has not taken. Where no endpoint is known: all public ones."""
     if not sent.endpoints:
         return sum(event.type in PUBLIC_TYPES for event in events)
@@ -46,7 +46,7 @@ def waiting(events: Sequence[Event], sent: Delivered) -> int:
     )
 
 
-def sentences(
+def delivery_problems(
     queue: str, events: Sequence[Event], sent: Delivered, *, is_over: bool
 ) -> tuple[str, ...]:
     """What a person should know of it. `is_over`: the queue's agent has ended, so nothing on its
@@ -57,7 +57,7 @@ def sentences(
     warned = [str(event.data.get("text")) for event in told if event.type == "box.warning"]
     found = [s for cursor in sent.endpoints.values() for s in _of_cursor(queue, cursor, warned)]
     found += [s for cursor in sent.endpoints.values() for s in _away(queue, cursor, events)]
-    if is_over and sent.endpoints and (left := waiting(events, sent)):
+    if is_over and sent.endpoints and (left := count_unsent(events, sent)):
         found.append(Sentence("notify.untold", queue=queue, n=left, command=Command("watch")))
     return tuple(found)
 
@@ -73,7 +73,7 @@ def _of_cursor(queue: str, cursor: Cursor, warned: Sequence[str]) -> Iterator[Se
 
 def _away(queue: str, cursor: Cursor, events: Sequence[Event]) -> Iterator[Sentence]:
     """What this machine could not send: nobody else says it."""
-    if cursor.away and (left := waiting(events, Delivered({"": cursor}))):
+    if cursor.away and (left := count_unsent(events, Delivered({"": cursor}))):
         fields = {"channel": cursor.channel, "n": left, "why": cursor.away}
         yield Sentence("notify.away", queue=queue, **fields)
 
@@ -157,7 +157,7 @@ def _undelivered(
     run: OpenRun, queue: str, events: Sequence[Event], is_over: bool
 ) -> tuple[str, ...]:
     sent = delivered.read_delivered(run.tier.delivered(queue))
-    return sentences(queue, events, sent, is_over=is_over)
+    return delivery_problems(queue, events, sent, is_over=is_over)
 
 
 def _is_alive(run: OpenRun, queue: str) -> bool | None:

@@ -128,7 +128,8 @@ def survey(run: OpenRun, begun: Mapping[str, Sequence[RosterCell] | None]) -> Ro
             of_differences(plans, lines, ran),
         ]
     )
-    lineless = [cell for cell in found.cells if cell.name not in lines.names | ran.names]
+    shown = lines.names | ran.names
+    lineless = [cell for cell in found.cells if cell.name not in shown]
     found = merged([found, *of_claims(tier.claims, found.names)])
     found = merged([found, *of_published(tier.cells, found.names)])
     found = judge_dropped(run, found, lineless)

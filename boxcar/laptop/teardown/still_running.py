@@ -86,7 +86,7 @@ DRAIN_OR_STOP = Command("drain", note=Sentence("gate.finishes"), or_else=Command
 _TAKE_OVER = Command("launch", note=Sentence("gate.takes_over"))
 
 
-def alive(run: OpenRun, cells: Iterable[str]) -> tuple[Missing, ...]:
+def find_alive(run: OpenRun, cells: Iterable[str]) -> tuple[Missing, ...]:
     """Everything that is at work, or that cannot be asked, and the command that ends it."""
     agents = tuple(
         row

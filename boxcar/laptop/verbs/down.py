@@ -37,7 +37,7 @@ from boxcar.laptop.teardown.gate import (
     reasons_to_give_up,
     tier_is_gone,
 )
-from boxcar.laptop.teardown.still_running import alive, kept_still
+from boxcar.laptop.teardown.still_running import find_alive, kept_still
 from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -121,12 +121,12 @@ def _was_never_launched(site: Site) -> bool:
 def _tell_last_news(site: Site, begun: Teardown | None) -> None:
     """Before the secrets go by which boxes send it. News never keeps a run from its end."""
     view = look_at_run(site, timestamp.utc_now())
-    queues = from_here.due(site, view, begun.boxes if begun else ())
+    queues = from_here.queues_with_news(site, view, begun.boxes if begun else ())
     if not queues:
         return
     try:
         with show.waiting(Sentence("notify.last_minute", n=len(queues))):
-            left = from_here.deliver(site, queues, os.environ)
+            left = from_here.deliver_news(site, queues, os.environ)
     except (BoxcarError, OSError) as error:
         show.say(str(error))
         return
@@ -137,16 +137,16 @@ def _tell_last_news(site: Site, begun: Teardown | None) -> None:
 
 def _confirm(site: Site, rotated: Sequence[str]) -> int:
     """Write down what was replaced; 0 also where more is left, which is said."""
-    now = rotation.confirm(site.results, rotated)
+    now = rotation.confirm_rotated(site.results, rotated)
     show.say(Sentence("gate.noted", names=", ".join(dict.fromkeys(rotated))))
-    for sentence in rotation.sentences(now):
+    for sentence in rotation.rotation_steps(now):
         show.say(sentence)
     return 0
 
 
 def _say_kept(site: Site, begun: Teardown | None, gone: Sequence[str]) -> None:
     """Nobody can take the secrets off a box that is gone."""
-    names = rotation.names(site.project.job, site.results)
+    names = rotation.held_credentials(site.project.job, site.results)
     for box in gone if names else ():
         if not begun or box not in begun.boxes:
             show.say(Sentence("gate.keeps", box=box, names=", ".join(names)))
@@ -187,7 +187,7 @@ def _look(
                 for problem in (*site.end_problems(), *others.doubts)
             ),
         ),
-        alive=alive(site, [cell.name for cell in found.cells]),
+        alive=find_alive(site, [cell.name for cell in found.cells]),
         is_tier_there=site.tier.root.exists(),
         receipt=receipt_,
         approval=None,
@@ -301,12 +301,12 @@ def _hashed(facts: GateFacts) -> int:
 def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str, str]) -> Teardown:
     """The approval of this teardown, or the one that is continued."""
     assert facts.receipt and facts.approval
-    credentials = rotation.names(site.project.job, site.results)
+    credentials = rotation.held_credentials(site.project.job, site.results)
     boxes = [name for name in gone if name != site.plan.durable_dir]
     beside = dict.fromkeys(facts.approval.beside, timestamp.utc_now())
     if begun and facts.approval.how == CONTINUED:
         show.say(Sentence("gate.continued", at=begun.approved_at))
-        exposed = rotation.exposed(begun, boxes, credentials)
+        exposed = rotation.exposed_credentials(begun, boxes, credentials)
         return replace(begun, gone=begun.gone | gone, exposed=exposed, beside=beside | begun.beside)
     made = Teardown(
         run=facts.run,
@@ -315,7 +315,7 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
         approved_at=timestamp.utc_now(),
         approved_by=facts.approval.how,
     )
-    exposed = rotation.exposed(made, boxes, credentials)
+    exposed = rotation.exposed_credentials(made, boxes, credentials)
     return replace(made, gone=gone, exposed=exposed, beside=beside)
 
 
@@ -355,7 +355,7 @@ def _report(
         show.say(row.message.under(row.cell or Sentence("gate.the_run")))
     if teardown and is_down:
         show.say(_done(site, teardown))
-        for sentence in rotation.sentences(teardown):
+        for sentence in rotation.rotation_steps(teardown):
             show.say(sentence)
         show.say(Sentence("gate.results_stay", folder=site.results.root))
     else:

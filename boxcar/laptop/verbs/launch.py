@@ -279,7 +279,7 @@ def _in_turn(
         site.refresh(is_exact=True)
     moves.tell_boxes(site, show.say)
     view = look_at_run(site, timestamp.utc_now())
-    from_here.begin(site, view, os.environ)
+    from_here.begin_news(site, view, os.environ)
     unrunnable = push.say_mixed(site, view, order.built[0], is_mixed=False)
     queues, problems = _audited(site, view, _with_work(site, view, queues, order), may_start)
     problems += unrunnable
@@ -300,7 +300,7 @@ def _chosen(project: Project, boxes: list[str] | None, start_index: int | None) 
 def _refuse_full_disks(site: Site, queues: list[str]) -> None:
     """Of this machine: of rented boxes the audit says it."""
     boxes = {site.plan.queues[queue] for queue in queues}
-    if lacking := rules.lacking(site.folders_here(boxes)):
+    if lacking := rules.folders_without_room(site.folders_here(boxes)):
         raise NoRoomError(
             [
                 Message(Sentence("mistakes.make_room", what=what), Command("launch"))

@@ -135,7 +135,7 @@ def status(project: Project, *, as_json: bool = False) -> int:
         moves.tell_boxes(site, show.say)
         view = look_at_run(site, timestamp.utc_now())
         present(site, view, as_json=as_json)
-        for sentence in from_here.send(site, view, os.environ):
+        for sentence in from_here.send_news(site, view, os.environ):
             show.say(sentence)
         return exit_code(view)
 
@@ -147,7 +147,7 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
         return
     if is_board(sys.stdout, os.environ):
         draw_once(site, view)
-        for message in rotation.sentences(_teardown(site)):
+        for message in rotation.rotation_steps(_teardown(site)):
             show.say(message)
         return
     for table in tables(view):
@@ -155,7 +155,7 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
         show.table(table.title, table.columns, table.rows, first_to_go=gone)
     for note in notes(view):
         show.say(note)
-    for message in rotation.sentences(_teardown(site)):
+    for message in rotation.rotation_steps(_teardown(site)):
         show.say(message)
     if (off := webhooks_off(site.project.job, view, os.environ)) is not None:
         show.say(webhooks_sentence(off, language_of("", os.environ)))
@@ -226,7 +226,7 @@ def document(site: Site, view: RunView) -> dict[str, Any]:
         "problems": list(view.problems),
         "warnings": [{"at": event.at, **event.data} for _, event in warnings(view)],
         "next": next_step(view, site),
-        "rotate": rotation.left(_teardown(site)),
+        "rotate": rotation.unrotated(_teardown(site)),
     }
 
 

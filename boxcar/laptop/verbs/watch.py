@@ -351,7 +351,7 @@ def deliver(site: Site, queue: QueueView) -> None:
         return
     path = site.tier.delivered(queue.name)
     try:
-        waiting = look.waiting(queue.events, delivered.read_delivered(path))
+        waiting = look.count_unsent(queue.events, delivered.read_delivered(path))
         if not waiting:
             return
         credentials = site.plan.box(queue.box).credentials
@@ -365,7 +365,7 @@ def deliver(site: Site, queue: QueueView) -> None:
     if left:
         _say_undelivered(queue, Sentence("bring.due", n=left))
     elif sent.endpoints:  # else nobody had asked for any
-        late = waiting - look.waiting(queue.events, sent)
+        late = waiting - look.count_unsent(queue.events, sent)
         show.say(Sentence("bring.delivered", queue=queue.name, n=late))
 
 
@@ -402,7 +402,7 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
 
 def _send_news(site: Site, view: RunView, told: list[str]) -> list[str]:
     """What this machine sends; what is refused is said where it was not at the look before."""
-    found = from_here.send(site, view, os.environ)
+    found = from_here.send_news(site, view, os.environ)
     for sentence in found:
         if sentence not in told:
             show.say(sentence)

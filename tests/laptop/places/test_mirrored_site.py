@@ -21,7 +21,7 @@ from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.places.mirrored_site import LONGEST_PAUSE_S, ahead_s
 from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run
-from boxcar.laptop.teardown.still_running import alive
+from boxcar.laptop.teardown.still_running import find_alive
 from boxcar.laptop.verbs.push import send_queue
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
@@ -142,10 +142,10 @@ def test_what_was_never_asked_is_not_known(run: FarRun) -> None:
 def test_the_gate_counts_a_silent_box_as_one_at_work(run: FarRun) -> None:
     run.agents.say("queue_1", agent_started(), queue_done())
     run.look()
-    assert alive(run.site, ["a"]) == ()
+    assert find_alive(run.site, ["a"]) == ()
     run.world.cut.add("box-a")
     run.look()
-    (row,) = alive(run.site, ["a"])
+    (row,) = find_alive(run.site, ["a"])
     assert "it cannot be asked" in row.what
 
 
@@ -255,7 +255,9 @@ def test_boxes_with_tiers_of_their_own_are_each_asked_for_everything(
     view = run.look()
     assert [cell.word for cell in view.cells] == ["verified", "queued", "verified"]
     assert run.site.reach_tiers(["box-a", "box-b"]) == ["box-a", "box-b"]
-    assert list(run.site.mirror.owners("cells/c/manifest.json", ["box-a", "box-b"])) == ["box-b"]
+    assert list(run.site.mirror.boxes_with("cells/c/manifest.json", ["box-a", "box-b"])) == [
+        "box-b"
+    ]
     run.world.cut.add("box-b")
     assert run.look().cells[2].word == "verified", "as it was seen last"
 
@@ -380,4 +382,4 @@ def test_a_run_that_is_forgotten_leaves_no_mirror(run: FarRun) -> None:
     run.site.refresh()
     run.site.forget_boxes()
     assert not run.site.tier.root.exists()
-    assert run.site.mirror.names("box-a") == []
+    assert run.site.mirror.names_of("box-a") == []

@@ -19,7 +19,7 @@ from boxcar.laptop.places.slurm_site import SlurmSite
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import RunView
-from boxcar.laptop.teardown.still_running import alive
+from boxcar.laptop.teardown.still_running import find_alive
 from boxcar.laptop.verbs import control
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import exit_code
@@ -167,7 +167,7 @@ def test_with_a_silent_slurm_nobody_is_called_dead_and_nothing_is_torn_down(
     found = view_of(run, cluster).queue("queue_1").condition
     assert found.word == "unreachable" and "Unable to contact" in found.sentence
     assert "whether the agents run is not known" in str(cluster.end_problems())
-    assert alive(cluster, ["a"])
+    assert find_alive(cluster, ["a"])
 
 
 def test_a_login_node_that_does_not_answer_is_said_once(run: RunOnDisk, cluster: Cluster) -> None:
@@ -186,11 +186,11 @@ def test_nothing_of_a_job_outlives_it_and_a_waiting_job_holds_up_no_teardown(
     run.say("queue_1", agent_started(), queue_done())
     cluster.has("PENDING", "JobHeldUser")
     cluster.refresh()
-    assert alive(cluster, ["a"]) == ()
+    assert find_alive(cluster, ["a"]) == ()
     assert "the job 7_0, which waits" in cluster.end_price()
     cluster.has("RUNNING")
     cluster.refresh()
-    assert [row.what for row in alive(cluster, ["a"])] == ["the agent of queue_1 is at work"]
+    assert [row.what for row in find_alive(cluster, ["a"])] == ["the agent of queue_1 is at work"]
 
 
 def test_a_queue_of_a_cluster_is_no_machine_that_can_be_gone(cluster: Cluster) -> None:

@@ -194,10 +194,10 @@ def test_what_is_undelivered_is_counted_by_the_slowest_endpoint(run):
     private = ("cell.claimed", {"cell": "a"})
     run.say("queue_1", agent_started(), private, cell_started("a"), queue_done())
     queue = run.look().queue("queue_1")
-    assert look.waiting(queue.events, Delivered({})) == 3
-    assert look.waiting(queue.events, Delivered({"x": Cursor(4), "y": Cursor(1)})) == 2
-    assert look.waiting(queue.events, Delivered({"x": Cursor(4), "y": Cursor(1, "410")})) == 0
-    assert look.waiting(queue.events, Delivered({"x": Cursor(0, "410")})) == 0
+    assert look.count_unsent(queue.events, Delivered({})) == 3
+    assert look.count_unsent(queue.events, Delivered({"x": Cursor(4), "y": Cursor(1)})) == 2
+    assert look.count_unsent(queue.events, Delivered({"x": Cursor(4), "y": Cursor(1, "410")})) == 0
+    assert look.count_unsent(queue.events, Delivered({"x": Cursor(0, "410")})) == 0
 
 
 def test_watch_delivers_what_the_agent_could_not(run, receiver, capsys):
