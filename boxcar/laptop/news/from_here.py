@@ -183,7 +183,7 @@ def deliver_news(
 
 
 def _by_box(run: OpenRun, queue: QueueView) -> None:
-    if queue.session is None or queue.box in run.silent_boxes() or run.is_gone(queue.box):
+    if queue.session is None or run.is_out_of_reach(queue.box):
         return
     credentials = run.plan.box(queue.box).credentials
     question = news_asks.Deliver(queue.name, queue.session.release, credentials)

@@ -127,7 +127,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
     box = _box(run, name, state_)
     running = _running(state_)
     events = reading.events
-    is_over = is_alive is False and box not in run.silent_boxes() and not run.is_gone(box)
+    is_over = is_alive is False and not run.is_out_of_reach(box)
     steps = _steps(events, running)
     at = running[0] if running and run.is_planned(box) else None
     queue = QueueView(

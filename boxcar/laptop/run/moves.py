@@ -123,8 +123,7 @@ def tell_boxes(run: OpenRun, say: Callable[[str], None]) -> None:
     """
     for move in _untold(run):
         box = move.box_before
-        is_known = any(known.name == box for known in run.plan.boxes)
-        if not is_known or box in run.silent_boxes() or run.is_gone(box):
+        if not run.is_planned(box) or run.is_out_of_reach(box):
             continue
         try:
             run.ask(box, run_asks.MoveClaim(move.claim, move.queue_before, is_told=True))

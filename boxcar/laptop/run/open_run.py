@@ -90,6 +90,10 @@ class OpenRun(ABC):
         """The boxes that did not answer the last refresh, and why."""
         return {}
 
+    def is_out_of_reach(self, box: str) -> bool:
+        """Whether it did not answer the last refresh, or will never answer again."""
+        return box in self.silent_boxes() or box in self._gone
+
     def doubts(self) -> list[str]:
         """Why what is known of the tier may not be all, in sentences."""
         return self.tier_doubts()

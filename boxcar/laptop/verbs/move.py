@@ -110,7 +110,7 @@ def _take(site: Site, wanted: Move) -> None:
         moves.boxes_told(site.results, wanted)
         return
     moves.keep_moves(site.results, wanted)
-    if _answers(site, wanted.box_before):
+    if not site.is_out_of_reach(wanted.box_before):
         _tell_old_box(site, wanted)
     site.ask(new_box, run_asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=True))
 
@@ -124,10 +124,6 @@ def _tell_old_box(site: Site, wanted: Move) -> None:
         moves.drop_move(site.results, wanted)
         raise
     moves.boxes_told(site.results, wanted)
-
-
-def _answers(site: Site, box: str) -> bool:
-    return box not in site.silent_boxes() and not site.is_gone(box)
 
 
 def _refuse_settled(site: Site, cell: CellView) -> None:
@@ -182,7 +178,7 @@ def _send_lines(site: Site, source: str, queue: str) -> None:
     is_shared = site.plan.durable_scope != EACH_BOX
     with show.progress(Sentence("how_far.push")) as bar:
         for name in dict.fromkeys((queue, source)):
-            if is_shared or _answers(site, site.plan.queues[name]):
+            if is_shared or not site.is_out_of_reach(site.plan.queues[name]):
                 push.send_queue(site, name, bar)
 
 
