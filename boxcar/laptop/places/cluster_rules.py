@@ -16,6 +16,11 @@ from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.wire.cluster_asks import SlurmFacts, SlurmTried
 
+_FLOCK = {
+    "works": "cluster.flock_works",
+    "fails": "cluster.flock_fails",
+    "lies": "cluster.flock_lies",
+}
 _NO_LIMIT = ("UNLIMITED", "INFINITE", "NONE", "")
 
 
@@ -93,7 +98,13 @@ def _of_two_nodes(tried: SlurmTried, box: str) -> Iterator[Row]:
     else:
         yield Row(box, "claims", "ok", Sentence("cluster.one_winner", n=len(tried.nodes)))
         reason = "" if tried.flock == "works" else Sentence("cluster.job_owns")
-        yield Row(box, "file locks", "ok", Sentence(f"cluster.flock_{tried.flock}"), reason)
+        yield Row(
+            box,
+            "file locks",
+            "ok",
+            Sentence(_FLOCK.get(tried.flock, "cluster.flock_fails")),
+            reason,
+        )
 
 
 def _places(facts: SlurmFacts, plan: Plan) -> Iterator[Row]:

@@ -55,7 +55,7 @@ class Lying:
 def check(
     ask: Ask, plan: Plan, boxes: Sequence[str], hook: str, secrets: Mapping[str, str]
 ) -> list[Row]:
-    """A row for each box; none where no second home is named. `ask` is as `Boxes.ask`."""
+    """A row for each box; none where no second home is named. `ask` is as `OpenRun.ask`."""
     url = plan.second
     if url is None:
         return []

@@ -123,7 +123,7 @@ def run_audit(
     measured: Measured | None = None,
     verified: Collection[str] = (),
 ) -> Report:
-    """Ask the boxes all at once, and judge. `ask` is as `Boxes.ask`."""
+    """Ask the boxes all at once, and judge. `ask` is as `OpenRun.ask`."""
     names = [box.name for box in plan.boxes if not boxes or box.name in boxes]
     told = _ask_all(ask, plan, wanted, names)
     probe = _probe(ask, told, wanted)
