@@ -7,14 +7,13 @@ that goes to the folder and starts rsync there, on `.`.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -134,10 +133,12 @@ def run_rsync(
     on_look: Callable[[int], None],
 ) -> tuple[int, str]:
     """rsync's exit code and what it said on stderr. `on_look` gets the bytes that went so far."""
-    with (
-        tempfile.TemporaryFile() as progress,
-        _listed(names) as listed,
-        subprocess.Popen(
+    with tempfile.TemporaryFile() as progress, tempfile.TemporaryFile() as listed:
+        # Not a pipe, which `communicate` stops filling where it is asked a second time: rsync would
+        # wait for the rest of a long list for ever.
+        listed.write(names or b"")
+        listed.seek(0)
+        with subprocess.Popen(
             words,
             cwd="/",
             stdin=listed,
@@ -145,13 +146,12 @@ def run_rsync(
             stderr=subprocess.PIPE,
             pass_fds=keep_open,
             env=remote_folder.child_environment(),
-        ) as rsync,
-    ):
-        try:
-            stderr = _words(rsync, lambda: on_look(_sent_bytes(progress)))
-        except BaseException:
-            rsync.terminate()  # not kill: it puts what it has into the partial folder first
-            raise
+        ) as rsync:
+            try:
+                stderr = _words(rsync, lambda: on_look(_sent_bytes(progress)))
+            except BaseException:
+                rsync.terminate()  # not kill: it puts what it has into the partial folder first
+                raise
         on_look(_sent_bytes(progress))
     return rsync.returncode, stderr.decode("utf-8", "replace").strip()
 
@@ -223,17 +223,6 @@ def _spell(place: Path | Remote) -> str:
         return str(place.resolve())
     user, at, host = place.ssh.alias.rpartition("@")
     return f"{user}{at}[{host}]:." if ":" in host else f"{place.ssh.alias}:."
-
-
-@contextlib.contextmanager
-def _listed(names: bytes | None) -> Iterator[IO[bytes]]:
-    """What rsync reads: nothing, or the names. Not a pipe, which `communicate` stops filling where
-    it is asked a second time: rsync would wait for the rest of a long list for ever.
-    """
-    with tempfile.TemporaryFile() as file:
-        file.write(names or b"")
-        file.seek(0)
-        yield file
 
 
 def _words(rsync: subprocess.Popen[bytes], on_wait: Callable[[], None]) -> bytes:

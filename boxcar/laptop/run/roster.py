@@ -118,7 +118,7 @@ def survey(run: OpenRun, begun: Mapping[str, Sequence[RosterCell] | None]) -> Ro
     """
     tier = run.tier
     plans = [*_of_plans(run)]
-    lines = merged(of_queues(tier.queues))
+    lines = merged(each(tier.queues, _of_queue))
     ran = merged(of_journal(tier.journal(queue), cells) for queue, cells in begun.items())
     found = merged(
         [
@@ -262,15 +262,12 @@ _LINE = "Write its line as it ran, or put a # before that and write it under ano
 
 def _of_plans(run: OpenRun) -> Iterator[Roster]:
     yield of_plan(run.plan, is_newest=True)
-    yield of_local_files(run.project.doubts)
-    yield from of_releases(run.tier.releases)
+    # Lines on the laptop that nobody can read.
+    mend = "Fix it, or take it out"
+    yield Roster(doubts=tuple(Missing(None, d.text, mend) for d in run.project.doubts))
+    yield from each(run.tier.releases, _of_release)
     if not run.tier.root.exists():
         yield of_receipt(run.results.receipt)
-
-
-def of_local_files(doubts: Sequence[Message]) -> Roster:
-    """Lines on the laptop that nobody can read."""
-    return Roster(doubts=tuple(Missing(None, d.text, "Fix it, or take it out") for d in doubts))
 
 
 def of_plan(planned: Plan, *, is_newest: bool = False) -> Roster:
@@ -284,15 +281,6 @@ def of_plan(planned: Plan, *, is_newest: bool = False) -> Roster:
             for c in planned.cells
         )
     )
-
-
-def of_queues(folder: Path) -> Iterator[Roster]:
-    """The lines on the durable tier."""
-    return each(folder, _of_queue)
-
-
-def of_releases(folder: Path) -> Iterator[Roster]:
-    return each(folder, _of_release)
 
 
 def of_journal(path: Path, begun: Sequence[RosterCell] | None) -> Roster:
@@ -312,7 +300,7 @@ def of_claims(folder: Path, known: Set[str]) -> Iterator[Roster]:
         claim = attempt.read_claim(path)
         return Roster((RosterCell(path.stem, claim.queue),)) if claim else Roster()
 
-    return each(folder, of_claim, known, suffix=".json")
+    return each(folder, of_claim, {f"{name}.json" for name in known})
 
 
 def of_published(folder: Path, known: Set[str]) -> Iterator[Roster]:
@@ -393,18 +381,16 @@ def each(
     folder: Path,
     read: Callable[[Path], Roster],
     known: Set[str] = frozenset(),
-    *,
-    suffix: str = "",
 ) -> Iterator[Roster]:
     """What each entry of `folder` says, or the doubt that it leaves; a missing folder is empty.
 
-    One whose name is `known`, but for its `suffix`, is not read: of a run nearly all are.
+    One whose name is `known` is not read: of a run nearly all are.
     """
     try:
         names = sorted(
             path.name
             for path in folder.iterdir()
-            if path.name.removesuffix(suffix) not in known and not path.name.startswith(".")
+            if path.name not in known and not path.name.startswith(".")
         )
     except FileNotFoundError:
         return
