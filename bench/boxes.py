@@ -57,10 +57,10 @@ def _rows(project: Any, hosts: Any, number: int) -> list[Row]:
     connections = [Ssh(name, Home(project.root), print) for name in hosts.names]
     for one in connections:
         one.run(["true"])  # the control connection is open from here on
-    site = SshSite.of(project, print)
-    site.boxes.refresh()
+    site = SshSite(project, print)
+    site.refresh()
     bare_s = _median_s(lambda: [one.run(["true"]) for one in connections])
-    look_s = _median_s(site.boxes.refresh)
+    look_s = _median_s(site.refresh)
     cold_s = _median_s(lambda: _cold(project))
     return [
         Row(f"a look, {number} boxes", look_s, "s", bare_s, _PEER),
@@ -70,9 +70,9 @@ def _rows(project: Any, hosts: Any, number: int) -> list[Row]:
 
 def _cold(project: Any) -> None:
     """As a verb does it that was just typed."""
-    from boxcar.laptop.places.ssh_boxes import SshBoxes
+    from boxcar.laptop.places.ssh_site import SshSite
 
-    fresh = SshBoxes(project, print)
+    fresh = SshSite(project, print)
     fresh.refresh()
     fresh.close()
 

@@ -81,7 +81,7 @@ class TinyRun:
     @property
     def pid(self) -> int:
         """The agent's."""
-        looked = look_at_run(LocalSite.of(self.project, print), timestamp.utc_now())
+        looked = look_at_run(LocalSite(self.project, print), timestamp.utc_now())
         session = looked.queue("queue").session
         assert session
         return session.pid

@@ -24,7 +24,7 @@ ALLOWED = {
     "tests/faults/test_demo_kills.py": "a storm of so many seconds",
     "tests/laptop/run/test_first_minute.py": "gives the product a time that has passed",
     "tests/onbox/agent/test_queue_watch.py": "an event ends a wait long before the floor would",
-    "tests/laptop/hosts/test_local_boxes.py": "a question ends long before the box would answer",
+    "tests/laptop/places/test_local_site.py": "a question ends long before the box would answer",
     "tests/training/test_stall.py": "is busy for longer than the time-out",
     "tests/training/data/test_worker_transport.py": "gives up on what is meant to hang",
 }

@@ -87,7 +87,7 @@ def _watched(project: Project) -> Snapshot:
     history = NOTHING_SEEN
     with open_site(project, show.say) as site:
         while True:
-            site.boxes.refresh()
+            site.refresh()
             view = look_at_run(site, timestamp.utc_now())
             history = seen(history, view)
             at_work = Sentence("board.at_work")
@@ -121,7 +121,7 @@ def _wait_for_the_end(project: Project) -> None:
     """Nothing is removed below an agent that still writes."""
 
     def is_at_work(site: Site) -> bool:
-        site.boxes.refresh()
+        site.refresh()
         return any(may_run(queue) for queue in look_at_run(site, timestamp.utc_now()).queues)
 
     with open_site(project, show.say) as site:

@@ -55,7 +55,7 @@ def opened(hosts: Hosts, root: Path) -> Iterator[Opened]:
     made = Opened(hosts, root)
     yield made
     for site in made.sites:
-        site.boxes.close()
+        site.close()
 
 
 class Opened:
@@ -79,7 +79,7 @@ class Opened:
 
 
 def report_of(site: Site) -> audit.Report:
-    site.boxes.refresh()
+    site.refresh()
     return audit.of_run(site, look_at_run(site, timestamp.utc_now()))
 
 

@@ -13,7 +13,7 @@ from rented import Rented, hurry, rent
 
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts.connection import Ssh
-from boxcar.laptop.places.ssh_boxes import SshBoxes
+from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.shared.errors import InputError
 
@@ -85,10 +85,10 @@ def test_a_box_that_prints_without_end_fills_no_memory(one_box: Hosts, tmp_path:
 def test_the_verb_is_not_run_on_another_box_of_the_same_key(one_box: Hosts, tmp_path: Path) -> None:
     """Boxes that were made from one image may all have the same host key."""
     run = rent(one_box, tmp_path / "project", {"q1": TWO["q1"]})
-    boxes = SshBoxes(project_of(run), print)
+    boxes = SshSite(project_of(run), print)
     canary = one_box.seen("box-a", Hosts.data_dir / "canary")
     boxes.refresh()
-    boxes.run("box-a", ["touch", str(Hosts.data_dir / "canary")])
+    boxes.run_program("box-a", ["touch", str(Hosts.data_dir / "canary")])
     assert canary.exists()
     canary.unlink()
     marker = one_box.seen("box-a", Hosts.data_dir / "boxcar" / "box.json")
@@ -97,7 +97,7 @@ def test_the_verb_is_not_run_on_another_box_of_the_same_key(one_box: Hosts, tmp_
         if other:
             marker.write_text(other)
         with pytest.raises(InputError, match="another box answers"):
-            boxes.run("box-a", ["touch", str(Hosts.data_dir / "canary")])
+            boxes.run_program("box-a", ["touch", str(Hosts.data_dir / "canary")])
         assert not canary.exists()
     boxes.close()
 

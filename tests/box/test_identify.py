@@ -49,7 +49,7 @@ def test_a_box_says_who_it_is_and_what_it_has_and_nothing_is_written(
     assert found.data_dir == found.expand("~/data") == "/tmp/box/home/data"
     assert found.python.startswith("/") and found.has_rsync and "tar" in found.tools
     assert not hosts.seen("box-a", found.data_dir).exists()
-    assert identify.known(box) == found
+    assert identify.kept_hello(box) == found
 
 
 @pytest.mark.parametrize("shell", ["/usr/bin/fish", "banner"])
@@ -68,7 +68,7 @@ def test_another_shell_and_a_home_with_a_space_change_nothing(
 def test_a_box_with_another_name_than_the_platforms_is_refused(box: Ssh) -> None:
     with pytest.raises(InputError, match=r"expected a host name like 'autodl-\*', found 'box-a'"):
         greet(box, Known("autodl-*"))
-    assert identify.known(box) is None
+    assert identify.kept_hello(box) is None
 
 
 def test_an_instance_is_known_by_a_variable_of_its_first_process(hosts: Hosts, box: Ssh) -> None:
@@ -137,11 +137,11 @@ def test_the_interpreter_is_the_profiles_or_the_first_that_is_new_enough(
 
 def test_an_earlier_answer_counts_only_for_the_same_questions(box: Ssh) -> None:
     kept = greet(box, Known("box-*"))
-    assert identify.still_fits(kept, Known("box-*"), "~/data", "auto")
-    assert not identify.still_fits(kept, Known("autodl-*"), "~/data", "auto")
-    assert not identify.still_fits(kept, Known(env="POD_ID"), "~/data", "auto")
-    assert not identify.still_fits(kept, Known(), "~/elsewhere", "auto")
-    assert not identify.still_fits(kept, Known(), "~/data", "/usr/bin/python3")
+    assert identify.fits_plan(kept, Known("box-*"), "~/data", "auto")
+    assert not identify.fits_plan(kept, Known("autodl-*"), "~/data", "auto")
+    assert not identify.fits_plan(kept, Known(env="POD_ID"), "~/data", "auto")
+    assert not identify.fits_plan(kept, Known(), "~/elsewhere", "auto")
+    assert not identify.fits_plan(kept, Known(), "~/data", "/usr/bin/python3")
 
 
 def test_a_receipt_that_is_no_receipt_is_not_believed(box: Ssh) -> None:

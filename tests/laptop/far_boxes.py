@@ -16,10 +16,11 @@ from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts.connection import Ran
 from boxcar.laptop.hosts.ssh_errors import Unreachable
-from boxcar.laptop.places import ssh_boxes
+from boxcar.laptop.places import mirrored_site
 from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.project.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.release import archives
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import Condition, RunView
 from boxcar.shared import timestamp
@@ -105,12 +106,8 @@ class FarRun:
     project: Project
     site: SshSite
 
-    @property
-    def boxes(self) -> Any:
-        return self.site.boxes
-
     def look(self, in_s: float = 0.0) -> RunView:
-        self.boxes.refresh()
+        self.site.refresh()
         return look_at_run(self.site, from_now(in_s))
 
     def condition(self, queue: str, in_s: float = 0.0) -> Condition:
@@ -121,11 +118,11 @@ class FarRun:
 def seen_from_afar(project: Project, monkeypatch: pytest.MonkeyPatch) -> tuple[Project, World]:
     """The project on the same boxes, as it is where nothing but questions reaches them."""
     world = World()
-    monkeypatch.setattr(ssh_boxes, "Ssh", lambda alias, home, tell: FarSsh(alias, home, world))
-    monkeypatch.setattr(ssh_boxes, "Hand", lambda ssh, *words: FarHand(ssh))
+    monkeypatch.setattr(mirrored_site, "Ssh", lambda alias, home, tell: FarSsh(alias, home, world))
+    monkeypatch.setattr(mirrored_site, "Hand", lambda ssh, *words: FarHand(ssh))
     # All boxes are this machine, on which others may train.
     monkeypatch.setattr(process, "carrying", lambda name: {})
-    monkeypatch.setattr(ssh_boxes.archives, "build_onbox", lambda: b"")
+    monkeypatch.setattr(archives, "build_onbox", lambda: b"")
     return replace(project, profile=load_profile("ssh", project.root)), world
 
 
@@ -141,7 +138,7 @@ def make_far_run(
     plan = replace(agents.project.plan, durable_scope=scope)
     near = replace(agents.project, root=root / "laptop", plan=plan)
     project, world = seen_from_afar(near, monkeypatch)
-    return FarRun(agents, world, project, SshSite.of(project, show.say))
+    return FarRun(agents, world, project, SshSite(project, show.say))
 
 
 @contextmanager
@@ -149,5 +146,5 @@ def a_clock_of_our_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]
     """The one number of the list is the time that the back-off reads."""
     now = [1000.0]
     with monkeypatch.context() as patch:
-        patch.setattr(ssh_boxes.time, "monotonic", lambda: now[0])
+        patch.setattr(mirrored_site.time, "monotonic", lambda: now[0])
         yield now

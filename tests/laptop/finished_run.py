@@ -41,7 +41,7 @@ class FinishedRun:
 
     @property
     def site(self) -> LocalSite:
-        return LocalSite.of(self.project, print)
+        return LocalSite(self.project, print)
 
     def publish(
         self,

@@ -53,7 +53,7 @@ class RunOnDisk:
 
     @property
     def site(self) -> LocalSite:
-        return LocalSite.of(self.project, print)
+        return LocalSite(self.project, print)
 
     def journal(self, queue: str) -> Journal:
         common = {"run": "demo", "queue": queue, "box": self.project.plan.queues[queue]}

@@ -29,11 +29,11 @@ from boxcar.laptop.common import run_program, show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts import identify
 from boxcar.laptop.hosts.connection import Ssh
-from boxcar.laptop.places import ssh_boxes
-from boxcar.laptop.places.ssh_site import SshMeter
+from boxcar.laptop.places import mirrored_site
+from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.results.bring_cell import pull_failed_logs
 from boxcar.laptop.teardown.gate import Steps
-from boxcar.laptop.teardown.still_running import alive
+from boxcar.laptop.teardown.still_running import find_alive
 from boxcar.laptop.verbs.status import status
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
@@ -91,12 +91,12 @@ def test_a_report_with_a_wrong_field_silences_its_box_and_hides_no_other(
                 told[field] = wrong
 
         lies(run, lie)
-        run.boxes._pauses.clear()
+        run.site._pauses.clear()
         view = run.look()
-        assert "box-a" in run.boxes.silent(), f"{field} = {wrong!r} was taken"
-        assert "box-b" not in run.boxes.silent()
+        assert "box-a" in run.site.silent_boxes(), f"{field} = {wrong!r} was taken"
+        assert "box-b" not in run.site.silent_boxes()
         assert run.condition("queue_2").word == "done" and view.problems
-        (row,) = alive(run.site, ["a"])
+        (row,) = find_alive(run.site, ["a"])
         assert "it cannot be asked" in row.what
 
 
@@ -104,7 +104,7 @@ def test_a_report_with_a_wrong_field_silences_its_box_and_hides_no_other(
 def test_a_time_that_is_none_is_no_time_of_a_box(run: FarRun, at: str) -> None:
     lies(run, lambda told: told.update(at=at))
     run.look()
-    assert "its answer to 'report' is not as expected" in run.boxes.silent()["box-a"]
+    assert "its answer to 'report' is not as expected" in run.site.silent_boxes()["box-a"]
 
 
 def test_a_bomb_of_brackets_is_no_answer() -> None:
@@ -166,24 +166,24 @@ def test_only_control_files_of_a_run_come_into_the_mirror(run: FarRun, path: str
     before = sorted(run.project.root.rglob("*"))
     lies(run, lambda told: told.update(files=[file(path, b"x")]))
     run.look()
-    assert "box-a" in run.boxes.silent()
+    assert "box-a" in run.site.silent_boxes()
     assert sorted(run.project.root.rglob("*")) == before
     # And it heals: nothing lies in the place of a folder.
     lies(run, lambda told: None)
-    run.boxes._pauses.clear()
+    run.site._pauses.clear()
     run.look()
-    assert run.boxes.silent() == {}
+    assert run.site.silent_boxes() == {}
 
 
 def test_a_box_that_never_has_told_all_is_a_doubt(
     run: FarRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is not here may be a queue, and with it cells that nobody would miss."""
-    monkeypatch.setattr(ssh_boxes, "MOST_ANSWERS", 3)
+    monkeypatch.setattr(mirrored_site, "MOST_ANSWERS", 3)
     lies(run, lambda told: told.update(is_more=True))
     run.look()
-    assert "has not reported all" in run.boxes.silent()["box-a"]
-    assert [doubt.split()[0] for doubt in run.boxes.doubts()] == ["box-a"]
+    assert "has not reported all" in run.site.silent_boxes()["box-a"]
+    assert [doubt.split()[0] for doubt in run.site.doubts()] == ["box-a"]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_box_that_never_has_told_all_is_a_doubt(
 def test_a_file_that_does_not_fit_is_a_doubt_and_no_smaller_roster(
     run: FarRun, monkeypatch: pytest.MonkeyPatch, wrong: Told
 ) -> None:
-    monkeypatch.setattr(ssh_boxes, "MOST_ANSWERS", 3)
+    monkeypatch.setattr(mirrored_site, "MOST_ANSWERS", 3)
     lines = b"configs/z.yaml late\n"
     name = "queues/queue_9.txt"
 
@@ -201,8 +201,8 @@ def test_a_file_that_does_not_fit_is_a_doubt_and_no_smaller_roster(
         told["files"].append(file(name, lines, **wrong))
 
     lies(run, lie)
-    assert "z" in run.look().roster.names or run.boxes.doubts()
-    assert run.boxes.doubts()
+    assert "z" in run.look().roster.names or run.site.doubts()
+    assert run.site.doubts()
 
 
 def test_a_box_takes_nothing_back_that_it_was_not_asked_about(
@@ -210,9 +210,9 @@ def test_a_box_takes_nothing_back_that_it_was_not_asked_about(
 ) -> None:
     run = make_far_run(tmp_path, monkeypatch, scope="box")
     before = run.look().roster.names
-    mirrored = run.boxes.mirror.tier.queue("queue_1")
+    mirrored = run.site.mirror.tier.queue("queue_1")
     assert mirrored.exists()
-    index = run.boxes.mirror._index("box-b")
+    index = run.site.mirror._index("box-b")
     atomic.write_whole(index, json.dumps({"seen_at": from_now(0), "names": []}).encode())
     lies(run, lambda told: told.update(gone=["queues/queue_1.txt"]), box="box-b")
     run.world.cut.add("box-a")
@@ -233,7 +233,7 @@ def test_a_queue_may_be_called_as_a_control_file_is(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"{}")
     run.look()
-    mirror = run.boxes.mirror.tier
+    mirror = run.site.mirror.tier
     for path in (tier.manifest("a"), tier.receipt("a"), release / "plan.json"):
         assert (mirror.root / path.relative_to(tier.root)).exists()
 
@@ -244,11 +244,11 @@ def test_a_queue_may_be_called_as_a_control_file_is(
 def test_an_agent_that_another_box_sees_at_work_is_not_gone(run: FarRun) -> None:
     run.world.cut.add("box-a")
     run.look()
-    run.boxes.give_up(["box-a"])
-    assert alive(run.site, ["a"]) == ()
+    run.site.give_up_boxes(["box-a"])
+    assert find_alive(run.site, ["a"]) == ()
     with held(run.agents.site.tier.lock("queue_1")):
         run.look()
-        (row,) = alive(run.site, ["a"])
+        (row,) = find_alive(run.site, ["a"])
     assert "the agent of queue_1 is at work" in row.what
 
 
@@ -257,15 +257,15 @@ def test_the_verb_is_not_run_on_a_box_that_was_said_to_be_gone(
 ) -> None:
     """It may be back, with results that nobody saw, or be somebody else's by now."""
     ran: list[str] = []
-    monkeypatch.setattr(SshMeter, "_end", lambda *words: [])
-    monkeypatch.setattr(SshMeter, "_stop", lambda self, steps, words, box: ran.append(box))
+    monkeypatch.setattr(SshSite, "_end", lambda *words: [])
+    monkeypatch.setattr(SshSite, "_stop", lambda self, steps, words, box: ran.append(box))
     stop = run.project.profile.meter_stop
     monkeypatch.setattr(type(run.project.profile), "meter_stop", _with_verb(stop))
     teardown = Teardown("demo", "ab" * 32, "stop", from_now(0), "typed", gone={"box-a": "lost"})
     run.project.results.root.mkdir(parents=True)
     steps = Steps(run.project.results.teardown, teardown)
-    run.boxes.refresh()
-    run.site.meter.stop(steps)
+    run.site.refresh()
+    run.site.end_boxes(steps)
     assert ran == ["box-b"]
 
 

@@ -165,7 +165,7 @@ def test_an_ordinary_bad_moment(moment: str, tmp_path: Path) -> None:
     ],
 )
 def test_a_host_that_cannot_be_reached(said: str) -> None:
-    refused = ssh_errors.read_ssh_error("box-a", ssh_errors.SSH_FAILED, said)
+    refused = ssh_errors.read_ssh_error("box-a", said)
     assert refused is not None
     told = refused.messages[0].typed(language="zh")
     assert CHINESE.search(told) and english(told.replace(said, "")) == [], told

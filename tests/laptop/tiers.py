@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project.project import Project
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files.plan import EACH_BOX
@@ -26,14 +26,14 @@ def with_a_tier_per_box(
     hear: Heard = lambda box, question: None,
 ) -> Project:
     """`dying` boxes are cut off when they are asked for the release; `hear` gets each question."""
-    ask = LocalBoxes.ask
+    ask = LocalSite.ask
 
-    def note(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
+    def note(self: LocalSite, box: str, question: Any, **more: Any) -> Any:
         hear(box, question)
         if box in dying and isinstance(question, run_asks.FindRelease):
             raise TemporaryError(f"{box} cannot be reached: the link was cut")
         return ask(self, box, question, **more)
 
-    monkeypatch.setattr(LocalBoxes, "ask", note)
-    monkeypatch.setattr(LocalBoxes, "tiers", lambda self, boxes: list(boxes))
+    monkeypatch.setattr(LocalSite, "ask", note)
+    monkeypatch.setattr(LocalSite, "reach_tiers", lambda self, boxes: list(boxes))
     return replace(project, plan=replace(project.plan, durable_scope=EACH_BOX))

@@ -20,7 +20,7 @@ _MOST_NAMED = 4
 
 def check(ask: Ask, boxes: Sequence[str], mine: Devices | None, verdict: Verdict) -> list[Row]:
     """A row for each box on which somebody is in the way of who sees these GPUs; `ask` is as
-    `Boxes.ask`. A box that does not answer is said to by who asks it for more.
+    `OpenRun.ask`. A box that does not answer is said to by who asks it for more.
     """
     seen, _ = side_by_side.each_or_why(boxes, lambda box: ask(box, box_asks.SeeOthers()))
     found = {box: in_the_way(one, mine) for box, one in seen.items()}

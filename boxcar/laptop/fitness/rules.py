@@ -25,13 +25,13 @@ from boxcar.shared.wire.facts import Facts, Folder, Folders, TrainingPython
 # Whether what a run will write on this machine has any room at all, before something is sent.
 
 
-def lacking(folders: Mapping[str, Path]) -> list[str]:
+def folders_without_room(folders: Mapping[str, Path]) -> list[str]:
     """A sentence with numbers for each full disk, by what lies there. Raises OSError."""
-    found = {what: checked_copy.lack_of_room(nearest(at)) for what, at in folders.items()}
+    found = {what: checked_copy.lack_of_room(nearest_folder(at)) for what, at in folders.items()}
     return [f"{what}: {lack}" for what, lack in found.items() if lack]
 
 
-def nearest(folder: Path) -> Path:
+def nearest_folder(folder: Path) -> Path:
     """The folder, or the one above it where it will be made."""
     return next(step for step in (folder, *folder.parents) if step.is_dir())
 
@@ -100,10 +100,10 @@ def _clock(box: str, told: Told) -> Row:
     apart_s = abs(told.skew_s)
     if apart_s <= SKEW_S:
         return Row(box, "clock", "ok", Sentence("audit.as_here"))
-    which = "ahead" if told.skew_s > 0 else "behind"
-    found = Sentence(f"audit.{which}", time=units.duration(apart_s))
-    why = "far_off" if apart_s > LONG_SKEW_S else "own_times"
-    return Row(box, "clock", "warn", found, Sentence(f"audit.{why}"))
+    which = "audit.ahead" if told.skew_s > 0 else "audit.behind"
+    why = "audit.far_off" if apart_s > LONG_SKEW_S else "audit.own_times"
+    found = Sentence(which, time=units.duration(apart_s))
+    return Row(box, "clock", "warn", found, Sentence(why))
 
 
 # --- what it computes with
@@ -127,8 +127,8 @@ def _gpus(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 
 def _no_gpu(box: str, facts: Facts, wanted: Wanted) -> Row:
     if wanted.resources.gpu:
-        why = "driver" if facts.tools.get("nvidia-smi") else "no_gpu"
-        return Row(box, "GPU", "refuse", Sentence("audit.none"), Sentence(f"audit.{why}"))
+        why = "audit.driver" if facts.tools.get("nvidia-smi") else "audit.no_gpu"
+        return Row(box, "GPU", "refuse", Sentence("audit.none"), Sentence(why))
     return Row(box, "GPU", "warn", Sentence("audit.none"), Sentence("audit.uses_cpu"))
 
 
@@ -325,6 +325,11 @@ OWN_BYTES, OWN_FILES = 64 * 2**20, 500
 # Manifest, receipt, claim, records of attempts: what a cell has besides what it writes.
 FILES_A_CELL = 10
 FILE_SYSTEM_SHARE = 0.05
+_PLACES = {
+    ("data",): "audit.data",
+    ("durable",): "audit.durable",
+    ("data", "durable"): "audit.data_and_durable",
+}
 
 
 @dataclass(frozen=True)
@@ -416,7 +421,7 @@ def _row(group: Sequence[Load], wished: Range | None, guess_bytes: int) -> Row:
     if not reasons and free_bytes < guess_bytes:
         verdict = "warn"
         reasons = [Sentence("audit.may_need", size=units.size(guess_bytes))]
-    places = Sentence(f"audit.{'_and_'.join(sorted({load.place for load in group}))}")
+    places = Sentence(_PLACES[tuple(sorted({load.place for load in group}))])
     free = units.size(free_bytes)
     found = Sentence("audit.free", size=free)
     if inodes:

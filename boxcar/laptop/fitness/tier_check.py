@@ -21,7 +21,7 @@ from boxcar.shared.wire.question import A, Question
 
 
 class Ask(Protocol):
-    """As `Boxes.ask`."""
+    """As `OpenRun.ask`."""
 
     def __call__(self, box: str, question: Question[A], *, timeout_s: float = ...) -> A: ...
 

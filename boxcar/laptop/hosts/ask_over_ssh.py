@@ -12,11 +12,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts.connection import TRIES, Ran, Ssh
-from boxcar.laptop.hosts.identify import MARKER, Hello, Identity, Marker, greet, known, still_fits
+from boxcar.laptop.hosts.identify import MARKER, Hello, Marker, fits_plan, greet, kept_hello
+from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.release import archives
 from boxcar.shared.disk import atomic, digest, mounts
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
@@ -28,8 +28,9 @@ from boxcar.shared.wire.question import A, Question, RunOnBox
 # What `onbox answer` says on this machine: in a child, as on a rented box.
 
 
-def ask(
-    command: list[str],
+def ask_here(
+    python: str,
+    home: Home,
     who: str,
     question: Question[A],
     run: RunOnBox,
@@ -37,12 +38,12 @@ def ask(
     environ: Mapping[str, str],
     timeout_s: float,
 ) -> A:
-    """`command` starts the agent's file, `who` is named where nothing answers. Secrets travel on
-    stdin. Raises what envelope.read_answer raises, and TemporaryError.
+    """`who` is named where nothing answers. Secrets travel on stdin. Raises what
+    envelope.read_answer raises, and TemporaryError.
     """
     try:
         done = subprocess.run(
-            [*command, "answer"],
+            [python, "-I", "-S", str(_agents_file(home)), "answer"],
             input=envelope.write_question(question, run),
             capture_output=True,
             timeout=timeout_s,
@@ -56,18 +57,20 @@ def ask(
     return envelope.read_answer(question, who, done.returncode, done.stdout, err)
 
 
-def agents_file(home: Home) -> Path:
-    """The agent as it would be shipped, written once for each content."""
+def agent_program() -> tuple[str, bytes]:
+    """The agent as it is shipped: the name of its file, which says its content, and that."""
     data = archives.build_onbox()
-    path = home.agent(archives.file_name("onbox", data, ".pyz"))
+    return archives.file_name("onbox", data, ".pyz"), data
+
+
+def _agents_file(home: Home) -> Path:
+    """The same on this machine, written once for each content."""
+    name, data = agent_program()
+    path = home.agent(name)
     if not path.exists():
         atomic.make_folder(path.parent)
         atomic.write_whole(path, data)
     return path
-
-
-def command(python: str, agent: Path) -> list[str]:
-    return [python, "-I", "-S", str(agent)]
 
 
 HELLO_TIMEOUT_S = 30.0
@@ -130,25 +133,6 @@ except OSError as error:
 )
 
 
-class Connection(Protocol):
-    @property
-    def identity(self) -> Identity: ...
-
-
-class Env(Protocol):
-    @property
-    def agent_python(self) -> str: ...
-
-
-class Platform(Protocol):
-    """What a profile says of its boxes, as far as it is needed here."""
-
-    @property
-    def connection(self) -> Connection: ...
-    @property
-    def env(self) -> Env: ...
-
-
 class Hand:
     """One box. `onbox` is the agent's zipapp, `name` its file name. For several threads at once.
 
@@ -159,7 +143,7 @@ class Hand:
     def __init__(
         self,
         ssh: Ssh,
-        platform: Platform,
+        profile: Profile,
         data_dir: str,
         name: str,
         onbox: bytes,
@@ -167,7 +151,8 @@ class Hand:
         is_one_machine: bool = True,
     ) -> None:
         self.ssh = ssh
-        self._platform = platform
+        self._identity = profile.connection.identity
+        self._agent_python = profile.env.agent_python
         self._data_dir = data_dir
         self._name, self._onbox = name, onbox
         self._is_one_machine = is_one_machine
@@ -235,10 +220,6 @@ class Hand:
             self._hello = self._met() or self._greet(HELLO_TIMEOUT_S)
             return self._hello
 
-    def expand(self, path: str) -> str:
-        """A path of the plan as it is on the box: absolute, also where it begins with `~/`."""
-        return self.hello().expand(path)
-
     def _put(self, data: bytes, timeout_s: float, tries: int) -> Ran:
         box = self._met()
         if box is None:
@@ -274,12 +255,11 @@ class Hand:
             raise error(f"{self.ssh.alias}: the agent's file could not be written there: {told}")
 
     def _greet(self, timeout_s: float) -> Hello:
-        identity, python = self._platform.connection.identity, self._platform.env.agent_python
         return greet(
             self.ssh,
-            identity,
+            self._identity,
             self._data_dir,
-            python,
+            self._agent_python,
             timeout_s=timeout_s,
             is_one_machine=self._is_one_machine,
         )
@@ -288,10 +268,10 @@ class Hand:
         """What an earlier contact left on the laptop, if it still fits the plan."""
         if self._hello is not None:
             return self._hello
-        kept = known(self.ssh)
-        identity, python = self._platform.connection.identity, self._platform.env.agent_python
-        fits = kept and still_fits(kept, identity, self._data_dir, python)
-        return kept if fits else None
+        kept = kept_hello(self.ssh)
+        if kept and fits_plan(kept, self._identity, self._data_dir, self._agent_python):
+            return kept
+        return None
 
     def _marker(self) -> str:
         return codec.to_document(Marker(self.ssh.alias)).decode()

@@ -7,20 +7,18 @@ that goes to the folder and starts rsync there, on `.`.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
 from boxcar.laptop.common.text_layout import plain
 from boxcar.laptop.hosts import remote_folder
-from boxcar.laptop.hosts.child_environment import child_environment
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
 from boxcar.shared.record import dataclass
@@ -85,12 +83,12 @@ class Rsync:
         return not self.is_open and self.version >= (3, 1)
 
 
-def find() -> Rsync:
+def find_rsync() -> Rsync:
     """Raises InputError, with the command to type, where there is none, or one from before 3.0."""
     program = shutil.which("rsync")
     if program is None:
         raise InputError(f"rsync is missing on this machine. Type: {_INSTALL}")
-    rsync = _look(program)
+    rsync = _ask_version(program)
     if not rsync.is_open and (0, 0) < rsync.version < (3, 0):
         raise InputError(
             f"{program} is rsync {rsync.version[0]}.{rsync.version[1]}, expected 3.0 or newer. "
@@ -107,7 +105,7 @@ def read_version(said: str) -> Rsync:
     return Rsync((int(version[1]), int(version[2])) if version else (0, 0), is_open=False)
 
 
-def command(
+def rsync_command(
     rsync: Rsync,
     source: Path | Remote,
     destination: Path | Remote,
@@ -128,41 +126,42 @@ def command(
     return ["rsync", *options, "--", f"{_spell(source)}/", _spell(destination)]
 
 
-def run(
+def run_rsync(
     words: Sequence[str],
     names: bytes | None,
     keep_open: tuple[int, ...],
     on_look: Callable[[int], None],
 ) -> tuple[int, str]:
     """rsync's exit code and what it said on stderr. `on_look` gets the bytes that went so far."""
-    with (
-        tempfile.TemporaryFile() as progress,
-        _listed(names) as listed,
-        subprocess.Popen(
+    with tempfile.TemporaryFile() as progress, tempfile.TemporaryFile() as listed:
+        # Not a pipe, which `communicate` stops filling where it is asked a second time: rsync would
+        # wait for the rest of a long list for ever.
+        listed.write(names or b"")
+        listed.seek(0)
+        with subprocess.Popen(
             words,
             cwd="/",
             stdin=listed,
             stdout=progress,
             stderr=subprocess.PIPE,
             pass_fds=keep_open,
-            env=child_environment(),
-        ) as rsync,
-    ):
-        try:
-            stderr = _words(rsync, lambda: on_look(_sent_bytes(progress)))
-        except BaseException:
-            rsync.terminate()  # not kill: it puts what it has into the partial folder first
-            raise
+            env=remote_folder.child_environment(),
+        ) as rsync:
+            try:
+                stderr = _words(rsync, lambda: on_look(_sent_bytes(progress)))
+            except BaseException:
+                rsync.terminate()  # not kill: it puts what it has into the partial folder first
+                raise
         on_look(_sent_bytes(progress))
     return rsync.returncode, stderr.decode("utf-8", "replace").strip()
 
 
-def check(code: int, words: str, source: Path | Remote, destination: Path | Remote) -> None:
+def raise_for_end(code: int, words: str, source: Path | Remote, destination: Path | Remote) -> None:
     """Raise what the end of rsync means, if it is not a good one."""
     if code in (0, _FILES_VANISHED):
         return
     place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
-    why = _LINK_CODES.get(code) or (f"signal {-code} ended it" if code < 0 else reason(words))
+    why = _LINK_CODES.get(code) or (f"signal {-code} ended it" if code < 0 else first_reason(words))
     sentence = f"{source} -> {destination}: rsync ended with code {code}: {why}"
     if place and remote_folder.NO_FOLDER in words:
         raise BoxcarError(f"{place}: expected a folder to copy from, found none")
@@ -177,7 +176,7 @@ def check(code: int, words: str, source: Path | Remote, destination: Path | Remo
     raise BoxcarError(sentence)
 
 
-def reason(words: str) -> str:
+def first_reason(words: str) -> str:
     """The first thing that went wrong, as one short line without rsync's own dressing. Before
     rsync's words may stand those of ssh (`** WARNING`) and a banner of the box.
     """
@@ -200,7 +199,7 @@ def _is_full(destination: Path | Remote) -> bool:
 
 
 @functools.cache
-def _look(program: str) -> Rsync:
+def _ask_version(program: str) -> Rsync:
     try:
         done = subprocess.run(
             [program, "--version"],
@@ -210,7 +209,7 @@ def _look(program: str) -> Rsync:
             errors="replace",
             check=False,
             timeout=VERSION_TIMEOUT_S,
-            env=child_environment(),
+            env=remote_folder.child_environment(),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"{program} does not work: {error}. Type: {_INSTALL}") from error
@@ -224,17 +223,6 @@ def _spell(place: Path | Remote) -> str:
         return str(place.resolve())
     user, at, host = place.ssh.alias.rpartition("@")
     return f"{user}{at}[{host}]:." if ":" in host else f"{place.ssh.alias}:."
-
-
-@contextlib.contextmanager
-def _listed(names: bytes | None) -> Iterator[IO[bytes]]:
-    """What rsync reads: nothing, or the names. Not a pipe, which `communicate` stops filling where
-    it is asked a second time: rsync would wait for the rest of a long list for ever.
-    """
-    with tempfile.TemporaryFile() as file:
-        file.write(names or b"")
-        file.seek(0)
-        yield file
 
 
 def _words(rsync: subprocess.Popen[bytes], on_wait: Callable[[], None]) -> bytes:

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import IO, cast
 
 from boxcar.laptop.hosts import remote_folder, ssh_errors
-from boxcar.laptop.hosts.child_environment import child_environment
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
@@ -57,7 +56,11 @@ class RemotePipe:
     """
 
     def __init__(
-        self, place: Remote, script: str, on_wait: Callable[[], None], names: bytes | None = None
+        self,
+        place: Remote,
+        script: str,
+        names: bytes | None = None,
+        on_wait: Callable[[], None] = lambda: None,
     ) -> None:
         self._on_wait, self._looked_s = on_wait, time.monotonic()
         with contextlib.ExitStack() as files:
@@ -72,7 +75,7 @@ class RemotePipe:
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
                 bufsize=0,
-                env=child_environment(),
+                env=remote_folder.child_environment(),
             )
             self._files = files.pop_all()
 
@@ -189,7 +192,7 @@ class Entry:
     mtime_s: int
 
 
-def fetch(
+def fetch_by_tar(
     source: Remote,
     destination: Path,
     files: Sequence[str] | None,
@@ -204,7 +207,7 @@ def fetch(
         return
     checked_copy.check_room(destination, [entry.size_bytes for entry in left.values()])
     names = b"".join(b"./" + os.fsencode(name) + b"\0" for name in left)
-    with RemotePipe(source, _PACK, on_wait, names) as pipe:
+    with RemotePipe(source, _PACK, names, on_wait) as pipe:
         is_whole, code, words = _ended(source, pipe, lambda: _unpack(pipe, destination, left))
     _check(code, words, source, destination)
     if not is_whole:
@@ -213,20 +216,15 @@ def fetch(
         )
 
 
-def send(
-    source: Path,
-    destination: Remote,
-    on_wait: Callable[[], None],
-    on_bytes: Callable[[int], None],
-) -> None:
+def send_by_tar(source: Path, destination: Remote, on_bytes: Callable[[int], None]) -> None:
     """Raises as transport.send_folder does."""
     here = _files_below(source)
-    there = _list(destination, _LIST_IF_THERE, on_wait)
+    there = _list(destination, _LIST_IF_THERE)
     left = [name for name, entry in here.items() if there.get(name) != entry]
     done_bytes = sum(entry.size_bytes for name, entry in here.items() if name not in set(left))
     if not left:
         return
-    with RemotePipe(destination, _UNPACK, on_wait) as pipe:
+    with RemotePipe(destination, _UNPACK) as pipe:
         writer = _Counting(pipe, done_bytes, on_bytes)
         is_whole, code, words = _ended(destination, pipe, lambda: _pack(writer, source, left))
     _check(code, words, source, destination)
@@ -254,9 +252,11 @@ def _ended(place: Remote, pipe: RemotePipe, move: Callable[[], None]) -> tuple[b
         ) from None
 
 
-def _list(place: Remote, script: str, on_wait: Callable[[], None]) -> dict[str, Entry]:
+def _list(
+    place: Remote, script: str, on_wait: Callable[[], None] = lambda: None
+) -> dict[str, Entry]:
     found: list[bytes] = []
-    with RemotePipe(place, script, on_wait, b"") as pipe:
+    with RemotePipe(place, script, b"", on_wait) as pipe:
         is_whole, code, words = _ended(place, pipe, lambda: _read_list(place, pipe, found))
     _check(code, words, place, None)
     if not is_whole:

@@ -44,7 +44,7 @@ _OTHERS = ("github", "gitlab", "bitbucket", "gitee", "ssh.dev.azure", "huggingfa
 _MOST_BYTES = 1_000_000
 
 
-def known(config: Path) -> list[str]:
+def read_aliases(config: Path) -> list[str]:
     """Names without wildcards, each once, in their order; empty where there is no such file."""
     try:
         lines = config.read_bytes()[:_MOST_BYTES].decode("utf-8", "replace").splitlines()
@@ -270,8 +270,7 @@ class Ssh:
         if code != ssh_errors.SSH_FAILED:
             return
         jumps = self._jumps() if ssh_errors.is_proxied(said) else ()
-        if error := host_keys.error(self.home, self.alias, said, jumps):
-            raise error
+        raise host_keys.ssh_error(self.home, self.alias, said, jumps)
 
     def _jumps(self) -> list[str]:
         """Of the last one ssh makes a ProxyCommand of its own, the others lead to it."""

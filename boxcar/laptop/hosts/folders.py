@@ -42,7 +42,7 @@ def fetch_folder(
     lets nobody in, and BoxcarError with rsync's own words for the rest.
     """
     if not isinstance(source, Remote) or source.has_rsync:
-        by_rsync.find()
+        by_rsync.find_rsync()
     if not isinstance(source, Remote) and not source.is_dir():
         raise BoxcarError(f"{source}: expected a folder to copy from, found none")
     atomic.make_folder(destination)
@@ -52,14 +52,13 @@ def fetch_folder(
         source, destination, names, tuple(keep_open), lambda _: on_wait(), most_kib_s=most_kib_s
     ):
         assert isinstance(source, Remote)
-        by_tar.fetch(source, destination, files, on_wait)
+        by_tar.fetch_by_tar(source, destination, files, on_wait)
 
 
 def send_folder(
     source: Path,
     destination: Path | Remote,
     *,
-    on_wait: Callable[[], None] = lambda: None,
     on_bytes: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Copy what `source` holds into `destination`. Raises as `fetch_folder` does.
@@ -70,21 +69,17 @@ def send_folder(
     if not source.is_dir():
         raise BoxcarError(f"{source}: expected a folder to copy from, found none")
     if not isinstance(destination, Remote):
-        by_rsync.find()
+        by_rsync.find_rsync()
         atomic.make_folder(destination)
 
-    def on_look(sent_bytes: int) -> None:
-        on_wait()
-        on_bytes(sent_bytes)
-
-    if not _by_rsync(source, destination, None, (), on_look):
+    if not _by_rsync(source, destination, None, (), on_bytes):
         assert isinstance(destination, Remote)
-        by_tar.send(source, destination, on_wait, on_bytes)
+        by_tar.send_by_tar(source, destination, on_bytes)
 
 
 def check_rsync(tell: Callable[[str], None]) -> None:
     """Raise InputError, with the command to type, where there is no good rsync on this machine."""
-    if by_rsync.find().is_open:
+    if by_rsync.find_rsync().is_open:
         tell(
             "this machine's rsync is macOS' openrsync: it works, but shows no progress and is "
             "not tested with Boxcar. Better: brew install rsync"
@@ -103,15 +98,17 @@ def _by_rsync(
     """False where the box has no rsync; nothing was copied then."""
     place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
     if place is None or place.has_rsync:
-        words = by_rsync.command(
-            by_rsync.find(),
+        words = by_rsync.rsync_command(
+            by_rsync.find_rsync(),
             source,
             destination,
             with_list=names is not None,
             most_kib_s=most_kib_s,
         )
         try:
-            by_rsync.check(*by_rsync.run(words, names, keep_open, on_look), source, destination)
+            by_rsync.raise_for_end(
+                *by_rsync.run_rsync(words, names, keep_open, on_look), source, destination
+            )
             return True
         except NoRsyncThere:
             pass

@@ -107,21 +107,16 @@ def note_box(home: Home, alias: str, box: dict[str, Any]) -> None:
         _write(home, replace(record, box=box))
 
 
-def forget_command(home: Home, alias: str) -> str:
-    """What a person types to accept another key after the box was rented anew."""
-    return shlex.join(["ssh-keygen", "-R", alias, "-f", str(home.known_hosts)])
-
-
-def error(home: Home, alias: str, said: str, jumps: Sequence[str] = ()) -> BoxcarError | None:
+def ssh_error(home: Home, alias: str, said: str, jumps: Sequence[str] = ()) -> BoxcarError:
     """What ssh said when it ended by itself, as an error that knows the recorded keys. `jumps` are
     the hosts of its ProxyJump.
     """
     return ssh_errors.read_ssh_error(
         alias,
-        ssh_errors.SSH_FAILED,
         said,
         recorded=fingerprints(home, alias),
-        forget=forget_command(home, alias),
+        # What a person types to accept another key after the box was rented anew.
+        forget=shlex.join(["ssh-keygen", "-R", alias, "-f", str(home.known_hosts)]),
         jumps=jumps,
         instance=instance_id(home, alias),
     )

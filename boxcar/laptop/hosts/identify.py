@@ -11,11 +11,11 @@ import re
 import shlex
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Protocol
 
 from boxcar.laptop.hosts import host_keys
 from boxcar.laptop.hosts.connection import Ssh
 from boxcar.laptop.project.profiles.profile import INTERPRETERS
+from boxcar.laptop.project.profiles.schema import Identity
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import AUTO
@@ -53,15 +53,6 @@ for python; do
 done
 say end .
 """
-
-
-class Identity(Protocol):
-    """What a profile knows of its boxes; either may be None."""
-
-    @property
-    def hostname(self) -> str | None: ...
-    @property
-    def env(self) -> str | None: ...
 
 
 @dataclass(frozen=True)
@@ -133,7 +124,7 @@ def greet(
     return hello
 
 
-def known(ssh: Ssh) -> Hello | None:
+def kept_hello(ssh: Ssh) -> Hello | None:
     """What the box said at an earlier contact. Raises DamagedError."""
     record = host_keys.read_host_keys(ssh.home, ssh.alias)
     if record is None or record.box is None:
@@ -141,7 +132,7 @@ def known(ssh: Ssh) -> Hello | None:
     return codec.decode(Hello, record.box, str(ssh.home.host(ssh.alias)))
 
 
-def still_fits(kept: Hello, identity: Identity, data_dir: str, agent_python: str) -> bool:
+def fits_plan(kept: Hello, identity: Identity, data_dir: str, agent_python: str) -> bool:
     """Whether an earlier answer is one to what the profile and the plan say now."""
     is_known_by_name = not identity.hostname or fnmatchcase(kept.hostname, identity.hostname)
     is_known_by_id = not identity.env or kept.instance_id is not None
@@ -197,7 +188,7 @@ def check_marker(alias: str, said: Mapping[str, list[str]]) -> None:
 
 def check_unchanged(ssh: Ssh, hello: Hello) -> None:
     """Raise InputError where the box calls itself otherwise than at an earlier contact."""
-    before = known(ssh)
+    before = kept_hello(ssh)
     if before is None:
         return
     receipt = ssh.home.host(ssh.alias)

@@ -53,10 +53,10 @@ class Mirror:
     def tier(self) -> DurablePaths:
         return DurablePaths(self.folder, self.run)
 
-    def have(self, *boxes: str) -> dict[str, Prefix]:
+    def prefixes_here(self, *boxes: str) -> dict[str, Prefix]:
         """What is here of the files that these have reported, by name."""
         found: dict[str, Prefix] = {}
-        for name in sorted({name for box in boxes for name in self.names(box)}):
+        for name in sorted({name for box in boxes for name in self.names_of(box)}):
             try:
                 data = paths.inside(self.tier.root, name).read_bytes()
             except FileNotFoundError:
@@ -64,7 +64,7 @@ class Mirror:
             found[name] = (len(data), digest.of_bytes(data))
         return found
 
-    def names(self, box: str) -> list[str]:
+    def names_of(self, box: str) -> list[str]:
         """The files that `box` has reported."""
         return self._last_report(box)[0]
 
@@ -72,7 +72,9 @@ class Mirror:
         """When `box` last answered, by the laptop's clock (UTC)."""
         return self._last_report(box)[1]
 
-    def take(self, box: str, files: Sequence[FilePart], gone: Sequence[str], seen_at: str) -> bool:
+    def take_report(
+        self, box: str, files: Sequence[FilePart], gone: Sequence[str], seen_at: str
+    ) -> bool:
         """Write what a report of `box` brought, and remove what is `gone`.
 
         False where not all of it fits what is here.
@@ -80,7 +82,7 @@ class Mirror:
         Then the box has to be asked again: what is missing now may be a queue, and its cells.
         Raises DamagedError for a name that is no control file's.
         """
-        held = set(self.names(box)) - set(gone)
+        held = set(self.names_of(box)) - set(gone)
         is_whole = True
         for file in files:
             path = self._place(file.path)
@@ -119,9 +121,9 @@ class Mirror:
     def _kept(self, name: str) -> Path:
         return paths.inside(self.folder / "kept" / self.run, name)
 
-    def owners(self, name: str, boxes: Iterable[str]) -> Iterator[str]:
+    def boxes_with(self, name: str, boxes: Iterable[str]) -> Iterator[str]:
         """The boxes that have reported this file."""
-        return (box for box in boxes if name in self.names(box))
+        return (box for box in boxes if name in self.names_of(box))
 
     def drop(self) -> None:
         """Forget the run, because its tier is gone."""

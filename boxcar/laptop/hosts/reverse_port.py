@@ -31,22 +31,26 @@ def forward(alias: str, control: Path, there: int) -> int:
     """A free port of this machine's 127.0.0.1 that leads to the box's own one. Raises InputError
     where its sshd forwards none.
     """
-    said = ""
+    said: str | None = None
     for _ in range(_TRIES):
         here = _free_port()
-        words = ["ssh", "-o", f"ControlPath={control}", "-o", "LogLevel=ERROR"]
-        words += ["-o", "ClearAllForwardings=no", "-O", "forward"]
-        words += ["-L", f"127.0.0.1:{here}:127.0.0.1:{there}", alias]
-        try:
-            done = subprocess.run(
-                words, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
-            )
-        except subprocess.TimeoutExpired:
-            raise TemporaryError(f"{alias}: its connection opens no port") from None
-        if done.returncode == 0:
-            return here
-        said = done.stderr.strip()  # somebody else may have taken the port meanwhile
+        said = _forward(alias, control, "-L", f"127.0.0.1:{here}:127.0.0.1:{there}")
+        if said is None:
+            return here  # else somebody may have taken the port meanwhile
     raise InputError(f"{alias}: no port of this machine can lead there: {said}")
+
+
+def _forward(alias: str, control: Path, way: str, ports: str) -> str | None:
+    """What ssh says where it does not open the port; None where it does."""
+    words = ["ssh", "-o", f"ControlPath={control}", "-o", "LogLevel=ERROR"]
+    words += ["-o", "ClearAllForwardings=no", "-O", "forward", way, ports, alias]
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, errors="replace", check=False, timeout=_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise TemporaryError(f"{alias}: its connection opens no port") from None
+    return done.stderr.strip() if done.returncode else None
 
 
 def _free_port() -> int:
@@ -57,7 +61,6 @@ def _free_port() -> int:
 
 CUT, AGAIN = "cut", "again"
 _LOOK_EVERY_S = 0.1
-_ASK_TIMEOUT_S = 20.0
 _LONGEST_PAUSE_S = 30.0
 
 
@@ -85,7 +88,13 @@ class ReversePort:
                 self.close()
                 raise Unreachable(self.ssh.alias, "it opened no connection that stays")
             time.sleep(_LOOK_EVERY_S)
-        if not self._is_forwarded(str(control)):
+        ports = f"127.0.0.1:{self.port}:127.0.0.1:{self.port}"
+        try:
+            said = _forward(self.ssh.alias, control, "-R", ports)
+        except TemporaryError:
+            self.close()
+            raise
+        if said is not None:
             self.close()
             raise InputError(
                 f"{self.ssh.alias}: its sshd does not open the port {self.port}. It is taken, "
@@ -119,13 +128,3 @@ class ReversePort:
                 process.stdin.close()
             process.terminate()
             process.wait()
-
-    def _is_forwarded(self, control: str) -> bool:
-        there = f"127.0.0.1:{self.port}:127.0.0.1:{self.port}"
-        words = ["ssh", "-o", f"ControlPath={control}", "-o", "LogLevel=ERROR"]
-        words += ["-o", "ClearAllForwardings=no", "-O", "forward", "-R", there, self.ssh.alias]
-        try:
-            done = subprocess.run(words, capture_output=True, timeout=_ASK_TIMEOUT_S, check=False)
-        except subprocess.TimeoutExpired:
-            return False
-        return done.returncode == 0

@@ -9,28 +9,28 @@ from __future__ import annotations
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
 
-# Slurm's words, or how they begin: what a person has to do, by its sentence, condition.slurm_NAME.
+# Slurm's words, or how they begin: what a person has to do, by its sentence.
 _NEEDS = {
-    "PartitionTimeLimit": "time_limit",
-    "PartitionNodeLimit": "node_limit",
-    "PartitionDown": "partition_off",
-    "PartitionInactive": "partition_off",
-    "QOSMax": "qos_limit",
-    "QOSGrp": "qos_limit",
-    "QOSMin": "qos_limit",
-    "QOSNotAllowed": "qos_unknown",
-    "InvalidQOS": "qos_unknown",
-    "InvalidAccount": "account_unknown",
-    "AccountNotAllowed": "account_unknown",
-    "Assoc": "account_limit",
-    "BadConstraints": "constraints",
-    "ReqNodeNotAvail": "not_available",
-    "DependencyNeverSatisfied": "dependency",
-    "JobHeldUser": "held_by_user",
-    "JobHeldAdmin": "held_by_admin",
-    "job requeued in held state": "requeued_held",
-    "launch failed requeued held": "launch_failed",
-    "JobHoldMaxRequeue": "requeued_too_often",
+    "PartitionTimeLimit": "condition.slurm_time_limit",
+    "PartitionNodeLimit": "condition.slurm_node_limit",
+    "PartitionDown": "condition.slurm_partition_off",
+    "PartitionInactive": "condition.slurm_partition_off",
+    "QOSMax": "condition.slurm_qos_limit",
+    "QOSGrp": "condition.slurm_qos_limit",
+    "QOSMin": "condition.slurm_qos_limit",
+    "QOSNotAllowed": "condition.slurm_qos_unknown",
+    "InvalidQOS": "condition.slurm_qos_unknown",
+    "InvalidAccount": "condition.slurm_account_unknown",
+    "AccountNotAllowed": "condition.slurm_account_unknown",
+    "Assoc": "condition.slurm_account_limit",
+    "BadConstraints": "condition.slurm_constraints",
+    "ReqNodeNotAvail": "condition.slurm_not_available",
+    "DependencyNeverSatisfied": "condition.slurm_dependency",
+    "JobHeldUser": "condition.slurm_held_by_user",
+    "JobHeldAdmin": "condition.slurm_held_by_admin",
+    "job requeued in held state": "condition.slurm_requeued_held",
+    "launch failed requeued held": "condition.slurm_launch_failed",
+    "JobHoldMaxRequeue": "condition.slurm_requeued_too_often",
 }
 
 
@@ -47,7 +47,7 @@ class Scheduled:
         """What a person has to do; None where time alone helps."""
         spelled = self.reason.replace("_", " ")
         found = [name for word, name in _NEEDS.items() if spelled.startswith(word)]
-        return Sentence(f"condition.slurm_{found[0]}") if found else None
+        return Sentence(found[0]) if found else None
 
     @property
     def is_explained(self) -> bool:

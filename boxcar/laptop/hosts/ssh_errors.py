@@ -40,13 +40,13 @@ _OF_THE_BOX = re.compile(
 )
 _UNKNOWN_NAME = re.compile(r"Could not resolve hostname (\S+?):? ")
 _BEFORE = (
-    ("Connection refused", "refused"),
-    ("No route to host", "no_route"),
-    ("Network is unreachable", "no_network"),
-    ("Connection to UNKNOWN port 65535 timed out", "nothing_through"),
-    ("Connection timed out during banner exchange", "silent"),
-    ("connect to host", "timed_out"),
-    ("connect failed: Connection timed out", "timed_out"),
+    ("Connection refused", "hosts.refused"),
+    ("No route to host", "hosts.no_route"),
+    ("Network is unreachable", "hosts.no_network"),
+    ("Connection to UNKNOWN port 65535 timed out", "hosts.nothing_through"),
+    ("Connection timed out during banner exchange", "hosts.silent"),
+    ("connect to host", "hosts.timed_out"),
+    ("connect failed: Connection timed out", "hosts.timed_out"),
 )
 
 
@@ -59,9 +59,10 @@ class Unreachable(TemporaryError):
 
     def __init__(self, alias: str, why: str, to_do: str = "", *, is_brief: bool = False) -> None:
         self.alias, self.why, self.is_brief = alias, why, is_brief
-        which = "unreachable_do" if to_do else "unreachable"
-        about = {"to_do": to_do} if to_do else {}
-        super().__init__(Sentence(f"hosts.{which}", alias=alias, why=why, **about))
+        told = Sentence("hosts.unreachable", alias=alias, why=why)
+        if to_do:
+            told = Sentence("hosts.unreachable_do", alias=alias, why=why, to_do=to_do)
+        super().__init__(told)
 
 
 class TooManyConnections(Unreachable):
@@ -95,21 +96,18 @@ class HostKeyChanged(InputError):
 
 def read_ssh_error(
     alias: str,
-    code: int,
     said: str,
     *,
     recorded: Sequence[str] = (),
     forget: str = "",
     jumps: Sequence[str] = (),
     instance: str | None = None,
-) -> BoxcarError | None:
-    """The error behind an exit code and stderr of ssh; None where the code is not ssh's own.
+) -> BoxcarError:
+    """The error behind the stderr of an ssh that ended by itself, with SSH_FAILED.
 
     `recorded` are the fingerprints known for the alias, `forget` the command that drops them;
     `jumps` its ProxyJump, `instance` the platform's id of it.
     """
-    if code != SSH_FAILED:
-        return None
     if line := _proxy_line(said):
         of_the_box = _OF_THE_BOX.search(line)
         return (
@@ -173,7 +171,7 @@ def _unreachable(alias: str, said: str, instance: str | None) -> Unreachable:
             to_do = Sentence("hosts.look_at_console", alias=alias)
             if instance:
                 to_do = Sentence("hosts.look_for_id", alias=alias, id=instance)
-            return Unreachable(alias, Sentence(f"hosts.{name}"), to_do, is_brief=is_brief)
+            return Unreachable(alias, Sentence(name), to_do, is_brief=is_brief)
     return LinkCut(alias, *cut(said))
 
 

@@ -21,7 +21,6 @@ from boxcar.laptop.project.from_environment import Target, place_of, targets
 from boxcar.laptop.project.notify.endpoints import BOX, LAPTOP
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import look
-from boxcar.laptop.run.look import is_planned
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
@@ -96,12 +95,12 @@ def _rate_of(channel: str) -> known.Rate:
 # --- at each look
 
 
-def begin(run: OpenRun, view: RunView, environ: Mapping[str, str]) -> None:
+def begin_news(run: OpenRun, view: RunView, environ: Mapping[str, str]) -> None:
     """From now on news counts: what comes later is sent, also where nobody looks for hours."""
     _at_each(run, view, environ, is_to_send=False)
 
 
-def send(run: OpenRun, view: RunView, environ: Mapping[str, str]) -> list[str]:
+def send_news(run: OpenRun, view: RunView, environ: Mapping[str, str]) -> list[str]:
     """Send what waits; sentences of what a service refuses. Never raises what a service does."""
     return _at_each(run, view, environ, is_to_send=True)
 
@@ -136,7 +135,7 @@ def _of_queue(
             atomic.write_whole(path, codec.to_document(told))
         keys = [key_of(one.endpoint) for one in found if one.endpoint]
         sent = Delivered({key: told.endpoints[key] for key in keys})
-        return list(look.sentences(queue.name, queue.events, sent, is_over=False))
+        return list(look.delivery_problems(queue.name, queue.events, sent, is_over=False))
     finally:
         os.close(held)
 
@@ -155,16 +154,16 @@ def _moved(queue: QueueView, one: Target, told: Delivered, sender: Sender | None
 # --- before a teardown: news never keeps a run from its end, so what goes wrong is only counted
 
 
-def due(run: OpenRun, view: RunView, ended: Collection[str]) -> list[QueueView]:
+def queues_with_news(run: OpenRun, view: RunView, ended: Collection[str]) -> list[QueueView]:
     """The queues with news that an endpoint lacks, but for those of boxes that have `ended`."""
     return [
         queue
         for queue in view.queues
-        if queue.box not in ended and is_planned(run, queue.box) and _left(queue, _sent(run, queue))
+        if queue.box not in ended and run.is_planned(queue.box) and _left(queue, _sent(run, queue))
     ]
 
 
-def deliver(
+def deliver_news(
     run: OpenRun, queues: Sequence[QueueView], environ: Mapping[str, str]
 ) -> dict[str, int]:
     """Each queue's box gets a minute, then this machine sends the rest: how many events of each
@@ -172,7 +171,7 @@ def deliver(
     """
     by_name = {queue.name: queue for queue in queues}
     side_by_side.each_or_why(by_name, lambda name: _by_box(run, by_name[name]))
-    run.boxes.refresh()
+    run.refresh()
     found = _targets(run, environ)
     sender = Sender(run.project, environ)
     told, _ = side_by_side.each_or_why(
@@ -184,11 +183,11 @@ def deliver(
 
 
 def _by_box(run: OpenRun, queue: QueueView) -> None:
-    if queue.session is None or queue.box in run.boxes.silent() or run.boxes.is_gone(queue.box):
+    if queue.session is None or run.is_out_of_reach(queue.box):
         return
     credentials = run.plan.box(queue.box).credentials
     question = news_asks.Deliver(queue.name, queue.session.release, credentials)
-    run.boxes.ask(queue.box, question, timeout_s=TIMEOUT_S)
+    run.ask(queue.box, question, timeout_s=TIMEOUT_S)
 
 
 def _for_box(run: OpenRun, queue: QueueView, found: Sequence[Target], sender: Sender) -> int:
@@ -219,4 +218,4 @@ def _sent(run: OpenRun, queue: QueueView) -> Delivered:
 
 def _left(queue: QueueView, sent: Delivered) -> int:
     """Where no endpoint is known nobody asked for news."""
-    return look.waiting(queue.events, sent) if sent.endpoints else 0
+    return look.count_unsent(queue.events, sent) if sent.endpoints else 0

@@ -65,8 +65,9 @@ def _by_agent(
     event: Event | None,
 ) -> tuple[news_asks.Posted, ...]:
     plan = project.plan
-    return ask_over_ssh.ask(
-        ask_over_ssh.command(sys.executable, ask_over_ssh.agents_file(Home(project.root))),
+    return ask_over_ssh.ask_here(
+        sys.executable,
+        Home(project.root),
         "the laptop",
         question(chats, text, event=event),
         RunOnBox(plan.run, plan.durable_dir, plan.boxes[0].data_dir),

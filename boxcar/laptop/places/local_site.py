@@ -1,48 +1,196 @@
-"""A run on this machine: what its agents write is read where it lies."""
+"""A run on this machine: each box is a folder here, with what a rented box would have.
+
+The tier, locks and logs are read where they lie. What changes something goes through `onbox answer`
+in a child with a clean environment, as it would on a rented box.
+
+The run ends by the removal of its folders: credentials first, then the boxes' scratch, the durable
+tier last. Only ever `boxcar/<run>` below a box's data folder or the tier is removed, and the
+credentials files that the plan names. A folder is renamed before it is removed, so that what a
+killed removal leaves is never taken for a run. Not covered: whether it may be done. That is the
+gate's.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
+import os
 import shutil
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import ClassVar
 
 from boxcar.laptop.common import units
-from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.places.site import Site
-from boxcar.laptop.project.project import Project
+from boxcar.laptop.project import profile_choice
 from boxcar.laptop.results import results_folder
 from boxcar.laptop.run.log_source import FileLog, LogSource
-from boxcar.laptop.run.look import is_planned
-from boxcar.laptop.run.open_run import Tell
+from boxcar.laptop.run.open_run import ASK_TIMEOUT_S
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.teardown.gate import Steps
-from boxcar.laptop.teardown.still_running import OnBoxes
-from boxcar.shared import paths
+from boxcar.shared import paths, timestamp
 from boxcar.shared.catalogue.sentence import Sentence
-from boxcar.shared.disk import atomic
-from boxcar.shared.errors import BoxcarError, Command, DamagedError, TemporaryError
+from boxcar.shared.disk import atomic, lock
+from boxcar.shared.environment import clean_environment
+from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, TemporaryError
+from boxcar.shared.files import progress
 from boxcar.shared.files.plan import Cell
-from boxcar.shared.files.receipt import Teardown
+from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
-
-# The meter-stop verb of the local profile: the run's folders on each box and on the tier go away.
-#
-# Credentials first, then the boxes' scratch, the durable tier last. Only ever `boxcar/<run>` below
-# a box's data folder or the tier is removed, and the credentials files that the plan names. A
-# folder is renamed before it is removed, so that what a killed removal leaves is never taken for a
-# run.
-#
-# Not covered: whether it may be done. That is the gate's.
-
+from boxcar.shared.wire.question import A, Question
 
 GONE_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.5
 # A file that a process of another host still has open lingers on NFS for a while.
 _LINGERING = (errno.ENOTEMPTY, errno.EBUSY)
+
+
+class LocalSite(Site):
+    """See Site."""
+
+    tick_s = 0.25
+    poll_s = 2.0
+    needs_audit = False
+    end_fix: ClassVar[Command | str] = "Fix that, or move it away"
+
+    @property
+    def tier(self) -> DurablePaths:
+        return self.project.on_tier
+
+    def box_label(self, box: str) -> str:
+        # Who forgot --profile would read the alias of a rented box.
+        return Sentence("good_run.box_here", box=box)
+
+    def give_up_boxes(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name != self.plan.durable_dir:
+                raise InputError(f"--gone {name}: it is a folder on this machine, and can be asked")
+            if self.tier.root.exists():
+                raise InputError(f"--gone {name}: the run is there, so it is not gone")
+            self._gone.add(name)
+
+    def tier_doubts(self) -> list[str]:
+        if not self.is_tier_out_of_sight():
+            return []
+        return [f"the run was launched here, and {self.tier.root} is not there: is it mounted?"]
+
+    def is_tier_out_of_sight(self) -> bool:
+        """Whether the run was launched here, nobody has begun to end it, and its folder is gone."""
+        if self.tier.root.exists() or self.results.teardown.exists() or self._gone:
+            return False
+        return self.project.profile.name in profile_choice.profiles_of(self.results)
+
+    def is_agent_alive(self, queue: str) -> bool | None:
+        return None if self.is_tier_out_of_sight() else lock.is_held(self.tier.lock(queue))
+
+    def is_attempt_alive(self, box: str, cell: str) -> bool | None:
+        return lock.is_held(self.project.scratch(box).log(cell))
+
+    def progress_at(self, box: str, cell: str) -> str | None:
+        path = self.project.scratch(box).out(cell) / progress.FILE
+        with contextlib.suppress(OSError):
+            return timestamp.utc(datetime.fromtimestamp(path.stat().st_mtime, timezone.utc))
+        return None
+
+    def ask(self, box: str, question: Question[A], *, timeout_s: float = ASK_TIMEOUT_S) -> A:
+        return ask_over_ssh.ask_here(
+            self.plan.agent_python,
+            Home(self.project.root),
+            box,
+            question,
+            self._run_on(box),
+            environ=clean_environment(os.environ),
+            timeout_s=timeout_s,
+        )
+
+    def reach_tiers(self, boxes: Sequence[str]) -> list[str]:
+        return list(boxes[:1])
+
+    def folder_on(self, box: str, path: str) -> Path:
+        return Path(path)
+
+    def published_folder(self, cell: str) -> Path:
+        return self.tier.cell(cell)
+
+    def python(self) -> str:
+        """The box's own, because the box is this machine."""
+        return self.plan.training_python
+
+    # --- logs and files
+
+    def log_of(self, cell: CellView) -> LogSource | None:
+        """The box has the log while the cell runs; the durable tier and the results after it."""
+        places = [self.tier.cell(cell.name) / f"{cell.name}.log", self.pulled_log(cell.name)]
+        if self.is_planned(cell.box):
+            places.insert(0, self.project.scratch(cell.box).log(cell.name))
+        return next((FileLog(path) for path in places if path.is_file()), None)
+
+    def _cell_folders(self, cell: Cell) -> Iterator[Path]:
+        """The box has them while the cell runs."""
+        for box in dict.fromkeys(
+            [self.plan.queues[cell.queue], *(b.name for b in self.plan.boxes)]
+        ):
+            yield self.project.scratch(box).out(cell.name)
+        yield self.tier.cell(cell.name)
+        yield self.results.cell(cell.name)
+
+    def folders_here(self, boxes: Collection[str]) -> dict[str, Path]:
+        known = [box for box in self.plan.boxes if box.name in boxes]
+        scratch: dict[str, Path] = {
+            Sentence("planning.scratch_of", box=box.name): Path(box.data_dir) for box in known
+        }
+        return {Sentence("planning.durable_tier"): self.tier.root} | scratch
+
+    # --- its end
+
+    def end_problems(self) -> list[str]:
+        """Links, or results that lie in what is removed."""
+        results = self.results.root
+        told = [text for folder in self.run_folders() for text in _folder_problems(folder, results)]
+        for path in self.credentials_files():
+            if (path.exists() or path.is_symlink()) and not _is_ours(path):
+                told.append(f"{path}: expected a file of credentials that Boxcar wrote; it stays")
+        return told
+
+    def end_price(self) -> list[str]:
+        return [
+            *(Sentence("gate.credentials", file=path) for path in self.credentials_files()),
+            *(_price_of(folder) for folder in self.run_folders()),
+        ]
+
+    def end_boxes(self, steps: Steps) -> None:
+        """Remove everything and wait until it is gone.
+
+        Harmless to repeat, so `steps` is not needed. Raises TemporaryError where
+        something lingers, BoxcarError where it cannot be removed.
+        """
+        for path in self.credentials_files():
+            path.unlink(missing_ok=True)
+        for folder in self.run_folders():
+            _clear(folder.aside)
+            if folder.path.exists():
+                _refuse_links(folder)
+                folder.path.rename(folder.aside)
+                atomic.sync_folder(folder.aside.parent)
+                _clear(folder.aside)
+
+    def credentials_files(self) -> list[Path]:
+        return [Path(box.credentials) for box in self.plan.boxes]
+
+    def run_folders(self) -> list[RunFolder]:
+        """What is removed of the run, in this order."""
+        plan = self.plan
+        scratches = [
+            RunFolder(Sentence("planning.scratch_of", box=box.name), Path(box.data_dir), plan.run)
+            for box in plan.boxes
+        ]
+        tier = RunFolder(Sentence("planning.durable_tier"), Path(plan.durable_dir), plan.run)
+        return [*scratches, tier]
 
 
 @dataclass(frozen=True)
@@ -61,79 +209,6 @@ class RunFolder:
     def aside(self) -> Path:
         """Its name while it is being removed."""
         return self.base / "boxcar" / f".removing-{self.run}"
-
-
-@dataclass(frozen=True)
-class Places:
-    """Everything that the verb removes, in this order."""
-
-    credentials: tuple[Path, ...]
-    folders: tuple[RunFolder, ...]
-
-
-class LocalMeter:
-    """See site.Meter."""
-
-    fix: ClassVar[Command | str] = "Fix that, or move it away"
-
-    def __init__(self, project: Project) -> None:
-        self._project = project
-
-    def places(self) -> Places:
-        plan = self._project.plan
-        scratches = (
-            RunFolder(Sentence("planning.scratch_of", box=box.name), Path(box.data_dir), plan.run)
-            for box in plan.boxes
-        )
-        tier = RunFolder(Sentence("planning.durable_tier"), Path(plan.durable_dir), plan.run)
-        return Places(
-            credentials=tuple(Path(box.credentials) for box in plan.boxes),
-            folders=(*scratches, tier),
-        )
-
-    def problems(self) -> list[str]:
-        """Links, or results that lie in what is removed."""
-        found, results = self.places(), self._project.results.root
-        told = [text for folder in found.folders for text in _folder_problems(folder, results)]
-        for path in found.credentials:
-            if (path.exists() or path.is_symlink()) and not _is_ours(path):
-                told.append(f"{path}: expected a file of credentials that Boxcar wrote; it stays")
-        return told
-
-    def price(self) -> list[str]:
-        found = self.places()
-        return [
-            *(Sentence("gate.credentials", file=path) for path in found.credentials),
-            *(_price_of(folder) for folder in found.folders),
-        ]
-
-    def stays(self) -> list[str]:
-        """Nothing but the results."""
-        return []
-
-    def beside(self, begun: Teardown | None) -> OnBoxes:
-        """No box is ended: what is others' stays as it is."""
-        return OnBoxes()
-
-    def stop(self, steps: Steps) -> None:
-        """Remove everything and wait until it is gone.
-
-        Harmless to repeat, so `steps` is not needed. Raises TemporaryError where
-        something lingers, BoxcarError where it cannot be removed.
-        """
-        found = self.places()
-        for path in found.credentials:
-            path.unlink(missing_ok=True)
-        for folder in found.folders:
-            _clear(folder.aside)
-            if folder.path.exists():
-                _refuse_links(folder)
-                folder.path.rename(folder.aside)
-                atomic.sync_folder(folder.aside.parent)
-                _clear(folder.aside)
-
-    def to_do(self) -> None:
-        """Nothing is left to the person."""
 
 
 def _price_of(folder: RunFolder) -> Sentence:
@@ -193,54 +268,3 @@ def _is_ours(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(record, dict) and {"env", "webhooks"} <= set(record)
-
-
-@dataclass(frozen=True)
-class LocalSite(Site):
-    """See Site."""
-
-    boxes: LocalBoxes
-    poll_s: ClassVar[float] = 2.0
-    needs_audit: ClassVar[bool] = False
-
-    @classmethod
-    def of(cls, project: Project, tell: Tell) -> LocalSite:
-        return cls(project, LocalBoxes(project))
-
-    @property
-    def meter(self) -> LocalMeter:
-        return LocalMeter(self.project)
-
-    @property
-    def has_mounted_tier(self) -> bool:
-        return False
-
-    def log_of(self, cell: CellView) -> LogSource | None:
-        """The box has the log while the cell runs; the durable tier and the results after it."""
-        places = [self.tier.cell(cell.name) / f"{cell.name}.log", self.pulled_log(cell.name)]
-        if is_planned(self, cell.box):
-            places.insert(0, self.project.scratch(cell.box).log(cell.name))
-        return next((FileLog(path) for path in places if path.is_file()), None)
-
-    def _cell_folders(self, cell: Cell) -> Iterator[Path]:
-        """The box has them while the cell runs."""
-        for box in dict.fromkeys(
-            [self.plan.queues[cell.queue], *(b.name for b in self.plan.boxes)]
-        ):
-            yield self.project.scratch(box).out(cell.name)
-        yield self.tier.cell(cell.name)
-        yield self.results.cell(cell.name)
-
-    def is_tier_out_of_sight(self) -> bool:
-        return self.boxes.is_tier_out_of_sight
-
-    def python(self) -> str:
-        """The box's own, because the box is this machine."""
-        return self.plan.training_python
-
-    def folders_here(self, boxes: Collection[str]) -> dict[str, Path]:
-        known = [box for box in self.plan.boxes if box.name in boxes]
-        scratch: dict[str, Path] = {
-            Sentence("planning.scratch_of", box=box.name): Path(box.data_dir) for box in known
-        }
-        return {Sentence("planning.durable_tier"): self.tier.root} | scratch

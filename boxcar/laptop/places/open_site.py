@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.places.slurm_site import SlurmSite
@@ -13,11 +11,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.open_run import Tell
 from boxcar.shared.errors import InputError
 
-SITES: dict[str, Callable[[Project, Tell], Site]] = {
-    "local": LocalSite.of,
-    "ssh": SshSite.of,
-    "slurm": SlurmSite.of,
-}
+SITES: dict[str, type[Site]] = {"local": LocalSite, "ssh": SshSite, "slurm": SlurmSite}
 
 
 def find_site(project: Project, tell: Tell) -> Site | None:

@@ -1,15 +1,14 @@
 """What verbs need to know of the place where a run's boxes are.
 
-A third kind of place is a folder beside `local` and `ssh` with a `Site` of its own, and a row in
-`open_site.SITES`.
+Another kind of place is a `Site` of its own here, and a row in `open_site.SITES`.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from boxcar.laptop.common import side_by_side
 from boxcar.laptop.fitness.rules import Row
@@ -24,67 +23,66 @@ from boxcar.laptop.tensorboard.shown import Place
 from boxcar.shared.errors import Command
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.record import dataclass
 from boxcar.shared.wire import run_asks
 
 StartedOrWhy = tuple[dict[str, str], dict[str, Exception]]
 
 
-class Meter(Protocol):
-    """What ends a run's costs, by the platform's own verb."""
+class Site(OpenRun):
+    """An open run at its place."""
 
-    fix: ClassVar[Command | str]  # what to do about a problem
-
-    def problems(self) -> list[str]:
-        """Why the verb would not be safe, in sentences."""
-
-    def price(self) -> list[str]:
-        """What is lost, in sentences."""
-
-    def stays(self) -> list[str]:
-        """What is kept beside the results, in sentences."""
-
-    def beside(self, begun: Teardown | None) -> OnBoxes:
-        """Who else is on the boxes that are to end, where they are; `begun`: what is done."""
-
-    def stop(self, steps: Steps) -> None:
-        """Do what `steps` does not say was done, and write each step down there."""
-
-    def to_do(self) -> str | None:
-        """What only the person can do, after it was done."""
-
-
-@dataclass(frozen=True)
-class Site(OpenRun, ABC):
-    """An open run at its place. `poll_s` lies between two looks of `watch`.
-
-    `needs_audit`: what the boxes are is to be asked before a run is launched there.
-    """
-
-    poll_s: ClassVar[float]
-    needs_audit: ClassVar[bool]
+    poll_s: ClassVar[float]  # between two looks of `watch`
+    # What the boxes are is to be asked before a run is launched there.
+    needs_audit: ClassVar[bool] = True
     # Whether a start waits for a machine, and takes it from others.
     is_start_scarce: ClassVar[bool] = False
+    # What to do about one of `end_problems`.
+    end_fix: ClassVar[Command | str]
 
     @property
-    @abstractmethod
-    def meter(self) -> Meter:
-        """What `down` does here."""
-
-    @property
-    @abstractmethod
     def has_mounted_tier(self) -> bool:
         """Whether the durable tier is a mount of several boxes: to make it would be no help."""
+        return False
+
+    def is_tier_out_of_sight(self) -> bool:
+        """Whether a launch would make a second durable tier, because the first is out of sight."""
+        return False
+
+    def judged(self, *, is_thorough: bool = False) -> list[Row] | None:
+        """What is wrong with the place, where the boxes cannot be asked before they are given;
+        `is_thorough`: it may take a minute.
+        """
+        return None
+
+    def start(self, starts: Mapping[str, run_asks.Start]) -> StartedOrWhy:
+        """Start the agents of these queues: by what each was started, and why others were not.
+
+        Where one runs already, or will by itself, it is `run_asks.RUNNING`.
+        """
+        return side_by_side.each_or_why(
+            starts, lambda queue: self.ask(self.plan.queues[queue], starts[queue]).by
+        )
+
+    def python(self) -> str:
+        """This machine's interpreter for a try of a cell."""
+        return training_here.for_training()
+
+    # --- logs and files
 
     @abstractmethod
     def log_of(self, cell: CellView) -> LogSource | None:
         """The cell's own log from wherever it lies now; None where there is none yet."""
 
-    @abstractmethod
+    def pulled_log(self, cell: str) -> Path:
+        """Where a pull puts the log of a cell; there may be none."""
+        published = self.results.cell(cell) / f"{cell}.log"
+        return published if published.is_file() else self.results.failed_log(cell)
+
     def folders_here(self, boxes: Collection[str]) -> dict[str, Path]:
         """What of the run on these boxes will lie on this machine beside the results, by what it
         is.
         """
+        return {}
 
     def events_here(self) -> dict[str, Path]:
         """By cell the folder of this machine in which its event files may lie."""
@@ -99,31 +97,34 @@ class Site(OpenRun, ABC):
 
     def events_on(self, box: str) -> Place | None:
         """Where they lie on a box that has to be asked for them. Raises BoxcarError."""
-
-    def start(self, starts: Mapping[str, run_asks.Start]) -> StartedOrWhy:
-        """Start the agents of these queues: by what each was started, and why others were not.
-
-        Where one runs already, or will by itself, it is `run_asks.RUNNING`.
-        """
-        return side_by_side.each_or_why(
-            starts, lambda queue: self.boxes.ask(self.plan.queues[queue], starts[queue]).by
-        )
-
-    def judged(self, *, is_thorough: bool = False) -> list[Row] | None:
-        """What is wrong with the place, where the boxes cannot be asked before they are given;
-        `is_thorough`: it may take a minute.
-        """
         return None
 
-    def is_tier_out_of_sight(self) -> bool:
-        """Whether a launch would make a second durable tier, because the first is out of sight."""
-        return False
+    # --- what ends the run's costs: the platform's own verb
 
-    def python(self) -> str:
-        """This machine's interpreter for a try of a cell."""
-        return training_here.for_training()
+    def end_problems(self) -> list[str]:
+        """Why the verb would not be safe, in sentences: a box that does not answer may hold what
+        nobody has seen.
+        """
+        return self.doubts()
 
-    def pulled_log(self, cell: str) -> Path:
-        """Where a pull puts the log of a cell; there may be none."""
-        published = self.results.cell(cell) / f"{cell}.log"
-        return published if published.is_file() else self.results.failed_log(cell)
+    @abstractmethod
+    def end_price(self) -> list[str]:
+        """What is lost, in sentences."""
+
+    def end_keeps(self) -> list[str]:
+        """What is kept beside the results, in sentences."""
+        return []
+
+    def others_on_boxes(self, begun: Teardown | None) -> OnBoxes:
+        """Who else is on the boxes that are to end; `begun`: what is done. Nobody where no box is
+        ended: what is others' stays as it is.
+        """
+        return OnBoxes()
+
+    @abstractmethod
+    def end_boxes(self, steps: Steps) -> None:
+        """Do what `steps` does not say was done, and write each step down there."""
+
+    def end_by_hand(self) -> str | None:
+        """What only the person can do, after it was done."""
+        return None

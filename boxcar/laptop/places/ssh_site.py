@@ -1,10 +1,18 @@
-"""A run on boxes over ssh: what its agents write is read from the mirror of what boxes reported."""
+"""A run on boxes over ssh, and its end: secrets go, nothing starts again, then the platform's verb.
+
+Boxcar holds no account. Where the box can run the verb itself (AutoDL's shutdown), it is asked to,
+and counts as off once the verb was seen to begin there and the box fell silent; elsewhere the
+person is told what to click. Files on a box are not removed: the verb does that where it does, and
+what survives it is said. A box that fails holds up no other.
+
+Not covered: whether the platform really stopped billing. Only its console knows.
+"""
 
 from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import ClassVar
@@ -14,12 +22,7 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts import host_keys
 from boxcar.laptop.hosts.connection import Ran
 from boxcar.laptop.hosts.ssh_errors import KeyRefused, ProxyFailed, TooManyConnections, Unreachable
-from boxcar.laptop.places.site import Site
-from boxcar.laptop.places.ssh_boxes import SshBoxes
-from boxcar.laptop.project.project import Project
-from boxcar.laptop.run.log_source import BoxLog, FileLog, LogSource
-from boxcar.laptop.run.look import is_planned
-from boxcar.laptop.run.open_run import Tell
+from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP, OnBoxes, on_boxes, stays
@@ -36,7 +39,6 @@ from boxcar.shared.errors import (
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.paths import ScratchPaths
-from boxcar.shared.record import dataclass
 from boxcar.shared.wire import box_asks
 
 # Whether a box that was told to end itself has fallen silent, and not only the way to it.
@@ -127,42 +129,48 @@ def _sign_of(knock: Knock, box: str) -> Sign:
     return Sign.ANSWERS
 
 
-# The meter-stop verb over ssh: secrets go, nothing starts again, then the platform's own verb.
-#
-# Boxcar holds no account. Where the box can run the verb itself (AutoDL's shutdown), it is asked
-# to, and counts as off once the verb was seen to begin there and the box fell silent; elsewhere the
-# person is told what to click. Files on a box are not removed: the verb does that where it does,
-# and what survives it is said. A box that fails holds up no other.
-#
-# Not covered: whether the platform really stopped billing. Only its console knows.
+class SshSite(MirroredSite):
+    """See Site. `tell` also hears what happens while a box is waited for, and of each that has
+    stopped itself.
+    """
 
-
-@dataclass(frozen=True)
-class SshMeter:
-    """See site.Meter. `tell` hears of each box that has stopped itself."""
-
-    project: Project
-    boxes: SshBoxes
-    tell: Tell
-    fix: ClassVar[Command | str] = Command(
+    poll_s = 30.0
+    end_fix: ClassVar[Command | str] = Command(
         "down", ("--gone", "BOX", "--because", "…"), note="only for a box that is gone for good"
     )
 
-    def problems(self) -> list[str]:
-        """Boxes that do not answer may hold what nobody has seen."""
-        return self.boxes.doubts()
+    @property
+    def has_mounted_tier(self) -> bool:
+        return self.plan.durable_scope == SHARED
 
-    def price(self) -> list[str]:
-        profile, boxes = self.project.profile, self.project.plan.boxes
+    def _box_with_log(self, cell: CellView) -> str | None:
+        """Its own, or any that sees what was published on a shared tier."""
+        silent, own = self.silent_boxes(), super()._box_with_log(cell)
+        if own not in {None, *silent} or not self.has_mounted_tier or not cell.is_verified:
+            return own
+        return next((name for name in self._names if name not in silent), own)
+
+    def events_on(self, box: str) -> Place | None:
+        there = self.folder_on(box, self.plan.box(box).data_dir)
+        python = self.plan.training_python
+        if python.startswith("~"):
+            python = self.folder_on(box, python).path
+        cells = ScratchPaths(Path(there.path), self.plan.run).cells
+        return OnBox(there.ssh, self.project.profile.hook, python, str(cells))
+
+    # --- its end
+
+    def end_price(self) -> list[str]:
+        profile, boxes = self.project.profile, self.plan.boxes
         told: list[str] = [
             Sentence("gate.credentials_on", file=box.credentials, box=box.name)
             for box in boxes
-            if not self.boxes.is_gone(box.name)
+            if not self.is_gone(box.name)
         ]
         told += [
-            Sentence("gate.unseen", box=box.name, at=self.boxes.seen_at(box.name))
+            Sentence("gate.unseen", box=box.name, at=self.seen_at(box.name))
             for box in boxes
-            if self.boxes.is_gone(box.name)
+            if self.is_gone(box.name)
         ]
         tiers = profile.storage.tiers
         lost = [name for name in tiers if name not in profile.meter_stop.preserves]
@@ -175,7 +183,7 @@ class SshMeter:
             ),
         ]
 
-    def stays(self) -> list[str]:
+    def end_keeps(self) -> list[str]:
         """What the platform keeps, and what it goes on to bill."""
         verb, tiers = self.project.profile.meter_stop, self.project.profile.storage.tiers
         as_it_is = Sentence("gate.as_it_is")
@@ -187,12 +195,12 @@ class SshMeter:
             *(Sentence("gate.still_bills", what=what) for what in verb.still_bills),
         ]
 
-    def beside(self, begun: Teardown | None) -> OnBoxes:
+    def others_on_boxes(self, begun: Teardown | None) -> OnBoxes:
         """Of each box that is still to be ended: who works there, and what would go with it."""
         ended = set(begun.boxes) if begun else set()
         question = box_asks.SeeOthers(stays(self.project.profile))
         seen, errors = side_by_side.each_or_why(
-            self._to_end(begun), lambda box: self.boxes.ask(box, question)
+            self._to_end(begun), lambda box: self.ask(box, question)
         )
         return on_boxes(
             seen,
@@ -205,12 +213,12 @@ class SshMeter:
 
     def _to_end(self, begun: Teardown | None) -> list[str]:
         """The boxes that are there, on which something is left to do."""
-        over = {*self.boxes.silent(), *(begun.told if begun else ()), *(begun.off if begun else ())}
+        over = {*self.silent_boxes(), *(begun.told if begun else ()), *(begun.off if begun else ())}
         if begun and self.project.profile.meter_stop.from_box is None:
             over |= set(begun.boxes)
-        return [box for box in self._names if box not in over and not self.boxes.is_gone(box)]
+        return [box for box in self._names if box not in over and not self.is_gone(box)]
 
-    def stop(self, steps: Steps) -> None:
+    def end_boxes(self, steps: Steps) -> None:
         """End every box. Raises TemporaryError for those that were not, once all were tried."""
         problems = self._end_all(steps)
         words = self.project.profile.meter_stop.from_box
@@ -221,7 +229,7 @@ class SshMeter:
         if problems:
             raise TemporaryError(problems)
 
-    def to_do(self) -> str | None:
+    def end_by_hand(self) -> str | None:
         """None where the boxes run the verb themselves."""
         verb = self.project.profile.meter_stop
         if verb.from_box is not None:
@@ -234,8 +242,8 @@ class SshMeter:
     def _end_all(self, steps: Steps) -> list[Message]:
         """Boxcar's own part on each box; what is wrong with those that could not be reached."""
         problems = []
-        for box in self.project.plan.boxes:
-            if box.name in steps.now.boxes or self.boxes.is_gone(box.name):
+        for box in self.plan.boxes:
+            if box.name in steps.now.boxes or self.is_gone(box.name):
                 continue
             try:
                 alive = self._end(box.name, box.credentials, steps.now.beside)
@@ -253,8 +261,8 @@ class SshMeter:
 
     def _end(self, box: str, credentials: str, beside: Iterable[str]) -> list[str]:
         """What is at work there, and so nothing was done; but for the runs that a person named."""
-        queues = tuple(queue for queue, at in self.project.plan.queues.items() if at == box)
-        alive = self.boxes.ask(box, box_asks.End(queues, credentials, tuple(beside))).alive
+        question = box_asks.End(self.queues_on(box), credentials, tuple(beside))
+        alive = self.ask(box, question).alive
         return [_named(at_work) for at_work in alive]
 
     def _stop_all(self, steps: Steps, words: Sequence[str]) -> list[Message]:
@@ -266,7 +274,7 @@ class SshMeter:
         left = [
             box
             for box in self._names
-            if box in steps.now.boxes and box not in steps.now.off and not self.boxes.is_gone(box)
+            if box in steps.now.boxes and box not in steps.now.off and not self.is_gone(box)
         ]
         # One that still runs shows that it is not this machine's network that is silent.
         left.sort(key=lambda box: box not in steps.now.told)
@@ -282,7 +290,7 @@ class SshMeter:
         """What is wrong with the box; None where it was told, and has fallen silent."""
         verb = self.project.profile.meter_stop
         try:
-            ran = self.boxes.run(box, words, lambda: steps.told(box))
+            ran = self.run_program(box, words, lambda: steps.told(box))
             if ran.code:
                 steps.untold(box)
                 return self._refused(box, words, ran)
@@ -290,8 +298,8 @@ class SshMeter:
             # Once it has begun, the verb takes the connection with it, as it should.
             if box not in steps.now.told:
                 return self._untold(box, error)
-        others = [name for name in self._names if name != box and not self.boxes.is_gone(name)]
-        sign = wait_until_silent(lambda name: self.boxes.run(name, ["true"]), box, others)
+        others = [name for name in self._names if name != box and not self.is_gone(name)]
+        sign = wait_until_silent(lambda name: self.run_program(name, ["true"]), box, others)
         if sign is Sign.ANSWERS:
             return Message(
                 f"{box}: still answers {WITHIN_S:.0f} s after {shlex.join(words)}. "
@@ -336,10 +344,6 @@ class SshMeter:
         where = self.project.profile.meter_stop.where
         return where.replace("<id>", self._id(box) or "<id>")
 
-    @property
-    def _names(self) -> list[str]:
-        return [box.name for box in self.project.plan.boxes]
-
 
 def _named(at_work: box_asks.AtWork) -> str:
     what = str(at_work.queue or at_work.cell)
@@ -350,58 +354,3 @@ def _again(box: str) -> Command:
     """`down` for a box that can be told, or a person's word for one that the console shows off."""
     words = ("--gone", box, "--because", "the console shows that it is off")
     return Command("down", or_else=Command("down", words, note="once that is so"))
-
-
-@dataclass(frozen=True)
-class SshSite(Site):
-    """See Site. `tell` hears what happens while a box is waited for."""
-
-    poll_s: ClassVar[float] = 30.0
-    needs_audit: ClassVar[bool] = True
-
-    boxes: SshBoxes
-    tell: Tell
-
-    @classmethod
-    def of(cls, project: Project, tell: Tell) -> SshSite:
-        return cls(project, SshBoxes(project, tell), tell)
-
-    @property
-    def meter(self) -> SshMeter:
-        return SshMeter(self.project, self.boxes, self.tell)
-
-    @property
-    def has_mounted_tier(self) -> bool:
-        return self.plan.durable_scope == SHARED
-
-    def log_of(self, cell: CellView) -> LogSource | None:
-        """The box has the log while the cell runs, a shared tier once it was published, and the
-        results after a pull.
-        """
-        pulled = self.pulled_log(cell.name)
-        if pulled.is_file() and not cell.is_under_way:
-            return FileLog(pulled)
-        box = self._reader(cell)
-        if box is None:
-            return None
-        log = BoxLog(self.boxes, box, self.tell, cell=cell.name)
-        return log if log.is_there() else None
-
-    def _reader(self, cell: CellView) -> str | None:
-        """The box to ask for its log: its own, or any that sees what was published."""
-        silent = self.boxes.silent()
-        own = cell.box if is_planned(self, cell.box) else None
-        if own not in {None, *silent} or not self.has_mounted_tier or not cell.is_verified:
-            return own
-        return next((box.name for box in self.plan.boxes if box.name not in silent), own)
-
-    def events_on(self, box: str) -> Place | None:
-        there = self.boxes.place(box, self.plan.box(box).data_dir)
-        python = self.plan.training_python
-        if python.startswith("~"):
-            python = self.boxes.place(box, python).path
-        cells = ScratchPaths(Path(there.path), self.plan.run).cells
-        return OnBox(there.ssh, self.project.profile.hook, python, str(cells))
-
-    def folders_here(self, boxes: Collection[str]) -> dict[str, Path]:
-        return {}

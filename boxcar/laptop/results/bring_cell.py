@@ -20,7 +20,6 @@ from boxcar.laptop.hosts import folders
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.results.judge import Pulled
-from boxcar.laptop.run.look import is_planned
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
 from boxcar.shared import paths
@@ -87,8 +86,8 @@ def fetch_cell(run: OpenRun, wanted: Published, held: int, on_bytes: OnBytes) ->
     OSError.
     """
     partial = partial_of(run, wanted)
-    _fill(run.boxes.cell_at(wanted.cell), partial, wanted, held, on_bytes)
-    _fill_carried(run.boxes.cell_at(wanted.cell), partial, wanted, held, on_bytes)
+    _fill(run.published_folder(wanted.cell), partial, wanted, held, on_bytes)
+    _fill_carried(run.published_folder(wanted.cell), partial, wanted, held, on_bytes)
     return keep_cell(run, partial, wanted)
 
 
@@ -293,7 +292,7 @@ def portions_of_cells(run: OpenRun, wanted: Iterable[Published]) -> list[Portion
         if cell.manifest.size_bytes > SMALL_BYTES:
             continue
         with contextlib.suppress(BoxcarError, OSError):  # said when the cell's turn comes
-            source = _above(run.boxes.cell_at(cell.cell))
+            source = _above(run.published_folder(cell.cell))
             found.setdefault(str(source), []).append((source, cell))
     return [
         Portion(some[0][0], tuple(cell for _, cell in some))
@@ -420,12 +419,12 @@ def pull_failed_logs(run: OpenRun, cells: Iterable[CellView]) -> list[BroughtLog
 
 
 def _bring(run: OpenRun, cell: CellView) -> BroughtLog | None:
-    if not is_planned(run, cell.box):
+    if not run.is_planned(cell.box):
         return None
     path = run.results.failed_log(cell.name)
     try:
         question = run_asks.ReadLog(None, _MOST_LINES, MOST_BYTES, cell=cell.name)
-        found = run.boxes.ask(cell.box, question)
+        found = run.ask(cell.box, question)
         if not found.is_there:
             return None
         atomic.make_folder(path.parent)

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from boxcar.laptop.hosts import folders
 from boxcar.laptop.results.bring_cell import size_so_far
-from boxcar.laptop.run.look import is_planned
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import paths
@@ -46,7 +45,7 @@ def due(run: OpenRun, view: RunView) -> list[Due]:
 
 
 def _due(run: OpenRun, cell: CellView) -> Due | None:
-    if cell.word == "verified" or not is_planned(run, cell.box):
+    if cell.word == "verified" or not run.is_planned(cell.box):
         return None
     try:
         there = resume_pointer.read_resume_pointer(run.tier.resume(cell.name))
@@ -71,7 +70,7 @@ def bring(run: OpenRun, wanted: Due, on_wait: Callable[[], None] = lambda: None)
     Raises BoxcarError, OSError; what was here before stays until the new one is whole.
     """
     file, partial = wanted.pointer.file, partial_of(run, wanted)
-    source = run.boxes.place(wanted.box, str(run.project.on_tier.resume(wanted.cell)))
+    source = run.folder_on(wanted.box, str(run.project.on_tier.resume(wanted.cell)))
 
     def look_on() -> None:
         on_wait()

@@ -410,13 +410,13 @@ def document(run: OpenRun, verdict: CellVerdict, at: str) -> Accepted:
 
 def write_acceptance(run: OpenRun, cell: CellView, made: Accepted) -> None:
     """Have it written on the durable tier that holds the result. Raises BoxcarError, OSError."""
-    run.boxes.ask(_box_of(run, cell), run_asks.Accept(made))
+    run.ask(_box_of(run, cell), run_asks.Accept(made))
 
 
 def _box_of(run: OpenRun, cell: CellView) -> str:
     if run.plan.durable_scope == EACH_BOX:
         return cell.box
-    return run.boxes.tiers([cell.box, *_others(run, cell.box)])[0]
+    return run.reach_tiers([cell.box, *_others(run, cell.box)])[0]
 
 
 def _others(run: OpenRun, box: str) -> Iterable[str]:

@@ -86,7 +86,7 @@ def _ask(run: OpenRun, queue: str, names: Sequence[str]) -> run_asks.ResultsKnow
     """What the box knows of these, and of the cells that come after one of them."""
     later = [cell.name for cell in run.plan.cells if {*cell.own.after} & {*names}]
     question = run_asks.KnowResults(queue, tuple(dict.fromkeys([*names, *later])))
-    return run.boxes.ask(run.plan.queues[queue], question)
+    return run.ask(run.plan.queues[queue], question)
 
 
 def _results_of(run: OpenRun, queue: str) -> list[str]:
@@ -146,13 +146,13 @@ def _send(
     for facts, judged in proven:
         has_files = facts.cell in needed
         if has_files:
-            target = run.boxes.place(box, str(run.project.on_tier.lent(facts.cell)))
+            target = run.folder_on(box, str(run.project.on_tier.lent(facts.cell)))
             going = bar.part(compare.size_bytes(run, facts.cell), box)
             folders.send_folder(run.results.cell(facts.cell), target, on_bytes=going.at)
             going.end()
         lent.append(_lent(run, queue, facts, judged, has_files=has_files))
     for part in _parts(lent):
-        answer = run.boxes.ask(box, run_asks.TakeResults(queue, part), timeout_s=TAKE_S)
+        answer = run.ask(box, run_asks.TakeResults(queue, part), timeout_s=TAKE_S)
         for cell, problem in answer.lacking.items():
             what = f"{cell}: its result did not come to {box} whole: {problem}"
             raise TemporaryError(what, Command("launch"))
@@ -226,17 +226,17 @@ def lend_checkpoint(run: OpenRun, queue: str, cell: str, bar: Progress) -> Itera
     if pointer is None:
         return
     question, box = run_asks.TakeCheckpoint(queue, cell, pointer), run.plan.queues[queue]
-    answer = run.boxes.ask(box, question, timeout_s=TAKE_S)
+    answer = run.ask(box, question, timeout_s=TAKE_S)
     if answer.is_lacking:
         if difference := manifest.compare_one(run.results.resume(cell), pointer.file):
             wrong = f"{difference.path} {difference.problem}"
             yield f"{cell}: begins anew: of its checkpoint here {wrong}"
             return
-        there = run.boxes.place(box, str(run.project.on_tier.resume(cell)))
+        there = run.folder_on(box, str(run.project.on_tier.resume(cell)))
         part = bar.part(pointer.file.size_bytes, box)
         folders.send_folder(run.results.resume(cell), there, on_bytes=part.at)
         part.doing = Sentence("how_far.checking")
-        answer = run.boxes.ask(box, question, timeout_s=TAKE_S)
+        answer = run.ask(box, question, timeout_s=TAKE_S)
         part.end()
     if answer.is_lacking:
         raise TemporaryError(

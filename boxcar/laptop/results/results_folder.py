@@ -51,13 +51,13 @@ def copies_of_reports(run: OpenRun) -> Copies:
     for folder in here.cells.glob("*"):
         for file in (MANIFEST, RECEIPT):
             found[f"cells/{folder.name}/{file}"] = [folder / file]
-    kept = {name: [*files, *run.boxes.kept(name)] for name, files in found.items()}
+    kept = {name: [*files, *run.kept_copies(name)] for name, files in found.items()}
     return _other_than_on_tier(run, kept)
 
 
 def copies_of_damaged(run: OpenRun, names: Iterable[str]) -> Copies:
     """Copies of these, which are damaged; of a release's files those from which it was pushed."""
-    found = {name: [*run.boxes.kept(name), *_of_release(run, name)] for name in names}
+    found = {name: [*run.kept_copies(name), *_of_release(run, name)] for name in names}
     return _other_than_on_tier(run, found)
 
 

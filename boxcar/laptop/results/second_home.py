@@ -55,7 +55,7 @@ class Lying:
 def check(
     ask: Ask, plan: Plan, boxes: Sequence[str], hook: str, secrets: Mapping[str, str]
 ) -> list[Row]:
-    """A row for each box; none where no second home is named. `ask` is as `Boxes.ask`."""
+    """A row for each box; none where no second home is named. `ask` is as `OpenRun.ask`."""
     url = plan.second
     if url is None:
         return []
@@ -83,8 +83,8 @@ def is_needed(run: OpenRun) -> bool:
     """Whether one is named, and what is known of the tier may not be all."""
     if run.plan.second is None:
         return False
-    has_lost = any(run.boxes.has_lost_its_tier(box.name) for box in run.plan.boxes)
-    return has_lost or not run.tier.root.is_dir() or bool(run.boxes.doubts())
+    has_lost = any(run.has_lost_its_tier(box.name) for box in run.plan.boxes)
+    return has_lost or not run.tier.root.is_dir() or bool(run.doubts())
 
 
 def look(run: OpenRun, cells: Iterable[str]) -> dict[str, Lying]:

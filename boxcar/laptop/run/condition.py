@@ -85,13 +85,16 @@ FROZEN_AFTER_GAPS = 5
 TRAINER_GRACE_S = 30.0
 
 
+_THEN = {control.DRAIN: "condition.and_drains", control.STOP: "condition.and_stops"}
+
+
 def condition_of(queue: QueueView, now: str) -> Condition:
     """What is the matter with the queue. Doubt has its own words; it is never called dead."""
     session = queue.session
     if queue.is_damaged:
-        return _said("damaged", "journal_damaged")
+        return Condition("damaged", Sentence("condition.journal_damaged"))
     if queue.state is None:
-        return _said("unknown", "journal_unread")
+        return Condition("unknown", Sentence("condition.journal_unread"))
     # Another box may see its lock on a shared tier: that its box is silent is to be said first.
     is_open = queue.is_alive or (queue.is_alive is None and not (session and session.ended))
     if is_open and queue.silent is not None:
@@ -99,7 +102,7 @@ def condition_of(queue: QueueView, now: str) -> Condition:
     if queue.is_alive:
         return _with_agent(queue, session, now)
     if is_open:
-        return _said("unknown", "lock_unasked")
+        return Condition("unknown", Sentence("condition.lock_unasked"))
     if queue.scheduled:
         word = "held" if queue.scheduled.need else "pending"
         return Condition(word, queue.scheduled.sentence)
@@ -153,23 +156,25 @@ def _unreachable(queue: QueueView, now: str) -> Condition:
     """Not a word on dead: a shared tier may even show that the agent is well."""
     age_s, who = heartbeat_age_s(queue, now), {"box": queue.box, "why": queue.silent}
     if age_s is None:
-        return _said("unreachable", "unreachable", **who)
-    return _said("unreachable", "unreachable_since", **who, seconds=f"{age_s:.0f}")
+        return Condition("unreachable", Sentence("condition.unreachable", **who))
+    return Condition(
+        "unreachable", Sentence("condition.unreachable_since", **who, seconds=f"{age_s:.0f}")
+    )
 
 
 def _without_agent(queue: QueueView, session: Session | None) -> Condition:
     if session is None:
-        return _said("not started", "not_started")
+        return Condition("not started", Sentence("condition.not_started"))
     if session.ended is None:
         return Condition("agent dead", _agent_dead(queue, session))
     if session.ended == "queue.done":
         if session.reason:
-            return _said("incomplete", "incomplete", reason=session.reason)
-        return _said("done", "done")
+            return Condition("incomplete", Sentence("condition.incomplete", reason=session.reason))
+        return Condition("done", Sentence("condition.done"))
     if session.by == ended_by.DRAIN:
-        return _said("drained", "drained")
+        return Condition("drained", Sentence("condition.drained"))
     if session.by == ended_by.SIGNAL:
-        return _said("stopped", "ended_by_system")
+        return Condition("stopped", Sentence("condition.ended_by_system"))
     return Condition("stopped", session.reason or Sentence("condition.no_reason"))
 
 
@@ -178,41 +183,46 @@ def _agent_dead(queue: QueueView, session: Session) -> Sentence:
     if queue.active:
         doing = Sentence("condition.while_cell", cell=queue.active)
     gone = Sentence("condition.agent_dead", pid=session.pid, box=session.box, doing=doing)
-    still_runs = "condition.agent_dead_cell_runs"
-    return Sentence(still_runs, sentence=gone) if queue.is_cell_alive else gone
+    if queue.is_cell_alive:
+        return Sentence("condition.agent_dead_cell_runs", sentence=gone)
+    return gone
 
 
 def _with_agent(queue: QueueView, session: Session | None, now: str) -> Condition:
     if session is None or session.ended:
-        return _said("running", "starting")
+        return Condition("running", Sentence("condition.starting"))
     # The heartbeat may still be that of the agent before.
     last_sign = max(session.at, queue.heartbeat.at) if queue.heartbeat else session.at
     silent_s = _age_s(queue, last_sign, now)
     if queue.is_cell_alive is False and _unseen_s(queue, now) > TRAINER_GRACE_S:
-        return _said("trainer dead", "trainer_dead", cell=queue.active)
+        return Condition("trainer dead", Sentence("condition.trainer_dead", cell=queue.active))
     if silent_s > STALLED_AFTER_S:
-        return _said("stalled agent", "stalled_agent", seconds=f"{silent_s:.0f}")
+        return Condition(
+            "stalled agent", Sentence("condition.stalled_agent", seconds=f"{silent_s:.0f}")
+        )
     still_s, allowed_s = _still_s(queue, now), _allowed_s(queue.steps_at)
     if still_s > allowed_s:
         within = {"seconds": f"{still_s:.0f}", "allowed": f"{allowed_s:.0f}"}
-        return _said("step frozen", "step_frozen", cell=queue.active, **within)
+        return Condition(
+            "step frozen", Sentence("condition.step_frozen", cell=queue.active, **within)
+        )
     now_at = _at_work(queue)
-    then = {control.DRAIN: "and_drains", control.STOP: "and_stops"}.get(queue.wanted)
-    return _said(now_at.word, then, sentence=now_at.sentence) if then else now_at
+    then = _THEN.get(queue.wanted)
+    return Condition(now_at.word, Sentence(then, sentence=now_at.sentence)) if then else now_at
 
 
 def _at_work(queue: QueueView) -> Condition:
     record = queue.state.cells.get(queue.active or "") if queue.state else None
     if record and isinstance(record.state, state.Waiting) and record.state.awaits_room:
-        return _said("no room", "no_room", cell=queue.active, box=queue.box)
+        return Condition("no room", Sentence("condition.no_room", cell=queue.active, box=queue.box))
     if queue.active and (waits := next_try(queue.active, record, queue.clock_ahead_s)):
         return Condition("idle", waits)
     if queue.active:
-        return _said("running", "works_on", cell=queue.active)
+        return Condition("running", Sentence("condition.works_on", cell=queue.active))
     if queue.heartbeat and queue.heartbeat.phase == "idle":
-        doing = waits_for_cell(queue)
-        return Condition("idle", doing) if doing else _said("idle", "waits_for_lines")
-    return _said("running", "at_work_between")
+        waits_for = waits_for_cell(queue) or Sentence("condition.waits_for_lines")
+        return Condition("idle", waits_for)
+    return Condition("running", Sentence("condition.at_work_between"))
 
 
 def next_try(cell: str, record: CellRecord | None, clock_ahead_s: float = 0.0) -> Sentence | None:
@@ -238,10 +248,6 @@ def _tries(failure: str, number: int) -> Sentence:
     if row is None or number > len(row.waits_s) + 1:
         return Sentence("condition.try_n", n=number)
     return Sentence("condition.try_n_of", n=number, all=len(row.waits_s) + 1)
-
-
-def _said(word: str, name: str, /, **fields: object) -> Condition:
-    return Condition(word, Sentence(f"condition.{name}", **fields))
 
 
 def _still_s(queue: QueueView, now: str) -> float:

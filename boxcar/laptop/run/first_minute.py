@@ -54,7 +54,7 @@ def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[Message]
     waiting = list(started)
     deadline = time.monotonic() + PROBE_S
     while waiting:
-        run.boxes.refresh()
+        run.refresh()
         view = look_at_run(run, timestamp.utc_now())
         for one in list(waiting):
             sign = _sign(run, one, view.queue(one.queue), tell)
@@ -66,7 +66,7 @@ def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[Message]
             waiting.remove(one)
         if not waiting or time.monotonic() >= deadline:
             break
-        time.sleep(run.boxes.tick_s)
+        time.sleep(run.tick_s)
     for one in waiting:
         if text := waits_for_cell(view.queue(one.queue)):
             tell(Message(text).under(one.queue))  # as its line says: its agent is well
@@ -122,7 +122,7 @@ def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     if _is_from_before(queue, session):
         return None
     if _has_log(run, one.box, queue.active):
-        box = run.boxes.label(one.box)
+        box = run.box_label(one.box)
         return Sign(True, Message(Sentence("good_run.runs", cell=queue.active, box=box)))
     return None
 
@@ -156,7 +156,7 @@ def _ended(run: OpenRun, one: Started, queue: QueueView) -> Sign:
 
 def _failed(run: OpenRun, one: Started) -> Sign:
     question = run_asks.ReadLog(None, _LOG_LINES, most_bytes=64 * 1024, queue=one.queue)
-    tail = run.boxes.ask(one.box, question).data.decode("utf-8", "replace").strip()
+    tail = run.ask(one.box, question).data.decode("utf-8", "replace").strip()
     ended = f"its agent on {one.box} has ended. The end of its log there:\n{tail}"
     return Sign(False, Message(ended))
 
@@ -164,4 +164,4 @@ def _failed(run: OpenRun, one: Started) -> Sign:
 def _has_log(run: OpenRun, box: str, cell: str) -> bool:
     """Whether the attempt has begun: its wrapper has set the stage and written its first line."""
     question = run_asks.ReadLog(None, lines=1, most_bytes=4096, cell=cell)
-    return bool(run.boxes.ask(box, question).size_bytes)
+    return bool(run.ask(box, question).size_bytes)

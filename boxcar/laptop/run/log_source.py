@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.wire import run_asks
-
-if TYPE_CHECKING:
-    from boxcar.laptop.hosts.boxes import Boxes
 
 # How far back the last lines are looked for: a progress bar is one endless line.
 MOST_TAIL_BYTES = 8 * 1024 * 1024
@@ -65,14 +62,12 @@ class FileLog:
 
 @dataclass
 class BoxLog:
-    """The log of a cell (or of a queue's agent) on a box. A dropped link is waited for."""
+    """The log of a cell on a box. A dropped link is waited for."""
 
     poll_s: ClassVar[float] = 2.0
-    boxes: Boxes
+    run: OpenRun
     box: str
-    tell: Callable[[str], None]
-    cell: str | None = None
-    queue: str | None = None
+    cell: str
     is_cut: bool = field(default=False, init=False)
 
     def is_there(self) -> bool:
@@ -87,12 +82,14 @@ class BoxLog:
             found = self._ask(offset=offset, lines=0)
         except TemporaryError as error:
             if not self.is_cut:
-                self.tell(f"{error}; the log continues when it answers again (Ctrl-C ends this)")
+                self.run.tell(
+                    f"{error}; the log continues when it answers again (Ctrl-C ends this)"
+                )
             self.is_cut = True
             return b"", offset
         self.is_cut = False
         return found.data, found.offset
 
     def _ask(self, *, offset: int | None, lines: int) -> run_asks.LogSlice:
-        question = run_asks.ReadLog(offset, lines, MOST_TAIL_BYTES, self.cell, self.queue)
-        return self.boxes.ask(self.box, question)
+        question = run_asks.ReadLog(offset, lines, MOST_TAIL_BYTES, self.cell)
+        return self.run.ask(self.box, question)

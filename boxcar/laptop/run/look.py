@@ -10,88 +10,32 @@ What lies on other machines is as of the last `boxes.refresh()`, which whoever l
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from boxcar.laptop.run import moves, roster, run_journals
+from boxcar.laptop.run import moves, run_journals
 from boxcar.laptop.run.cell_views import cell_views
 from boxcar.laptop.run.condition import condition_of
 from boxcar.laptop.run.open_run import OpenRun
-from boxcar.laptop.run.roster import Asked, Roster, RosterCell, joined, merged
-from boxcar.laptop.run.run_journals import Followed
+from boxcar.laptop.run.roster import RosterCell, survey
 from boxcar.laptop.run.view import QueueView, RunView, active_cell
 from boxcar.shared import state
 from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, DamagedError, message_of
-from boxcar.shared.files import control, delivered, heartbeat
+from boxcar.shared.files import control, delivered, heartbeat, journal
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
-from boxcar.shared.files.journal import PUBLIC_TYPES
+from boxcar.shared.files.journal import PUBLIC_TYPES, Reading
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news.wanted import REFUSALS, is_told
 from boxcar.shared.record import replace
 from boxcar.shared.state import State
 
-# The union of all that names a cell of the run, with all that is doubtful about it.
-#
-# It never comes from the results that happen to be here. A source that cannot be read is a doubt,
-# and with a doubt nothing is torn down.
-
-
-# By queue the cells that its journal tells of; None for one that cannot be read.
-Journals = Mapping[str, Sequence[RosterCell] | None]
-
-
-def survey(run: OpenRun, journals: Journals) -> Roster:
-    """The roster. Raises nothing for a file that is damaged."""
-    tier = run.tier
-    asked = _asked(run, journals)
-    found = joined(asked.roster, roster.of_claims(tier.claims, asked.roster.names))
-    there = roster.names_in(tier.cells)
-    found = joined(found, roster.of_published(tier.cells, found.names, there))
-    found = roster.judge_dropped(run, found, asked.lineless)
-    return joined(found, _strays(run, found, there))
-
-
-def _asked(run: OpenRun, journals: Journals) -> Asked:
-    """By plans, lines and journals: by their bytes alone."""
-    tier = run.tier
-    plans = [*_of_plans(run)]
-    said = merged(roster.of_queues(tier.queues))
-    lines = roster.unplanned(said, plans, run.plan.epochs)
-    begun = merged(
-        roster.of_journal(tier.journal(queue), cells) for queue, cells in journals.items()
-    )
-    otherwise = roster.of_differences(plans, said, begun)
-    found = merged([*plans, lines, begun, otherwise])
-    open_names = found.names - said.names - begun.names
-    lineless = tuple(cell for cell in found.cells if cell.name in open_names) if open_names else ()
-    return Asked(found, lineless, roster.unlike(found, plans, said))
-
-
-def _of_plans(run: OpenRun) -> Iterator[Roster]:
-    yield roster.of_plan(run.plan, is_newest=True)
-    yield roster.of_local_files(run.project.doubts)
-    yield from roster.of_releases(run.tier.releases)
-    if not run.tier.root.exists():
-        yield roster.of_receipt(run.results.receipt)
-
-
-def _strays(run: OpenRun, found: Roster, there: Set[str] | None) -> Iterator[Roster]:
-    """Folders that no cell of the roster owns; `there` are those on the tier."""
-
-    def stray(folder: Path) -> Roster:
-        return Roster(notes=(f"{folder} is of no cell of this run",), strays=(folder,))
-
-    yield from roster.each(run.tier.cells, stray, found.names, there=there)
-    yield from roster.each(run.results.cells, stray, found.names)
-
-
 # What a queue's news came to that its endpoints have not taken. Pure.
 
 
-def waiting(events: Sequence[Event], sent: Delivered) -> int:
+def count_unsent(events: Sequence[Event], sent: Delivered) -> int:
     """How many events some endpoint has not taken. Where no endpoint is known: all public ones."""
     if not sent.endpoints:
         return sum(event.type in PUBLIC_TYPES for event in events)
@@ -102,7 +46,7 @@ def waiting(events: Sequence[Event], sent: Delivered) -> int:
     )
 
 
-def sentences(
+def delivery_problems(
     queue: str, events: Sequence[Event], sent: Delivered, *, is_over: bool
 ) -> tuple[str, ...]:
     """What a person should know of it. `is_over`: the queue's agent has ended, so nothing on its
@@ -113,7 +57,7 @@ def sentences(
     warned = [str(event.data.get("text")) for event in told if event.type == "box.warning"]
     found = [s for cursor in sent.endpoints.values() for s in _of_cursor(queue, cursor, warned)]
     found += [s for cursor in sent.endpoints.values() for s in _away(queue, cursor, events)]
-    if is_over and sent.endpoints and (left := waiting(events, sent)):
+    if is_over and sent.endpoints and (left := count_unsent(events, sent)):
         found.append(Sentence("notify.untold", queue=queue, n=left, command=Command("watch")))
     return tuple(found)
 
@@ -129,7 +73,7 @@ def _of_cursor(queue: str, cursor: Cursor, warned: Sequence[str]) -> Iterator[Se
 
 def _away(queue: str, cursor: Cursor, events: Sequence[Event]) -> Iterator[Sentence]:
     """What this machine could not send: nobody else says it."""
-    if cursor.away and (left := waiting(events, Delivered({"": cursor}))):
+    if cursor.away and (left := count_unsent(events, Delivered({"": cursor}))):
         fields = {"channel": cursor.channel, "n": left, "why": cursor.away}
         yield Sentence("notify.away", queue=queue, **fields)
 
@@ -140,8 +84,7 @@ T = TypeVar("T")
 def look_at_run(run: OpenRun, now: str) -> RunView:
     """Everything that is known at `now` (UTC). Raises nothing for a file that cannot be read."""
     queues = [_look_at_queue(run, name, now) for name in _queue_names(run)]
-    begun = {queue.name: queue.begun if queue.state else None for queue in queues}
-    found = survey(run, begun)
+    found = survey(run, {queue.name: queue.begun for queue in queues})
     found = replace(found, notes=(*found.notes, *moves.untold(run)))
     cells = cell_views(run, found.cells, queues, now)
     problems = [
@@ -155,14 +98,9 @@ def look_at_run(run: OpenRun, now: str) -> RunView:
         ),
         *(f"{cell.name}: {cell.doubt}" for cell in cells if cell.doubt),
         *moves.continued_moves(run, {queue.name: queue.events for queue in queues}),
-        *run.boxes.doubts(),
+        *run.doubts(),
     ]
     return RunView(run.plan.run, now, tuple(queues), tuple(cells), tuple(problems), found)
-
-
-def is_planned(run: OpenRun, box: str) -> bool:
-    """Whether the plan still has the box, so that it can be asked."""
-    return any(known.name == box for known in run.plan.boxes)
 
 
 def _queue_names(run: OpenRun) -> list[str]:
@@ -181,37 +119,35 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
     problems: list[str] = []
     was_alive = _ask(problems, lambda: _is_alive(run, name), None)
     is_damaged, found = _read_journal(problems, run, name)
-    reading, state_ = (found.reading, found.state) if found else (None, None)
+    reading, state_, begun = found or (Reading(()), None, None)
     # Asked again: an agent that started meanwhile has a first word in the journal, and no last.
     is_alive = was_alive or _ask(problems, lambda: _is_alive(run, name), None)
     beat = _ask(problems, lambda: heartbeat.read_heartbeat(durable.heartbeat(name)), None)
     wanted = _ask(problems, lambda: control.wanted(durable.control(name)), control.RUN)
     box = _box(run, name, state_)
     running = _running(state_)
-    events = reading.events if reading else ()
-    is_over = is_alive is False and box not in run.boxes.silent() and not run.boxes.is_gone(box)
+    events = reading.events
+    is_over = is_alive is False and not run.is_out_of_reach(box)
     steps = _steps(events, running)
-    at = running[0] if running and is_planned(run, box) else None
+    at = running[0] if running and run.is_planned(box) else None
     queue = QueueView(
         name=name,
         box=box,
         events=events,
-        begun=found.begun if found else (),
+        begun=begun,
         state=state_,
         is_damaged=is_damaged,
-        is_torn=bool(reading and reading.torn),
+        is_torn=bool(reading.torn),
         is_alive=is_alive,
         heartbeat=beat,
         wanted=wanted,
-        silent=run.boxes.silent().get(box),
-        clock_ahead_s=run.boxes.clock_ahead_s(box),
-        is_cell_alive=_ask(problems, lambda: run.boxes.is_attempt_alive(box, at), None)
-        if at
-        else None,
+        silent=run.silent_boxes().get(box),
+        clock_ahead_s=run.clock_ahead_s(box),
+        is_cell_alive=_ask(problems, lambda: run.is_attempt_alive(box, at), None) if at else None,
         steps_at=tuple(event.at for event in steps),
-        moved_at=_moved_at(run.boxes.progress_at(box, at) if at else None, running, steps, beat),
+        moved_at=_moved_at(run.progress_at(box, at) if at else None, running, steps, beat),
         undelivered=_ask(problems, lambda: _undelivered(run, name, events, is_over), ()),
-        scheduled=run.boxes.scheduled(name),
+        scheduled=run.scheduled(name),
         problems=tuple(dict.fromkeys(problems)),
     )
     return replace(queue, condition=condition_of(queue, now))
@@ -221,14 +157,14 @@ def _undelivered(
     run: OpenRun, queue: str, events: Sequence[Event], is_over: bool
 ) -> tuple[str, ...]:
     sent = delivered.read_delivered(run.tier.delivered(queue))
-    return sentences(queue, events, sent, is_over=is_over)
+    return delivery_problems(queue, events, sent, is_over=is_over)
 
 
 def _is_alive(run: OpenRun, queue: str) -> bool | None:
     """Whether somebody holds the queue's lock. A tier that is out of reach tells nothing."""
     if not run.tier.root.exists() and _journal_path(run, queue).exists():
         return None
-    return run.boxes.is_agent_alive(queue)
+    return run.is_agent_alive(queue)
 
 
 def _journal_path(run: OpenRun, queue: str) -> Path:
@@ -250,12 +186,17 @@ def _ask(problems: list[str], read: Callable[[], T], otherwise: T) -> T:
         return otherwise
 
 
-def _read_journal(problems: list[str], run: OpenRun, name: str) -> tuple[bool, Followed | None]:
-    """Whether the journal is damaged, and what it holds and comes to, or None."""
+def _read_journal(
+    problems: list[str], run: OpenRun, name: str
+) -> tuple[bool, tuple[Reading, State, Sequence[RosterCell]] | None]:
+    """Whether the journal is damaged; what it holds, comes to, and which cells it tells of."""
     try:
         if run.tier.root.exists():
-            return False, run_journals.follow_journal(run, name)
-        return False, run_journals.followed_journal(_journal_path(run, name))
+            found = run_journals.read_whole_journal(run, name)
+        else:
+            found = journal.read_journal(_journal_path(run, name))
+        state_ = state.replay(found.events)
+        return False, (found, state_, run_journals.cells_begun(name, found.events))
     except (DamagedError, OSError) as error:
         problems.append(message_of(error).text)
         return isinstance(error, DamagedError), None
@@ -273,13 +214,9 @@ def _steps(events: Sequence[Event], running: tuple[str, state.Running] | None) -
     if running is None:
         return []
     name, now = running
-    # From the newest on: where all before is known, nobody reads what was long ago.
-    since = itertools.takewhile(
-        lambda event: not (event.type == "cell.started" and event.cell == name), reversed(events)
-    )
     reports = (
         event
-        for event in reversed([*since])
+        for event in events
         if event.type == "cell.progress"
         and event.cell == name
         and event.data.get("attempt") == now.attempt

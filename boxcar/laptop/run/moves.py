@@ -123,11 +123,10 @@ def tell_boxes(run: OpenRun, say: Callable[[str], None]) -> None:
     """
     for move in _untold(run):
         box = move.box_before
-        is_known = any(known.name == box for known in run.plan.boxes)
-        if not is_known or box in run.boxes.silent() or run.boxes.is_gone(box):
+        if not run.is_planned(box) or run.is_out_of_reach(box):
             continue
         try:
-            run.boxes.ask(box, run_asks.MoveClaim(move.claim, move.queue_before, is_told=True))
+            run.ask(box, run_asks.MoveClaim(move.claim, move.queue_before, is_told=True))
         except (BoxcarError, OSError) as error:
             why = message_of(error).text
             say(Sentence("orders.not_told", box=box, cell=move.claim.cell, why=why))

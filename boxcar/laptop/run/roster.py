@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from functools import cached_property
-from itertools import filterfalse
 from pathlib import Path
 
 from boxcar.laptop.project.queues import sync
@@ -103,7 +101,7 @@ class Roster:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        return frozenset(map(operator.attrgetter("name"), self.cells))
+        return frozenset(cell.name for cell in self.cells)
 
     @property
     def sentences(self) -> tuple[Message, ...]:
@@ -111,23 +109,32 @@ class Roster:
         return (*(doubt.message for doubt in self.doubts), *map(Message, self.notes))
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What plans, lines and journals say by their bytes alone, without a look at any folder.
+def survey(run: OpenRun, begun: Mapping[str, Sequence[RosterCell] | None]) -> Roster:
+    """The union of all that names a cell of the run, with all that is doubtful about it. `begun`
+    are by queue the cells that its journal tells of; None for one that cannot be read.
 
-    `lineless` are the cells that have neither a line on the durable tier nor an event. `unlike` are
-    those that not every plan, and a line as well, asks for as `roster` says.
+    It never comes from the results that happen to be here. A source that cannot be read is a doubt,
+    and with a doubt nothing is torn down. Raises nothing for a file that is damaged.
     """
-
-    roster: Roster
-    lineless: tuple[RosterCell, ...] = ()
-    unlike: frozenset[str] = frozenset()
-
-
-def joined(found: Roster, more: Iterable[Roster]) -> Roster:
-    """One that was merged, with what more of them say: mostly nothing."""
-    said = [one for one in more if one.cells or one.doubts or one.notes or one.strays]
-    return merged([found, *said]) if said else found
+    tier = run.tier
+    plans = [*_of_plans(run)]
+    lines = merged(each(tier.queues, _of_queue))
+    ran = merged(of_journal(tier.journal(queue), cells) for queue, cells in begun.items())
+    found = merged(
+        [
+            *plans,
+            unplanned(lines, plans, run.plan.epochs),
+            ran,
+            of_differences(plans, lines, ran),
+        ]
+    )
+    shown = lines.names | ran.names
+    lineless = [cell for cell in found.cells if cell.name not in shown]
+    found = merged([found, *of_claims(tier.claims, found.names)])
+    found = merged([found, *of_published(tier.cells, found.names)])
+    found = judge_dropped(run, found, lineless)
+    strays = (each(folder, _of_stray, found.names) for folder in (tier.cells, run.results.cells))
+    return merged([found, *itertools.chain(*strays)])
 
 
 def merged(rosters: Iterable[Roster]) -> Roster:
@@ -138,7 +145,7 @@ def merged(rosters: Iterable[Roster]) -> Roster:
         for cell in source.cells:
             cells.setdefault(cell.name, cell)
     # A name becomes a folder; one from a tampered file must not lead out of the results.
-    bad = [*filterfalse(cell_name.CELL_NAME.fullmatch, cells)]
+    bad = [name for name in cells if not cell_name.CELL_NAME.fullmatch(name)]
     for name in bad:
         del cells[name]
     return Roster(
@@ -253,9 +260,14 @@ def _dropped_in_receipt(path: Path) -> Iterator[str]:
 _LINE = "Write its line as it ran, or put a # before that and write it under another name"
 
 
-def of_local_files(doubts: Sequence[Message]) -> Roster:
-    """Lines on the laptop that nobody can read."""
-    return Roster(doubts=tuple(Missing(None, d.text, "Fix it, or take it out") for d in doubts))
+def _of_plans(run: OpenRun) -> Iterator[Roster]:
+    yield of_plan(run.plan, is_newest=True)
+    # Lines on the laptop that nobody can read.
+    mend = "Fix it, or take it out"
+    yield Roster(doubts=tuple(Missing(None, d.text, mend) for d in run.project.doubts))
+    yield from each(run.tier.releases, _of_release)
+    if not run.tier.root.exists():
+        yield of_receipt(run.results.receipt)
 
 
 def of_plan(planned: Plan, *, is_newest: bool = False) -> Roster:
@@ -269,15 +281,6 @@ def of_plan(planned: Plan, *, is_newest: bool = False) -> Roster:
             for c in planned.cells
         )
     )
-
-
-def of_queues(folder: Path) -> Iterator[Roster]:
-    """The lines on the durable tier."""
-    return each(folder, _of_queue)
-
-
-def of_releases(folder: Path) -> Iterator[Roster]:
-    return each(folder, _of_release)
 
 
 def of_journal(path: Path, begun: Sequence[RosterCell] | None) -> Roster:
@@ -297,11 +300,11 @@ def of_claims(folder: Path, known: Set[str]) -> Iterator[Roster]:
         claim = attempt.read_claim(path)
         return Roster((RosterCell(path.stem, claim.queue),)) if claim else Roster()
 
-    return each(folder, of_claim, known, suffix=".json")
+    return each(folder, of_claim, {f"{name}.json" for name in known})
 
 
-def of_published(folder: Path, known: Set[str], there: Set[str] | None) -> Iterator[Roster]:
-    """Those that nothing else has named. `there` is as in `each`."""
+def of_published(folder: Path, known: Set[str]) -> Iterator[Roster]:
+    """Those that nothing else has named."""
 
     def of_cell(cell: Path) -> Roster:
         if not (cell / MANIFEST).exists():
@@ -312,7 +315,7 @@ def of_published(folder: Path, known: Set[str], there: Set[str] | None) -> Itera
             return Roster((RosterCell(cell.name, ""),))  # whoever pulls it says what is wrong
         return Roster((RosterCell(cell.name, found.queue, found.task, found.cfg, found.epochs),))
 
-    return each(folder, of_cell, known, there=there)
+    return each(folder, of_cell, known)
 
 
 def of_receipt(path: Path) -> Roster:
@@ -336,27 +339,11 @@ def of_differences(plans: Sequence[Roster], lines: Roster, started: Roster) -> R
     doubts = []
     for cell in (cell for cell in started.cells if cell.cfg):
         planned, line = asked.get(cell.name, [cell]), now.get(cell.name, cell)
-        if not (
-            is_asked_by(planned[0], planned[0].epochs, cell)  # as nearly all are
-            or any(is_asked_by(one, one.epochs, cell) for one in planned)
-        ):
+        if not any(is_asked_by(one, one.epochs, cell) for one in planned):
             doubts.append(Missing(None, _difference(cell, planned[0]), _LINE))
         elif not is_asked_by(line, line.epochs or cell.epochs, cell):
             doubts.append(Missing(None, _difference(cell, line), _LINE))
     return Roster(doubts=tuple(doubts))
-
-
-def unlike(found: Roster, plans: Sequence[Roster], lines: Roster) -> frozenset[str]:
-    """The cells that not every plan, and a line as well, asks for as it is found."""
-    asked, now = _by_name(plans), {line.name: line for line in lines.cells}
-
-    def is_alike(cell: RosterCell) -> bool:
-        by, line = asked.get(cell.name), now.get(cell.name)
-        if by is None or line is None or not is_asked_by(line, line.epochs or cell.epochs, cell):
-            return False
-        return by[-1] is cell or all(is_asked_by(one, one.epochs, cell) for one in by)
-
-    return frozenset(cell.name for cell in found.cells if not is_alike(cell))
 
 
 def unplanned(lines: Roster, plans: Sequence[Roster], default: int | None) -> Roster:
@@ -381,7 +368,7 @@ def _difference(ran: RosterCell, asked: RosterCell) -> str:
 
 def is_asked_by(line: RosterCell, epochs: int | None, ran: RosterCell) -> bool:
     """Whether a line asks for what ran; not for its ranks, its turn and its time."""
-    return line is ran or (
+    return (
         line.overrides == ran.overrides
         and line.task == ran.task
         and epochs == ran.epochs
@@ -394,22 +381,17 @@ def each(
     folder: Path,
     read: Callable[[Path], Roster],
     known: Set[str] = frozenset(),
-    *,
-    suffix: str = "",
-    there: Set[str] | None = None,
 ) -> Iterator[Roster]:
     """What each entry of `folder` says, or the doubt that it leaves; a missing folder is empty.
 
-    One whose name is `known`, but for its `suffix`, is not read: of a large run nearly all are.
-    `there` are the names in the folder, where somebody has asked already.
+    One whose name is `known` is not read: of a run nearly all are.
     """
     try:
-        if there is None:
-            there = {*os.listdir(folder)}  # noqa: PTH208  (a run has a hundred thousand)
-        found = there - known
-        if suffix:
-            found = {name for name in there if name.removesuffix(suffix) not in known}
-        names = sorted(name for name in found if not name.startswith("."))
+        names = sorted(
+            path.name
+            for path in folder.iterdir()
+            if path.name not in known and not path.name.startswith(".")
+        )
     except FileNotFoundError:
         return
     except OSError as error:
@@ -422,12 +404,9 @@ def each(
             yield Roster(doubts=(_unreadable(path, error),))
 
 
-def names_in(folder: Path) -> frozenset[str] | None:
-    """For `each`; None where it has to ask, and says why nobody can tell."""
-    try:
-        return frozenset(os.listdir(folder))  # noqa: PTH208
-    except OSError:
-        return None
+def _of_stray(folder: Path) -> Roster:
+    """Of a folder that no cell of the roster owns."""
+    return Roster(notes=(f"{folder} is of no cell of this run",), strays=(folder,))
 
 
 def _of_queue(path: Path) -> Roster:

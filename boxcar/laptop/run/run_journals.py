@@ -1,14 +1,12 @@
-"""What a journal comes to: the state of its queue, and the cells that something happened to."""
+"""A queue's journal, where it has lost nothing of what it is known to have held, and its cells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
-from boxcar.shared import state
 from boxcar.shared.cell import cell_line
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import Command, DamagedError
@@ -16,34 +14,11 @@ from boxcar.shared.files import heartbeat, journal, journal_repair
 from boxcar.shared.files.journal import JournalEnd, Reading
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.record import dataclass, replace
-from boxcar.shared.state import State
+from boxcar.shared.record import replace
 
 
-@dataclass(frozen=True)
-class Followed:
-    """`begun`: each cell once, as it was begun as far as the journal says it."""
-
-    reading: Reading
-    state: State
-    begun: Sequence[RosterCell]
-
-
-def followed_journal(path: Path) -> Followed:
-    """By all of its events; a missing file has none. Raises DamagedError, OSError."""
-    reading = walk_journals(path)
-    return Followed(
-        reading, state.replay(reading.events), cells_of_journals(path.stem, reading.events)
-    )
-
-
-def walk_journals(path: Path) -> Reading:
-    """A missing file has no events. Raises DamagedError, OSError."""
-    data = path.read_bytes() if path.exists() else b""
-    return journal.parse_journal(data, str(path))
-
-
-def cells_of_journals(queue: str, events: Iterable[Event]) -> tuple[RosterCell, ...]:
+def cells_begun(queue: str, events: Iterable[Event]) -> tuple[RosterCell, ...]:
+    """Each cell once, as it was begun as far as the journal says it."""
     told: dict[str, RosterCell] = {}
     for event in events:
         _tell(told, queue, event)
@@ -69,36 +44,19 @@ def _as_started(cell: RosterCell, event: Event) -> RosterCell:
     return RosterCell(cell.name, cell.queue, task, cfg, epochs, line.own, line.overrides)
 
 
-# A queue's journal, where it has lost nothing of what it is known to have held.
-
-
-T = TypeVar("T")
-
-
-def read_journal(run: OpenRun, queue: str) -> Reading:
-    """The journal on the tier. Raises DamagedError, also where its tail is missing: the heartbeat
-    or a copy on the laptop goes further.
+def read_whole_journal(run: OpenRun, queue: str) -> Reading:
+    """The journal on the tier. Raises OSError, and DamagedError, also where its tail is missing:
+    the heartbeat or a copy on the laptop goes further.
     """
-    return _whole(run, queue, walk_journals, lambda reading: reading)
-
-
-def follow_journal(run: OpenRun, queue: str) -> Followed:
-    """The same, with what it comes to."""
-    return _whole(run, queue, followed_journal, lambda found: found.reading)
-
-
-def _whole(
-    run: OpenRun, queue: str, take: Callable[[Path], T], reading_of: Callable[[T], Reading]
-) -> T:
     # Before the journal: an agent writes an event first, and then how far the journal is.
     seen = heartbeat.journal_end(run.tier.heartbeat(queue))
     path = run.tier.journal(queue)
-    found = take(path)
+    reading = journal.read_journal(path)
     copies = () if begins_anew(run, queue) else _ends_of_copies(run, path)
     for end in (*([seen] if seen else []), *copies):
-        if problem := journal.lack(reading_of(found), end):
+        if problem := journal.lack(reading, end):
             raise DamagedError(f"{path}: {problem}", Command("repair"))
-    return found
+    return reading
 
 
 def begins_anew(run: OpenRun, queue: str) -> bool:
@@ -112,7 +70,7 @@ def begins_anew(run: OpenRun, queue: str) -> bool:
 
 def _ends_of_copies(run: OpenRun, path: Path) -> Iterator[JournalEnd]:
     """Where those copies of it on the laptop end that it does not begin with."""
-    files = (run.results.journals / path.name, *run.boxes.kept(f"journal/{path.name}"))
+    files = (run.results.journals / path.name, *run.kept_copies(f"journal/{path.name}"))
     copies = [file for file in files if file.exists()]
     if not path.exists():
         return journal_repair.ends_of_copies((copy.read_bytes() for copy in copies), b"")

@@ -9,26 +9,25 @@ from typing import Any
 
 from boxcar.laptop.hosts.scheduled import Scheduled
 from boxcar.laptop.project.queues import sync
-from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Roster, RosterCell
-from boxcar.shared import state, timestamp
+from boxcar.shared import state
 from boxcar.shared.catalogue.board import state_sentence
 from boxcar.shared.catalogue.sentence import Sentence, chained
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.disk import digest
-from boxcar.shared.errors import Command, DamagedError, message_of
-from boxcar.shared.files import control, manifest, queue_line
+from boxcar.shared.errors import Command, some
+from boxcar.shared.files import control, queue_line
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.record import dataclass
-from boxcar.shared.state import CellRecord, Session, State, Verified
+from boxcar.shared.state import CellRecord, Session, State
 
 # A result is settled while the next cell runs: of two, the one that runs is the one at work.
 AT_WORK = (state.Running, state.Waiting, state.Claimed, state.Succeeded, state.Synced)
 
 
+_NAMED = 3
 # In place of its state's word: of a cell that never ran, whose line was commented out.
 DROPPED = "dropped"
 # The same of one that its journal calls verified, whose result is not on the tier as it was.
@@ -53,19 +52,20 @@ NOT_KNOWN = Condition("unknown", "nobody has looked yet")
 
 @dataclass(frozen=True)
 class QueueView:
-    """One queue. `state` is None where its journal cannot be read.
+    """One queue. `state` is None where its journal cannot be read, and so is `begun`, the cells
+    that it tells of.
 
-    `begun` are the cells that its journal tells of. `is_alive` is None where nobody can tell;
-    `silent` says why its box did not answer. `clock_ahead_s` is by how much the box's clock, which
-    stamped everything here, is ahead of the laptop's. `is_cell_alive` is whether the attempt of the
-    running cell is. `steps_at` are the reports of that attempt, and `moved_at` is the newest sign
-    of a step. `scheduled`: a scheduler is to start its agent, and has not yet.
+    `is_alive` is None where nobody can tell; `silent` says why its box did not answer.
+    `clock_ahead_s` is by how much the box's clock, which stamped everything here, is ahead of the
+    laptop's. `is_cell_alive` is whether the attempt of the running cell is. `steps_at` are the
+    reports of that attempt, and `moved_at` is the newest sign of a step. `scheduled`: a scheduler
+    is to start its agent, and has not yet.
     """
 
     name: str
     box: str
     events: Sequence[Event] = ()
-    begun: Sequence[RosterCell] = ()
+    begun: Sequence[RosterCell] | None = ()
     state: State | None = field(default_factory=State)
     is_damaged: bool = False
     is_torn: bool = False
@@ -137,7 +137,7 @@ class CellView:
         word = state_sentence(self.word)
         if self.accepted is None or not self.is_verified:
             return word
-        return chained("good_run.and", [word, acceptance.sentence(self.accepted)])
+        return chained("good_run.and", [word, accepted_sentence(self.accepted)])
 
     @property
     def word(self) -> str:
@@ -200,6 +200,16 @@ class CellView:
         return self.record is not None and isinstance(self.record.state, states)
 
 
+def accepted_sentence(made: Accepted) -> Sentence:
+    """Such as `accepted by verify on 2026-11-22: model.pkl unpickled`."""
+    at = made.at[:10]
+    if made.is_lent:
+        return Sentence("story.lent_here", at=at)
+    if made.unpickled:
+        return Sentence("story.accepted_with", at=at, files=some(made.unpickled, _NAMED))
+    return Sentence("story.accepted_by", at=at)
+
+
 @dataclass(frozen=True)
 class RunView:
     """`problems` are those of the roster; each queue has its own."""
@@ -226,10 +236,7 @@ class RunView:
 
     def of_words(self, words: Collection[str]) -> Sequence[CellView]:
         """The cells with one of these words, in their order."""
-        found = [cells for word, cells in self.by_word.items() if word in words]
-        if len(found) > 1:
-            return [cell for cell in self.cells if cell.word in words]
-        return found[0] if found else ()
+        return [cell for cell in self.cells if cell.word in words]
 
     @cached_property
     def failed(self) -> frozenset[str]:
@@ -249,13 +256,12 @@ class RunView:
 
 
 def active_cell(state_: State) -> str | None:
-    kinds = frozenset[type](AT_WORK)
     places = {
         name: AT_WORK.index(type(record.state))
         for name, record in state_.cells.items()
-        if type(record.state) in kinds
+        if isinstance(record.state, AT_WORK)
     }
-    return min(places, key=lambda name: places[name], default=None)
+    return min(places, key=places.__getitem__, default=None)
 
 
 # Which cell keeps another from its turn: one that it comes after, and that nobody will verify.
@@ -275,21 +281,15 @@ class Blocked:
 
 def blocked_of_run(view: RunView) -> dict[str, Blocked]:
     """By cell, what keeps it for good; not those that are done or failed themselves."""
-    waiting = {cell.name: cell for cell in view.cells if cell.after and _is_to_come(cell)}
-    cells = {cell.name: cell for cell in view.cells} if waiting else {}
-    behind: dict[str, list[CellView]] = {}
-    for cell in waiting.values():
-        for name in cell.after:
-            behind.setdefault(name, []).append(cell)
+    cells = {cell.name: cell for cell in view.cells}
+    waiting = [cell for cell in view.cells if cell.after and _is_to_come(cell)]
     found: dict[str, Blocked] = {}
-    next_ones = list(waiting.values())
-    while new := {
-        cell.name: kept
-        for cell in next_ones
-        if cell.name not in found and (kept := _kept(cell, cells, found))
-    }:
-        found |= new
-        next_ones = [cell for name in new for cell in behind.get(name, ())]
+    before = -1
+    while len(found) > before:  # once more for each that comes after a later line
+        before = len(found)
+        for cell in waiting:
+            if cell.name not in found and (kept := _kept(cell, cells, found)):
+                found[cell.name] = kept
     return found
 
 
@@ -339,54 +339,3 @@ def begin_of_run(run: OpenRun, queue: QueueView, start_index: int | None) -> tup
     index = min(start_index, len(lines))
     first = next((line.name for line in lines[index:] if isinstance(line, CellLine)), None)
     return index, first if index else None
-
-
-# Of a cell that its journal calls verified: whether what was published is on the durable tier.
-#
-# A journal says what was so once. The manifest that it names has to be there now, byte by byte.
-
-
-_GONE = "its manifest is gone from the durable tier"
-
-
-def lost_result(
-    run: OpenRun,
-    cell: str,
-    said: Verified,
-    queue: QueueView,
-    now: str,
-) -> str | None:
-    """Why the result cannot be counted as safe, as a clause; None where nothing speaks against it.
-
-    Nothing is said where the tier is gone: a teardown removes it, and one that is out of sight is
-    told as that.
-    """
-    path = run.tier.manifest(cell)
-    try:
-        if manifest.sha256(path) == said.manifest_sha256:
-            return None
-        return _unlike(path.read_bytes(), str(path), said)
-    except FileNotFoundError:
-        if not run.tier.root.exists():
-            return None
-        return None if _may_be_unseen(run, said, queue, now) else _GONE
-    except OSError as error:
-        return f"its manifest cannot be read: {message_of(error).text}"
-
-
-def _may_be_unseen(run: OpenRun, said: Verified, queue: QueueView, now: str) -> bool:
-    age_s = timestamp.seconds_between(said.at, now, queue.clock_ahead_s)
-    return age_s < run.boxes.listing_age_s(queue.box)
-
-
-def _unlike(data: bytes, where: str, said: Verified) -> str | None:
-    if digest.of_bytes(data) == said.manifest_sha256:
-        return None
-    try:
-        found = manifest.parse_manifest(data, where)
-    except DamagedError:
-        return "its manifest on the durable tier is damaged"
-    # A later attempt may be published before its agent, which died, could say so.
-    if found.attempt > said.attempt:
-        return None
-    return "the manifest on the durable tier is not the one that the journal names"

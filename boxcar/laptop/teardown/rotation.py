@@ -30,12 +30,14 @@ _WHERE = {
 }
 
 
-def names(job: Job, results: ResultPaths) -> list[str]:
+def held_credentials(job: Job, results: ResultPaths) -> list[str]:
     """What boxes of the run may hold: what was ever handed over, and what the job names now."""
     return sorted({*credential_names(job), *profile_choice.credentials_of(results)})
 
 
-def exposed(begun: Teardown, gone: Iterable[str], credentials: Sequence[str]) -> dict[str, str]:
+def exposed_credentials(
+    begun: Teardown, gone: Iterable[str], credentials: Sequence[str]
+) -> dict[str, str]:
     """The teardown's, and those on boxes that are given up now with their secrets on them."""
     keeps = [box for box in gone if box not in begun.boxes and box not in begun.gone]
     kept = dict(begun.exposed)
@@ -44,32 +46,32 @@ def exposed(begun: Teardown, gone: Iterable[str], credentials: Sequence[str]) ->
     return kept
 
 
-def left(teardown: Teardown | None) -> dict[str, str]:
+def unrotated(teardown: Teardown | None) -> dict[str, str]:
     """The credentials that are still to be replaced, and the boxes that hold them."""
     if teardown is None:
         return {}
     return {name: boxes for name, boxes in teardown.exposed.items() if name not in teardown.rotated}
 
 
-def sentences(teardown: Teardown | None) -> list[Message]:
+def rotation_steps(teardown: Teardown | None) -> list[Message]:
     """What a person has to do, and how to say that it is done; none where nothing is left."""
-    names_left = left(teardown)
+    names_left = unrotated(teardown)
     if not names_left:
         return []
     rows = [
-        Message(Sentence("gate.rotate", name=name, boxes=boxes, where=where(name)))
+        Message(Sentence("gate.rotate", name=name, boxes=boxes, where=where_to_rotate(name)))
         for name, boxes in names_left.items()
     ]
     words = tuple(word for name in names_left for word in ("--rotated", name))
     return [*rows, Message(Sentence("gate.when_rotated"), Command("down", words))]
 
 
-def where(name: str) -> str:
+def where_to_rotate(name: str) -> str:
     """Where a credential of that name is replaced, as far as its name tells."""
     return _WHERE.get(name) or Sentence("gate.where_made")
 
 
-def confirm(results: ResultPaths, credentials: Sequence[str]) -> Teardown:
+def confirm_rotated(results: ResultPaths, credentials: Sequence[str]) -> Teardown:
     """Write down that these were replaced. Raises InputError for one that was not to be."""
     teardown = receipt.read_teardown(results.teardown)
     if teardown is None or not teardown.exposed:

@@ -86,19 +86,18 @@ DRAIN_OR_STOP = Command("drain", note=Sentence("gate.finishes"), or_else=Command
 _TAKE_OVER = Command("launch", note=Sentence("gate.takes_over"))
 
 
-def alive(run: OpenRun, cells: Iterable[str]) -> tuple[Missing, ...]:
+def find_alive(run: OpenRun, cells: Iterable[str]) -> tuple[Missing, ...]:
     """Everything that is at work, or that cannot be asked, and the command that ends it."""
-    boxes = run.boxes
     agents = tuple(
         row
         for queue in _queues(run)
-        for row in _asked(functools.partial(boxes.is_agent_alive, queue), _agent(queue))
+        for row in _asked(functools.partial(run.is_agent_alive, queue), _agent(queue))
     )
     return agents or tuple(
         row
         for cell in cells
         for box in (known.name for known in run.plan.boxes)
-        for row in _asked(functools.partial(boxes.is_attempt_alive, box, cell), _attempt(cell, box))
+        for row in _asked(functools.partial(run.is_attempt_alive, box, cell), _attempt(cell, box))
     )
 
 

@@ -65,7 +65,7 @@ def audit(
         for box in boxes or ():
             project.scratch(box)  # raises for a box that is not in the plan
         with show.waiting(Sentence("how_far.asking_what")):
-            site.boxes.refresh()
+            site.refresh()
             view = look_at_run(site, timestamp.utc_now())
             report = of_run(site, view, boxes=boxes, is_thorough=True)
         present(site, report, _then(site, view), as_json=as_json)
@@ -81,7 +81,7 @@ def of_run(
         return Report(tuple(own_rows), {})
     smoked = passes.measured(site.project)
     report = run_audit(
-        site.boxes.ask,
+        site.ask,
         site.plan,
         _wanted(site),
         boxes=boxes,
@@ -101,14 +101,14 @@ def _second_home(site: Site, report: Report) -> list[Row]:
     except InputError as error:
         return [Row(ALL, second_home.WHAT, "refuse", site.plan.second, message_of(error).text)]
     hook = site.project.profile.hook
-    return second_home.check(site.boxes.ask, site.plan, boxes, hook, secrets)
+    return second_home.check(site.ask, site.plan, boxes, hook, secrets)
 
 
 def _beside(site: Site, report: Report) -> list[Row]:
     """On this machine, which is the person's own, it is no warning."""
     verdict: Verdict = "warn" if site.needs_audit else "ok"
     mine = visible_gpus.of_plan(site.plan)
-    return other_runs.check(site.boxes.ask, _answered(report), mine, verdict)
+    return other_runs.check(site.ask, _answered(report), mine, verdict)
 
 
 def _answered(report: Report) -> list[str]:
@@ -124,7 +124,7 @@ def run_audit(
     measured: Measured | None = None,
     verified: Collection[str] = (),
 ) -> Report:
-    """Ask the boxes all at once, and judge. `ask` is as `Boxes.ask`."""
+    """Ask the boxes all at once, and judge. `ask` is as `OpenRun.ask`."""
     names = [box.name for box in plan.boxes if not boxes or box.name in boxes]
     told = _ask_all(ask, plan, wanted, names)
     probe = _probe(ask, told, wanted)

@@ -105,7 +105,7 @@ def _write(site: Site, path: Path, *, as_json: bool) -> int:
     if not path.parent.is_dir():
         raise InputError(Sentence("live_page.no_folder", folder=path.parent))
     with show.waiting(Sentence("how_far.asking")):
-        site.boxes.refresh()
+        site.refresh()
     moves.tell_boxes(site, show.say)
     view = look_at_run(site, timestamp.utc_now())
     atomic.write_whole(path, _page(site, view, NOTHING.after(site, view), _FILE))

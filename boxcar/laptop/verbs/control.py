@@ -15,7 +15,7 @@ from boxcar.laptop.common.units import duration
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.first_minute import PROBE_S
-from boxcar.laptop.run.look import is_planned, look_at_run
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -50,7 +50,7 @@ def request(
         # The boxes may be somebody else's by now.
         raise InputError(Sentence("orders.torn_down", run=site.plan.run))
     with show.waiting(Sentence("how_far.asking")):
-        site.boxes.refresh()
+        site.refresh()
     view = look_at_run(site, timestamp.utc_now())
     named = [view.queue(name) for name in _known(view, queues, boxes)]
     asked = [queue for queue in named if queue.is_alive is not False]
@@ -71,7 +71,7 @@ def request(
 
 def _call_off(site: Site, waiting: Sequence[QueueView]) -> None:
     """The jobs that wait. Raises what `boxes.ask` raises."""
-    tasks = site.boxes.call_off([queue.name for queue in waiting])
+    tasks = site.call_off([queue.name for queue in waiting])
     if tasks:
         about = Sentence("orders.called_off", tasks=", ".join(tasks), n=len(tasks))
         show.say(Message(about, Command("launch")))
@@ -96,16 +96,16 @@ def _not_asked(want: str, asked: Sequence[str], errors: Mapping[str, Exception])
 
 def write_control(site: Site, box: str, queue: str, want: str) -> None:
     """Have the box write the queue's control file. Raises what `boxes.ask` raises."""
-    site.boxes.ask(box, run_asks.WriteControl(queue, Control(want, timestamp.utc_now())))
+    site.ask(box, run_asks.WriteControl(queue, Control(want, timestamp.utc_now())))
 
 
 def _reached_by(site: Site, queue: QueueView) -> str:
     """The box that writes the file: for a box that has left the plan another one of its tier."""
-    if is_planned(site, queue.box):
+    if site.is_planned(queue.box):
         return queue.box
     if site.plan.durable_scope == EACH_BOX:
         raise InputError(Sentence("orders.left_the_job", queue=queue.name, box=queue.box))
-    return site.boxes.tiers([box.name for box in site.plan.boxes])[0]
+    return site.reach_tiers([box.name for box in site.plan.boxes])[0]
 
 
 def _known(view: RunView, queues: Sequence[str] | None, boxes: Sequence[str] | None) -> list[str]:
@@ -196,7 +196,7 @@ def _until(
             time_s = duration(time.monotonic() - began)
             names = some(left, _MOST_WAITED)
             part.doing = Sentence("how_far.leaves", queues=names, time=time_s)
-            time.sleep(site.boxes.tick_s)
+            time.sleep(site.tick_s)
             view = _look_again(site)
             ended = [name for name in left if not is_about_to_end(view.queue(name))]
             left = [name for name in left if name not in ended]
@@ -205,5 +205,5 @@ def _until(
 
 
 def _look_again(site: Site) -> RunView:
-    site.boxes.refresh(is_exact=True)
+    site.refresh(is_exact=True)
     return look_at_run(site, timestamp.utc_now())

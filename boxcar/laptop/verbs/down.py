@@ -37,7 +37,7 @@ from boxcar.laptop.teardown.gate import (
     reasons_to_give_up,
     tier_is_gone,
 )
-from boxcar.laptop.teardown.still_running import alive, kept_still
+from boxcar.laptop.teardown.still_running import find_alive, kept_still
 from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.sentence import Sentence
@@ -77,7 +77,7 @@ def down(
             if rotated:
                 return _confirm(site, rotated)
             with show.waiting(Sentence("how_far.asking")):
-                site.boxes.refresh()
+                site.refresh()
             moves.tell_boxes(site, show.say)
             begun = receipt.read_teardown(site.results.teardown)
             if begun and begun.finished_at:
@@ -103,7 +103,7 @@ def _through_the_gate(
     tries: int,
 ) -> tuple[Teardown | None, Sequence[Missing]]:
     """The teardown as it is now, and what is missing for it."""
-    site.boxes.give_up([*gone])
+    site.give_up_boxes([*gone])
     _say_kept(site, begun, [name for name in gone if name != site.plan.durable_dir])
     _say_uncompared(site)
     hashed = HashedBefore(from_disk=True)
@@ -127,7 +127,7 @@ def _through_the_gate(
 def _was_never_launched(site: Site) -> bool:
     """Neither from here, as far as this machine knows, nor from another one, as each box says."""
     is_known_here = (site.results.root / profile_choice.LAUNCHES).exists() or _has_seen_one(site)
-    return not (is_known_here or site.tier.root.exists() or site.boxes.silent())
+    return not (is_known_here or site.tier.root.exists() or site.silent_boxes())
 
 
 def _has_seen_one(site: Site) -> bool:
@@ -144,12 +144,12 @@ def _has_seen_one(site: Site) -> bool:
 def _tell_last_news(site: Site, begun: Teardown | None) -> None:
     """Before the secrets go by which boxes send it. News never keeps a run from its end."""
     view = look_at_run(site, timestamp.utc_now())
-    queues = from_here.due(site, view, begun.boxes if begun else ())
+    queues = from_here.queues_with_news(site, view, begun.boxes if begun else ())
     if not queues:
         return
     try:
         with show.waiting(Sentence("notify.last_minute", n=len(queues))):
-            left = from_here.deliver(site, queues, os.environ)
+            left = from_here.deliver_news(site, queues, os.environ)
     except (BoxcarError, OSError) as error:
         show.say(str(error))
         return
@@ -160,16 +160,16 @@ def _tell_last_news(site: Site, begun: Teardown | None) -> None:
 
 def _confirm(site: Site, rotated: Sequence[str]) -> int:
     """Write down what was replaced; 0 also where more is left, which is said."""
-    now = rotation.confirm(site.results, rotated)
+    now = rotation.confirm_rotated(site.results, rotated)
     show.say(Sentence("gate.noted", names=", ".join(dict.fromkeys(rotated))))
-    for sentence in rotation.sentences(now):
+    for sentence in rotation.rotation_steps(now):
         show.say(sentence)
     return 0
 
 
 def _say_kept(site: Site, begun: Teardown | None, gone: Sequence[str]) -> None:
     """Nobody can take the secrets off a box that is gone."""
-    names = rotation.names(site.project.job, site.results)
+    names = rotation.held_credentials(site.project.job, site.results)
     for box in gone if names else ():
         if not begun or box not in begun.boxes:
             show.say(Sentence("gate.keeps", box=box, names=", ".join(names)))
@@ -177,7 +177,7 @@ def _say_kept(site: Site, begun: Teardown | None, gone: Sequence[str]) -> None:
 
 def _say_uncompared(site: Site) -> None:
     tier = site.plan.durable_dir
-    if not site.boxes.is_gone(tier):
+    if not site.is_gone(tier):
         return
     with_what = Sentence("bring.with_manifests")
     if site.tier.root.exists():
@@ -195,8 +195,8 @@ def _look(
     view = look_at_run(site, timestamp.utc_now())
     found = view.roster
     receipt_, doubts = _read_receipt(site)
-    tier, others = site.plan.durable_dir, site.meter.beside(begun)
-    fixes = dict.fromkeys(site.boxes.tier_doubts(), tier_is_gone(tier))
+    tier, others = site.plan.durable_dir, site.others_on_boxes(begun)
+    fixes = dict.fromkeys(site.tier_doubts(), tier_is_gone(tier))
     facts = GateFacts(
         run=site.plan.run,
         cells=tuple(cell_facts(site, view, hashed.compare_one)),
@@ -207,16 +207,16 @@ def _look(
             *doubts,
             *compare.beside_the_manifests(site, found.cells),
             *(
-                Missing(None, problem, fixes.get(problem, site.meter.fix))
-                for problem in (*site.meter.problems(), *others.doubts)
+                Missing(None, problem, fixes.get(problem, site.end_fix))
+                for problem in (*site.end_problems(), *others.doubts)
             ),
         ),
-        alive=alive(site, [cell.name for cell in found.cells]),
+        alive=find_alive(site, [cell.name for cell in found.cells]),
         is_tier_there=site.tier.root.exists(),
         receipt=receipt_,
         approval=None,
         tier=tier,
-        is_tier_gone=site.boxes.is_gone(tier),
+        is_tier_gone=site.is_gone(tier),
         beside=others.runs,
     )
     return facts, (*found.notes, *others.strangers)
@@ -259,7 +259,7 @@ def _approved(
     if not typed:
         return facts
     # The person took their time: all is looked at again, and what they read has to be true still.
-    site.boxes.refresh()
+    site.refresh()
     hashed.trust()
     now, _ = _look(site, hashed, begun)
     is_same = facts.receipt and now.receipt and now.receipt.digest == facts.receipt.digest
@@ -293,7 +293,7 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     """What will be lost, and what stays."""
     does = site.project.profile.meter_stop.does
     show.say(Sentence("gate.will", verb=_verb(site), does=does))
-    for sentence in site.meter.price():
+    for sentence in site.end_price():
         _say_item(sentence)
     for verdict in facts.receipt.cells if facts.receipt else ():
         if verdict.because is not None:
@@ -309,7 +309,7 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
         _say_item(note)
     size_bytes = results_folder.bytes_below(site.results.root)
     show.say(Sentence("gate.stays", folder=site.results.root, size=units.size(size_bytes)))
-    for sentence in site.meter.stays():
+    for sentence in site.end_keeps():
         _say_item(sentence)
 
 
@@ -325,12 +325,12 @@ def _hashed(facts: GateFacts) -> int:
 def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str, str]) -> Teardown:
     """The approval of this teardown, or the one that is continued."""
     assert facts.receipt and facts.approval
-    credentials = rotation.names(site.project.job, site.results)
+    credentials = rotation.held_credentials(site.project.job, site.results)
     boxes = [name for name in gone if name != site.plan.durable_dir]
     beside = dict.fromkeys(facts.approval.beside, timestamp.utc_now())
     if begun and facts.approval.how == CONTINUED:
         show.say(Sentence("gate.continued", at=begun.approved_at))
-        exposed = rotation.exposed(begun, boxes, credentials)
+        exposed = rotation.exposed_credentials(begun, boxes, credentials)
         return replace(begun, gone=begun.gone | gone, exposed=exposed, beside=beside | begun.beside)
     made = Teardown(
         run=facts.run,
@@ -339,16 +339,16 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
         approved_at=timestamp.utc_now(),
         approved_by=facts.approval.how,
     )
-    exposed = rotation.exposed(made, boxes, credentials)
+    exposed = rotation.exposed_credentials(made, boxes, credentials)
     return replace(made, gone=gone, exposed=exposed, beside=beside)
 
 
 def _tear_down(site: Site, begun: Teardown) -> Teardown:
     """Every box; each step is written down, for a `down` that goes on."""
     steps = Steps(site.results.teardown, begun)
-    site.meter.stop(steps)
+    site.end_boxes(steps)
     # First: a tier that is there after the end would be that of a run that was launched anew.
-    site.boxes.forget()
+    site.forget_boxes()
     steps.finished()
     return steps.now
 
@@ -360,7 +360,7 @@ def _verb(site: Site) -> str:
 def _done(site: Site, teardown: Teardown) -> str:
     """What was done; where only the person can stop the meter, that is said each time."""
     at, approval = teardown.finished_at, short(teardown.digest)
-    to_do = site.meter.to_do()
+    to_do = site.end_by_hand()
     if to_do is None:
         return Sentence("gate.done", verb=teardown.verb, at=at, approval=approval)
     return Sentence("gate.our_part", verb=teardown.verb, at=at, approval=approval, to_do=to_do)
@@ -379,7 +379,7 @@ def _report(
         show.say(row.message.under(row.cell or Sentence("gate.the_run")))
     if teardown and is_down:
         show.say(_done(site, teardown))
-        for sentence in rotation.sentences(teardown):
+        for sentence in rotation.rotation_steps(teardown):
             show.say(sentence)
         show.say(Sentence("gate.results_stay", folder=site.results.root))
     else:

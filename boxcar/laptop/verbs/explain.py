@@ -197,7 +197,7 @@ def explain(project: Project, *, cell: str, as_json: bool = False) -> int:
 
 def explanation(site: Site, name: str) -> Explanation:
     with show.waiting(Sentence("how_far.asking")):
-        site.boxes.refresh()
+        site.refresh()
     view = look_at_run(site, timestamp.utc_now())
     cell = find(view, name)
     verdict = _verdict(view, cell)

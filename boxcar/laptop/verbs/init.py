@@ -52,7 +52,7 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
     made = drafted(found, named, can_ask=can_ask, with_help=with_help)
     if can_ask:
         made = _with_launcher(made)
-    text = job_text.job(made, connection.known(Path.home() / ".ssh" / "config"))
+    text = job_text.job(made, connection.read_aliases(Path.home() / ".ssh" / "config"))
     if not can_ask and not yes:
         show.verbatim(text.rstrip())
         show.say(Message(Sentence("init.to_write"), Command("init", ("--yes",))))

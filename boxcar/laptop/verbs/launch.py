@@ -184,9 +184,9 @@ def _begins_below(queue: str, cell: str | None) -> Message:
 
 def _prepare_agent(site: Site, order: Order, queue: QueueView) -> run_asks.Start:
     """Its secrets are there, and nothing tells it to end."""
-    box, boxes = site.plan.queues[queue.name], site.boxes
+    box = site.plan.queues[queue.name]
     path = site.plan.box(box).credentials
-    boxes.ask(box, box_asks.KeepCredentials(path, order.credentials))
+    site.ask(box, box_asks.KeepCredentials(path, order.credentials))
     control.write_control(site, box, queue.name, RUN)  # takes back an earlier drain or stop
     named = (site.project.profile.detach.primary, site.project.profile.detach.fallback)
     detach = tuple(way for way in named if way in run_asks.DETACH_WAYS)
@@ -199,7 +199,7 @@ def _prepare_agent(site: Site, order: Order, queue: QueueView) -> run_asks.Start
 def _started(site: Site, order: Order, queue: QueueView, by: str) -> Started | None:
     """None where another laptop was a moment faster."""
     if by == run_asks.RUNNING:
-        site.boxes.refresh()  # for the release that it runs
+        site.refresh()  # for the release that it runs
         now = look_at_run(site, timestamp.utc_now()).queue(queue.name)
         show.say(_left_alone(now, order.built[0].digest))
         return None
@@ -276,10 +276,10 @@ def _in_turn(
     """
     with show.waiting(Sentence("how_far.asking")):
         # An agent that was killed a moment ago is to be started again, and not left alone.
-        site.boxes.refresh(is_exact=True)
+        site.refresh(is_exact=True)
     moves.tell_boxes(site, show.say)
     view = look_at_run(site, timestamp.utc_now())
-    from_here.begin(site, view, os.environ)
+    from_here.begin_news(site, view, os.environ)
     unrunnable = push.say_mixed(site, view, order.built[0], is_mixed=False)
     queues, problems = _audited(site, view, _with_work(site, view, queues, order), may_start)
     problems += unrunnable
@@ -300,7 +300,7 @@ def _chosen(project: Project, boxes: Sequence[str] | None, start_index: int | No
 def _refuse_full_disks(site: Site, queues: list[str]) -> None:
     """Of this machine: of rented boxes the audit says it."""
     boxes = {site.plan.queues[queue] for queue in queues}
-    if lacking := rules.lacking(site.folders_here(boxes)):
+    if lacking := rules.folders_without_room(site.folders_here(boxes)):
         raise NoRoomError(
             [
                 Message(Sentence("mistakes.make_room", what=what), Command("launch"))
@@ -419,7 +419,7 @@ def _refuse_beside(report: audit.Report, boxes: Collection[str], may_start: bool
 def _say_beside_here(site: Site, queues: list[str]) -> None:
     """On the person's own machine, where any box sees it all."""
     first = [site.plan.queues[queue] for queue in queues][:1]
-    for row in other_runs.check(site.boxes.ask, first, visible_gpus.of_plan(site.plan), "ok"):
+    for row in other_runs.check(site.ask, first, visible_gpus.of_plan(site.plan), "ok"):
         show.say(Sentence("mistakes.beside_here", others=row.found))
 
 

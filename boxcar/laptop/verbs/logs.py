@@ -17,7 +17,7 @@ from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.log_source import LogSource
-from boxcar.laptop.run.look import is_planned, look_at_run
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import timestamp
 from boxcar.shared.catalogue.board import state_sentence
@@ -75,7 +75,7 @@ def _awaited(site: Site, place: CellView) -> tuple[CellView, LogSource | None]:
             show.say(Sentence("mistakes.log_awaited", **words))
             is_told = True
         time.sleep(min(site.poll_s, MOST_BETWEEN_LOOKS_S))
-        site.boxes.refresh()
+        site.refresh()
         view = look_at_run(site, timestamp.utc_now())
         place = find(view, place.name)
     return place, source
@@ -91,7 +91,7 @@ def _place(site: Site, cell: str) -> CellView:
     known = {one.name: one for one in look_at_run(site, timestamp.utc_now()).cells}.get(cell)
     if known and known.is_verified and site.pulled_log(cell).is_file():
         return known
-    site.boxes.refresh()
+    site.refresh()
     return find(look_at_run(site, timestamp.utc_now()), cell)
 
 
@@ -139,7 +139,7 @@ def _last_state(line: bytes) -> str:
 
 def _look_for_end(site: Site, cell: str) -> bool:
     """Ask whether no more will be written: it has ended, or nobody is left who would go on."""
-    site.boxes.refresh()
+    site.refresh()
     view = look_at_run(site, timestamp.utc_now())
     place = find(view, cell)
     if place.record and not place.is_under_way:
@@ -147,6 +147,6 @@ def _look_for_end(site: Site, cell: str) -> bool:
     if any(may_run(queue) for queue in view.queues if queue.name == place.queue):
         return False
     # The attempt outlives its agent. Where nobody can tell, it is waited for.
-    if not is_planned(site, place.box):
+    if not site.is_planned(place.box):
         return True
-    return site.boxes.is_attempt_alive(place.box, cell) is False
+    return site.is_attempt_alive(place.box, cell) is False

@@ -52,8 +52,8 @@ def move(
             raise InputError(project.doubts)
         pick([queue], project.plan.queues, what="queue", of=the_run(project.plan.run))
         with show.waiting(Sentence("how_far.asking")):
-            site.boxes.refresh()
-        site.boxes.give_up(gone)
+            site.refresh()
+        site.give_up_boxes(gone)
         push.check_queues(site)
         view = look_at_run(site, timestamp.utc_now())
         found = find(view, cell)
@@ -105,29 +105,25 @@ def _take(site: Site, wanted: Move) -> None:
     new_box = wanted.claim.box
     if site.plan.durable_scope != EACH_BOX:
         others = (box.name for box in site.plan.boxes if box.name != new_box)
-        reader = site.boxes.tiers([new_box, *others])[0]
-        site.boxes.ask(reader, run_asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=False))
+        reader = site.reach_tiers([new_box, *others])[0]
+        site.ask(reader, run_asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=False))
         moves.boxes_told(site.results, wanted)
         return
     moves.keep_moves(site.results, wanted)
-    if _answers(site, wanted.box_before):
+    if not site.is_out_of_reach(wanted.box_before):
         _tell_old_box(site, wanted)
-    site.boxes.ask(new_box, run_asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=True))
+    site.ask(new_box, run_asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=True))
 
 
 def _tell_old_box(site: Site, wanted: Move) -> None:
     """Its own lock shows once more that nobody works there."""
     question = run_asks.MoveClaim(wanted.claim, wanted.queue_before, is_told=False)
     try:
-        site.boxes.ask(wanted.box_before, question)
+        site.ask(wanted.box_before, question)
     except InputError:
         moves.drop_move(site.results, wanted)
         raise
     moves.boxes_told(site.results, wanted)
-
-
-def _answers(site: Site, box: str) -> bool:
-    return box not in site.boxes.silent() and not site.boxes.is_gone(box)
 
 
 def _refuse_settled(site: Site, cell: CellView) -> None:
@@ -142,8 +138,8 @@ def _refuse_at_work(site: Site, view: RunView, cell: CellView) -> None:
     queue of an agent that lives, the claim decides, which one of the two queues gets.
     """
     box, queue = cell.box, cell.queue
-    agent = site.boxes.is_agent_alive(queue)
-    attempt = site.boxes.is_attempt_alive(box, cell.name)
+    agent = site.is_agent_alive(queue)
+    attempt = site.is_attempt_alive(box, cell.name)
     if attempt is False and (agent is False or (agent and _is_waiting(cell))):
         return
     if agent or attempt:
@@ -182,12 +178,12 @@ def _send_lines(site: Site, source: str, queue: str) -> None:
     is_shared = site.plan.durable_scope != EACH_BOX
     with show.progress(Sentence("how_far.push")) as bar:
         for name in dict.fromkeys((queue, source)):
-            if is_shared or _answers(site, site.plan.queues[name]):
+            if is_shared or not site.is_out_of_reach(site.plan.queues[name]):
                 push.send_queue(site, name, bar)
 
 
 def _report(site: Site, cell: str, source: str, queue: str, *, as_json: bool) -> None:
-    site.boxes.refresh()
+    site.refresh()
     view = look_at_run(site, timestamp.utc_now())
     if as_json:
         show.json_document("move", {"cell": cell, "from": source, "to": queue})

@@ -119,7 +119,7 @@ def _from_box(
     project.scratch(box)  # raises for a box that is not in the plan
     question = posting.question(endpoints, text, project.profile.hook)
     with open_site(project, show.say) as site:
-        return site.boxes.ask(box, question, timeout_s=posting.POST_TIMEOUT_S).posted
+        return site.ask(box, question, timeout_s=posting.POST_TIMEOUT_S).posted
 
 
 def _row(one: Target, posted: news_asks.Posted) -> Row:

@@ -70,7 +70,7 @@ def plan(project: Project, *, as_json: bool = False) -> int:
         _show(document, project)
     refused: list[str | Message] = [
         *staying,
-        *rules.lacking(_folders_here(project)),
+        *rules.folders_without_room(_folders_here(project)),
         *_diverged(project),
         *profile_choice.unknown(project.job, project.root),
     ]
@@ -194,7 +194,7 @@ def _folders_here(project: Project) -> dict[str, Path]:
 
 
 def _room(place: str, folder: Path) -> Room:
-    room = disk_room(rules.nearest(folder))
+    room = disk_room(rules.nearest_folder(folder))
     return Room(place, str(folder), room.free_bytes, room.free_inodes)
 
 

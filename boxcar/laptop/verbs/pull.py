@@ -282,7 +282,7 @@ def _pull_journal(site: Site, source: Path) -> Outcome:
         atomic.make_folder(here.parent)
         if here.exists():
             # What is here may be the only good copy: repair puts it back.
-            run_journals.read_journal(site, source.stem)
+            run_journals.read_whole_journal(site, source.stem)
             data, kept = source.read_bytes(), here.read_bytes()
             if data == kept:  # each line of it was read just now, with its check
                 return Outcome(source.name, PULLED, None, len(kept))
@@ -309,11 +309,11 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
     with open_site(project, show.say) as site:
         folders.check_rsync(show.say)
         with show.waiting(Sentence("how_far.asking")):
-            site.boxes.refresh()
+            site.refresh()
         _check_tier(site)
         view = look_at_run(site, timestamp.utc_now())
         wanted = _wanted(site.plan.run, view.roster, cells)
-        for sentence in (*view.roster.sentences, *map(Message, site.boxes.doubts())):
+        for sentence in (*view.roster.sentences, *map(Message, site.doubts())):
             show.say(sentence)
         with results_folder.hold(site) as held:
             with show.progress(Sentence("how_far.pull")) as bar:

@@ -53,7 +53,7 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
             project.results, project.profile.name, profile_choice.PUSHED
         )
         with show.waiting(Sentence("how_far.asking")):
-            site.boxes.refresh()
+            site.refresh()
         check_queues(site)
         groups = by_tier(site, list(project.queue_files))
         with show.waiting(Sentence("how_far.release")):
@@ -157,7 +157,7 @@ def _nowhere(site: Site, queue: str, lines: Sequence[str]) -> Message:
 def by_tier(site: Site, queues: Sequence[str]) -> dict[str, list[str]]:
     """The queues on each durable tier, by the box that the tier is reached by."""
     boxes = list(dict.fromkeys(site.plan.queues[queue] for queue in queues))
-    reached = site.boxes.tiers(boxes)
+    reached = site.reach_tiers(boxes)
     if site.plan.durable_scope != EACH_BOX:
         return {box: list(queues) for box in reached}
     return {box: [name for name in queues if site.plan.queues[name] == box] for box in reached}
@@ -172,13 +172,13 @@ def say_release(made: Release, *, is_new: bool) -> None:
 def serve(site: Site, box: str, built: tuple[Release, Path], bar: Progress) -> bool:
     """Have the release on the tier of this box; whether it was sent just now."""
     made, folder = built
-    found = site.boxes.ask(box, run_asks.FindRelease(made.digest), timeout_s=CHECK_TIMEOUT_S)
+    found = site.ask(box, run_asks.FindRelease(made.digest), timeout_s=CHECK_TIMEOUT_S)
     if not found.is_there:
         _send(site, box, folder, made, bar)
     _refuse(site, box, made, found.problems)
     # Before any line: an agent that meets a line without its release would let it wait.
     if not found.is_newest:
-        site.boxes.ask(box, run_asks.PointTo(made.digest))
+        site.ask(box, run_asks.PointTo(made.digest))
     return not found.is_there
 
 
@@ -222,16 +222,16 @@ def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> N
     sizes_bytes = tuple(file.size_bytes for file in made.files)
     prepare = run_asks.Prepare(made.digest, sizes_bytes, is_mounted=site.has_mounted_tier)
     try:
-        kept = site.boxes.ask(box, prepare).kept
+        kept = site.ask(box, prepare).kept
     except NoRoomError as error:
         raise NoRoomError(f"{error}. Make room there, and run the same command again") from error
     target = site.project.on_tier.release(made.digest)
     unfinished = target.with_name(kept) if kept else atomic.temporary_name(target)
     part = bar.part(sum(sizes_bytes), box)
-    folders.send_folder(folder, site.boxes.place(box, str(unfinished)), on_bytes=part.at)
+    folders.send_folder(folder, site.folder_on(box, str(unfinished)), on_bytes=part.at)
     install = run_asks.Install(made.digest, unfinished.name)
     part.doing = Sentence("how_far.checking")
-    site.boxes.ask(box, install, timeout_s=CHECK_TIMEOUT_S)
+    site.ask(box, install, timeout_s=CHECK_TIMEOUT_S)
     part.end()
 
 
@@ -251,10 +251,10 @@ def send_queue(site: Site, name: str, bar: Progress) -> str:
     """
     local, shared = site.project.queue_files[name], site.tier.queue(name)
     others = (box.name for box in site.plan.boxes)
-    box = site.boxes.tiers(list(dict.fromkeys([site.plan.queues[name], *others])))[0]
+    box = site.reach_tiers(list(dict.fromkeys([site.plan.queues[name], *others])))[0]
     there = sync.read_tier_queue(shared)
     change = sync.decide(local, shared, there)
-    if site.boxes.has_lost_its_tier(box):
+    if site.has_lost_its_tier(box):
         # What we know of it is another box's, which had this name before.
         there, change = None, sync.anew(local, there)
     elif site.plan.durable_scope == EACH_BOX:
@@ -266,12 +266,12 @@ def send_queue(site: Site, name: str, bar: Progress) -> str:
         change = change.change
     if isinstance(change, Append):
         expected = None if there is None else (len(there), digest.of_bytes(there))
-        site.boxes.ask(box, run_asks.Append(name, expected, change.data))
+        site.ask(box, run_asks.Append(name, expected, change.data))
         _say_appended(site, name, change.data.count(b"\n"))
         return "appended"
     if isinstance(change, CommentOut):
         read = (len(there or b""), digest.of_bytes(there or b""))
-        site.boxes.ask(box, run_asks.CommentOut(name, read, change.data))
+        site.ask(box, run_asks.CommentOut(name, read, change.data))
         for line in change.lines:
             show.say(Sentence("orders.commented_out", queue=name, line=line))
         _say_appended(site, name, change.data.count(b"\n") - (there or b"").count(b"\n"))

@@ -37,8 +37,8 @@ def repair(project: Project, *, is_to_write: bool = False, as_json: bool = False
         if results_folder.is_torn_down(site.results):
             raise InputError(Sentence("orders.repair_over", run=site.plan.run))
         with show.waiting(Sentence("how_far.asking")):
-            site.boxes.refresh()
-            boxes = site.boxes.tiers([box.name for box in site.plan.boxes])
+            site.refresh()
+            boxes = site.reach_tiers([box.name for box in site.plan.boxes])
             found = [_of_box(site, box, is_to_write=is_to_write) for box in boxes]
         if as_json:
             show.json_document("repair", {"run": site.plan.run, "boxes": found})
@@ -81,7 +81,7 @@ def _copies(site: Site, box: str, known: results_folder.Copies) -> results_folde
 def _ask(
     site: Site, box: str, known: results_folder.Copies, *, is_to_write: bool
 ) -> tuple[run_asks.Damage, ...]:
-    return site.boxes.ask(box, run_asks.Repair(known, is_to_write), timeout_s=TIMEOUT_S).damages
+    return site.ask(box, run_asks.Repair(known, is_to_write), timeout_s=TIMEOUT_S).damages
 
 
 def _report(site: Site, found: list[Found]) -> None:

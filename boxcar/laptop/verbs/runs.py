@@ -117,7 +117,7 @@ def _of_site(site: Site, about: SeenRun) -> SeenRun:
         return replace(about, state="torn down", boxes=boxes, spent=_spent(site, _past(site)))
     view = look_at_run(site, timestamp.utc_now())
     cells = Counter(cell.word for cell in view.cells)
-    seen = [at for box in boxes if (at := site.boxes.seen_at(box))]
+    seen = [at for box in boxes if (at := site.seen_at(box))]
     return replace(
         about,
         state="proven here" if _is_proven_here(site.results, view) else state_of(view),

@@ -155,9 +155,9 @@ def _refuse_pushed(project: Project) -> None:
     then refused by `push`, and nothing is lost.
     """
     with open_site(project, show.say) as site:
-        site.boxes.refresh()
+        site.refresh()
         pushed = [name for name in project.queue_files if site.tier.queue(name).exists()]
-        silent = site.boxes.silent()
+        silent = site.silent_boxes()
     if pushed:
         raise InputError(Sentence("spread.on_tier_already", queues=", ".join(pushed)))
     for box, why in silent.items():

@@ -39,12 +39,12 @@ def status(project: Project, *, as_json: bool = False) -> int:
     """
     with open_site(project, show.say) as site:
         with show.waiting(Sentence("how_far.asking")):
-            site.boxes.refresh()
+            site.refresh()
         moves.tell_boxes(site, show.say)
         view = look_at_run(site, timestamp.utc_now())
         present(site, view, as_json=as_json)
-        for said in from_here.send(site, view, os.environ):
-            show.say(said)
+        for message in from_here.send_news(site, view, os.environ):
+            show.say(message)
         return exit_code(view)
 
 
@@ -76,7 +76,7 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
 
 def document(site: Site, view: RunView) -> dict[str, Any]:
     step = next_step(view, site)
-    left = rotation.left(_teardown(site))
+    left = rotation.unrotated(_teardown(site))
     return document_of_run(rows_of_run(site, view, step), step, left)
 
 
@@ -144,7 +144,7 @@ def _next(step: NextStep, at_work: str) -> tuple[str, str]:
 
 
 def _say_rotation(site: Site) -> None:
-    for message in rotation.sentences(_teardown(site)):
+    for message in rotation.rotation_steps(_teardown(site)):
         show.say(message)
 
 

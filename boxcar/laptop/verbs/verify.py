@@ -30,11 +30,10 @@ from boxcar.laptop.results import (
 from boxcar.laptop.results.compare import CompareOne
 from boxcar.laptop.results.judge import CellFacts, how_checked, judge_cell, missing
 from boxcar.laptop.results.load import how_to_get_torch, load
-from boxcar.laptop.run import acceptance
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Missing, Roster, RosterCell
-from boxcar.laptop.run.view import DROPPED, RunView
+from boxcar.laptop.run.view import DROPPED, CellView, RunView, accepted_sentence
 from boxcar.laptop.teardown.gate import tier_is_gone
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.laptop.verbs.pull import pull_grown_journals, pull_receipt
@@ -342,7 +341,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
     """
     with open_site(project, show.say) as site:
         with show.waiting(Sentence("how_far.asking")):
-            site.boxes.refresh()
+            site.refresh()
         with results_folder.hold(site):
             view = look_at_run(site, timestamp.utc_now())
             beside = _bring_beside(site, view.roster.cells)
@@ -396,8 +395,8 @@ def _bring_beside(site: Site, cells: Sequence[RosterCell]) -> list[Missing]:
 
 def _unseen(site: Site) -> Iterator[Missing]:
     """What is not known of the boxes, and what to type once it is known that it never will be."""
-    fixes = dict.fromkeys(site.boxes.tier_doubts(), tier_is_gone(site.plan.durable_dir))
-    for doubt in site.boxes.doubts():
+    fixes = dict.fromkeys(site.tier_doubts(), tier_is_gone(site.plan.durable_dir))
+    for doubt in site.doubts():
         yield Missing(None, doubt, fixes.get(doubt, Command("verify")))
 
 
@@ -430,7 +429,7 @@ def _tell_the_boxes(site: Site, view: RunView, made: RunReceipt) -> Iterator[Mis
             about = {"cell": verdict.cell, "why": message_of(error).text}
             yield Missing(None, Sentence("bring.box_not_told", **about), Command("verify"))
             continue
-        about = {"cell": verdict.cell, "text": acceptance.sentence(document)}
+        about = {"cell": verdict.cell, "text": accepted_sentence(document)}
         show.say(Sentence("story.and_not_again", **about))
 
 

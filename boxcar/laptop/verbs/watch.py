@@ -31,7 +31,7 @@ from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import look, moves
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.look import is_planned, look_at_run
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import CellView, QueueView, RunView
@@ -160,7 +160,7 @@ class _Feed:
         if not self._ended.wait(_FAREWELL_S):
             self._is_cut = True
             self._said.stop()
-            self._site.boxes.close()  # Python waits for each thread, and a thread for its box
+            self._site.close()  # Python waits for each thread, and a thread for its box
             self._ended.wait(_FAREWELL_S)
 
     def _look(self) -> None:
@@ -309,7 +309,7 @@ def _on_the_screen(site: Site, interval_s: float) -> int:
 
 
 def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> int:
-    site.boxes.refresh()
+    site.refresh()
     moves.tell_boxes(site, show.say)
     view = look_at_run(site, timestamp.utc_now())
     lines = news(site.project, standings(view), view.at, at_most_every_s)
@@ -334,17 +334,17 @@ def _present(site: Site, view: RunView, *, as_json: bool) -> None:
 
 def deliver(site: Site, queue: QueueView) -> None:
     """Have the box send what its agent could not. Said, bounded, never raised."""
-    if queue.session is None or not is_planned(site, queue.box) or is_over(site):
+    if queue.session is None or not site.is_planned(queue.box) or is_over(site):
         return
     path = site.tier.delivered(queue.name)
     try:
-        waiting = look.waiting(queue.events, delivered.read_delivered(path))
+        waiting = look.count_unsent(queue.events, delivered.read_delivered(path))
         if not waiting:
             return
         credentials = site.plan.box(queue.box).credentials
         question = news_asks.Deliver(queue.name, queue.session.release, credentials)
-        left = site.boxes.ask(queue.box, question, timeout_s=DELIVER_TIMEOUT_S).left
-        site.boxes.refresh()
+        left = site.ask(queue.box, question, timeout_s=DELIVER_TIMEOUT_S).left
+        site.refresh()
         sent = delivered.read_delivered(path)
     except (BoxcarError, OSError) as error:
         _say_undelivered(queue, str(error))
@@ -352,7 +352,7 @@ def deliver(site: Site, queue: QueueView) -> None:
     if left:
         _say_undelivered(queue, Sentence("bring.due", n=left))
     elif sent.endpoints:  # else nobody had asked for any
-        late = waiting - look.waiting(queue.events, sent)
+        late = waiting - look.count_unsent(queue.events, sent)
         show.say(Sentence("bring.delivered", queue=queue.name, n=late))
 
 
@@ -369,7 +369,7 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
     told: list[str] = []
     with closing(Bringing(site, show.say)) as checkpoints:
         while True:
-            site.boxes.refresh()
+            site.refresh()
             moves.tell_boxes(site, show.say)
             view = look_at_run(site, timestamp.utc_now())
             yield view
@@ -389,7 +389,7 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
 
 def _send_news(site: Site, view: RunView, told: list[str]) -> list[str]:
     """What this machine sends; what is refused is said where it was not at the look before."""
-    found = from_here.send(site, view, os.environ)
+    found = from_here.send_news(site, view, os.environ)
     for sentence in found:
         if sentence not in told:
             show.say(sentence)

@@ -40,7 +40,7 @@ def fill(monkeypatch: pytest.MonkeyPatch, full: Path, free_bytes: int = 4096) ->
 
 
 def test_a_disk_with_room_is_not_named(tmp_path: Path) -> None:
-    assert rules.lacking({"scratch": tmp_path / "not there yet"}) == []
+    assert rules.folders_without_room({"scratch": tmp_path / "not there yet"}) == []
 
 
 def test_plan_says_with_numbers_which_disk_is_full(

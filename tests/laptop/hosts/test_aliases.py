@@ -17,8 +17,8 @@ Host github.com hf.co !not gpu1
 
 def test_boxes_are_the_names_without_wildcards_each_once(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(CONFIG)
-    assert connection.known(tmp_path / "config") == ["gpu1", "gpu2", "autodl"]
+    assert connection.read_aliases(tmp_path / "config") == ["gpu1", "gpu2", "autodl"]
 
 
 def test_without_a_config_there_are_none(tmp_path: Path) -> None:
-    assert connection.known(tmp_path / "config") == []
+    assert connection.read_aliases(tmp_path / "config") == []

@@ -78,7 +78,7 @@ def test_openrsync_works_without_what_it_lacks_and_is_told_about_once(
 
 def test_no_path_on_a_box_and_no_delete_stands_in_rsyncs_words(tmp_path: Path) -> None:
     place = Remote(FakeSsh(tmp_path), "/secret place")  # type: ignore[arg-type]
-    words = by_rsync.command(NEW, tmp_path, place, with_list=False)
+    words = by_rsync.rsync_command(NEW, tmp_path, place, with_list=False)
     assert words[words.index("--") + 1 :] == [f"{tmp_path}/", "box-z:."]
     assert not [word for word in words if "secret place" in word or "delete" in word]
 
@@ -89,7 +89,7 @@ def test_no_path_on_a_box_and_no_delete_stands_in_rsyncs_words(tmp_path: Path) -
 def test_a_colon_in_an_alias_is_no_end_of_it(tmp_path: Path, alias: str, host: str) -> None:
     ssh = FakeSsh(tmp_path)
     ssh.alias = alias
-    words = by_rsync.command(NEW, tmp_path, Remote(ssh, "/x"), with_list=False)  # type: ignore[arg-type]
+    words = by_rsync.rsync_command(NEW, tmp_path, Remote(ssh, "/x"), with_list=False)  # type: ignore[arg-type]
     assert words[-1].startswith(f"{host}:.")
 
 
@@ -117,7 +117,7 @@ def test_each_end_over_ssh_says_what_it_is(
 ) -> None:
     place = Remote(FakeSsh(tmp_path), "/x")  # type: ignore[arg-type]
     with pytest.raises((BoxcarError, NoRsyncThere)) as raised:
-        by_rsync.check(code, words, tmp_path, place)
+        by_rsync.raise_for_end(code, words, tmp_path, place)
     assert type(raised.value) is error
 
 
@@ -157,14 +157,14 @@ def test_each_end_over_ssh_says_what_it_is(
     ],
 )
 def test_of_rsyncs_words_a_person_reads_what_went_wrong_and_where(words: str, reason: str) -> None:
-    assert by_rsync.reason(words) == reason
+    assert by_rsync.first_reason(words) == reason
 
 
 def test_a_link_that_was_cut_is_told_in_our_words(tmp_path: Path) -> None:
     """As seen: what rsync says then has a carriage return in it, and names its C file."""
     raw = "\rrsync: [sender] write error: Broken pipe (32)\r\nrsync error: at io.c(949)"
     with pytest.raises(LinkCut) as raised:
-        by_rsync.check(10, raw, tmp_path, Remote(FakeSsh(tmp_path), "/x"))  # type: ignore[arg-type]
+        by_rsync.raise_for_end(10, raw, tmp_path, Remote(FakeSsh(tmp_path), "/x"))  # type: ignore[arg-type]
     assert "a socket failed" in str(raised.value) and "continues where" in str(raised.value)
     assert "io.c" not in str(raised.value) and "\r" not in str(raised.value)
 
@@ -178,7 +178,7 @@ def test_a_box_where_rsync_gave_up_on_a_file_is_asked_whether_its_disk_is_full(
     ssh = FakeSsh(tmp_path)
     ssh.says = DF.format(60, free_kib).encode()
     with pytest.raises(BoxcarError) as raised:
-        by_rsync.check(11, "", tmp_path, Remote(ssh, "/x"))  # type: ignore[arg-type]
+        by_rsync.raise_for_end(11, "", tmp_path, Remote(ssh, "/x"))  # type: ignore[arg-type]
     assert type(raised.value) is error
 
 
@@ -189,5 +189,5 @@ def test_all_of_a_long_list_reaches_an_rsync_that_is_slow_to_read_it(
     monkeypatch.setattr(by_rsync, "_LOOK_EVERY_S", 0.01)
     looks, names = list[int](), b"cells/c/manifest.json\0" * 10_000
     read = "import sys, time; time.sleep(0.2); print(len(sys.stdin.buffer.read()), file=sys.stderr)"
-    found = by_rsync.run([sys.executable, "-I", "-S", "-c", read], names, (), looks.append)
+    found = by_rsync.run_rsync([sys.executable, "-I", "-S", "-c", read], names, (), looks.append)
     assert found == (0, str(len(names))) and len(looks) > 1

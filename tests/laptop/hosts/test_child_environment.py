@@ -9,8 +9,7 @@ from fake_ssh import FakeSsh
 
 from boxcar.laptop.hosts import by_rsync, folders
 from boxcar.laptop.hosts.by_tar import RemotePipe
-from boxcar.laptop.hosts.child_environment import child_environment
-from boxcar.laptop.hosts.remote_folder import Remote
+from boxcar.laptop.hosts.remote_folder import Remote, child_environment
 
 SECRETS = {"WANDB_API_KEY": "s3cret", "AWS_SECRET_ACCESS_KEY": "s3cret", "RSYNC_PASSWORD": "s3cret"}
 WAY = {"PATH": "/bin", "HOME": "/me", "SSH_AUTH_SOCK": "/agent", "XDG_RUNTIME_DIR": "/run/1"}
@@ -31,12 +30,12 @@ def test_no_program_that_moves_files_gets_a_secret(
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
-    by_rsync._look.cache_clear()
+    by_rsync._ask_version.cache_clear()
     (tmp_path / "from").mkdir()
     folders.send_folder(tmp_path / "from", tmp_path / "to")
     ssh = FakeSsh(tmp_path, script=f"env >> {seen}")
-    with RemotePipe(Remote(ssh, "/x"), "true", lambda: None, b"") as pipe:  # type: ignore[arg-type]
+    with RemotePipe(Remote(ssh, "/x"), "true", b"") as pipe:  # type: ignore[arg-type]
         assert pipe.end()[0] == 0
     found = seen.read_text()
     assert found.count("PATH=") >= 3 and "s3cret" not in found
-    by_rsync._look.cache_clear()
+    by_rsync._ask_version.cache_clear()

@@ -77,7 +77,7 @@ def test_a_destination_behind_somebody_elses_link_is_the_persons_choice(tmp_path
     destination = tmp_path / "results" / "cells" / "a"
     folders.fetch_folder(tmp_path / "source", destination)
     assert found(tmp_path / "large disk" / "cells" / "a") == {"x": "x"}
-    words = by_rsync.command(by_rsync.find(), tmp_path, destination, with_list=False)
+    words = by_rsync.rsync_command(by_rsync.find_rsync(), tmp_path, destination, with_list=False)
     assert words[-1] == str(tmp_path / "large disk" / "cells" / "a")
 
 

@@ -34,7 +34,7 @@ class Tier:
         self.files: dict[str, bytes] = {}
 
     def tell(self, mirror: Mirror) -> Told:
-        have = mirror.have(self.box)
+        have = mirror.prefixes_here(self.box)
         parts = [report.part(name, data, have.get(name)) for name, data in self.files.items()]
         files = [report._cut(part, self.most_bytes) for part in parts if part]
         is_more = any(part and len(part.data) > self.most_bytes for part in parts)
@@ -42,7 +42,7 @@ class Tier:
 
     def bring(self, mirror: Mirror) -> Told:
         told = self.tell(mirror)
-        mirror.take(self.box, told.files, told.gone, SEEN_AT)
+        mirror.take_report(self.box, told.files, told.gone, SEEN_AT)
         return told
 
 
@@ -65,7 +65,11 @@ def sent(told: Told) -> dict[str, tuple[int, bytes]]:
 
 
 def test_a_new_mirror_knows_nothing(mirror: Mirror) -> None:
-    assert (mirror.have("box-a"), mirror.names("box-a"), mirror.seen_at("box-a")) == ({}, [], None)
+    assert (mirror.prefixes_here("box-a"), mirror.names_of("box-a"), mirror.seen_at("box-a")) == (
+        {},
+        [],
+        None,
+    )
 
 
 def test_of_a_file_that_grew_only_the_rest_comes_and_nothing_where_it_did_not(
@@ -115,7 +119,7 @@ def test_a_copy_that_was_damaged_after_the_question_is_not_built_upon(
     tier.files[JOURNAL] += b"two\n"
     told = tier.tell(mirror)
     (mirror.tier.root / JOURNAL).write_bytes(damaged)
-    mirror.take("box-a", told.files, told.gone, SEEN_AT)
+    mirror.take_report("box-a", told.files, told.gone, SEEN_AT)
     assert held(mirror) in ({}, {JOURNAL: damaged})
     tier.bring(mirror)
     assert held(mirror) == tier.files
@@ -128,7 +132,7 @@ def test_a_copy_that_vanished_after_the_question_comes_next_time(mirror: Mirror)
     tier.files[JOURNAL] += b"two\n"
     told = tier.tell(mirror)
     (mirror.tier.root / JOURNAL).unlink()
-    mirror.take("box-a", told.files, told.gone, SEEN_AT)
+    mirror.take_report("box-a", told.files, told.gone, SEEN_AT)
     assert held(mirror) == {}
     tier.bring(mirror)
     assert held(mirror) == tier.files
@@ -143,7 +147,7 @@ def test_what_is_gone_on_the_tier_goes_here_and_what_others_reported_stays(mirro
     del one.files[JOURNAL]
     assert one.bring(mirror).gone == [JOURNAL]
     assert held(mirror) == one.files | other.files
-    assert mirror.names("box-a") == ["queues/q1.txt"]
+    assert mirror.names_of("box-a") == ["queues/q1.txt"]
     assert one.bring(mirror).gone == []
 
 
@@ -169,7 +173,7 @@ def test_a_name_that_leads_out_is_refused(mirror: Mirror, name: str, how: str) -
     outside = mirror.folder.parent / "x"
     outside.write_text("mine")
     with pytest.raises(DamagedError):
-        mirror.take("box-a", told.files, told.gone, SEEN_AT)
+        mirror.take_report("box-a", told.files, told.gone, SEEN_AT)
     assert outside.read_text() == "mine"
     assert not held(mirror)
 
@@ -194,9 +198,9 @@ def test_who_has_a_file_is_known(mirror: Mirror) -> None:
     one.bring(mirror)
     other.bring(mirror)
     boxes = ["box-a", "box-b", "box-c"]
-    assert list(mirror.owners("cells/b/manifest.json", boxes)) == ["box-b"]
-    assert list(mirror.owners("cells/c/manifest.json", boxes)) == []
-    assert set(mirror.have(*boxes)) == {"cells/a/manifest.json", "cells/b/manifest.json"}
+    assert list(mirror.boxes_with("cells/b/manifest.json", boxes)) == ["box-b"]
+    assert list(mirror.boxes_with("cells/c/manifest.json", boxes)) == []
+    assert set(mirror.prefixes_here(*boxes)) == {"cells/a/manifest.json", "cells/b/manifest.json"}
 
 
 def test_a_mirror_that_is_dropped_is_gone_and_that_of_another_run_is_not(mirror: Mirror) -> None:
@@ -223,7 +227,7 @@ def test_killed_between_any_two_lines_the_next_report_brings_it_right(tmp_path: 
         told = tier.tell(mirror)
 
         def take(mirror: Mirror = mirror, told: Told = told) -> None:
-            mirror.take("box-a", told.files, told.gone, SEEN_AT)
+            mirror.take_report("box-a", told.files, told.gone, SEEN_AT)
 
         steps = steps_until_end(take, mirror.folder, die_at)
         for name, data in held(mirror).items():

@@ -116,18 +116,14 @@ TEXTS = [
 
 @pytest.mark.parametrize(("said", "kind", "told"), TEXTS)
 def test_what_ssh_says_becomes_an_error_with_the_reason(said: str, kind: type, told: str) -> None:
-    error = ssh_errors.read_ssh_error("box-a", 255, f"{said}\n")
+    error = ssh_errors.read_ssh_error("box-a", f"{said}\n")
     assert type(error) is kind and told in str(error) and "box-a" in str(error)
     assert isinstance(error, InputError if kind in (KeyRefused, HostKeyChanged) else TemporaryError)
 
 
-def test_the_code_of_the_command_itself_is_no_error_of_ssh() -> None:
-    assert ssh_errors.read_ssh_error("box-a", 1, "cat: /x: Permission denied (you know)") is None
-
-
 def test_a_changed_key_shows_both_fingerprints_and_the_command_that_accepts_it() -> None:
     error = ssh_errors.read_ssh_error(
-        "box-a", 255, CHANGED, recorded=["SHA256:old"], forget="ssh-keygen -R x"
+        "box-a", CHANGED, recorded=["SHA256:old"], forget="ssh-keygen -R x"
     )
     assert isinstance(error, HostKeyChanged) and error.exit_code == 2
     for told in ("recorded SHA256:old", "offered SHA256:nDJJ5", "type: ssh-keygen -R x"):
@@ -143,7 +139,7 @@ def test_a_jump_hosts_key_is_not_forgotten_for_the_boxs_and_the_way_to_it_is_nam
         (["a", "b"], "ssh -J a b true"),
     ):
         forget = "ssh-keygen -R box-a"
-        error = ssh_errors.read_ssh_error("box-a", 255, said, forget=forget, jumps=jumps)
+        error = ssh_errors.read_ssh_error("box-a", said, forget=forget, jumps=jumps)
         assert str(error).endswith(f"try: {to_type}") and "ssh-keygen" not in str(error)
 
 
@@ -154,4 +150,4 @@ def test_only_what_may_pass_in_a_moment_is_tried_again() -> None:
 
 
 def _read(said: str) -> object:
-    return ssh_errors.read_ssh_error("box-a", 255, said)
+    return ssh_errors.read_ssh_error("box-a", said)

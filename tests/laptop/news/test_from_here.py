@@ -72,12 +72,12 @@ def fail(run: FinishedRun, cell: str) -> None:
 
 def at_a_look(site: Any, environ: dict[str, str] | None = None) -> list[str]:
     view = look_at_run(site, "2026-11-22T22:41:07.123Z")
-    return from_here.send(site, view, environ or dict(os.environ))
+    return from_here.send_news(site, view, environ or dict(os.environ))
 
 
 def begun(site: Any, environ: dict[str, str] | None = None) -> None:
     view = look_at_run(site, "2026-11-22T22:41:07.123Z")
-    from_here.begin(site, view, environ or dict(os.environ))
+    from_here.begin_news(site, view, environ or dict(os.environ))
 
 
 def test_what_happened_since_the_launch_is_one_mail_at_the_next_look(

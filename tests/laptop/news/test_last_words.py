@@ -13,7 +13,7 @@ from finished_run import FinishedRun, make_run
 from robot import YES, Robot
 
 from boxcar.laptop.news import from_here
-from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project.job import read_job
 from boxcar.laptop.run.look import look_at_run
 from boxcar.shared.channels.answer import key_of
@@ -39,12 +39,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The boxes that were asked to deliver, which none of them can."""
     boxes: list[str] = []
 
-    def ask(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
+    def ask(self: LocalSite, box: str, question: Any, **more: Any) -> Any:
         assert isinstance(question, news_asks.Deliver)
         boxes.append(box)
         raise TemporaryError("its receiver is away")
 
-    monkeypatch.setattr(LocalBoxes, "ask", ask)
+    monkeypatch.setattr(LocalSite, "ask", ask)
     return boxes
 
 
@@ -70,9 +70,9 @@ def run(tmp_path: Path, robot: Robot) -> FinishedRun:
 
 def ended(run: FinishedRun, robot: Robot, **environ: str) -> dict[str, int]:
     site = run.site
-    queues = from_here.due(site, look_at_run(site, "2026-11-22T22:41:07.123Z"), ())
+    queues = from_here.queues_with_news(site, look_at_run(site, "2026-11-22T22:41:07.123Z"), ())
     given = {"FEISHU_URL": robot.chat().url, "PATH": os.environ["PATH"]} | environ
-    return from_here.deliver(site, queues, given)
+    return from_here.deliver_news(site, queues, given)
 
 
 def test_what_the_box_could_not_send_this_machine_sends(
@@ -97,9 +97,9 @@ def test_a_queue_of_a_box_that_has_ended_and_one_whose_news_arrived_are_left_alo
     run: FinishedRun, robot: Robot
 ) -> None:
     view = look_at_run(run.site, "2026-11-22T22:41:07.123Z")
-    assert from_here.due(run.site, view, ("box-a",)) == []
+    assert from_here.queues_with_news(run.site, view, ("box-a",)) == []
     done = Delivered({key_of(robot.chat()): Cursor(3, channel="feishu")})
     run.site.tier.delivered("q1").write_bytes(codec.to_document(done))
-    assert from_here.due(run.site, view, ()) == []
+    assert from_here.queues_with_news(run.site, view, ()) == []
     run.site.tier.delivered("q1").unlink()
-    assert from_here.due(run.site, view, ()) == []
+    assert from_here.queues_with_news(run.site, view, ()) == []

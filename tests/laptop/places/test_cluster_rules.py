@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from plans import make_plan
 
-from boxcar.laptop.places import slurm_site
+from boxcar.laptop.places import cluster_rules
 from boxcar.laptop.project.profiles.slurm_options import SlurmOptions
 from boxcar.laptop.release.batch_jobs import BatchJob
 from boxcar.shared.catalogue.audit import named
@@ -34,7 +34,7 @@ def rows(given: SlurmFacts, queues: dict[int, str] | None = None, **options: Any
     """The verdict of each row by what it is about."""
     job = BatchJob("run_slurm.sh", SlurmOptions(**options), queues or QUEUES)
     plan = make_plan(resume="latest.pth")
-    return {row.what: row.verdict for row in slurm_site.judge_cluster(given, [job], plan, "hpc")}
+    return {row.what: row.verdict for row in cluster_rules.judge_cluster(given, [job], plan, "hpc")}
 
 
 def test_what_the_cluster_allows_is_fine() -> None:
@@ -61,7 +61,7 @@ def test_a_limit_that_the_partition_does_not_allow_is_refused_as_sbatch_would_no
 def test_what_sbatch_has_against_it_is_said_in_its_words() -> None:
     said = {"run_slurm.sh": "sbatch: error: invalid partition specified: gup"}
     job = BatchJob("run_slurm.sh", SlurmOptions(partition="gup", time="60"), QUEUES)
-    found = slurm_site.judge_cluster(facts(refusals=said), [job], make_plan(), None)
+    found = cluster_rules.judge_cluster(facts(refusals=said), [job], make_plan(), None)
     [row] = [row for row in found if row.verdict == "refuse"]
     assert row.box == "box-a, box-b" and "invalid partition specified: gup" in str(row.reason)
 
@@ -79,13 +79,13 @@ def test_a_place_that_cannot_be_written_and_a_partition_that_is_down_are_told() 
 
 def test_without_a_checkpoint_a_time_limit_costs_the_cell() -> None:
     job = BatchJob("run_slurm.sh", SlurmOptions(time="60"), QUEUES)
-    found = slurm_site.judge_cluster(facts(), [job], make_plan(resume=None), None)
+    found = cluster_rules.judge_cluster(facts(), [job], make_plan(resume=None), None)
     assert [row.verdict for row in found if row.what == "resume"] == ["warn"]
 
 
 def of_nodes(tried: SlurmTried, **options: Any) -> dict[str, str]:
     job = BatchJob("run_slurm.sh", SlurmOptions(**options), QUEUES)
-    rows = slurm_site.judge_nodes(tried, job, make_plan())
+    rows = cluster_rules.judge_nodes(tried, job, make_plan())
     return {row.what: row.verdict for row in rows}
 
 
@@ -125,14 +125,14 @@ def test_every_row_is_said_in_both_languages() -> None:
         make_plan(resume=None),
         SlurmTried(("n1", "n2"), "3.11", 0, 2**30, True, "lies", None),
     )
-    found = slurm_site.judge_cluster(facts(), jobs, plan, None)
+    found = cluster_rules.judge_cluster(facts(), jobs, plan, None)
     for one in (
         tried,
         replace(tried, flock=None),
         replace(tried, nodes=(), problem="busy"),
         replace(tried, silent=("n3",), hook_problem="no"),
     ):
-        found += slurm_site.judge_nodes(one, jobs[0], plan)
+        found += cluster_rules.judge_nodes(one, jobs[0], plan)
     left = [
         text
         for row in found

@@ -59,7 +59,7 @@ class Far:
     site: SshSite = field(init=False)
 
     def __post_init__(self) -> None:
-        self.site = SshSite.of(self.project, show.say)
+        self.site = SshSite(self.project, show.say)
 
     @property
     def secrets(self) -> list[Path]:
@@ -79,7 +79,7 @@ class Far:
     def stop(self, **done: dict[str, str]) -> Teardown:
         """What is on the laptop's disk after a stop that came to its end, or did not."""
         with contextlib.suppress(TemporaryError):
-            self.site.meter.stop(self.steps(**done))
+            self.site.end_boxes(self.steps(**done))
         return receipt.read_teardown(self.project.results.teardown)
 
     def with_shutdown(self) -> Far:
@@ -123,14 +123,14 @@ def test_secrets_go_and_nothing_starts_again_and_all_else_stays(far: Far) -> Non
 def test_the_box_that_a_person_ends_is_named_by_its_id(far: Far) -> None:
     home = Home(far.project.root)
     vast = replace(far.project, profile=load_profile("vastai", far.project.root))
-    meter = SshSite.of(vast, show.say).meter
-    unknown = meter.to_do() or ""
+    site = SshSite(vast, show.say)
+    unknown = site.end_by_hand() or ""
     assert "destroy box-a, box-b yourself" in unknown and "instance <id> -y" in unknown
     atomic.make_folder(home.host("box-a").parent)
     for box, id_ in (("box-a", "28000023"), ("box-b", "28000024")):
         record = HostRecord(box, "1.2.3.4", 22, "SHA256:x", AT, {"instance_id": id_})
         atomic.write_whole(home.host(box), codec.to_document(record))
-    told = meter.to_do() or ""
+    told = site.end_by_hand() or ""
     assert "destroy box-a (28000023), box-b (28000024) yourself" in told and "<id>" not in told
     assert "vastai destroy instance 28000023 -y" in told
     assert "vastai destroy instance 28000024 -y" in told
@@ -140,17 +140,17 @@ def test_a_box_that_cannot_be_reached_is_named_by_its_id(tmp_path: Path) -> None
     home = Home(tmp_path)
     record = HostRecord("box-a", "1.2.3.4", 22, "SHA256:x", AT, {"instance_id": "28000023"})
     refused = "ssh: connect to host 1.2.3.4 port 22: Connection refused"
-    assert "28000023" not in str(host_keys.error(home, "box-a", refused))
+    assert "28000023" not in str(host_keys.ssh_error(home, "box-a", refused))
     atomic.make_folder(home.host("box-a").parent)
     atomic.write_whole(home.host("box-a"), codec.to_document(record))
-    assert "(its id there: 28000023)" in str(host_keys.error(home, "box-a", refused))
+    assert "(its id there: 28000023)" in str(host_keys.ssh_error(home, "box-a", refused))
     home.host("box-a").write_text("damaged")
-    assert "console" in str(host_keys.error(home, "box-a", refused))
+    assert "console" in str(host_keys.ssh_error(home, "box-a", refused))
 
 
 def test_a_box_that_has_ended_is_not_asked_again(far: Far) -> None:
     far.world.cut.add("box-a")
-    far.site.meter.stop(far.steps(boxes={"box-a": AT}))
+    far.site.end_boxes(far.steps(boxes={"box-a": AT}))
     assert ("box-a", "end") not in far.world.asked and ("box-b", "end") in far.world.asked
 
 
@@ -161,7 +161,7 @@ def test_nothing_is_ended_where_something_works(far: Far, what: str) -> None:
     fd = lock.try_hold(path)
     steps = far.steps()
     with pytest.raises(TemporaryError, match=r"box-b: (q2|a) is at work .* invoke drain"):
-        far.site.meter.stop(steps)
+        far.site.end_boxes(steps)
     assert fd is not None
     assert list(steps.now.boxes) == ["box-a"]
     assert [path.exists() for path in far.secrets] == [False, True]
@@ -171,37 +171,37 @@ def test_a_box_that_does_not_answer_is_no_box_that_has_ended(far: Far) -> None:
     far.world.cut.add("box-a")
     steps = far.steps()
     with pytest.raises(TemporaryError, match=r"box-a: its secrets are there still: .* invoke down"):
-        far.site.meter.stop(steps)
+        far.site.end_boxes(steps)
     assert list(steps.now.boxes) == ["box-b"], "one that fails holds up no other"
 
 
 def test_what_is_unseen_keeps_the_gate_shut(far: Far) -> None:
-    far.site.boxes.refresh()
-    assert far.site.meter.problems() == []
+    far.site.refresh()
+    assert far.site.end_problems() == []
     far.world.cut.add("box-b")
-    far.site.boxes.refresh()
-    (problem,) = far.site.meter.problems()
+    far.site.refresh()
+    (problem,) = far.site.end_problems()
     assert problem.startswith("box-b does not answer")
 
 
 def test_what_is_lost_what_stays_and_what_still_bills_is_named(far: Far) -> None:
-    lost = far.site.meter.price()
+    lost = far.site.end_price()
     for box in far.project.plan.boxes:
         assert f"credentials: {box.credentials} on {box.name}" in lost
     assert "home: ~/boxcar-data" in lost
-    assert [line[:13] for line in far.site.meter.stays()] == ["still bills: "]
+    assert [line[:13] for line in far.site.end_keeps()] == ["still bills: "]
     site = far.with_shutdown().site
     kept = site.project.profile.meter_stop.preserves
     assert kept
-    assert not [line for line in site.meter.price() if line.startswith(kept)]
-    told = site.meter.stays()
+    assert not [line for line in site.end_price() if line.startswith(kept)]
+    told = site.end_keeps()
     assert [line for line in told if line.startswith(tuple(f"{name} on" for name in kept))]
 
 
 def test_who_has_to_end_the_meter_is_said(far: Far) -> None:
-    told = far.site.meter.to_do()
+    told = far.site.end_by_hand()
     assert told and "box-a, box-b yourself" in told and "the meter runs" in told
-    assert far.with_shutdown().site.meter.to_do() is None
+    assert far.with_shutdown().site.end_by_hand() is None
 
 
 def test_a_box_that_can_ends_its_own_meter_after_its_secrets(
@@ -222,7 +222,7 @@ def test_a_verb_that_was_waited_for_when_down_was_killed_is_harmless_again(far: 
     far = far.with_shutdown()
     far.world.off |= {"box-a", "box-b"}
     steps = far.steps(boxes=BOTH, told=BOTH)
-    far.site.meter.stop(steps)
+    far.site.end_boxes(steps)
     assert set(steps.now.off) == {"box-a", "box-b"}
 
 
@@ -238,11 +238,11 @@ def test_a_box_that_was_never_told_is_not_off_though_it_is_silent(far: Far) -> N
     far.world.on_run = cut_the_other
     steps = far.steps()
     with pytest.raises(TemporaryError, match=r"box-b: was not told to end itself.* invoke down"):
-        far.site.meter.stop(steps)
+        far.site.end_boxes(steps)
     assert (list(steps.now.told), list(steps.now.off)) == (["box-a"], ["box-a"])
     far.world.cut.clear()
     far.world.on_run = shut_down
-    far.site.meter.stop(steps)
+    far.site.end_boxes(steps)
     assert set(steps.now.off) == {"box-a", "box-b"}, "the next one continues there"
     assert ("box-b", SHUTDOWN) in far.world.ran
 
@@ -258,7 +258,7 @@ def test_a_box_that_was_told_and_a_cut_network_are_not_told_apart_by_a_guess(far
     far.world.cut |= {"box-a", "box-b"}
     steps = far.steps(boxes=BOTH, told=BOTH)
     with pytest.raises(TemporaryError, match=r"this machine may be cut off.* the console") as told:
-        far.site.meter.stop(steps)
+        far.site.end_boxes(steps)
     assert "--gone box-b" in str(told.value)
     assert not steps.now.off
 
@@ -275,7 +275,7 @@ def test_a_verb_that_the_box_refuses_is_no_verb_that_was_told(far: Far) -> None:
     far.world.on_run = lambda box, words: Ran(127, b"", "not found")
     steps = far.steps(boxes=BOTH)
     with pytest.raises(TemporaryError, match=r"box-a: .* ended there with code 127.* not found"):
-        far.site.meter.stop(steps)
+        far.site.end_boxes(steps)
     assert not steps.now.told
 
 
@@ -284,7 +284,7 @@ def test_a_box_that_will_not_go_is_said(far: Far, monkeypatch: pytest.MonkeyPatc
     far.world.on_run = lambda box, words: None
     monkeypatch.setattr(ssh_site, "WITHIN_S", 0.0)
     with pytest.raises(TemporaryError, match=r"box-a: still answers .* by hand"):
-        far.site.meter.stop(far.steps())
+        far.site.end_boxes(far.steps())
 
 
 def test_down_is_not_done_while_a_box_was_not_told(far: Far) -> None:

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+import re
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from run_on_disk import RunOnDisk, agent_started, cell_verified, make_run, queue_done
@@ -11,16 +11,13 @@ from tiny_project import make_project
 
 import boxcar
 from boxcar.laptop.places import open_site as table
-from boxcar.laptop.places.local_boxes import LocalBoxes
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.places.open_site import find_site, open_site, python_here
-from boxcar.laptop.places.slurm_boxes import SlurmBoxes
 from boxcar.laptop.places.slurm_site import SlurmSite
-from boxcar.laptop.places.ssh_boxes import SshBoxes
 from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.project.profiles.profile import Profile, load_profile
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.run.open_run import OpenRun, Tell
+from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.logs import logs
 from boxcar.laptop.verbs.plan import plan
@@ -29,7 +26,7 @@ from boxcar.shared.errors import InputError
 
 LAPTOP = Path(boxcar.__file__).parent / "laptop"
 # Only these may know the kinds: the sites, and the profiles, which check what people wrote.
-MAY_ASK = ("sites", "profiles")
+MAY_ASK = ("places", "profiles")
 
 
 @pytest.fixture
@@ -43,11 +40,11 @@ def on_profile(run: RunOnDisk, name: str) -> Project:
 
 def test_the_profile_says_at_which_site_a_run_is(run: RunOnDisk) -> None:
     local = open_site(on_profile(run, "local"), print)
-    assert isinstance(local, LocalSite) and isinstance(local.boxes, LocalBoxes)
+    assert isinstance(local, LocalSite)
     slurm = open_site(on_profile(run, "slurm"), print)
-    assert isinstance(slurm, SlurmSite) and isinstance(slurm.boxes, SlurmBoxes)
+    assert isinstance(slurm, SlurmSite)
     ssh = open_site(on_profile(run, "ssh"), print)
-    assert isinstance(ssh, SshSite) and isinstance(ssh.boxes, SshBoxes)
+    assert isinstance(ssh, SshSite)
 
 
 @pytest.mark.parametrize("name", ["kubernetes"])
@@ -77,13 +74,13 @@ def test_what_is_held_open_is_closed_when_the_verb_has_ended(
 ) -> None:
     closed: list[object] = []
 
-    def close(boxes: SshBoxes) -> None:
-        closed.append(boxes)
+    def close(site: SshSite) -> None:
+        closed.append(site)
 
-    monkeypatch.setattr(SshBoxes, "close", close)
+    monkeypatch.setattr(SshSite, "close", close)
     with pytest.raises(KeyError), open_site(on_profile(run, "ssh"), print) as site:
         raise KeyError("the verb broke off")
-    assert closed == [site.boxes]
+    assert closed == [site]
 
 
 # --- nobody else asks which site it is
@@ -100,7 +97,7 @@ def asks_which(source: str) -> list[int]:
             if any(word.endswith("connection.kind") or word in KINDS for word in words):
                 found.append(node.lineno)
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
-            kinds = ("LocalSite", "SshSite", "LocalBoxes", "SshBoxes")
+            kinds = ("LocalSite", "MirroredSite", "SshSite", "SlurmSite")
             found += [node.lineno] * any(kind in ast.unparse(node) for kind in kinds)
     return found
 
@@ -112,7 +109,7 @@ def test_no_other_room_asks_which_site_it_is() -> None:
     asking = [
         f"{path.relative_to(LAPTOP)}:{line}"
         for path in sorted(LAPTOP.rglob("*.py"))
-        if path.relative_to(LAPTOP).parts[0] not in MAY_ASK
+        if not {*path.relative_to(LAPTOP).parts} & {*MAY_ASK}
         for line in asks_which(path.read_text())
     ]
     assert asking == []
@@ -124,48 +121,40 @@ def test_no_other_room_asks_which_site_it_is() -> None:
         "if project.is_local: pass",
         "is_here = project.profile.connection.kind == 'local'",
         "if kind == 'ssh': pass",
-        "assert isinstance(site.boxes, SshBoxes)",
+        "assert isinstance(site, SshSite)",
     ],
 )
 def test_a_planted_question_is_found(source: str) -> None:
     assert asks_which(source) == [1]
 
 
-def test_boxes_of_one_site_are_named_in_the_boxes_and_in_that_site_only() -> None:
-    twins = ("boxes.local", "boxes.over_ssh", "sites.local", "sites.ssh")
+def test_the_class_of_one_site_is_named_beside_it_only() -> None:
     naming = [
         path.relative_to(LAPTOP).as_posix()
         for path in sorted(LAPTOP.rglob("*.py"))
-        if any(f"boxcar.laptop.{twin}" in path.read_text() for twin in twins)
+        if re.search(
+            r"boxcar\.laptop\.places(\.| import )\w+_site\b(?<!open_site)", path.read_text()
+        )
     ]
-    # A cluster is asked through the door of an ssh box, or in a child here.
-    naming.remove("boxes/of_slurm.py")
-    assert all(name.startswith("sites/") for name in naming), naming
+    assert all(name.startswith("places/") for name in naming), naming
 
 
 # --- a third site is one class and one row
 
 
-class ToyBoxes(LocalBoxes):
+class ToySite(LocalSite):
     """Boxes of another platform, which happen to be folders."""
 
-    def label(self, box: str) -> str:
+    poll_s = 0.1
+
+    def box_label(self, box: str) -> str:
         return f"{box} of the toy cluster"
-
-
-@dataclass(frozen=True)
-class ToySite(LocalSite):
-    poll_s: ClassVar[float] = 0.1
-
-    @classmethod
-    def of(cls, project: Project, tell: Tell) -> ToySite:
-        return cls(project, ToyBoxes(project))
 
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> None:
     """A profile of kind kubernetes whose boxes the row in the table reaches."""
-    monkeypatch.setitem(table.SITES, "kubernetes", ToySite.of)
+    monkeypatch.setitem(table.SITES, "kubernetes", ToySite)
 
 
 def at_the_toy(project: Project) -> Project:

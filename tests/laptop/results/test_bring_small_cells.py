@@ -117,14 +117,14 @@ def test_a_pull_asks_each_place_once_and_waits_for_the_disk_once(
     run: FinishedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, waits = [], []
-    run_rsync, sync = by_rsync.run, tree_sync._sync_file_system
+    run_rsync, sync = by_rsync.run_rsync, tree_sync._sync_file_system
     monkeypatch.setattr(tree_sync, "has_one_sync", lambda _folder: True)
     monkeypatch.setattr(tree_sync, "is_quiet", lambda _size_bytes: True)
     monkeypatch.setattr(
         tree_sync, "_sync_file_system", lambda fd, at: (waits.append(at), sync(fd, at))
     )
     monkeypatch.setattr(
-        folders.by_rsync, "run", lambda *a, **o: (asked.append(1), run_rsync(*a, **o))[1]
+        folders.by_rsync, "run_rsync", lambda *a, **o: (asked.append(1), run_rsync(*a, **o))[1]
     )
     for name in NAMES:
         run.site.tier.cell(name).rename(run.root / name)

@@ -11,7 +11,7 @@ from finished_run import WEIGHTS, FinishedRun, make_run, steps_until_end
 from run_on_disk import cell_started, held
 
 from boxcar.laptop.common.progress import Progress
-from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.results import lend
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs.down import down
@@ -33,8 +33,8 @@ BAR = Progress("push")
 needs_rsync = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
 
 
-def answer_here(boxes: LocalBoxes, box: str, question: Question[A], *, timeout_s: float = 60) -> A:
-    plan = boxes._project.plan
+def answer_here(boxes: LocalSite, box: str, question: Question[A], *, timeout_s: float = 60) -> A:
+    plan = boxes.plan
     run = RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir)
     told = door.answer(envelope.write_question(question, run))
     return envelope.read_answer(question, box, 0, envelope.write_answer(told), "")
@@ -43,7 +43,7 @@ def answer_here(boxes: LocalBoxes, box: str, question: Question[A], *, timeout_s
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
     """Cells a and b ended on box-a, were loaded there, and pulled; then the box was lost."""
-    monkeypatch.setattr(LocalBoxes, "ask", answer_here)
+    monkeypatch.setattr(LocalSite, "ask", answer_here)
     made = make_run(tmp_path)
     plan = replace(made.project.plan, durable_scope=EACH_BOX)
     made.project = replace(made.project, plan=plan)

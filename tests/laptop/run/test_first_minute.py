@@ -28,7 +28,7 @@ LONG_AGO_S = 100.0
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FarRun:
     made = make_far_run(tmp_path, monkeypatch)
-    made.boxes.tick_s = 0.01
+    made.site.tick_s = 0.01
     monkeypatch.setattr(module, "PROBE_S", 5.0)
     return made
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from boxcar.laptop.run import log_source
 from boxcar.laptop.run.log_source import BoxLog, FileLog, LogSource
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
+from boxcar.shared.wire import run_asks
 from onbox.answers import log_slice
 
 TEXT = b"".join(b"line %d\n" % number for number in range(100))
@@ -28,7 +28,7 @@ def log_path(run: FarRun, cell: str = "a") -> Path:
 
 
 def box_log(run: FarRun, cell: str = "a") -> BoxLog:
-    return BoxLog(run.boxes, "box-a", print, cell=cell)
+    return BoxLog(run.site, "box-a", cell)
 
 
 @pytest.fixture(params=["a file", "a box"])
@@ -100,7 +100,8 @@ def test_a_link_that_drops_is_waited_for_and_said_once(
     run: FarRun,
 ) -> None:
     said: list[str] = []
-    log, path = replace(box_log(run), tell=said.append), log_path(run)
+    run.site.tell = said.append
+    log, path = box_log(run), log_path(run)
     path.write_bytes(TEXT[:50])
     _, offset = log.end(1)
     for _ in range(2):
@@ -116,7 +117,7 @@ def test_a_link_that_drops_is_waited_for_and_said_once(
 
 def test_what_a_person_has_to_mend_ends_the_following(run: FarRun) -> None:
     with pytest.raises(InputError, match="cell: "):
-        BoxLog(run.boxes, "box-a", print, cell="../../etc/passwd").since(0)
+        BoxLog(run.site, "box-a", "../../etc/passwd").since(0)
 
 
 def test_whether_a_box_has_the_log_at_all(run: FarRun) -> None:
@@ -133,4 +134,5 @@ def test_the_log_of_an_agent_is_its_own(run: FarRun) -> None:
     path = run.agents.project.scratch("box-a").agent_log("queue_1")
     atomic.make_folder(path.parent)
     path.write_bytes(b"Traceback\n")
-    assert BoxLog(run.boxes, "box-a", print, queue="queue_1").end(3) == (b"Traceback\n", 10)
+    question = run_asks.ReadLog(None, 3, 100, queue="queue_1")
+    assert run.site.ask("box-a", question).data == b"Traceback\n"

@@ -21,7 +21,7 @@ from run_on_disk import (
 )
 from waiting import LIMIT_S
 
-from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.run.condition import condition_of, may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView
@@ -331,8 +331,8 @@ def test_of_a_cell_whose_agent_cannot_be_asked_the_time_is_that_of_the_last_hear
 ):
     run.say("queue_1", agent_started(), cell_started("a"))
     run.beat("queue_1", from_now(40), cell="a")
-    monkeypatch.setattr(LocalBoxes, "is_agent_alive", lambda *_: None)
-    monkeypatch.setattr(LocalBoxes, "is_attempt_alive", lambda *_: None)
+    monkeypatch.setattr(LocalSite, "is_agent_alive", lambda *_: None)
+    monkeypatch.setattr(LocalSite, "is_attempt_alive", lambda *_: None)
     cell = run.look(in_s=5000).cells[0]
     assert cell.word == "running", "nothing is known, and doubt is no sign of death"
     assert 30 < cell.seconds < 50

@@ -17,7 +17,7 @@ from run_on_disk import (
     queue_done,
 )
 
-from boxcar.laptop.places.ssh_boxes import OLDEST_LISTING_S
+from boxcar.laptop.places.mirrored_site import OLDEST_LISTING_S
 from boxcar.laptop.verbs.explain import next_for
 from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import next_step

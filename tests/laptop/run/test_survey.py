@@ -11,6 +11,7 @@ from finished_run import FinishedRun, make_run
 from flips import flipped
 from run_on_disk import cell_failed, cell_started
 
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.shared import timestamp
@@ -212,5 +213,5 @@ def test_without_the_tier_the_receipt_is_the_roster(run: FinishedRun) -> None:
 def test_a_local_line_that_nobody_can_read_is_a_doubt(run: FinishedRun) -> None:
     line = Message("queues/q1.txt:3: expected <cfg> <task> [epochs]")
     project = replace(run.project, doubts=(line,))
-    (doubt,) = look_at_run(replace(run.site, project=project), timestamp.utc_now()).roster.doubts
+    (doubt,) = look_at_run(LocalSite(project, print), timestamp.utc_now()).roster.doubts
     assert doubt.cell is None and line.text in doubt.what

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from boxcar.laptop.run.look import sentences, waiting
+from boxcar.laptop.run.look import count_unsent, delivery_problems
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.journal_chain import Event
 
@@ -18,7 +18,7 @@ DONE = event(1, "queue.done", verified=1, failed=0)
 
 def of(*cursors: Cursor, events: tuple[Event, ...] = (DONE,), is_over: bool = False) -> list[str]:
     sent = Delivered({str(number): cursor for number, cursor in enumerate(cursors)})
-    return list(map(str, sentences("q1", events, sent, is_over=is_over)))
+    return list(map(str, delivery_problems("q1", events, sent, is_over=is_over)))
 
 
 def test_a_refusal_after_the_agents_last_word_is_told_in_the_services_words() -> None:
@@ -55,4 +55,4 @@ def test_what_this_machine_could_not_send_is_counted_with_the_reason() -> None:
 
 def test_nothing_is_told_of_a_queue_whose_news_arrived() -> None:
     assert of(Cursor(1, channel="feishu"), Cursor(1)) == []
-    assert waiting((DONE,), Delivered({"x": Cursor(0)})) == 1
+    assert count_unsent((DONE,), Delivered({"x": Cursor(0)})) == 1

@@ -42,7 +42,7 @@ def test_what_goes_to_a_box_is_named_and_never_its_value(tmp_path: Path, job: Jo
     results = ResultPaths(tmp_path / "results", "tiny")
     before = ["OLD_KEY", "MY_KEY"]
     profile_choice.append_launch(results, "autodl", "r", ["q1"], is_smoked=True, credentials=before)
-    names = rotation.names(job, results)
+    names = rotation.held_credentials(job, results)
     assert names == ["HOOK_SECRET", "HOOK_URL", "MY_KEY", "OLD_KEY", "WANDB_API_KEY"]
 
 
@@ -55,24 +55,27 @@ def test_a_launch_of_an_earlier_version_recorded_no_names(tmp_path: Path) -> Non
 
 def test_a_box_whose_secrets_went_before_exposes_nothing() -> None:
     begun = replace(BEGUN, boxes={"box-a": AT}, gone={"box-c": "lost"}, exposed={"K": "box-c"})
-    assert rotation.exposed(begun, ["box-a"], ["K"]) == {"K": "box-c"}
-    assert rotation.exposed(begun, ["box-c"], ["K"]) == {"K": "box-c"}
-    assert rotation.exposed(begun, ["box-b"], ["K", "L"]) == {"K": "box-c, box-b", "L": "box-b"}
+    assert rotation.exposed_credentials(begun, ["box-a"], ["K"]) == {"K": "box-c"}
+    assert rotation.exposed_credentials(begun, ["box-c"], ["K"]) == {"K": "box-c"}
+    assert rotation.exposed_credentials(begun, ["box-b"], ["K", "L"]) == {
+        "K": "box-c, box-b",
+        "L": "box-b",
+    }
 
 
 def test_it_is_said_until_each_was_replaced(tmp_path: Path) -> None:
     results = ResultPaths(tmp_path / "results", "tiny")
     teardown = replace(BEGUN, exposed={"WANDB_API_KEY": "box-b", "MY_KEY": "box-b"})
     written(results, teardown)
-    texts = [str(message) for message in rotation.sentences(teardown)]
+    texts = [str(message) for message in rotation.rotation_steps(teardown)]
     assert "rotate WANDB_API_KEY: box-b still holds it" in texts[0]
     assert "https://wandb.ai/settings" in texts[0] and "where you made it" in texts[1]
     assert texts[-1].endswith("invoke down --rotated WANDB_API_KEY --rotated MY_KEY")
-    now = rotation.confirm(results, ["WANDB_API_KEY"])
+    now = rotation.confirm_rotated(results, ["WANDB_API_KEY"])
     assert receipt.read_teardown(results.teardown) == now
-    assert rotation.left(now) == {"MY_KEY": "box-b"}
-    assert rotation.sentences(rotation.confirm(results, ["MY_KEY"])) == []
-    assert rotation.sentences(None) == []
+    assert rotation.unrotated(now) == {"MY_KEY": "box-b"}
+    assert rotation.rotation_steps(rotation.confirm_rotated(results, ["MY_KEY"])) == []
+    assert rotation.rotation_steps(None) == []
 
 
 @pytest.mark.parametrize("exposed", [{}, {"MY_KEY": "box-b"}])
@@ -80,4 +83,4 @@ def test_what_was_not_to_be_rotated_is_refused(tmp_path: Path, exposed: dict[str
     results = ResultPaths(tmp_path / "results", "tiny")
     written(results, replace(BEGUN, exposed=exposed))
     with pytest.raises(InputError, match=r"MYKEY|no box was given up"):
-        rotation.confirm(results, ["MYKEY"])
+        rotation.confirm_rotated(results, ["MYKEY"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from finished_run import FinishedRun, make_run
 
-from boxcar.laptop.teardown.still_running import alive, kept_still
+from boxcar.laptop.teardown.still_running import find_alive, kept_still
 from boxcar.shared.disk import lock
 
 
@@ -20,32 +20,32 @@ def run(tmp_path: Path) -> FinishedRun:
 def test_an_agent_is_known_by_its_lock(run: FinishedRun, queue: str) -> None:
     fd = lock.try_hold(run.site.tier.lock(queue))
     assert fd is not None
-    (row,) = alive(run.site, ["a", "b"])
+    (row,) = find_alive(run.site, ["a", "b"])
     assert queue in row.what and "invoke stop" in str(row.command)
     os.close(fd)
-    assert alive(run.site, ["a", "b"]) == ()
+    assert find_alive(run.site, ["a", "b"]) == ()
 
 
 def test_an_attempt_that_outlived_its_agent_is_known_by_its_log(run: FinishedRun) -> None:
     fd = lock.try_hold(run.project.scratch("box-b").log("a"))
     assert fd is not None
-    (row,) = alive(run.site, ["a", "b"])
+    (row,) = find_alive(run.site, ["a", "b"])
     assert row.cell == "a" and "box-b" in row.what and "invoke launch" in str(row.command)
     os.close(fd)
-    assert alive(run.site, ["a", "b"]) == ()
+    assert find_alive(run.site, ["a", "b"]) == ()
 
 
 def test_a_lock_that_cannot_be_asked_counts_as_alive(run: FinishedRun) -> None:
     log = run.project.scratch("box-a").log("a")
     shutil.rmtree(log.parent)
     log.parent.write_text("no folder")
-    (row,) = alive(run.site, ["a"])
+    (row,) = find_alive(run.site, ["a"])
     assert "cannot be asked" in row.what
 
 
 def test_nothing_lives_where_the_tier_is_gone(run: FinishedRun) -> None:
     shutil.rmtree(run.site.tier.root)
-    assert alive(run.site, ["a", "b"]) == ()
+    assert find_alive(run.site, ["a", "b"]) == ()
     with kept_still(run.site) as living:
         assert living == ()
 

@@ -82,7 +82,7 @@ def report_of(site: LocalSite, **words: Any) -> audit.Report:
 
 
 def test_only_the_named_boxes_are_asked_and_an_unknown_one_is_refused(project, capsys):
-    report = report_of(LocalSite.of(project, print), boxes=["box-b"])
+    report = report_of(LocalSite(project, print), boxes=["box-b"])
     assert set(report.facts) == {"box-b"}
     with pytest.raises(InputError, match="box-bb"):
         audit.audit(project, boxes=["box-bb"])
@@ -90,7 +90,7 @@ def test_only_the_named_boxes_are_asked_and_an_unknown_one_is_refused(project, c
 
 def test_what_a_smoked_cell_left_is_what_the_budget_counts_with(project, monkeypatch):
     monkeypatch.setattr(audit.passes, "measured", lambda project: (10**18, 1))
-    report = report_of(LocalSite.of(project, print))
+    report = report_of(LocalSite(project, print))
     assert refused(report) == {("all", "room: data and durable")}
 
 
@@ -210,7 +210,7 @@ def test_a_second_home_is_tried_by_each_box_and_its_secrets_are_asked_for_by_nam
     with (tmp_path / "job.yaml").open("a") as file:
         file.write("secrets: [BUCKET_KEY]\n")
     project = open_project(tmp_path / "job.yaml", "local")
-    site = LocalSite.of(project, print)
+    site = LocalSite(project, print)
     monkeypatch.delenv("BUCKET_KEY", raising=False)
     [row] = [row for row in report_of(site).rows if row.what == "second home"]
     assert (row.box, row.verdict) == ("all", "refuse")

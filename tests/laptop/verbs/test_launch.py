@@ -17,12 +17,11 @@ from run_on_disk import cell_failed, cell_verified, held, queue_done
 from tiers import with_a_tier_per_box
 from tiny_project import TinyProject, make_project
 
-from boxcar.laptop.places.local_boxes import LocalBoxes
 from boxcar.laptop.places.local_site import LocalSite
-from boxcar.laptop.places.ssh_boxes import SshBoxes
+from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.run import first_minute, run_journals
+from boxcar.laptop.run import first_minute
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import control
 from boxcar.laptop.verbs import launch as module
@@ -30,7 +29,7 @@ from boxcar.laptop.verbs.launch import launch
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files import control as controls
-from boxcar.shared.files import manifest
+from boxcar.shared.files import journal, manifest
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.wire import box_asks, run_asks
 from boxcar.shared.wire.question import Question
@@ -71,9 +70,9 @@ class Asked(list[tuple[str, Question[Any]]]):
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    found, ask = Asked(), LocalBoxes.ask
+    found, ask = Asked(), LocalSite.ask
 
-    def note(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
+    def note(self: LocalSite, box: str, question: Any, **more: Any) -> Any:
         found.append((box, question))
         if box == found.cut and isinstance(question, box_asks.KeepCredentials):
             raise TemporaryError(f"{box} cannot be reached: no route")
@@ -83,7 +82,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
             return found.others if box == "box-a" else box_asks.OthersSeen((), ())
         return ask(self, box, question, **more)
 
-    monkeypatch.setattr(LocalBoxes, "ask", note)
+    monkeypatch.setattr(LocalSite, "ask", note)
     monkeypatch.setattr(module, "probe", lambda run, agents, tell: [])
     return found
 
@@ -218,18 +217,18 @@ def test_on_this_machine_a_line_says_who_is_at_work(
 def at_the_look(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], Any]]:
     """What is done at each further look at the boxes, one after the other."""
     todo: list[Callable[[], Any]] = []
-    refresh = LocalBoxes.refresh
+    refresh = LocalSite.refresh
 
-    def look_again(self: LocalBoxes, *, is_exact: bool = False) -> None:
+    def look_again(self: LocalSite, *, is_exact: bool = False) -> None:
         if is_exact and began:
             (todo.pop(0) if todo else lambda: None)()
         began.append(True)
         refresh(self, is_exact=is_exact)
 
     began: list[bool] = []
-    monkeypatch.setattr(LocalBoxes, "refresh", look_again)
+    monkeypatch.setattr(LocalSite, "refresh", look_again)
     monkeypatch.setattr(control, "LOOKS_AGAIN_S", 0.0)
-    monkeypatch.setattr(LocalBoxes, "tick_s", 0.0)
+    monkeypatch.setattr(LocalSite, "tick_s", 0.0)
     return todo
 
 
@@ -238,7 +237,7 @@ def ordered(tiny: TinyProject, want: str) -> Project:
     project = opened(tiny)
     for folder in project.on_tier.folders():
         atomic.make_folder(folder)
-    control.write_control(LocalSite.of(project, print), "box-a", "q1", want)
+    control.write_control(LocalSite(project, print), "box-a", "q1", want)
     return project
 
 
@@ -432,7 +431,7 @@ def test_an_earlier_drain_is_taken_back_before_the_start_and_cells_can_be_passed
     tiny: TinyProject, asked: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project = opened(tiny)
-    control.write_control(LocalSite.of(project, print), "box-a", "q1", "drain")
+    control.write_control(LocalSite(project, print), "box-a", "q1", "drain")
     asked.clear()
     assert started(tiny, boxes=["box-a"], start_index=1) == 0
     said = capsys.readouterr().err
@@ -487,8 +486,8 @@ def test_where_the_meter_runs_a_cell_needs_its_smoke_pass_before_a_box_is_asked(
 ) -> None:
     tiny.write_job(secrets=["MY_KEY"], smoke="--epochs 1")
     project = opened(tiny, "ssh")
-    monkeypatch.setattr(SshBoxes, "refresh", None)
-    monkeypatch.setattr(SshBoxes, "ask", None)
+    monkeypatch.setattr(SshSite, "refresh", None)
+    monkeypatch.setattr(SshSite, "ask", None)
     before = sorted(tiny.root.rglob("*"))
     with pytest.raises(InputError, match=r"2 cells without a smoke pass .*: invoke smoke"):
         launch(project, environ=SECRET)
@@ -503,8 +502,8 @@ def test_where_the_meter_runs_an_open_todo_of_the_artifacts_is_refused_first(
     tiny.write_job(secrets=["MY_KEY"], smoke="--epochs 1")
     with (tiny.root / "job.yaml").open("a") as file:
         file.write("\n# TODO: artifacts: which of them?\n")
-    monkeypatch.setattr(SshBoxes, "refresh", None)
-    monkeypatch.setattr(SshBoxes, "ask", None)
+    monkeypatch.setattr(SshSite, "refresh", None)
+    monkeypatch.setattr(SshSite, "ask", None)
     for is_smoked in (True, False):
         with pytest.raises(InputError, match=r"an open TODO of artifacts: .*: invoke launch"):
             launch(opened(tiny, "ssh"), environ=SECRET, is_smoked=is_smoked)
@@ -581,14 +580,14 @@ def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.Monke
         run_asks.ReadLog: run_asks.LogSlice(True, b"no Python here\n", 15, 15, False),
     }
 
-    def count(path: Path) -> run_journals.Followed:
+    def count(path: Path) -> journal.Reading:
         read.append(path)
         return real(path)
 
-    real = run_journals.followed_journal
+    real = journal.read_journal
     with monkeypatch.context() as patch:
-        patch.setattr(run_journals, "followed_journal", count)
-        patch.setattr(LocalBoxes, "ask", lambda self, box, asked, **more: answers.get(type(asked)))
+        patch.setattr(journal, "read_journal", count)
+        patch.setattr(LocalSite, "ask", lambda self, box, asked, **more: answers.get(type(asked)))
         patch.setattr(
             first_minute, "SILENT_S", 0.0
         )  # each has shown at the first look that it died

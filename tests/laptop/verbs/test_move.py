@@ -19,6 +19,7 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.common import show
+from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.run import moves
 from boxcar.laptop.verbs.move import move
 from boxcar.shared.disk import atomic
@@ -41,7 +42,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scope: str = "shared")
         files[queue].parent.mkdir(exist_ok=True)
         files[queue].write_bytes(run.agents.site.tier.queue(queue).read_bytes())
     run.project = replace(run.project, queue_files=files)
-    run.site = replace(run.site, project=run.project)
+    run.site.project = run.project
     run.agents.say("queue_1", agent_started(), cell_started("a"))
     claimed(run.agents, Claim("a", "queue_1", "box-a", from_now(0)))
     return run
@@ -237,10 +238,10 @@ def test_a_box_with_its_own_tier_is_told_when_it_is_back_and_named_until_then(
     with pytest.raises(TemporaryError, match="box-a has to be told first"):
         moves.refuse_untold(run.site, "queue_1")
     run.world.cut.clear()
-    again = replace(run.site, boxes=type(run.boxes)(run.project, print))
-    again.boxes.refresh()
+    again = SshSite(run.project, print)
+    again.refresh()
     with monkeypatch.context() as cut:
-        cut.setattr(again.boxes, "ask", raise_cut)
+        cut.setattr(again, "ask", raise_cut)
         moves.tell_boxes(again, show.say)
     assert "box-a was not told that a was moved: the link was cut" in capsys.readouterr().err
     assert moves.untold(again) and owner(run.agents).queue == "queue_1"

@@ -13,7 +13,7 @@ import pytest
 from finished_run import FinishedRun, make_run
 from run_on_disk import agent_started, cell_started, cell_verified
 
-from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.mixed_code import without_config
@@ -180,7 +180,7 @@ def test_a_lock_that_cannot_be_asked_hides_nothing(run, monkeypatch: pytest.Monk
         raise OSError(40, "Too many levels of symbolic links", "a.log")
 
     run.say("q1", cell_started("a", 2))
-    monkeypatch.setattr(LocalBoxes, "is_attempt_alive", broken)
+    monkeypatch.setattr(LocalSite, "is_attempt_alive", broken)
     view = look_at_run(run.site, timestamp.utc_now())
     assert "a.log" in " ".join(view.queue("q1").problems)
     assert ("b", "verified") in {(cell.name, cell.word) for cell in view.cells}

@@ -10,7 +10,7 @@ from run_on_disk import held
 from tiers import with_a_tier_per_box
 from tiny_project import TinyProject, make_project
 
-from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.verbs.push import push
 from boxcar.shared.disk import atomic
@@ -48,13 +48,13 @@ def listing(folder: Path) -> dict[str, tuple[int, int, bytes]]:
 def asked_from_now(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The questions that are put from now on; they are answered as ever."""
     asked: list[str] = []
-    ask = LocalBoxes.ask
+    ask = LocalSite.ask
 
-    def note(self: LocalBoxes, box: str, question: Question[Any], **more: Any) -> Any:
+    def note(self: LocalSite, box: str, question: Question[Any], **more: Any) -> Any:
         asked.append(question.NAME)
         return ask(self, box, question, **more)
 
-    monkeypatch.setattr(LocalBoxes, "ask", note)
+    monkeypatch.setattr(LocalSite, "ask", note)
     return asked
 
 
@@ -136,15 +136,15 @@ def test_lines_that_come_between_the_look_and_the_append_are_not_written_over(
     tiny.append("q1", "configs/mine.json one")
     tiny.write_config("mine")
     queue = tiny.tier / "queues/q1.txt"
-    ask = LocalBoxes.ask
+    ask = LocalSite.ask
 
-    def be_faster(self: LocalBoxes, box: str, question: Question[Any], **more: Any) -> Any:
+    def be_faster(self: LocalSite, box: str, question: Question[Any], **more: Any) -> Any:
         if isinstance(question, run_asks.Append):
             with queue.open("a") as file:
                 file.write("configs/theirs.json one\n")
         return ask(self, box, question, **more)
 
-    monkeypatch.setattr(LocalBoxes, "ask", be_faster)
+    monkeypatch.setattr(LocalSite, "ask", be_faster)
     with pytest.raises(InputError, match="was changed meanwhile"):
         push(opened(tiny))
     assert queue.read_text() == "configs/a.json one\nconfigs/theirs.json one\n"
@@ -178,15 +178,15 @@ def test_a_release_that_was_changed_on_the_tier_is_kept_and_said(tiny: TinyProje
 def test_a_push_that_was_killed_while_it_sent_is_made_again(
     tiny: TinyProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask = LocalBoxes.ask
+    ask = LocalSite.ask
 
-    def die(self: LocalBoxes, box: str, question: Question[Any], **more: Any) -> Any:
+    def die(self: LocalSite, box: str, question: Question[Any], **more: Any) -> Any:
         if isinstance(question, run_asks.Install):
             raise KeyboardInterrupt
         return ask(self, box, question, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(LocalBoxes, "ask", die)
+        patch.setattr(LocalSite, "ask", die)
         with pytest.raises(KeyboardInterrupt):
             push(opened(tiny))
     (unfinished,) = (tiny.tier / "releases").iterdir()
@@ -201,10 +201,10 @@ def test_a_push_that_was_killed_while_it_sent_is_made_again(
 def test_what_the_box_says_ends_the_push(
     tiny: TinyProject, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    def refuse(self: LocalBoxes, box: str, question: object, **more: object) -> object:
+    def refuse(self: LocalSite, box: str, question: object, **more: object) -> object:
         raise error("the box said so")
 
-    monkeypatch.setattr(LocalBoxes, "ask", refuse)
+    monkeypatch.setattr(LocalSite, "ask", refuse)
     with pytest.raises(error, match="the box said so"):
         push(opened(tiny))
 

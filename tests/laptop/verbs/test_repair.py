@@ -58,15 +58,15 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
 
 
 def asked_in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    from boxcar.laptop.places.local_boxes import LocalBoxes
+    from boxcar.laptop.places.local_site import LocalSite
     from boxcar.shared.wire.question import RunOnBox
 
-    def ask(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
-        plan = self._project.plan
+    def ask(self: LocalSite, box: str, question: Any, **more: Any) -> Any:
+        plan = self.plan
         where = RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir)
         return on_box.answer(question, where)
 
-    monkeypatch.setattr(LocalBoxes, "ask", ask)
+    monkeypatch.setattr(LocalSite, "ask", ask)
 
 
 def digest_of(path: Path) -> str:

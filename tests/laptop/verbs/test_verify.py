@@ -15,7 +15,7 @@ import pytest
 from finished_run import ARTIFACTS, FILES, FinishedRun, make_run, steps_until_end
 from run_on_disk import cell_failed, cell_started
 
-from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import verify
@@ -361,7 +361,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FinishedRun:
     run.publish("a", {"data.pkl": pickle.dumps({"lr": Fraction(1, 3)})})
     run.say("q1", cell_started("a"), cell_failed("a"))
     run.copy_here()
-    monkeypatch.setattr(LocalBoxes, "ask", _answered_here)
+    monkeypatch.setattr(LocalSite, "ask", _answered_here)
     monkeypatch.setattr("boxcar.laptop.verbs.verify.load", _loaded_here)
     return run
 
@@ -378,8 +378,8 @@ def _loaded_here(folder: Path, files: Sequence[Artifact], manner: Manner) -> Loa
     return Loaded(found, "in this process")
 
 
-def _answered_here(self: LocalBoxes, box: str, question: Any, **more: Any) -> Any:
-    plan = self._project.plan
+def _answered_here(self: LocalSite, box: str, question: Any, **more: Any) -> Any:
+    plan = self.plan
     return on_box.answer(question, RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir))
 
 
@@ -431,11 +431,11 @@ def test_a_box_that_cannot_be_told_is_no_success(
     def full(*_: Any, **more: Any) -> Any:
         raise NoRoomError("no room on the tier")
 
-    monkeypatch.setattr(LocalBoxes, "ask", full)
+    monkeypatch.setattr(LocalSite, "ask", full)
     assert verify(refused.project, allow_pickle=["data.pkl"]) == 1
     told = capsys.readouterr().err
     assert "a is proven here, but its box was not told: no room on the tier" in told
-    monkeypatch.setattr(LocalBoxes, "ask", _answered_here)
+    monkeypatch.setattr(LocalSite, "ask", _answered_here)
     assert verify(refused.project) == 0
     assert _kept(refused)
 

@@ -27,7 +27,6 @@ from run_on_disk import (
     queue_done,
 )
 
-from boxcar.laptop.places.local_boxes import LocalBoxes
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.run import look
@@ -195,10 +194,10 @@ def test_what_is_undelivered_is_counted_by_the_slowest_endpoint(run):
     private = ("cell.claimed", {"cell": "a"})
     run.say("queue_1", agent_started(), private, cell_started("a"), queue_done())
     queue = run.look().queue("queue_1")
-    assert look.waiting(queue.events, Delivered({})) == 3
-    assert look.waiting(queue.events, Delivered({"x": Cursor(4), "y": Cursor(1)})) == 2
-    assert look.waiting(queue.events, Delivered({"x": Cursor(4), "y": Cursor(1, "410")})) == 0
-    assert look.waiting(queue.events, Delivered({"x": Cursor(0, "410")})) == 0
+    assert look.count_unsent(queue.events, Delivered({})) == 3
+    assert look.count_unsent(queue.events, Delivered({"x": Cursor(4), "y": Cursor(1)})) == 2
+    assert look.count_unsent(queue.events, Delivered({"x": Cursor(4), "y": Cursor(1, "410")})) == 0
+    assert look.count_unsent(queue.events, Delivered({"x": Cursor(0, "410")})) == 0
 
 
 def test_watch_delivers_what_the_agent_could_not(run, receiver, capsys):
@@ -230,7 +229,7 @@ def test_a_queue_that_ended_is_delivered_once_while_another_goes_on(tmp_path, mo
     ended(run, "http://127.0.0.1:1/")
     asked = []
     monkeypatch.setattr(
-        LocalBoxes, "ask", lambda *words, **more: asked.append(words) or news_asks.Delivered(0)
+        LocalSite, "ask", lambda *words, **more: asked.append(words) or news_asks.Delivered(0)
     )
     run.say("queue_2", agent_started(), cell_started("c"))
     with held(run.site.tier.lock("queue_2")) as other:
@@ -255,14 +254,14 @@ def test_after_the_teardown_nothing_waits_to_be_delivered(run, monkeypatch, caps
     atomic.write_whole(run.project.results.teardown, codec.to_document(over))
     shutil.copytree(run.site.tier.journals, run.project.results.journals)
     shutil.rmtree(run.site.tier.root)
-    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: pytest.fail("a box was asked"))
+    monkeypatch.setattr(LocalSite, "ask", lambda *words, **more: pytest.fail("a box was asked"))
     watch(run.project)
     assert "webhook" not in capsys.readouterr().err
 
 
 def test_what_is_still_due_is_said_and_watch_ends_as_it_would(run, monkeypatch, capsys):
     write_cursor(run, {ended(run, "http://127.0.0.1:1/"): Cursor(1)})
-    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: news_asks.Delivered(2))
+    monkeypatch.setattr(LocalSite, "ask", lambda *words, **more: news_asks.Delivered(2))
     assert watch(run.project) == 0
     said = capsys.readouterr().err
     assert "could not be delivered: 2 events still due" in said

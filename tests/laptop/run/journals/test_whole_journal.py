@@ -34,7 +34,7 @@ def test_a_journal_that_only_grew_is_whole(run: RunOnDisk) -> None:
     path = run.site.tier.journal("queue_1")
     (run.site.results.journals / path.name).write_bytes(path.read_bytes())
     run.say("queue_1", cell_started("b", 2))
-    assert len(run_journals.read_journal(run.site, "queue_1").events) == 4
+    assert len(run_journals.read_whole_journal(run.site, "queue_1").events) == 4
 
 
 @pytest.mark.parametrize("lines", [0, 1, 2])
@@ -42,7 +42,7 @@ def test_a_tail_that_is_missing_is_told_by_the_heartbeat(run: RunOnDisk, lines: 
     run.beat("queue_1", "2026-11-20T10:00:00.000Z", journal=run.journal("queue_1").end)
     cut(run, lines)
     with pytest.raises(DamagedError, match=r"missing: invoke repair"):
-        run_journals.read_journal(run.site, "queue_1")
+        run_journals.read_whole_journal(run.site, "queue_1")
     queue = run.look().queue("queue_1")
     assert queue.is_damaged and queue.state is None
     assert queue.condition.word == "damaged"
@@ -55,7 +55,7 @@ def test_a_tail_that_is_missing_is_told_by_what_was_pulled(run: RunOnDisk, lines
     run.site.results.journals.mkdir(parents=True)
     (run.site.results.journals / "queue_1.jsonl").write_bytes(whole)
     with pytest.raises(DamagedError, match=r"missing: invoke repair"):
-        run_journals.read_journal(run.site, "queue_1")
+        run_journals.read_whole_journal(run.site, "queue_1")
 
 
 def test_a_copy_of_an_earlier_run_or_a_damaged_one_tells_nothing(run: RunOnDisk) -> None:
@@ -65,9 +65,9 @@ def test_a_copy_of_an_earlier_run_or_a_damaged_one_tells_nothing(run: RunOnDisk)
     other = journal.Journal(copy, {})
     for _ in range(9):
         other.append("agent.started")
-    assert len(run_journals.read_journal(run.site, "queue_1").events) == 3
+    assert len(run_journals.read_whole_journal(run.site, "queue_1").events) == 3
     copy.write_bytes(good + b"rubbish\n")
-    assert len(run_journals.read_journal(run.site, "queue_1").events) == 3
+    assert len(run_journals.read_whole_journal(run.site, "queue_1").events) == 3
 
 
 def test_where_each_box_has_its_own_tier_a_box_that_was_rented_anew_has_lost_nothing(

@@ -29,7 +29,7 @@ from run_on_disk import (
 )
 from waiting import until
 
-from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.verbs.watch import watch
 from boxcar.shared.process import told_to_end
 from boxcar.shared.wire import news_asks
@@ -226,7 +226,7 @@ def test_ctrl_z_gives_the_terminal_back_until_the_shell_goes_on(run: RunOnDisk) 
 def test_it_ends_by_itself_when_no_agent_is_left(
     run: RunOnDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LocalBoxes, "ask", lambda *words, **more: news_asks.Delivered(0))
+    monkeypatch.setattr(LocalSite, "ask", lambda *words, **more: news_asks.Delivered(0))
     with held(run.site.tier.lock("queue_1")) as agent:
         screen = Screen(run)
         screen.shows("needs you")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from run_on_disk import RELEASE, RunOnDisk, held, make_run
 
-from boxcar.laptop.places.local_boxes import LocalBoxes
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project import profile_choice
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.wire import box_asks, news_asks, run_asks
@@ -30,36 +30,36 @@ def run(tmp_path: Path) -> RunOnDisk:
 
 
 @pytest.fixture
-def boxes(run: RunOnDisk) -> LocalBoxes:
-    return LocalBoxes(run.project)
+def site(run: RunOnDisk) -> LocalSite:
+    return LocalSite(run.project, print)
 
 
-def test_what_lives_is_known_by_its_lock(run: RunOnDisk, boxes: LocalBoxes) -> None:
-    assert boxes.is_agent_alive("queue_1") is False
-    assert boxes.is_attempt_alive("box-a", "a") is False
+def test_what_lives_is_known_by_its_lock(run: RunOnDisk, site: LocalSite) -> None:
+    assert site.is_agent_alive("queue_1") is False
+    assert site.is_attempt_alive("box-a", "a") is False
     with held(run.site.tier.lock("queue_1")), held(run.project.scratch("box-a").log("a")):
-        assert boxes.is_agent_alive("queue_1") is True
-        assert boxes.is_agent_alive("queue_2") is False
-        assert boxes.is_attempt_alive("box-a", "a") is True
-        assert boxes.is_attempt_alive("box-b", "a") is False
-    assert (boxes.silent(), boxes.doubts(), boxes.clock_ahead_s("box-a")) == ({}, [], 0.0)
+        assert site.is_agent_alive("queue_1") is True
+        assert site.is_agent_alive("queue_2") is False
+        assert site.is_attempt_alive("box-a", "a") is True
+        assert site.is_attempt_alive("box-b", "a") is False
+    assert (site.silent_boxes(), site.doubts(), site.clock_ahead_s("box-a")) == ({}, [], 0.0)
 
 
-def test_when_a_cell_last_told_its_progress(run: RunOnDisk, boxes: LocalBoxes) -> None:
-    assert boxes.progress_at("box-a", "a") is None
+def test_when_a_cell_last_told_its_progress(run: RunOnDisk, site: LocalSite) -> None:
+    assert site.progress_at("box-a", "a") is None
     progress = run.project.scratch("box-a").out("a") / "progress.jsonl"
     progress.parent.mkdir(parents=True)
     progress.touch()
     os.utime(progress, (1_800_000_000, 1_800_000_000))
-    assert boxes.progress_at("box-a", "a") == "2027-01-15T08:00:00.000Z"
+    assert site.progress_at("box-a", "a") == "2027-01-15T08:00:00.000Z"
 
 
 def test_what_changes_something_is_done_by_the_boxs_own_program(
-    run: RunOnDisk, boxes: LocalBoxes
+    run: RunOnDisk, site: LocalSite
 ) -> None:
     record = {"env": {"KEY": "secret"}, "webhooks": []}
     path = run.project.plan.box("box-a").credentials
-    kept = boxes.ask("box-a", box_asks.KeepCredentials(path, record))
+    kept = site.ask("box-a", box_asks.KeepCredentials(path, record))
     assert kept == box_asks.CredentialsKept(("KEY",))
     assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
 
@@ -72,18 +72,18 @@ def test_of_the_persons_shell_only_what_a_fresh_machine_has_reaches_it(
     python.write_text(f'#!/bin/sh\nenv >{tmp_path}/env\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
-    LocalBoxes(project).ask("box-a", LOG)
+    LocalSite(project, print).ask("box-a", LOG)
     passed = (tmp_path / "env").read_text()
     assert "PATH=" in passed and "AWS_SECRET" not in passed
 
 
-def test_what_the_box_refuses_is_raised_here(run: RunOnDisk, boxes: LocalBoxes) -> None:
+def test_what_the_box_refuses_is_raised_here(run: RunOnDisk, site: LocalSite) -> None:
     with pytest.raises(
         InputError, match=r"box-a: the agent here has no answer to 'dance'.*onbox-\*\.pyz"
     ):
-        boxes.ask("box-a", Dance())
+        site.ask("box-a", Dance())
     with pytest.raises(KeyError):
-        boxes.ask("box-z", LOG)
+        site.ask("box-z", LOG)
 
 
 def test_a_program_that_does_not_answer_is_ended(run: RunOnDisk, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_program_that_does_not_answer_is_ended(run: RunOnDisk, tmp_path: Path)
     project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
     began_s = time.monotonic()
     with pytest.raises(TemporaryError, match="box-a: log had no answer in"):
-        LocalBoxes(project).ask("box-a", LOG, timeout_s=0.2)
+        LocalSite(project, print).ask("box-a", LOG, timeout_s=0.2)
     assert time.monotonic() - began_s < 60
 
 
@@ -103,44 +103,44 @@ def test_a_program_that_breaks_is_told_with_its_words(run: RunOnDisk, tmp_path: 
     python.chmod(0o755)
     project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
     with pytest.raises(TemporaryError, match=r"code 3.*it is broken"):
-        LocalBoxes(project).ask("box-a", LOG)
+        LocalSite(project, print).ask("box-a", LOG)
 
 
-def test_the_program_is_kept_by_its_content(run: RunOnDisk, boxes: LocalBoxes) -> None:
-    boxes.ask("box-a", LOG)
+def test_the_program_is_kept_by_its_content(run: RunOnDisk, site: LocalSite) -> None:
+    site.ask("box-a", LOG)
     (kept,) = (run.project.root / ".boxcar" / "onbox").iterdir()
     before = kept.stat()
-    LocalBoxes(run.project).ask("box-b", replace(LOG, queue="queue_2"))
+    LocalSite(run.project, print).ask("box-b", replace(LOG, queue="queue_2"))
     (again,) = (run.project.root / ".boxcar" / "onbox").iterdir()
     assert (again, again.stat().st_mtime_ns) == (kept, before.st_mtime_ns)
 
 
-def test_one_tier_is_shared_by_all(run: RunOnDisk, boxes: LocalBoxes) -> None:
-    assert boxes.tiers(["box-b", "box-a"]) == ["box-b"]
-    assert boxes.place("box-a", "/x/y") == Path("/x/y")
-    assert boxes.cell_at("a") == run.site.tier.cell("a")
+def test_one_tier_is_shared_by_all(run: RunOnDisk, site: LocalSite) -> None:
+    assert site.reach_tiers(["box-b", "box-a"]) == ["box-b"]
+    assert site.folder_on("box-a", "/x/y") == Path("/x/y")
+    assert site.published_folder("a") == run.site.tier.cell("a")
 
 
-def test_nothing_is_held_open_and_nothing_is_forgotten(run: RunOnDisk, boxes: LocalBoxes) -> None:
+def test_nothing_is_held_open_and_nothing_is_forgotten(run: RunOnDisk, site: LocalSite) -> None:
     run.site.tier.release(RELEASE).mkdir()
-    boxes.refresh()
-    boxes.forget()
-    boxes.close()
+    site.refresh()
+    site.forget_boxes()
+    site.close()
     assert run.site.tier.release(RELEASE).is_dir(), "the tier is no copy of anything"
 
 
 def test_a_tier_that_is_out_of_sight_is_no_run_that_never_started(
-    run: RunOnDisk, boxes: LocalBoxes
+    run: RunOnDisk, site: LocalSite
 ) -> None:
     profile_choice.append_launch(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
-    assert not boxes.is_tier_out_of_sight and boxes.is_agent_alive("queue_1") is False
+    assert not site.is_tier_out_of_sight() and site.is_agent_alive("queue_1") is False
     run.site.tier.root.rename(away := run.project.root / "away")
-    assert boxes.is_tier_out_of_sight and boxes.is_agent_alive("queue_1") is None
-    [doubt] = boxes.doubts()
+    assert site.is_tier_out_of_sight() and site.is_agent_alive("queue_1") is None
+    [doubt] = site.doubts()
     assert str(run.site.tier.root) in doubt
     # A teardown takes the tier away, and may have been broken off.
     run.project.results.teardown.touch()
-    assert not boxes.is_tier_out_of_sight and boxes.doubts() == []
+    assert not site.is_tier_out_of_sight() and site.doubts() == []
     run.project.results.teardown.unlink()
     away.rename(run.site.tier.root)
-    assert not boxes.is_tier_out_of_sight
+    assert not site.is_tier_out_of_sight()

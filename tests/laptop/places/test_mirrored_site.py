@@ -18,9 +18,10 @@ from run_on_disk import (
 )
 
 from boxcar.laptop.common.progress import Progress
-from boxcar.laptop.places.ssh_boxes import LONGEST_PAUSE_S, SshBoxes, ahead_s
+from boxcar.laptop.places.mirrored_site import LONGEST_PAUSE_S, ahead_s
+from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run
-from boxcar.laptop.teardown.still_running import alive
+from boxcar.laptop.teardown.still_running import find_alive
 from boxcar.laptop.verbs.push import send_queue
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
@@ -49,7 +50,7 @@ def tier_of(run: FarRun, box: str, name: str) -> RunOnDisk:
 
 
 def mirrored(run: FarRun, name: str) -> bytes | None:
-    path = run.boxes.mirror.tier.root / name
+    path = run.site.mirror.tier.root / name
     return path.read_bytes() if path.exists() else None
 
 
@@ -83,8 +84,8 @@ def test_a_cell_of_which_only_its_claim_is_left_is_known_from_afar(run: FarRun) 
 def test_before_the_first_launch_nothing_runs_and_nothing_is_doubtful(run: FarRun) -> None:
     shutil.rmtree(run.agents.site.tier.root)
     assert run.condition("queue_1").word == "not started"
-    assert run.boxes.is_agent_alive("queue_1") is False
-    assert run.boxes.doubts() == []
+    assert run.site.is_agent_alive("queue_1") is False
+    assert run.site.doubts() == []
 
 
 def test_a_box_that_does_not_answer_is_silent_and_never_dead(run: FarRun) -> None:
@@ -99,9 +100,9 @@ def test_a_box_that_does_not_answer_is_silent_and_never_dead(run: FarRun) -> Non
     assert queue.condition.word == "unreachable"
     assert "the connection timed out" in queue.condition.sentence
     assert may_run(queue)
-    assert run.boxes.is_agent_alive("queue_1") is None
-    assert run.boxes.is_attempt_alive("box-a", "a") is None
-    (doubt,) = run.boxes.doubts()
+    assert run.site.is_agent_alive("queue_1") is None
+    assert run.site.is_attempt_alive("box-a", "a") is None
+    (doubt,) = run.site.doubts()
     assert "box-a does not answer" in doubt and "as of" in doubt
     assert view.cells[0].word == "running", "the journal is on the tier, which another box reads"
 
@@ -120,7 +121,7 @@ def test_what_a_box_could_not_read_is_a_doubt_and_hides_no_other(
 
     monkeypatch.setattr(report, "read_plain", broken)
     view = run.look()
-    assert run.boxes.doubts() == ["box-a cannot read claims/a.json: Input/output error"]
+    assert run.site.doubts() == ["box-a cannot read claims/a.json: Input/output error"]
     assert view.queue("queue_1").events and view.queue("queue_1").silent is None
 
 
@@ -129,22 +130,22 @@ def test_a_box_that_never_answered_is_silent_and_nothing_is_known(run: FarRun) -
     run.world.cut |= {"box-a", "box-b"}
     view = run.look()
     assert view.queue("queue_1").condition.word == "unreachable"
-    assert all("nothing is known" in doubt for doubt in run.boxes.doubts())
-    assert len(run.boxes.doubts()) == 2
+    assert all("nothing is known" in doubt for doubt in run.site.doubts())
+    assert len(run.site.doubts()) == 2
 
 
 def test_what_was_never_asked_is_not_known(run: FarRun) -> None:
-    assert run.boxes.is_agent_alive("queue_1") is None
-    assert run.boxes.is_attempt_alive("box-a", "a") is None
+    assert run.site.is_agent_alive("queue_1") is None
+    assert run.site.is_attempt_alive("box-a", "a") is None
 
 
 def test_the_gate_counts_a_silent_box_as_one_at_work(run: FarRun) -> None:
     run.agents.say("queue_1", agent_started(), queue_done())
     run.look()
-    assert alive(run.site, ["a"]) == ()
+    assert find_alive(run.site, ["a"]) == ()
     run.world.cut.add("box-a")
     run.look()
-    (row,) = alive(run.site, ["a"])
+    (row,) = find_alive(run.site, ["a"])
     assert "it cannot be asked" in row.what
 
 
@@ -154,22 +155,22 @@ def test_a_silent_box_is_asked_later_and_later_and_at_once_when_it_is_back(
     run.world.cut |= {"box-a", "box-b"}
     pauses_s: list[float] = []
     with a_clock_of_our_own(monkeypatch) as now:
-        run.boxes.refresh()
+        run.site.refresh()
         for _ in range(8):
             asked, began_s = len(run.world.asked), now[0]
             while len(run.world.asked) == asked:
                 now[0] += 5.0
-                run.boxes.refresh()
-                assert "box-b" in run.boxes.silent(), "also while it is not asked"
+                run.site.refresh()
+                assert "box-b" in run.site.silent_boxes(), "also while it is not asked"
             pauses_s.append(now[0] - began_s)
         assert pauses_s == sorted(pauses_s) and pauses_s[0] < pauses_s[1] < pauses_s[2]
         assert pauses_s[-1] == pauses_s[-2] == LONGEST_PAUSE_S
         run.world.cut.clear()
         now[0] += LONGEST_PAUSE_S
-        run.boxes.refresh()
-        assert run.boxes.silent() == {}
+        run.site.refresh()
+        assert run.site.silent_boxes() == {}
         asked = len(run.world.asked)
-        run.boxes.refresh()
+        run.site.refresh()
         assert len(run.world.asked) == asked + 2
 
 
@@ -188,8 +189,8 @@ def test_a_tier_that_a_box_has_lost_is_a_doubt_and_no_death(run: FarRun) -> None
     for box in ("box-a", "box-b"):
         run.world.tiers[box] = run.agents.project.root / "not mounted"
     assert run.condition("queue_2").word == "unknown"
-    assert [doubt.split()[0] for doubt in run.boxes.doubts()] == ["box-a", "box-b"]
-    assert "is it mounted?" in run.boxes.doubts()[0]
+    assert [doubt.split()[0] for doubt in run.site.doubts()] == ["box-a", "box-b"]
+    assert "is it mounted?" in run.site.doubts()[0]
     assert mirrored(run, "journal/queue_2.jsonl") == before, "what was known stays"
 
 
@@ -200,19 +201,20 @@ def test_a_box_that_was_rented_anew_gets_its_queue_though_an_older_report_has_it
     run = make_far_run(tmp_path, monkeypatch, scope=EACH_BOX)
     local = tmp_path / "queue_1.txt"
     local.write_bytes(on_tier(run, "queues/queue_1.txt"))
-    site = replace(run.site, project=replace(run.project, queue_files={"queue_1": local}))
-    run.boxes.refresh()
+    site = run.site
+    site.project = replace(run.project, queue_files={"queue_1": local})
+    run.site.refresh()
     assert send_queue(site, "queue_1", Progress("push")) == "same"
     new = run.agents.project.root / "rented anew"
     run.world.tiers["box-a"] = new
-    run.boxes.refresh()
-    assert run.boxes.has_lost_its_tier("box-a") and not run.boxes.has_lost_its_tier("box-b")
-    assert "rented anew? Then launch" in run.boxes.doubts()[0]
+    run.site.refresh()
+    assert run.site.has_lost_its_tier("box-a") and not run.site.has_lost_its_tier("box-b")
+    assert "rented anew? Then launch" in run.site.doubts()[0]
     DurablePaths(new, "demo").queues.mkdir(parents=True)  # as the release makes it
     assert send_queue(site, "queue_1", Progress("push")) == "appended"
     assert DurablePaths(new, "demo").queue("queue_1").read_bytes() == local.read_bytes()
-    run.boxes.refresh()
-    assert not run.boxes.has_lost_its_tier("box-a")
+    run.site.refresh()
+    assert not run.site.has_lost_its_tier("box-a")
     assert send_queue(site, "queue_1", Progress("push")) == "same"
 
 
@@ -252,18 +254,20 @@ def test_boxes_with_tiers_of_their_own_are_each_asked_for_everything(
     other.say("queue_2", agent_started(), cell_verified("c"))
     view = run.look()
     assert [cell.word for cell in view.cells] == ["verified", "queued", "verified"]
-    assert run.boxes.tiers(["box-a", "box-b"]) == ["box-a", "box-b"]
-    assert list(run.boxes.mirror.owners("cells/c/manifest.json", ["box-a", "box-b"])) == ["box-b"]
+    assert run.site.reach_tiers(["box-a", "box-b"]) == ["box-a", "box-b"]
+    assert list(run.site.mirror.boxes_with("cells/c/manifest.json", ["box-a", "box-b"])) == [
+        "box-b"
+    ]
     run.world.cut.add("box-b")
     assert run.look().cells[2].word == "verified", "as it was seen last"
 
 
 def test_a_shared_tier_is_reached_by_one_box_that_answers(run: FarRun) -> None:
     run.world.cut.add("box-a")
-    run.boxes.refresh()
-    assert run.boxes.tiers(["box-a", "box-b"]) == ["box-b"]
+    run.site.refresh()
+    assert run.site.reach_tiers(["box-a", "box-b"]) == ["box-b"]
     with pytest.raises(TemporaryError, match=r"none of box-a answers.*timed out"):
-        run.boxes.tiers(["box-a"])
+        run.site.reach_tiers(["box-a"])
 
 
 def test_boxes_that_ended_in_a_teardown_are_not_asked_again(run: FarRun) -> None:
@@ -272,14 +276,14 @@ def test_boxes_that_ended_in_a_teardown_are_not_asked_again(run: FarRun) -> None
     results = run.project.results
     atomic.make_folder(results.root)
     atomic.write_whole(results.teardown, codec.to_document(teardown))
-    run.boxes.refresh()
+    run.site.refresh()
     assert run.world.asked == [("box-b", "report")]
-    assert run.boxes.is_agent_alive("queue_1") is False
-    assert run.boxes.is_attempt_alive("box-a", "a") is False
-    assert run.boxes.doubts() == []
+    assert run.site.is_agent_alive("queue_1") is False
+    assert run.site.is_attempt_alive("box-a", "a") is False
+    assert run.site.doubts() == []
     ended = replace(teardown, finished_at=from_now(0))
     atomic.write_whole(results.teardown, codec.to_document(ended))
-    run.boxes.refresh()
+    run.site.refresh()
     assert run.world.asked == [("box-b", "report")], "somebody else may have these names by now"
 
 
@@ -311,7 +315,7 @@ def test_a_queue_that_has_left_the_plan_is_still_asked_for(run: FarRun) -> None:
     plan = run.project.plan
     cells = tuple(cell for cell in plan.cells if cell.queue == "queue_1")
     narrower = replace(plan, queues={"queue_1": "box-a"}, cells=cells)
-    boxes = SshBoxes(replace(run.project, plan=narrower), print)
+    boxes = SshSite(replace(run.project, plan=narrower), print)
     boxes.refresh()
     boxes.refresh()  # the first look shows that there is such a queue
     assert boxes.is_agent_alive("queue_2") is False, "or no down would ever open its gate"
@@ -348,7 +352,7 @@ def test_an_answer_that_leads_out_of_the_mirror_silences_its_box_alone(run: FarR
     run.world.change = lead_out
     run.agents.say("queue_1", agent_started(), queue_done())
     assert run.condition("queue_1").word == "done"
-    assert "does not stay inside" in run.boxes.silent()["box-b"]
+    assert "does not stay inside" in run.site.silent_boxes()["box-b"]
     assert not (run.project.root / "x").exists()
 
 
@@ -358,24 +362,24 @@ def test_when_a_running_cell_last_moved_is_known_while_it_runs(run: FarRun) -> N
     (out / "progress.jsonl").write_text("{}\n")
     os.utime(out / "progress.jsonl", (1_800_000_000, 1_800_000_000))
     fd = lock.try_hold(run.agents.project.scratch("box-a").log("a"))
-    run.boxes.refresh()
-    assert run.boxes.progress_at("box-a", "a") == "2027-01-15T08:00:00.000Z"
-    assert run.boxes.is_attempt_alive("box-a", "a") is True
+    run.site.refresh()
+    assert run.site.progress_at("box-a", "a") == "2027-01-15T08:00:00.000Z"
+    assert run.site.is_attempt_alive("box-a", "a") is True
     os.close(fd or -1)
-    run.boxes.refresh()
-    assert run.boxes.progress_at("box-a", "a") is None
-    assert run.boxes.is_attempt_alive("box-a", "a") is False
+    run.site.refresh()
+    assert run.site.progress_at("box-a", "a") is None
+    assert run.site.is_attempt_alive("box-a", "a") is False
 
 
 def test_the_connections_are_ended(run: FarRun) -> None:
-    run.boxes.refresh()
-    run.boxes.close()
+    run.site.refresh()
+    run.site.close()
     assert sorted(run.world.ran) == [("box-a", ["closed"]), ("box-b", ["closed"])]
 
 
 def test_a_run_that_is_forgotten_leaves_no_mirror(run: FarRun) -> None:
     run.agents.say("queue_1", agent_started())
-    run.boxes.refresh()
-    run.boxes.forget()
+    run.site.refresh()
+    run.site.forget_boxes()
     assert not run.site.tier.root.exists()
-    assert run.boxes.mirror.names("box-a") == []
+    assert run.site.mirror.names_of("box-a") == []

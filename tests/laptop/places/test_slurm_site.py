@@ -15,12 +15,11 @@ from run_on_disk import (
     queue_done,
 )
 
-from boxcar.laptop.places.slurm_boxes import SlurmBoxes
 from boxcar.laptop.places.slurm_site import SlurmSite
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import RunView
-from boxcar.laptop.teardown.still_running import alive
+from boxcar.laptop.teardown.still_running import find_alive
 from boxcar.laptop.verbs import control
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.status import exit_code
@@ -29,11 +28,10 @@ from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.files.control import DRAIN, STOP
 from boxcar.shared.slurm.submitted import Task
 from boxcar.shared.wire import cluster_asks
-from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import report
 
 
-class Cluster(SlurmBoxes):
+class Cluster(SlurmSite):
     """Its login node reads the run where it lies; what Slurm says is what a test gave it."""
 
     def __init__(self, run: RunOnDisk) -> None:
@@ -54,9 +52,7 @@ class Cluster(SlurmBoxes):
         if isinstance(question, cluster_asks.SlurmCancel):
             self.called_off = question.waiting_of
             return cluster_asks.SlurmCancelled(() if self.has_begun else ("7_0",))
-        plan = self._project.plan
-        on_box = RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir)
-        return report.answer(question, on_box)
+        return report.answer(question, self._run_on(box))
 
     def has(self, state: str, reason: str = "None", queue: str = "queue_1") -> None:
         self.tasks_there = (Task("7_0", queue, state, reason, None, "n1", RELEASE),)
@@ -74,7 +70,7 @@ def cluster(run: RunOnDisk) -> Cluster:
 
 def view_of(run: RunOnDisk, cluster: Cluster) -> RunView:
     cluster.refresh()
-    return look_at_run(SlurmSite(run.project, cluster, print), timestamp.utc_now())
+    return look_at_run(cluster, timestamp.utc_now())
 
 
 def word(run: RunOnDisk, cluster: Cluster) -> str:
@@ -112,7 +108,7 @@ def test_a_queue_that_waits_is_never_to_be_launched(
     queue = view.queue("queue_1")
     assert queue.condition.word == expected and reason in queue.condition.sentence
     assert may_run(queue) and exit_code(view) == code
-    step = next_step(view, SlurmSite(run.project, cluster, print))
+    step = next_step(view, cluster)
     assert step.command and step.command.verb in ("watch", "status")
     assert "agents are at work" not in str(step.because)
 
@@ -122,8 +118,7 @@ def test_stop_takes_back_a_job_that_waits_and_asks_no_agent(
 ) -> None:
     run.say("queue_1", agent_started(), cell_started("a"))
     cluster.has("PENDING", "BeginTime")
-    site = SlurmSite(run.project, cluster, print)
-    assert control.request(site, STOP) == []
+    assert control.request(cluster, STOP) == []
     said = capsys.readouterr().err
     assert cluster.called_off == ("queue_1",) and "taken back before it ran: 7_0" in said
     assert "queue_1: nothing is running" not in said and "queue_2: nothing is running" in said
@@ -135,14 +130,14 @@ def test_stop_says_of_a_job_that_has_begun_meanwhile_that_nobody_was_asked(
 ) -> None:
     cluster.has("PENDING", "Priority")
     cluster.has_begun = True
-    assert control.request(SlurmSite(run.project, cluster, print), STOP) == []
+    assert control.request(cluster, STOP) == []
     said = capsys.readouterr().err
     assert "queue_1: its job 7_0 no longer waits" in said and "taken back" not in said
 
 
 def test_drain_takes_no_job_back(run: RunOnDisk, cluster: Cluster) -> None:
     cluster.has("PENDING", "Priority")
-    assert control.request(SlurmSite(run.project, cluster, print), DRAIN) == []
+    assert control.request(cluster, DRAIN) == []
     assert cluster.called_off == ()
 
 
@@ -171,9 +166,8 @@ def test_with_a_silent_slurm_nobody_is_called_dead_and_nothing_is_torn_down(
     cluster.problem = "Unable to contact slurm controller"
     found = view_of(run, cluster).queue("queue_1").condition
     assert found.word == "unreachable" and "Unable to contact" in found.sentence
-    site = SlurmSite(run.project, cluster, print)
-    assert "whether the agents run is not known" in str(site.meter.problems())
-    assert alive(site, ["a"])
+    assert "whether the agents run is not known" in str(cluster.end_problems())
+    assert find_alive(cluster, ["a"])
 
 
 def test_a_login_node_that_does_not_answer_is_said_once(run: RunOnDisk, cluster: Cluster) -> None:
@@ -192,21 +186,20 @@ def test_nothing_of_a_job_outlives_it_and_a_waiting_job_holds_up_no_teardown(
     run.say("queue_1", agent_started(), queue_done())
     cluster.has("PENDING", "JobHeldUser")
     cluster.refresh()
-    site = SlurmSite(run.project, cluster, print)
-    assert alive(site, ["a"]) == ()
-    assert "the job 7_0, which waits" in site.meter.price()
+    assert find_alive(cluster, ["a"]) == ()
+    assert "the job 7_0, which waits" in cluster.end_price()
     cluster.has("RUNNING")
     cluster.refresh()
-    assert [row.what for row in alive(site, ["a"])] == ["the agent of queue_1 is at work"]
+    assert [row.what for row in find_alive(cluster, ["a"])] == ["the agent of queue_1 is at work"]
 
 
 def test_a_queue_of_a_cluster_is_no_machine_that_can_be_gone(cluster: Cluster) -> None:
     with pytest.raises(InputError, match="down cancels its job"):
-        cluster.give_up(["box-a"])
+        cluster.give_up_boxes(["box-a"])
 
 
 def test_the_login_node_is_that_of_the_job_before_the_profile_s(run: RunOnDisk) -> None:
     slurm = run.project.profile.slurm.model_copy(update={"login": "hpc"})
     profile = run.project.profile.model_copy(update={"slurm": slurm})
-    assert SlurmBoxes(replace(run.project, profile=profile), print).login == "hpc"
-    assert SlurmBoxes(run.project, print).login is None
+    assert SlurmSite(replace(run.project, profile=profile), print).login == "hpc"
+    assert SlurmSite(run.project, print).login is None

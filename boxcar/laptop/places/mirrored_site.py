@@ -1,4 +1,6 @@
-"""Boxes over ssh. What they hold is read from the mirror; one short round trip per box renews it.
+"""A run whose tier is read from the mirror of what boxes report: rented ones, and a cluster's door.
+
+One short round trip for each box renews it.
 
 A box that does not answer is silent: nothing is known of it by that, least of all that it is dead.
 It is asked again later and later, because a storm of connections makes sshd refuse more.
@@ -9,26 +11,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from boxcar.laptop.common import side_by_side
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import the_run, unknown_of
+from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.hosts.ask_over_ssh import Hand
-from boxcar.laptop.hosts.boxes import ASK_TIMEOUT_S
 from boxcar.laptop.hosts.connection import TRIES, Ran, Ssh
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.laptop.hosts.reported_files import Mirror
-from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.release import archives
+from boxcar.laptop.run.log_source import BoxLog, FileLog, LogSource
+from boxcar.laptop.run.open_run import ASK_TIMEOUT_S, Tell
+from boxcar.laptop.run.view import CellView
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
 from boxcar.shared.files import heartbeat, receipt
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.paths import MANIFEST, DurablePaths
-from boxcar.shared.wire.question import A, Question, RunOnBox
+from boxcar.shared.wire.question import A, Question
 from boxcar.shared.wire.run_asks import Report, Reported
 
 REPORT_TIMEOUT_S = 45.0
@@ -40,15 +43,13 @@ _FIRST_PAUSE_S = 15.0
 OLDEST_LISTING_S = 60.0
 
 
-class SshBoxes:
-    """See boxes.Boxes."""
+class MirroredSite(Site):
+    """See Site. `tell` hears of a box that is met for the first time."""
 
     tick_s = 1.0
 
-    def __init__(self, project: Project, tell: Callable[[str], None]) -> None:
-        """`tell` hears of a box that is met for the first time."""
-        self._project = project
-        self._tell = tell
+    def __init__(self, project: Project, tell: Tell) -> None:
+        super().__init__(project, tell)
         self._names = [box.name for box in project.plan.boxes]
         self._hands: dict[str, Hand] = {}
         self._replies: dict[str, Reported] = {}
@@ -57,7 +58,6 @@ class SshBoxes:
         self._ahead_s: dict[str, float] = {}
         self._silent: dict[str, Exception] = {}
         self._ended: set[str] = set()  # by a teardown that is under way, or gone for good
-        self._gone: set[str] = set()
         self._pauses: dict[str, tuple[float, float]] = {}  # box -> (until, how long it was)
         self.mirror = Mirror(Home(project.root).mirror, project.plan.run)
 
@@ -65,13 +65,13 @@ class SshBoxes:
     def tier(self) -> DurablePaths:
         return self.mirror.tier
 
-    def label(self, box: str) -> str:
+    def box_label(self, box: str) -> str:
         return box
 
     # --- what is known
 
     def refresh(self, *, is_exact: bool = False) -> None:
-        teardown = receipt.read_teardown(self._project.results.teardown)
+        teardown = receipt.read_teardown(self.results.teardown)
         if teardown and teardown.finished_at:
             return  # boxes of these names may be somebody else's by now
         self._gone |= set(teardown.gone) if teardown else set()
@@ -83,16 +83,16 @@ class SshBoxes:
             another = [box for box in asked if self._sees_tier(box)][:1]
             self._look(another, reader=another)
 
-    def give_up(self, names: Iterable[str]) -> None:
+    def give_up_boxes(self, names: Iterable[str]) -> None:
         left = {self._last_box_of(path.stem) for path in self.tier.queues.glob("*.txt")}
         known = sorted({*self._names, *(box for box in left if box)})
         for box in names:
-            if box == self._tier_dir:
+            if box == self.plan.durable_dir:
                 self._refuse_a_tier_in_sight()
                 self._gone.add(box)
                 continue
             if box not in known:
-                said = unknown_of(box, known, what="box", of=the_run(self._project.plan.run))
+                said = unknown_of(box, known, what="box", of=the_run(self.plan.run))
                 raise InputError(said.under(f"--gone {box}"))
             if box in self._replies or (box in self._ended - self._gone and self._answers(box)):
                 raise InputError(f"--gone {box}: it answers, so it is not gone")
@@ -100,22 +100,18 @@ class SshBoxes:
             self._silent.pop(box, None)
         self._ended |= self._gone
 
-    def is_gone(self, name: str) -> bool:
-        """Whether a person has said that it will never answer again."""
-        return name in self._gone
-
     def seen_at(self, box: str) -> str | None:
         return self.mirror.seen_at(box)
 
-    def silent(self) -> dict[str, str]:
+    def silent_boxes(self) -> dict[str, str]:
         # In short: what to do about it is said once, by doubts.
         return {box: str(getattr(why, "why", why)) for box, why in self._silent.items()}
 
     def doubts(self) -> list[str]:
         told = []
         for box in self._names:
-            seen_at = self.mirror.seen_at(box)
             if box in self._silent:
+                seen_at = self.seen_at(box)
                 known = f"what is known of it is as of {seen_at}" if seen_at else "nothing is known"
                 told.append(f"{box} does not answer, and {known}: {self._silent[box]}")
         return told + self.unread() + self.tier_doubts()
@@ -126,13 +122,14 @@ class SshBoxes:
         return [f"{box} cannot read {n}: {why}" for box, each in found for n, why in each.items()]
 
     def tier_doubts(self) -> list[str]:
-        if self.is_gone(self._tier_dir):
+        tier = self.plan.durable_dir
+        if self.is_gone(tier):
             return []
         anew = "" if self._is_shared else " Or was the box rented anew? Then launch"
         return [
-            f"{box} answers, but the run is not in {self._tier_dir} there: is it mounted?{anew}"
+            f"{box} answers, but the run is not in {tier} there: is it mounted?{anew}"
             for box in self._names
-            if box in self._replies and not self._sees_tier(box) and self.mirror.names(box)
+            if box in self._replies and not self._sees_tier(box) and self.mirror.names_of(box)
         ]
 
     def has_lost_its_tier(self, box: str) -> bool:
@@ -140,7 +137,7 @@ class SshBoxes:
         return not self._is_shared and box in self._replies and not self._sees_tier(box)
 
     def is_agent_alive(self, queue: str) -> bool | None:
-        box = self._project.plan.queues.get(queue) or self._last_box_of(queue)
+        box = self.plan.queues.get(queue) or self._last_box_of(queue)
         told = {name: reply.agents.get(queue) for name, reply in self._replies.items()}
         if any(told.values()):
             return True  # also of a box that was said to be gone: another one sees its lock
@@ -149,15 +146,9 @@ class SshBoxes:
         if box is None:
             return None if self._silent else False  # nothing shows that it ever ran
         is_blind = box in told and told[box] is None
-        if is_blind and (self.is_gone(self._tier_dir) or not self.tier.root.exists()):
+        if is_blind and (self.is_gone(self.plan.durable_dir) or not self.tier.root.exists()):
             return False  # its lock went with the tier, or the run was never launched
         return told.get(box)
-
-    def scheduled(self, queue: str) -> Scheduled | None:
-        return None
-
-    def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
-        return ()
 
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         if box in self._replies:
@@ -184,13 +175,13 @@ class SshBoxes:
         timeout_s: float = ASK_TIMEOUT_S,
         tries: int = TRIES,
     ) -> A:
-        plan = self._project.plan
-        run = RunOnBox(plan.run, plan.durable_dir, plan.box(box).data_dir)
-        answered = self._hand(box).ask(question, run, timeout_s=timeout_s, tries=tries)
+        answered = self._hand(box).ask(
+            question, self._run_on(box), timeout_s=timeout_s, tries=tries
+        )
         self._pauses.pop(box, None)
         return answered
 
-    def tiers(self, boxes: Sequence[str]) -> list[str]:
+    def reach_tiers(self, boxes: Sequence[str]) -> list[str]:
         if not self._is_shared:
             return list(dict.fromkeys(boxes))
         answering = [box for box in boxes if box not in self._silent and box not in self._gone]
@@ -204,22 +195,23 @@ class SshBoxes:
             )
         return answering[:1]
 
-    def place(self, box: str, path: str) -> Remote:
+    def folder_on(self, box: str, path: str) -> Remote:
         hand = self._hand(box)
-        return Remote(hand.ssh, hand.expand(path), has_rsync=hand.hello().has_rsync)
+        hello = hand.hello()
+        return Remote(hand.ssh, hello.expand(path), has_rsync=hello.has_rsync)
 
-    def cell_at(self, cell: str) -> Remote:
-        plan = self._project.plan
+    def published_folder(self, cell: str) -> Remote:
+        plan = self.plan
         name = f"cells/{cell}/{MANIFEST}"
-        owners = () if self._is_shared else self.mirror.owners(name, self._names)
+        owners = () if self._is_shared else self.mirror.boxes_with(name, self._names)
         # With a shared tier all can give it; its own box spreads the load.
         planned = [plan.queues[known.queue] for known in plan.cells if known.name == cell]
         for box in (*owners, *planned, *self._names):
             if box not in self._silent:
-                return self.place(box, str(self._project.on_tier.cell(cell)))
+                return self.folder_on(box, str(self.project.on_tier.cell(cell)))
         raise TemporaryError(f"{cell}: no box that holds it answers")
 
-    def run(
+    def run_program(
         self, box: str, words: Sequence[str], on_start: Callable[[], None] = lambda: None
     ) -> Ran:
         """Run a program of the box's own; `on_start` is called once it has begun there.
@@ -228,10 +220,22 @@ class SshBoxes:
         """
         return self._hand(box).run(words, tries=1, on_start=on_start)
 
-    def kept(self, name: str) -> list[Path]:
+    def log_of(self, cell: CellView) -> LogSource | None:
+        """A box has the log while the cell runs and after it, the results after a pull."""
+        pulled = self.pulled_log(cell.name)
+        if pulled.is_file() and not cell.is_under_way:
+            return FileLog(pulled)
+        box = self._box_with_log(cell)
+        log = BoxLog(self, box, cell.name) if box else None
+        return log if log and log.is_there() else None
+
+    def _box_with_log(self, cell: CellView) -> str | None:
+        return cell.box if self.is_planned(cell.box) else None
+
+    def kept_copies(self, name: str) -> list[Path]:
         return self.mirror.kept(name)
 
-    def forget(self) -> None:
+    def forget_boxes(self) -> None:
         self.mirror.drop()
 
     def close(self) -> None:
@@ -242,38 +246,28 @@ class SshBoxes:
 
     @property
     def _is_shared(self) -> bool:
-        return self._project.plan.durable_scope == SHARED
-
-    @cached_property
-    def _onbox(self) -> tuple[str, bytes]:
-        data = archives.build_onbox()
-        return archives.file_name("onbox", data, ".pyz"), data
-
-    @property
-    def _tier_dir(self) -> str:
-        return self._project.plan.durable_dir
+        return self.plan.durable_scope == SHARED
 
     def _refuse_a_tier_in_sight(self) -> None:
         seeing = [box for box in self._replies if self._sees_tier(box)]
         if seeing and (self._is_shared or len(seeing) == len(self._replies)):
             raise InputError(
-                f"--gone {self._tier_dir}: {', '.join(seeing)} can see it, so it is not gone"
+                f"--gone {self.plan.durable_dir}: {', '.join(seeing)} can see it, so it is not gone"
             )
 
     def _answers(self, box: str) -> bool:
         """Whether a box that is not asked any more, because its part is done, is there."""
         try:
-            self.run(box, ["true"])
+            self.run_program(box, ["true"])
         except (TemporaryError, InputError):
             return False
         return True
 
     def _hand(self, box: str) -> Hand:
         if box not in self._hands:
-            ssh = Ssh(box, Home(self._project.root), self._tell)
-            name, data = self._onbox
-            data_dir = self._project.plan.box(box).data_dir
-            self._hands[box] = Hand(ssh, self._project.profile, data_dir, name, data)
+            ssh = Ssh(box, Home(self.project.root), self.tell)
+            folder, agent = self.plan.box(box).data_dir, ask_over_ssh.agent_program()
+            self._hands[box] = Hand(ssh, self.project.profile, folder, *agent)
         return self._hands[box]
 
     def _look(self, boxes: Sequence[str], reader: Sequence[str]) -> None:
@@ -306,7 +300,7 @@ class SshBoxes:
         files = [file for file in reply.files if not self._has_its_own_word(file.path, box)]
         gone = [name for name in reply.gone if not self._has_its_own_word(name, box)]
         try:
-            is_whole = self.mirror.take(box, files, gone, self._heard_at[box])
+            is_whole = self.mirror.take_report(box, files, gone, self._heard_at[box])
         except (BoxcarError, OSError) as error:
             self._fall_silent(box, error)
             return True
@@ -319,7 +313,7 @@ class SshBoxes:
         """
         if name.startswith(("cells/", "claims/", "accepted/", "releases/")):
             return False  # a queue may be called plan or manifest
-        owner = self._project.plan.queues.get(PurePosixPath(name).stem)
+        owner = self.plan.queues.get(PurePosixPath(name).stem)
         return owner is not None and owner != box and self._sees_tier(owner)
 
     def _report(self, box: str, *, is_reader: bool) -> None:
@@ -338,7 +332,7 @@ class SshBoxes:
 
     def _ask_report(self, box: str, *, is_reader: bool) -> Reported:
         is_of_all = is_reader and self._is_shared
-        have = self.mirror.have(*(self._names if is_of_all else [box]))
+        have = self.mirror.prefixes_here(*(self._names if is_of_all else [box]))
         everything = is_reader or not self._is_shared
         before = timestamp.utc_now()
         question = Report(self._queues_of(box), everything, have)
@@ -350,9 +344,8 @@ class SshBoxes:
 
     def _queues_of(self, box: str) -> tuple[str, ...]:
         """Its own, and those that have left the plan: their agent may still run, on any box."""
-        planned = self._project.plan.queues
-        left = {path.stem for path in self.tier.queues.glob("*.txt")} - set(planned)
-        return (*(name for name, at in planned.items() if at == box), *sorted(left))
+        left = {path.stem for path in self.tier.queues.glob("*.txt")} - set(self.plan.queues)
+        return (*self.queues_on(box), *sorted(left))
 
     def _sees_tier(self, box: str) -> bool:
         return box in self._replies and self._replies[box].is_tier_there
