@@ -16,6 +16,7 @@ def failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "def test_sound(): pass\ndef test_broken(): assert False\n"
     )
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # it needs none, and starts sooner
     monkeypatch.setattr(again, "FAILED", tmp_path / "lastfailed")
     return tmp_path / "lastfailed"
 

@@ -14,13 +14,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
+import sources
 
-ROOT = Path(__file__).resolve().parents[1]
-SOURCES = {
-    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-    for top in ("boxcar", "onbox")
-    for path in sorted((ROOT / top).rglob("*.py"))
-}
+SOURCES = sources.sources(*sources.HOUSES)
 
 # Each room may import those in the lines above its own, and itself.
 LEVELS = {
@@ -62,36 +58,35 @@ def module(file: str) -> str:
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def imported(sources: Mapping[str, str], file: str) -> set[str]:
-    """The modules of ours that a file imports, anywhere in it."""
-    known = {module(name) for name in sources}
-    pairs = _named(sources[file])
-    return {full if full in known else home for home, full in pairs} & known - {module(file)}
+def arrows(files: Mapping[str, str]) -> dict[str, set[str]]:
+    """The modules of ours that each imports, anywhere in it."""
+    known = {module(file) for file in files}
+    return {
+        module(file): {full if full in known else home for home, full in _named(source)}
+        & known - {module(file)}
+        for file, source in files.items()
+    }
 
 
 @functools.cache
 def _named(source: str) -> frozenset[tuple[str, str]]:
     """What a source imports: the module, and the module with the name behind it."""
     names: set[tuple[str, str]] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in sources.imports(ast.parse(source)):
         if isinstance(node, ast.Import):
             names |= {(alias.name, alias.name) for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert not node.level, "a relative import hides where it leads"
             home = str(node.module)
             names |= {(home, f"{home}.{alias.name}") for alias in node.names}
     return frozenset(names)
 
 
-def arrows(sources: Mapping[str, str]) -> dict[str, set[str]]:
-    return {module(file): imported(sources, file) for file in sources}
-
-
-def against_the_levels(sources: Mapping[str, str]) -> list[str]:
+def against_the_levels(files: Mapping[str, str]) -> list[str]:
     """`a imports b` for each import of a room that does not stand below."""
     return [
         f"{name} imports {other}"
-        for name, others in arrows(sources).items()
+        for name, others in arrows(files).items()
         for other in sorted(others)
         if not _may_import(name, other)
     ]
@@ -146,15 +141,16 @@ def crowds(files: Iterable[str]) -> list[str]:
     ]
 
 
-def speaking_nouns(sources: Mapping[str, str]) -> list[str]:
+def speaking_nouns(files: Mapping[str, str]) -> list[str]:
     """Files of the laptop that import the terminal, or print, and are no verbs."""
+    found = arrows(files)
     return [
         file
-        for file in sources
+        for file, source in files.items()
         if file.startswith("boxcar/laptop/")
         and not file.startswith(SPEAKERS)
         and module(file) != TERMINAL
-        and (TERMINAL in imported(sources, file) or _prints(sources[file]))
+        and (TERMINAL in found[module(file)] or _prints(source))
     ]
 
 

@@ -239,6 +239,7 @@ def test_accelerate_is_told_by_a_file_of_its_own_what_a_default_config_would_dec
     assert yaml.safe_load(alone)["distributed_type"] == "NO"
 
 
+@pytest.mark.faults
 def test_a_hostile_default_config_of_accelerate_decides_nothing(tmp_path: Path) -> None:
     """Two ranks form one world, also without a GPU, whatever the box's home says."""
     pytest.importorskip("accelerate")
@@ -319,6 +320,7 @@ def _of_accelerate(tmp_path: Path, script: str, ranks: int) -> list[str]:
 def _by_accelerate(words: list[str], text: str) -> subprocess.CompletedProcess[str]:
     beside = Path(words[-1]).parent / "libraries"
     (beside / "accelerate/commands").mkdir(parents=True)
+    (beside / "accelerate/__init__.py").touch()  # else a real one comes first
     (beside / "accelerate/commands/launch.py").write_text(text)
     no_gpu = "class cuda:\n    is_available = staticmethod(lambda: False)\n"
     (beside / "torch.py").write_text(no_gpu)
