@@ -106,18 +106,18 @@ def page() -> str:
     )
 
 
-def test_each_text_of_the_signatures_is_named_and_done_the_right_thing_about() -> None:
+def test_each_text_of_the_signatures_is_named_and_done_the_right_thing_about():
     wrong = [(one.file, one.ids, one.judged) for one in cases("own") if not all(is_right(one))]
     assert wrong == []
 
 
-def test_every_row_has_a_text_and_an_id_of_its_own() -> None:
+def test_every_row_has_a_text_and_an_id_of_its_own():
     without = {row.id for row in SIGNATURES} - {id for case in cases("own") for id in case.ids}
     assert without == set()
     assert len(BY_ID) == len(SIGNATURES)
 
 
-def test_what_a_training_says_while_all_is_well_names_no_failure_of_its_end() -> None:
+def test_what_a_training_says_while_all_is_well_names_no_failure_of_its_end():
     step, killed = "epoch 1 step 1 loss 0.5\n", "run.sh: line 3: 99 Killed  python train.py\n"
     for line in (DATA / "ordinary.txt").read_text("utf-8").splitlines():
         log = f"{step}{line}\n{step}{step}"
@@ -125,20 +125,20 @@ def test_what_a_training_says_while_all_is_well_names_no_failure_of_its_end() ->
         assert [cause.id for cause in found] == ["", "137-N"], line
 
 
-def test_a_line_of_a_rank_counts_where_only_other_ranks_go_on() -> None:
+def test_a_line_of_a_rank_counts_where_only_other_ranks_go_on():
     log = "[rank1]: CUDA error: out of memory\n" + "[rank0]: epoch 1 step 1 loss 0.5\n" * 3
     assert judge(Evidence(log)).id == "M2"
     assert judge(Evidence(log.replace("[rank0]", "[rank1]"))).id == ""
 
 
-def test_at_least_90_in_100_of_other_texts_get_the_right_class_and_75_the_right_name() -> None:
+def test_at_least_90_in_100_of_other_texts_get_the_right_class_and_75_the_right_name():
     others = cases("heldout")
     classes, names = right(others)
     assert classes >= 0.9 * len(others)
     assert names >= 0.75 * len(others)
 
 
-def test_the_page_is_as_the_texts_are_judged() -> None:
+def test_the_page_is_as_the_texts_are_judged():
     if os.environ.get("BOXCAR_GOLDEN") == "write":
         PAGE.write_text(page(), encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == page()
