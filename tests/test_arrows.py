@@ -110,11 +110,11 @@ def imported_by_call(node: ast.Call) -> str | None:
     return str(node.args[0].value) if isinstance(node.args[0], ast.Constant) else None
 
 
-def test_no_file_imports_against_the_arrows() -> None:
+def test_no_file_imports_against_the_arrows():
     assert [one for file, source in FILES.items() for one in violations(file, source)] == []
 
 
-def test_every_room_was_looked_into() -> None:
+def test_every_room_was_looked_into():
     for room in ("boxcar/shared/", "boxcar/laptop/", "boxcar/training/", "onbox/"):
         assert any(file.startswith(room) for file in FILES), f"no file of {room} was looked at"
 
@@ -150,7 +150,7 @@ PLANTED = [
 
 
 @pytest.mark.parametrize(("file", "source"), PLANTED)
-def test_a_planted_violation_is_found(file: str, source: str) -> None:
+def test_a_planted_violation_is_found(file, source):
     [found] = violations(file, source)
     assert found.startswith(f"{file}:1: imports ")
 
@@ -165,7 +165,7 @@ def test_a_planted_violation_is_found(file: str, source: str) -> None:
         ("m = (\n    __import__('torch')\n)", 2),
     ],
 )
-def test_a_late_import_is_found_in_its_line(source: str, line: int) -> None:
+def test_a_late_import_is_found_in_its_line(source, line):
     assert violations("boxcar/laptop/x.py", source) == [f"boxcar/laptop/x.py:{line}: imports torch"]
 
 
@@ -182,7 +182,7 @@ KEPT = [
 
 
 @pytest.mark.parametrize(("file", "source"), KEPT)
-def test_what_the_arrows_allow_is_not_found(file: str, source: str) -> None:
+def test_what_the_arrows_allow_is_not_found(file, source):
     assert violations(file, source) == []
 
 
@@ -211,16 +211,16 @@ def loaded_by(folder: str, *flags: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_formats_import_where_nothing_is_installed() -> None:
+def test_formats_import_where_nothing_is_installed():
     # -S: without site-packages, as on a box.
     loaded = loaded_by("boxcar/shared", "-I", "-S")
     assert "boxcar" in loaded and not loaded & {"torch", "onbox"}
 
 
 @pytest.mark.parametrize("folder", ["onbox", "boxcar/laptop"])
-def test_importing_every_module_does_not_import_torch(folder: str) -> None:
+def test_importing_every_module_does_not_import_torch(folder):
     assert not loaded_by(folder) & {"torch", "numpy", "safetensors"}
 
 
-def test_the_agent_needs_nothing_of_the_laptops_libraries() -> None:
+def test_the_agent_needs_nothing_of_the_laptops_libraries():
     assert not loaded_by("onbox") & {"rich", "invoke", "pydantic", "yaml", "jinja2"}

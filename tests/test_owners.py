@@ -93,9 +93,7 @@ FACTS = [
     Fact("names of variables", "boxcar/shared/names.py", text(r"\[A-Za-z_\]\[A-Za-z0-9_\]")),
     Fact("bytes of a webhook", "boxcar/shared/wire/webhook_secret.py", assigned(r"BODY_BYTES\b")),
     Fact(
-        "time between interruptions",
-        "boxcar/shared/artifacts/cadence.py",
-        assigned("MTBF|PRIOR"),
+        "time between interruptions", "boxcar/shared/artifacts/cadence.py", assigned("MTBF|PRIOR")
     ),
     Fact(
         "how a v1 end is read",
@@ -157,7 +155,7 @@ def _names(tree: ast.AST) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.name)
-def test_a_fact_has_one_owner(fact: Fact) -> None:
+def test_a_fact_has_one_owner(fact):
     assert owners(fact, PRODUCT) == [fact.owner]
 
 
@@ -182,12 +180,12 @@ def test_a_fact_has_one_owner(fact: Fact) -> None:
         ("measured numbers for people", "text = f'{value:.4g}'\n"),
     ],
 )
-def test_a_second_owner_is_found(fact: str, planted: str) -> None:
+def test_a_second_owner_is_found(fact, planted):
     [found] = [row for row in FACTS if row.name == fact]
     assert owners(found, {"boxcar/laptop/planted.py": planted}) == ["boxcar/laptop/planted.py"]
 
 
-def test_who_only_speaks_of_a_fact_is_no_owner() -> None:
+def test_who_only_speaks_of_a_fact_is_no_owner():
     speaks = '"""Ends with 75, and reads progress.jsonl."""\n# progress.jsonl\nx = y.PRIOR_S\n'
     for fact in FACTS:
         assert owners(fact, {"speaks.py": speaks}) == []

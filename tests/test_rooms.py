@@ -164,23 +164,23 @@ def _prints(source: str) -> bool:
     return bool(spelled & speaking)
 
 
-def test_no_room_imports_one_that_does_not_stand_below_it() -> None:
+def test_no_room_imports_one_that_does_not_stand_below_it():
     assert against_the_levels(SOURCES) == []
 
 
-def test_no_files_import_each_other_in_a_circle() -> None:
+def test_no_files_import_each_other_in_a_circle():
     assert circles(arrows(SOURCES)) == []
 
 
-def test_no_folder_is_a_crowd() -> None:
+def test_no_folder_is_a_crowd():
     assert crowds(SOURCES) == []
 
 
-def test_only_verbs_speak() -> None:
+def test_only_verbs_speak():
     assert speaking_nouns(SOURCES) == []
 
 
-def test_every_folder_says_in_its_door_what_it_is() -> None:
+def test_every_folder_says_in_its_door_what_it_is():
     folders = {str(Path(file).parent) for file in SOURCES}
     for folder in folders:
         door = SOURCES.get(f"{folder}/__init__.py")
@@ -202,13 +202,13 @@ LAPTOP = "boxcar/laptop"
         ("onbox/machine/x.py", "from onbox.result import settle"),
     ],
 )
-def test_a_planted_import_of_a_room_above_is_found(file: str, source: str) -> None:
+def test_a_planted_import_of_a_room_above_is_found(file, source):
     [found] = against_the_levels(SOURCES | {file: source})
     assert found.startswith(module(file))
 
 
 @pytest.mark.parametrize("how", ["{}", "def late():\n    {}", "if TYPE_CHECKING:\n    {}"])
-def test_a_planted_circle_is_found(how: str) -> None:
+def test_a_planted_circle_is_found(how):
     forth = "from boxcar.laptop.run import planted_b"
     back = how.format("from boxcar.laptop.run import planted_a")
     a, b = f"{LAPTOP}/run/planted_a.py", f"{LAPTOP}/run/planted_b.py"
@@ -218,12 +218,12 @@ def test_a_planted_circle_is_found(how: str) -> None:
 @pytest.mark.parametrize(
     "source", ["from boxcar.laptop.common import show", "print('word')", "sys.stderr.write('word')"]
 )
-def test_a_planted_noun_that_speaks_is_found(source: str) -> None:
+def test_a_planted_noun_that_speaks_is_found(source):
     file = f"{LAPTOP}/run/planted.py"
     assert speaking_nouns(SOURCES | {file: source}) == [file]
 
 
-def test_a_planted_crowd_is_found() -> None:
+def test_a_planted_crowd_is_found():
     files = [f"{LAPTOP}/run/planted_{number}.py" for number in range(MOST_MODULES + 1)]
     [found] = crowds(itertools.chain(files, [f"{LAPTOP}/run/__init__.py"]))
     assert found.startswith(f"{LAPTOP}/run: ")

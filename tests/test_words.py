@@ -78,7 +78,7 @@ def places_of(phrase: str, path: str) -> list[str]:
     return [f"{path}:{line}" for line, text in lower_texts(path) if said(phrase, text)]
 
 
-def test_each_word_stands_on_the_page_once_and_has_a_meaning() -> None:
+def test_each_word_stands_on_the_page_once_and_has_a_meaning():
     found = [*rows("Things"), *rows("Acts")]
     words = [row[0] for row in found]
     assert len(words) > 40
@@ -87,22 +87,22 @@ def test_each_word_stands_on_the_page_once_and_has_a_meaning() -> None:
 
 
 @pytest.mark.parametrize("phrase", FORBIDDEN)
-def test_no_text_of_the_product_is_stilted(phrase: str) -> None:
+def test_no_text_of_the_product_is_stilted(phrase):
     assert [place for path in PRODUCT for place in places_of(phrase, path)] == []
 
 
 @pytest.mark.parametrize("phrase", FORBIDDEN)
-def test_no_page_that_people_read_is_stilted(phrase: str) -> None:
+def test_no_page_that_people_read_is_stilted(phrase):
     assert [path for path in PAGES if said(phrase, lower(path))] == []
 
 
-def test_a_stilted_phrase_is_found_over_a_line_end_and_not_inside_a_word() -> None:
+def test_a_stilted_phrase_is_found_over_a_line_end_and_not_inside_a_word():
     assert said("gone on with", "it is Gone\n  on with")
     assert not said("mend", "a recommended amendment")
     assert said("cell(s)", "3 cell(s) left")
 
 
-def test_module_names_are_unique_within_a_room() -> None:
+def test_module_names_are_unique_within_a_room():
     places: dict[tuple[str, str], list[str]] = {}
     for path in PRODUCT:
         room = next((room for room in ROOMS if path.startswith(f"{room}/")), "")
@@ -112,12 +112,10 @@ def test_module_names_are_unique_within_a_room() -> None:
 
 
 # May only shrink.
-SHARED_NAMES = {
-    ("boxcar/laptop", "rules"),
-}
+SHARED_NAMES = {("boxcar/laptop", "rules")}
 
 
-def test_an_import_renames_no_module_of_ours() -> None:
+def test_an_import_renames_no_module_of_ours():
     assert [f"{path}: {name}" for path in PRODUCT for name in _renamed(path)] == []
 
 

@@ -32,7 +32,7 @@ VICTIMS = {
 
 
 @pytest.mark.usefixtures("tell")
-def test_the_same_command_ends_with_every_cell_verified_once(tmp_path: Path) -> None:
+def test_the_same_command_ends_with_every_cell_verified_once(tmp_path):
     dice, hits = random.Random(SEED), Counter[str]()
     until = time.monotonic() + STORM_S
     demo = typed(tmp_path)

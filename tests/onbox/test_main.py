@@ -131,9 +131,7 @@ def test_what_is_left_to_deliver_is_left_to_an_agent_that_runs(make_run):
 
 
 @pytest.mark.faults
-def test_a_receiver_that_is_down_at_the_end_of_a_run_gets_its_news_when_it_is_back(
-    make_run: Any,
-) -> None:
+def test_a_receiver_that_is_down_at_the_end_of_a_run_gets_its_news_when_it_is_back(make_run):
     heard: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -128,11 +128,8 @@ def steps(channel: str) -> dict[str, list[Any]]:
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("answers", list(steps("feishu")))
 def test_only_what_was_taken_is_delivered_and_all_of_it_arrives_in_order(
-    channel: str,
-    answers: str,
-    table: Callable[[str], Table],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    channel, answers, table, monkeypatch
+):
     if answers == "hangs":
         monkeypatch.setattr(post, "READ_S", 0.3)
     one = table(channel)
@@ -179,9 +176,7 @@ def somebody_else(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_tls_of_somebody_else_gets_nothing_and_takes_nothing(
-    channel: str, table: Callable[[str], Table], somebody_else: ssl.SSLContext
-) -> None:
+def test_tls_of_somebody_else_gets_nothing_and_takes_nothing(channel, table, somebody_else):
     one = table(channel)
     one.robot.socket = somebody_else.wrap_socket(one.robot.socket, server_side=True)
     url = one.endpoint.url.replace("http:", "https:")
@@ -201,9 +196,7 @@ def test_tls_of_somebody_else_gets_nothing_and_takes_nothing(
 
 
 @pytest.mark.parametrize("channel", known.NAMES)
-def test_a_flood_is_one_message_and_the_services_rate_is_kept(
-    channel: str, table: Callable[[str], Table]
-) -> None:
+def test_a_flood_is_one_message_and_the_services_rate_is_kept(channel, table):
     one = table(channel)
     deliverer = one.deliverer()
     for number in range(40):
