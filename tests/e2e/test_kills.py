@@ -6,17 +6,21 @@ import json
 
 import pytest
 from living import Process, kill, living
-from proof import assert_nothing_runs, assert_nothing_torn, assert_published_once, assert_pulled
+from proof import (
+    assert_nothing_runs,
+    assert_nothing_torn,
+    assert_published_once,
+    assert_pulled,
+)
 from storm import assert_went_on, stormy
 from tiny_project import TinyProject
 from torch_train import TORCH_JOB, TORCH_TRAIN
 
 
 def test_every_cell_is_verified_once_whatever_is_killed(project):
-    """Each kind of process once; tests/faults/test_storm.py kills hundreds."""
-    storm = stormy(project, seed=20260301, cells=2)
+    storm = stormy(project, seed=20260301)
     run = storm.project
-    storm.run_queues(kills=4)
+    storm.run_queues(kills=8)
     assert_published_once(run, storm.cells)
     assert_nothing_torn(run)
     assert_went_on(storm)
