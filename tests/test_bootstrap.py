@@ -38,7 +38,9 @@ def set_up(
     )
 
 
-def test_a_mirror_comes_before_torchs_own_index(venv, monkeypatch):
+def test_a_mirror_comes_before_torchs_own_index(
+    venv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     set_up(monkeypatch, {}, MIRROR)
     assert bootstrap.reach_an_index(sys.executable) == {
         "PIP_INDEX_URL": MIRROR.url,
@@ -46,7 +48,9 @@ def test_a_mirror_comes_before_torchs_own_index(venv, monkeypatch):
     }
 
 
-def test_a_dead_index_is_not_asked_and_named_with_where_it_comes_from(venv, monkeypatch, capsys):
+def test_a_dead_index_is_not_asked_and_named_with_where_it_comes_from(
+    venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     silent = {MIRROR.url: "connection refused"}
     other = Source("https://user:secret@other/simple", "pip config")
     set_up(monkeypatch, silent | {bootstrap.TORCH_CPU.url: "no answer within 6 s"}, MIRROR, other)
@@ -67,7 +71,13 @@ def test_a_dead_index_is_not_asked_and_named_with_where_it_comes_from(venv, monk
         ("the proxy http://p:1 does not answer (connection refused)", "Start that proxy"),
     ],
 )
-def test_where_no_index_answers_it_ends_with_what_to_type(venv, monkeypatch, capsys, reason, says):
+def test_where_no_index_answers_it_ends_with_what_to_type(
+    venv: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    reason: str,
+    says: str,
+) -> None:
     set_up(monkeypatch, dict.fromkeys((PIP_OWN.url, bootstrap.TORCH_CPU.url), reason), PIP_OWN)
     with pytest.raises(SystemExit) as end:
         bootstrap.reach_an_index(sys.executable)
@@ -75,13 +85,15 @@ def test_where_no_index_answers_it_ends_with_what_to_type(venv, monkeypatch, cap
     assert says in capsys.readouterr().out
 
 
-def test_files_that_lie_here_are_enough(venv, monkeypatch):
+def test_files_that_lie_here_are_enough(venv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     set_up(monkeypatch, dict.fromkeys((PIP_OWN.url, bootstrap.TORCH_CPU.url), "x"), PIP_OWN,
            links=True)  # fmt: skip
     assert bootstrap.reach_an_index(sys.executable) == {"PIP_NO_INDEX": "1"}
 
 
-def test_who_names_an_index_of_cpu_wheels_is_not_given_another(venv, monkeypatch):
+def test_who_names_an_index_of_cpu_wheels_is_not_given_another(
+    venv: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     set_up(monkeypatch, {}, MIRROR, Source("https://m/whl/cpu/", "PIP_EXTRA_INDEX_URL"))
     assert (
         bootstrap.TORCH_CPU.url
@@ -89,7 +101,9 @@ def test_who_names_an_index_of_cpu_wheels_is_not_given_another(venv, monkeypatch
     )
 
 
-def test_a_real_closed_port_is_told_before_pip_is_started(venv, monkeypatch, capsys):
+def test_a_real_closed_port_is_told_before_pip_is_started(
+    venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     url = f"http://127.0.0.1:{closed_port()}/simple"
     for name in ("PIP_FIND_LINKS", "PIP_NO_INDEX", "http_proxy", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
@@ -111,7 +125,9 @@ def fake_pip(folder: Path, body: str) -> str:
     return str(script)
 
 
-def test_where_there_is_no_terminal_it_says_a_line_now_and_then(venv, monkeypatch, capsys):
+def test_where_there_is_no_terminal_it_says_a_line_now_and_then(
+    venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     go_on = venv / "go-on"
     body = (
         "open(os.environ['TMPDIR'] + '/torch.whl', 'wb').write(bytes(3_000_000))\n"
@@ -135,7 +151,9 @@ def test_where_there_is_no_terminal_it_says_a_line_now_and_then(venv, monkeypatc
     assert [path.name for path in venv.iterdir() if path.is_dir()] == []
 
 
-def test_what_pip_said_is_shown_where_it_failed(venv, monkeypatch, capsys):
+def test_what_pip_said_is_shown_where_it_failed(
+    venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     body = "print('No matching distribution', file=sys.stderr); sys.exit(1)"
     monkeypatch.setattr(bootstrap, "venv_python", lambda: fake_pip(venv, body))
     with pytest.raises(SystemExit) as end:
@@ -146,7 +164,7 @@ def test_what_pip_said_is_shown_where_it_failed(venv, monkeypatch, capsys):
     assert "pip could not install the above" in said.out
 
 
-def test_pip_gets_what_it_may_ask(venv, monkeypatch):
+def test_pip_gets_what_it_may_ask(venv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = venv / "kept"
     body = f"open({str(kept)!r}, 'w').write(os.environ['PIP_INDEX_URL'])"
     monkeypatch.setattr(bootstrap, "venv_python", lambda: fake_pip(venv, body))
@@ -155,7 +173,12 @@ def test_pip_gets_what_it_may_ask(venv, monkeypatch):
 
 
 @pytest.mark.parametrize("missing", ["venv", "ensurepip"])
-def test_a_python_without_venv_or_pip_is_one_sentence(venv, monkeypatch, capsys, missing):
+def test_a_python_without_venv_or_pip_is_one_sentence(
+    venv: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    missing: str,
+) -> None:
     monkeypatch.setattr(
         bootstrap.importlib.util, "find_spec", lambda name: None if name == missing else object()
     )
@@ -179,7 +202,9 @@ def as_pip_reports(monkeypatch: pytest.MonkeyPatch, *needs: str) -> None:
     monkeypatch.delenv("BOXCAR_CUDA", raising=False)
 
 
-def test_cuda_for_no_gpu_is_not_installed_where_nobody_can_be_asked(venv, monkeypatch, capsys):
+def test_cuda_for_no_gpu_is_not_installed_where_nobody_can_be_asked(
+    venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     as_pip_reports(monkeypatch, "jinja2", "nvidia-cudnn-cu13==9; platform_system == 'Linux'")
     monkeypatch.setattr(bootstrap, "pip", lambda *words: pytest.fail("pip was started"))
     with pytest.raises(SystemExit) as end:
@@ -199,8 +224,8 @@ def test_cuda_for_no_gpu_is_not_installed_where_nobody_can_be_asked(venv, monkey
     ],
 )
 def test_torch_for_the_cpu_and_cuda_that_is_wanted_are_installed(
-    venv, monkeypatch, need, variable, url
-):
+    venv: Path, monkeypatch: pytest.MonkeyPatch, need: str, variable: str, url: str
+) -> None:
     as_pip_reports(monkeypatch, need)
     if variable:
         monkeypatch.setenv("BOXCAR_CUDA", variable)
@@ -210,7 +235,9 @@ def test_torch_for_the_cpu_and_cuda_that_is_wanted_are_installed(
     assert started == ["install", bootstrap.TORCH]
 
 
-def test_how_to_get_a_slurm_for_the_tests_is_said_once_where_there_is_none(monkeypatch, capsys):
+def test_how_to_get_a_slurm_for_the_tests_is_said_once_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     there = {"apt-get"}
     monkeypatch.setattr(bootstrap.shutil, "which", lambda name, path="": name in there or None)
     bootstrap.say_how_to_get_slurm()
@@ -220,7 +247,9 @@ def test_how_to_get_a_slurm_for_the_tests_is_said_once_where_there_is_none(monke
     assert not capsys.readouterr().out
 
 
-def test_a_dead_index_is_told_before_the_environment_is_made(venv, monkeypatch, capsys):
+def test_a_dead_index_is_told_before_the_environment_is_made(
+    venv: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     set_up(monkeypatch, dict.fromkeys((PIP_OWN.url, bootstrap.TORCH_CPU.url), "gone"), PIP_OWN)
     monkeypatch.setattr(bootstrap, "run_quietly", lambda command: command[0] == sys.executable)
     monkeypatch.setattr(bootstrap, "make_venv", lambda: pytest.fail("it is made"))

@@ -52,7 +52,7 @@ def parsed(*words: str) -> dict[str, object]:
         (["c/b.yaml", "layers=[1,2]", "t=a b"], "c/b.yaml", ["layers=[1,2]", "t=a b"]),
     ],
 )  # fmt: skip
-def test_free_words_behind_grid_are_its_own(words, cfg, given):
+def test_free_words_behind_grid_are_its_own(words: list[str], cfg: str, given: list[str]) -> None:
     found = parsed(*words)
     assert (found["cfg"], found["set"]) == (cfg, given)
     assert found["write"] is ("--write" in words)
@@ -89,8 +89,8 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_script_that_asked_for_json_gets_a_document_for_what_was_wrong_too(
-    words, verb, said, capsys
-):
+    words: list[str], verb: str, said: str, capsys
+) -> None:
     assert typed(*words) == 2
     shown = capsys.readouterr()
     found = json.loads(shown.out)
@@ -98,7 +98,7 @@ def test_a_script_that_asked_for_json_gets_a_document_for_what_was_wrong_too(
     assert said in found["messages"][0]["text"] and said in shown.err
 
 
-def test_ctrl_c_is_a_document_too(monkeypatch, capsys):
+def test_ctrl_c_is_a_document_too(monkeypatch, capsys) -> None:
     def interrupted(*_: object, **__: object) -> int:
         raise KeyboardInterrupt
 
@@ -108,7 +108,7 @@ def test_ctrl_c_is_a_document_too(monkeypatch, capsys):
     assert json.loads(shown.out)["exit_code"] == 130 and "interrupted" in shown.err
 
 
-def test_without_json_nothing_but_words_is_said_of_a_mistake(capsys):
+def test_without_json_nothing_but_words_is_said_of_a_mistake(capsys) -> None:
     assert typed("status", "--jsn") == 2
     shown = capsys.readouterr()
     assert not shown.out and "did you mean '--json'?" in shown.err
@@ -124,31 +124,31 @@ def test_without_json_nothing_but_words_is_said_of_a_mistake(capsys):
         ["launch", "--box", "a", "--profile=autodl"],
     ],
 )
-def test_a_profile_may_stand_before_its_verb_and_has_a_letter(words):
+def test_a_profile_may_stand_before_its_verb_and_has_a_letter(words: list[str]) -> None:
     [context] = door_of(*words).tasks
     found = {argument.name: argument.value for argument in context.args.values()}
     assert context.name == "launch" and (found["profile"], found["box"]) == ("autodl", ["a"])
 
 
-def test_every_verb_that_takes_a_profile_takes_p():
+def test_every_verb_that_takes_a_profile_takes_p() -> None:
     for task in _tasks().namespace.tasks.values():
         names = {name for argument in task.get_arguments() for name in argument.names}
         assert ("profile" in names) == ("p" in names)
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["--list"], ["help"]])
-def test_without_a_verb_all_are_listed(words, capsys):
+def test_without_a_verb_all_are_listed(words: list[str], capsys) -> None:
     assert typed(*words) == 0
     assert "to begin\n  init" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["launch", "--help"], ["help", "launch"], ["-h", "launch"]])
-def test_the_help_of_a_verb_is_its_own(words, capsys):
+def test_the_help_of_a_verb_is_its_own(words: list[str], capsys) -> None:
     assert typed(*words) == 0
     assert capsys.readouterr().out.startswith("usage: boxcar launch [flags]\n")
 
 
-def test_a_command_within_a_text_is_the_one_that_was_typed(monkeypatch, capsys):
+def test_a_command_within_a_text_is_the_one_that_was_typed(monkeypatch, capsys) -> None:
     def said(*_: object, **__: object) -> int:
         raise InputError(f"nobody has measured it: {Command('smoke')}")
 
@@ -179,7 +179,9 @@ program.run()
         (["--complete", "--", "boxcar", "stat"], 0, "status", ""),
     ],
 )
-def test_in_a_folder_that_is_gone_a_verb_says_so(tmp_path, words, code, out, err):
+def test_in_a_folder_that_is_gone_a_verb_says_so(
+    tmp_path: Path, words: list[str], code: int, out: str, err: str
+) -> None:
     done = subprocess.run(
         [sys.executable, "-c", GONE, *words],
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
@@ -204,7 +206,7 @@ program.run()
 """
 
 
-def test_ctrl_c_before_the_door_is_open_says_nothing():
+def test_ctrl_c_before_the_door_is_open_says_nothing() -> None:
     done = subprocess.run(
         [sys.executable, "-c", EARLY, "--version"],
         env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,

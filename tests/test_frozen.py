@@ -85,11 +85,11 @@ def verbs() -> dict[str, set[str]]:
     }
 
 
-def test_every_verb_and_flag_can_be_typed_and_a_new_one_is_written_down_here():
+def test_every_verb_and_flag_can_be_typed_and_a_new_one_is_written_down_here() -> None:
     assert verbs() == {name: set(flags.split()) for name, flags in VERBS.items()}
 
 
-def test_every_file_of_verbs_with_a_verb_in_it_is_a_task():
+def test_every_file_of_verbs_with_a_verb_in_it_is_a_task() -> None:
     """A verb's file has a function of its name; those of a verb's parts are given its open site."""
     files = (ROOT / "boxcar" / "laptop" / "verbs").glob("*.py")
     verb = r"^def {}\((?!\s*site:)"
@@ -101,7 +101,7 @@ def test_every_file_of_verbs_with_a_verb_in_it_is_a_task():
     assert {name.replace("_", "-") for name in names} == set(verbs()) | {"next-step"}
 
 
-def test_the_entry_point_is_where_installed_scripts_look_for_it():
+def test_the_entry_point_is_where_installed_scripts_look_for_it() -> None:
     assert 'boxcar = "boxcar.cli:program.run"' in (ROOT / "pyproject.toml").read_text()
     from boxcar.cli import program
 
@@ -109,20 +109,20 @@ def test_the_entry_point_is_where_installed_scripts_look_for_it():
 
 
 @pytest.mark.parametrize("word", sorted(ONBOX))
-def test_every_subcommand_of_onbox_can_be_typed(word, capsys):
+def test_every_subcommand_of_onbox_can_be_typed(word: str, capsys) -> None:
     with pytest.raises(SystemExit) as ended:
         main([word, "--help"])
     assert ended.value.code == 0
     assert f"onbox {word}" in capsys.readouterr().out
 
 
-def test_a_crontab_that_resumes_after_a_reboot_is_understood(tmp_path):
+def test_a_crontab_that_resumes_after_a_reboot_is_understood(tmp_path: Path) -> None:
     # docs/boxes.md tells people to type this.
     command = [sys.executable, "-m", "onbox", "resume", "--data-dir", str(tmp_path)]
     assert subprocess.run(command, cwd=ROOT, check=False, timeout=LIMIT_S).returncode == 0
 
 
-def test_every_variable_of_before_is_still_spelled():
+def test_every_variable_of_before_is_still_spelled() -> None:
     files = subprocess.run(
         ["git", "ls-files", "boxcar", "onbox", "templates", "box", "docs", "examples"],
         cwd=ROOT, capture_output=True, text=True, check=True,

@@ -75,12 +75,12 @@ def error_of(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     return document
 
 
-def test_the_wrong_words_are_of_every_verb_with_json():
+def test_the_wrong_words_are_of_every_verb_with_json() -> None:
     assert sorted(BAD) == WITH_JSON
 
 
 @pytest.mark.parametrize("verb", WITH_JSON)
-def test_a_mistake_of_its_own_is_a_document_with_its_reason(verb, capsys):
+def test_a_mistake_of_its_own_is_a_document_with_its_reason(verb: str, capsys) -> None:
     words, reason = BAD[verb]
     assert reason in str(error_of(capsys, verb, *words)["messages"])
 
@@ -93,7 +93,9 @@ WRONG_FILES = {
 
 
 @pytest.mark.parametrize("file", sorted(WRONG_FILES))
-def test_a_file_with_a_mistake_is_named_with_its_line_and_what_to_type_then(file, capsys):
+def test_a_file_with_a_mistake_is_named_with_its_line_and_what_to_type_then(
+    file: str, capsys
+) -> None:
     text, reason = WRONG_FILES[file]
     Path(file).parent.mkdir(exist_ok=True)
     Path(file).write_text(text)
@@ -107,7 +109,7 @@ NAMES = ["audit", "down", "explain", "logs", "move", "plan", "push", "smoke", "t
 
 
 @pytest.mark.parametrize("verb", NAMES)
-def test_who_named_what_is_not_there_is_told_what_to_type(verb, capsys):
+def test_who_named_what_is_not_there_is_told_what_to_type(verb: str, capsys) -> None:
     assert error_of(capsys, verb, *BAD[verb][0])["messages"][-1]["command"]
 
 
@@ -132,7 +134,9 @@ SEEN = r"[a-z]+ [a-z]+ [a-z]+"  # words of English; names, files and flags are n
         ["triage", "none.log"],
     ],
 )
-def test_where_the_locale_is_chinese_an_ordinary_mistake_is_said_in_it(words, monkeypatch, capsys):
+def test_where_the_locale_is_chinese_an_ordinary_mistake_is_said_in_it(
+    words: list[str], monkeypatch, capsys
+) -> None:
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     assert typed(*words) == 2
     said = capsys.readouterr().err
@@ -140,7 +144,7 @@ def test_where_the_locale_is_chinese_an_ordinary_mistake_is_said_in_it(words, mo
 
 
 @pytest.mark.parametrize("file", sorted(WRONG_FILES))
-def test_a_mistake_in_a_file_is_said_in_chinese_too(file, monkeypatch, capsys):
+def test_a_mistake_in_a_file_is_said_in_chinese_too(file: str, monkeypatch, capsys) -> None:
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     Path(file).parent.mkdir(exist_ok=True)
     Path(file).write_text(WRONG_FILES[file][0])

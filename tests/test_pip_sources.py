@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -60,48 +61,52 @@ def why(url: str, proxy: str | None = None) -> str | None:
 
 
 @pytest.mark.parametrize("code", [200, 401, 403, 404])
-def test_an_index_that_answers_is_alive_also_without_that_package(index, code):
+def test_an_index_that_answers_is_alive_also_without_that_package(index: str, code: int) -> None:
     assert why(f"{index}/{code}/simple") is None
 
 
-def test_a_broken_server_is_no_index(index):
+def test_a_broken_server_is_no_index(index: str) -> None:
     assert why(f"{index}/503/simple/") == "it answers 503 Service Unavailable"
 
 
-def test_a_closed_port_is_told():
+def test_a_closed_port_is_told() -> None:
     assert why(f"http://127.0.0.1:{closed_port()}/simple") == "connection refused"
 
 
-def test_one_that_says_nothing_is_told_and_holds_up_no_other(mute, index, monkeypatch):
+def test_one_that_says_nothing_is_told_and_holds_up_no_other(
+    mute: str, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pip_sources, "PATIENCE_S", 0.2)
     asked = [Source(mute, ""), Source(f"{index}/200/simple", "")]
     assert pip_sources.silent(asked) == {mute: "no answer within 0.2 s"}
 
 
-def test_a_dead_proxy_is_named_without_its_password(index):
+def test_a_dead_proxy_is_named_without_its_password(index: str) -> None:
     port = closed_port()
     assert why(f"{index}/200/simple", f"http://me:secret@127.0.0.1:{port}") == (
         f"the proxy http://127.0.0.1:{port} does not answer (connection refused)"
     )
 
 
-def test_the_proxy_of_the_shell_is_the_one_that_is_asked(index, monkeypatch):
+def test_the_proxy_of_the_shell_is_the_one_that_is_asked(
+    index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{closed_port()}")
     assert "the proxy" in str(why(f"{index}/200/simple"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     assert why(f"{index}/200/simple") is None
 
 
-def test_a_folder_is_an_index_where_it_is_there(tmp_path):
+def test_a_folder_is_an_index_where_it_is_there(tmp_path: Path) -> None:
     assert why(tmp_path.as_uri()) is None
     assert why((tmp_path / "gone").as_uri()) == "there is no such folder"
 
 
-def test_no_name_or_password_is_shown():
+def test_no_name_or_password_is_shown() -> None:
     assert Source("https://me:secret@host:8/simple", "").shown == "https://host:8/simple"
 
 
-def test_pip_itself_says_what_it_is_set_to(tmp_path, monkeypatch):
+def test_pip_itself_says_what_it_is_set_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = tmp_path / "pip.conf"
     settings.write_text(
         "[global]\nindex-url = https://a/simple\nextra-index-url =\n  https://b/x\n  https://c/y\n"
@@ -130,6 +135,6 @@ def test_pip_itself_says_what_it_is_set_to(tmp_path, monkeypatch):
         ("a warning of pip's\nglobal.index-url='https://m'\n", ["https://m"]),
     ],
 )
-def test_what_pip_says_is_read_as_pip_reads_it(said, urls):
+def test_what_pip_says_is_read_as_pip_reads_it(said: str, urls: list[str]) -> None:
     found = pip_sources._read(pip_sources._values(said))
     assert [source.url for source in found.sources] == urls

@@ -33,17 +33,17 @@ def tracked(*folders: str) -> set[str]:
     return {name for name in names if (ROOT / name).exists()}
 
 
-def test_it_holds_every_module_of_the_package(wheel):
+def test_it_holds_every_module_of_the_package(wheel: zipfile.ZipFile) -> None:
     held = {name for name in wheel.namelist() if not name.startswith("boxcar/assets/")}
     assert tracked("boxcar") == {name for name in held if name.startswith("boxcar/")}
 
 
-def test_it_holds_the_agent_the_platforms_and_the_examples(wheel):
+def test_it_holds_the_agent_the_platforms_and_the_examples(wheel: zipfile.ZipFile) -> None:
     expected = tracked("tasks.py", "job.yaml", *ASSETS)
     assert {f"boxcar/assets/{name}" for name in expected} <= set(wheel.namelist())
 
 
-def test_it_holds_the_licence_and_names_it(wheel):
+def test_it_holds_the_licence_and_names_it(wheel: zipfile.ZipFile) -> None:
     [metadata] = [name for name in wheel.namelist() if name.endswith("/METADATA")]
     text = wheel.read(metadata).decode()
     assert "License-Expression: MIT" in text
@@ -51,6 +51,6 @@ def test_it_holds_the_licence_and_names_it(wheel):
     assert re.search(r"Author: The Boxcar authors", text)
 
 
-def test_it_installs_the_program_boxcar(wheel):
+def test_it_installs_the_program_boxcar(wheel: zipfile.ZipFile) -> None:
     [points] = [name for name in wheel.namelist() if name.endswith("/entry_points.txt")]
     assert "boxcar = boxcar.cli:program.run" in wheel.read(points).decode()

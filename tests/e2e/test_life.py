@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from living import kill_all
 from proof import assert_nothing_runs, assert_nothing_torn, assert_published_once, assert_pulled
-from tiny_project import BOXCAR, Said, TinyProject, environment, make_project
+from tiny_project import BOXCAR, MakeProject, Said, TinyProject, environment, make_project
 from waiting import LIMIT_S
 
 CHECKOUT = Path(__file__).parents[2]
@@ -139,25 +139,25 @@ def life(
         ("launch after", 2),
     ],
 )
-def test_each_verb_ends_with_its_exit_code(life, step, code):
+def test_each_verb_ends_with_its_exit_code(life: Life, step: str, code: int) -> None:
     life.said[step].ended(code)
 
 
-def test_json_is_one_document_and_nothing_else_is_on_stdout(life):
+def test_json_is_one_document_and_nothing_else_is_on_stdout(life: Life) -> None:
     spoken = [said for said in life.said.values() if "--json" in said.words]
     assert len({said.words.split()[1] for said in spoken}) == 8
     for said in spoken:
         assert said.document["run" if "explain" not in said.words else "cell"]
 
 
-def test_plan_shows_the_cells_and_writes_nothing(life):
+def test_plan_shows_the_cells_and_writes_nothing(life: Life) -> None:
     planned = life.said["plan"].document
     assert [cell["cell"] for cell in planned["cells"]] == CELLS
     assert [cell["epochs"] for cell in planned["cells"]] == [12, 2, 2]
     assert life.was_planned_only
 
 
-def test_launching_again_leaves_the_agents_alone(life):
+def test_launching_again_leaves_the_agents_alone(life: Life) -> None:
     first, again = (life.said[step].document for step in ("launch", "launch again"))
     assert (first["started"], first["problems"]) == (["q1", "q2"], [])
     # The short queue may have come to its end by then, and is then gone on with.
@@ -165,7 +165,7 @@ def test_launching_again_leaves_the_agents_alone(life):
     assert "q1: its agent is running and was left alone" in life.said["launch again"].err
 
 
-def test_status_shows_what_runs_and_watch_the_end(life):
+def test_status_shows_what_runs_and_watch_the_end(life: Life) -> None:
     before, after = (life.said[step].document for step in ("status", "watch"))
     assert {cell["cell"]: cell["state"] for cell in before["cells"]}["a"] == "running"
     assert [cell["state"] for cell in after["cells"]] == ["verified"] * 3
@@ -175,13 +175,13 @@ def test_status_shows_what_runs_and_watch_the_end(life):
     assert after["next"]["command"] == "invoke pull"
 
 
-def test_logs_and_explain_speak_of_the_cell(life):
+def test_logs_and_explain_speak_of_the_cell(life: Life) -> None:
     assert "trained configs/b.json two" in life.said["logs"].out
     explained = life.said["explain"].document
     assert (explained["cell"], explained["state"]) == ("b", "verified")
 
 
-def test_pulling_again_changes_nothing(life):
+def test_pulling_again_changes_nothing(life: Life) -> None:
     first, again = (life.said[step].document["cells"] for step in ("pull", "pull again"))
     assert [(cell["cell"], cell["state"]) for cell in first] == [(name, "pulled") for name in CELLS]
     assert [(cell["cell"], cell["state"]) for cell in again] == [(name, "here") for name in CELLS]
@@ -190,7 +190,7 @@ def test_pulling_again_changes_nothing(life):
     } == life.pulled
 
 
-def test_down_says_what_is_missing_and_the_command_that_mends_it(life):
+def test_down_says_what_is_missing_and_the_command_that_mends_it(life: Life) -> None:
     assert "there is no receipt: boxcar verify" in life.said["down too early"].err
     digest = life.said["verify"].document["digest"]
     told = life.said["down unapproved"]
@@ -200,11 +200,11 @@ def test_down_says_what_is_missing_and_the_command_that_mends_it(life):
     assert "expected the run's name 'tiny', found 'tiny-2'" in life.said["down mistyped"].err
 
 
-def test_a_refused_down_touches_nothing(life):
+def test_a_refused_down_touches_nothing(life: Life) -> None:
     assert life.after_refusals == life.before_down
 
 
-def test_the_approved_down_removes_the_run_and_keeps_the_results(life):
+def test_the_approved_down_removes_the_run_and_keeps_the_results(life: Life) -> None:
     project = life.project
     assert life.said["down"].document["teardown"]["approved_by"] == "typed"
     assert not project.tier.exists() and not project.box("box-a").exists()
@@ -215,7 +215,7 @@ def test_the_approved_down_removes_the_run_and_keeps_the_results(life):
     assert_nothing_runs(project)
 
 
-def test_after_the_end_nothing_is_left_to_do(life):
+def test_after_the_end_nothing_is_left_to_do(life: Life) -> None:
     after = life.said["status after"].document
     assert after["next"]["command"] is None
     assert [cell["state"] for cell in after["cells"]] == ["verified"] * 3
@@ -225,7 +225,7 @@ def test_after_the_end_nothing_is_left_to_do(life):
 # --- while it runs
 
 
-def test_a_running_queue_keeps_its_release_and_runs_appended_lines(project):
+def test_a_running_queue_keeps_its_release_and_runs_appended_lines(project: MakeProject) -> None:
     run = project({"q1": ["configs/a.json one"]}, linger_s=60)
     run.hold("a", at=1)
     run.write_config("later", x=5)
@@ -263,7 +263,7 @@ def test_a_running_queue_keeps_its_release_and_runs_appended_lines(project):
     assert third not in (first, second["release"])
 
 
-def test_a_drained_queue_finishes_its_cell_and_starts_no_other(project):
+def test_a_drained_queue_finishes_its_cell_and_starts_no_other(project: MakeProject) -> None:
     run = project({"q1": ["configs/a.json one", "configs/b.json one"]})
     run.hold("a", at=1)
     run.boxcar("launch").ended(0)
@@ -279,7 +279,7 @@ def test_a_drained_queue_finishes_its_cell_and_starts_no_other(project):
     assert_published_once(run, ["a", "b"])
 
 
-def test_a_stopped_cell_goes_on_from_its_checkpoint(project):
+def test_a_stopped_cell_goes_on_from_its_checkpoint(project: MakeProject) -> None:
     run = project({"q1": ["configs/a.json one 6"]})
     run.hold("a", at=4)
     run.boxcar("launch").ended(0)
@@ -297,7 +297,9 @@ def test_a_stopped_cell_goes_on_from_its_checkpoint(project):
     assert_published_once(run, ["a"])
 
 
-def test_a_waiting_cell_goes_to_a_queue_that_is_idle_and_its_own_works_on(project):
+def test_a_waiting_cell_goes_to_a_queue_that_is_idle_and_its_own_works_on(
+    project: MakeProject,
+) -> None:
     run = project(
         {"q1": ["configs/a.json one", "configs/b.json one"], "q2": ["configs/c.json one"]}
     )
@@ -314,7 +316,9 @@ def test_a_waiting_cell_goes_to_a_queue_that_is_idle_and_its_own_works_on(projec
 
 
 @pytest.mark.parametrize("order", ["stop", "drain"])
-def test_a_launch_right_behind_an_order_to_end_has_all_cells_run(project, order):
+def test_a_launch_right_behind_an_order_to_end_has_all_cells_run(
+    project: MakeProject, order: str
+) -> None:
     run = project({"q1": ["configs/a.json one 6", "configs/b.json one"]})
     run.hold("a", at=4)
     run.boxcar("launch").ended(0)
@@ -326,7 +330,7 @@ def test_a_launch_right_behind_an_order_to_end_has_all_cells_run(project, order)
     assert_published_once(run, ["a", "b"])
 
 
-def test_a_cell_that_failed_keeps_the_gate_shut_until_it_is_abandoned(project):
+def test_a_cell_that_failed_keeps_the_gate_shut_until_it_is_abandoned(project: MakeProject) -> None:
     run = project({"q1": ["configs/good.json one", "configs/bad.json one"]})
     run.write_config("bad", exit_code=42)
     run.boxcar("launch")
@@ -355,7 +359,7 @@ def test_a_cell_that_failed_keeps_the_gate_shut_until_it_is_abandoned(project):
 # --- webhooks
 
 
-def test_listen_gets_every_public_event_once_and_in_order(project):
+def test_listen_gets_every_public_event_once_and_in_order(project: MakeProject) -> None:
     webhook = {"url": "env:BOXCAR_WEBHOOK_URL", "secret": "env:BOXCAR_WEBHOOK_SECRET"}
     run = project(
         {"q1": ["configs/a.json one", "configs/b.json two"]}, notify=[{"webhook": webhook}]
@@ -381,14 +385,14 @@ def test_listen_gets_every_public_event_once_and_in_order(project):
 # --- the doors
 
 
-def test_invoke_lists_every_verb():
+def test_invoke_lists_every_verb() -> None:
     command = [sys.executable, "-m", "invoke", "--list"]
     said = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
     listed = re.findall(r"^  ([\w-]+)  ", said.stdout, re.M)
     assert len(listed) == len(VERBS) and set(listed) == VERBS
 
 
-def test_invoke_in_the_checkout_takes_a_job_from_elsewhere(project):
+def test_invoke_in_the_checkout_takes_a_job_from_elsewhere(project: MakeProject) -> None:
     run = project({"q1": ["configs/a.json one"]})
     command = [
         sys.executable,
@@ -405,13 +409,13 @@ def test_invoke_in_the_checkout_takes_a_job_from_elsewhere(project):
     assert json.loads(said.stdout)["project"] == str(run.root)
 
 
-def test_settings_may_stand_in_the_environment(project):
+def test_settings_may_stand_in_the_environment(project: MakeProject) -> None:
     run = project({"q1": ["configs/a.json one"]})
     (run.root / "job.yaml").rename(run.root / "other.yaml")
     assert run.boxcar("plan", env={"INVOKE_BOXCAR_JOB": "other.yaml"}).ended(0)
 
 
-def test_boxcar_prints_a_completion_script():
+def test_boxcar_prints_a_completion_script() -> None:
     said = subprocess.run(
         [BOXCAR, "--print-completion-script", "bash"], capture_output=True, text=True, check=True
     )
