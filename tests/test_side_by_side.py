@@ -52,7 +52,7 @@ def test_fails():
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
     folder = tmp_path_factory.mktemp("side by side")
-    for name in ("conftest.py", "side_by_side.py"):
+    for name in ("conftest.py", "side_by_side.py", "robot.py", "waiting.py"):
         shutil.copy(HERE / name, folder)
     (folder / "test_one.py").write_text(ONE)
     (folder / "test_other.py").write_text(OTHER)

@@ -42,7 +42,6 @@ def test_the_checkouts_own_job_runs_as_it_stands(tmp_path):
     assert {cell["task"] for cell in planned["cells"]} == {
         "reconstruction", "segmentation", "detection",
     }  # fmt: skip
-
     # Of all these, one epoch of one cell of each queue: one rank here, two there.
     short = {"queue_1": "seg_baseline", "queue_2": "det_two_ranks"}
     tasks = {cell["cell"]: cell["task"] for cell in planned["cells"]}

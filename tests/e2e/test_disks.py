@@ -89,7 +89,6 @@ def test_a_read_only_tier_is_said_and_can_still_be_pulled_from(project, mounts):
     mounts.remount(tier, "rw")
     run.boxcar("launch").ended(0)
     run.boxcar("watch").ended(0)
-
     mounts.remount(tier, "ro")
     said = run.boxcar("pull").ended(1)
     assert "a was not pulled" in said.err and "bytes are free" in said.err

@@ -80,7 +80,6 @@ def test_a_fresh_pull_makes_it_right_and_no_other_approval_counts(finished):
     for approval in (broken, finished.digest):
         assert "a: model.json has SHA-256" in run.boxcar("down", "--approve", approval).ended(1).err
     assert "a: model.json has SHA-256" in run.boxcar("down", typed="tiny").ended(1).err
-
     run.boxcar("pull").ended(0)
     assert_pulled(run, CELLS)
     # The receipt still speaks of the broken file, which was never loaded.

@@ -24,7 +24,6 @@ def test_every_cell_is_verified_once_whatever_is_killed(project):
     assert_published_once(run, storm.cells)
     assert_nothing_torn(run)
     assert_went_on(storm)
-
     storm.type_until_done("pull", kills=1).ended(0)
     assert_pulled(run, storm.cells)
     said = storm.type_until_done("verify", "--json", kills=1).ended(0)
@@ -55,7 +54,6 @@ def test_a_killed_rank_and_a_killed_torchrun_cost_no_result(project):
         run.wait_for_event(queue, "cell.retried", cell)
     left = [process for process in _processes(run, "-u train.py") if process.pid in first]
     assert not left, "ranks of a dead attempt go on beside the next one"
-
     kill(_processes(run, ".pyz agent", "--queue q2")[0])
     for cell in ("one", "two"):
         run.let_go(cell)

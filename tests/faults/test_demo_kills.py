@@ -48,7 +48,6 @@ def test_the_same_command_ends_with_every_cell_verified_once(tmp_path):
     demo.kill()
     demo.communicate()
     print(f"seed {SEED}: {sum(hits.values())} kills {dict(hits)}")
-
     last = typed(tmp_path)
     out, err = last.communicate(f"{RUN}\n", timeout=LIMIT_S)
     assert last.returncode == 0, out + err

@@ -147,13 +147,11 @@ def test_a_run_lives_on_a_shared_nfs_from_launch_to_down(hosts, tmp_path):
     run.write_config("d", x=3)  # shipped now; its line comes later
     launched = run.launch("--json").ended(0).document
     assert (launched["started"], launched["problems"]) == (["q1", "q2", "q3"], [])
-
     # Locks go through the server: each box sees those of all.
     assert [run.is_locked(box, queue) for box in NAMES for queue in QUEUES] == [True] * 9
     wrapper = str(Hosts.shared / "boxcar" / run.run / "releases" / launched["release"])
     second = hosts.run("box-a", ["bash", f"{wrapper}/run_queue.sh", "q2"], check=False)
     assert second.returncode == 75 and b"already running" in second.stderr, second
-
     assert words_of(run.boxcar("status", "--json").ended(0).document) == dict.fromkeys(
         QUEUES, "running"
     )

@@ -48,7 +48,6 @@ def test_nothing_is_lost_and_nothing_overtakes(project, comes_back):
     run.let_go("c4")
     run.boxcar("watch").ended(0)
     second = heard(receiver)
-
     public = [event["id"] for event in run.events("q1") if event["type"] not in PRIVATE]
     ids = [event["id"] for event in (*first, *second)]
     assert list(dict.fromkeys(ids)) == public, "lost, or out of order"

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
 import pytest
-from robot import NO, TOKEN, YES, Robot
+from robot import NO, TOKEN, YES
 from waiting import LIMIT_S
 
 from boxcar.shared.channels import known
@@ -19,22 +18,9 @@ from boxcar.shared.wire import news_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import door, post_news
 
+pytestmark = pytest.mark.usefixtures("no_proxy")
 RUN = RunOnBox("tiny", "/tier", "~/data")
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-
-
-@pytest.fixture
-def robot() -> Iterator[Robot]:
-    server = Robot()
-    yield server
-    server.end()
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
 
 
 def posted(*endpoints: Endpoint, hook: str = "") -> tuple[news_asks.Posted, ...]:

@@ -28,7 +28,6 @@ def write(folder: Path, content: object, mode: int = 0o600) -> Path:
 
 def test_read_gives_what_was_written(tmp_path):
     found = credentials.read(write(tmp_path, GOOD))
-
     assert found == Credentials({"WANDB_API_KEY": KEY}, (Webhook(URL, SECRET),))
 
 
@@ -37,7 +36,6 @@ CHAT = {"channel": "telegram", "url": URL, "secret": KEY, "to": "4711"}
 
 def test_chats_and_the_language_of_their_reader_are_read(tmp_path):
     found = credentials.read(write(tmp_path, GOOD | {"channels": [CHAT], "language": "zh"}))
-
     assert found.channels == (Endpoint("telegram", URL, KEY, "4711"),)
     assert found.language == "zh"
     assert not {KEY, URL, "4711"} & set(repr(found).split("'"))
@@ -45,7 +43,6 @@ def test_chats_and_the_language_of_their_reader_are_read(tmp_path):
 
 def test_what_an_older_laptop_wrote_has_no_chats(tmp_path):
     found = credentials.read(write(tmp_path, GOOD))
-
     assert (found.channels, found.language) == ((), "en")
 
 
@@ -75,7 +72,6 @@ def test_both_parts_may_be_left_out(tmp_path):
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o644])
 def test_a_file_that_others_can_reach_is_refused(tmp_path, mode):
     path = write(tmp_path, GOOD, mode)
-
     with pytest.raises(InputError, match=f"mode {mode:o}.*chmod 600"):
         credentials.read(path)
 
@@ -84,7 +80,6 @@ def test_a_file_of_somebody_else_is_refused(tmp_path, monkeypatch):
     path = write(tmp_path, GOOD)
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-
     with pytest.raises(InputError, match=f"belongs to user {owner}; expected user {owner + 1}"):
         credentials.read(path)
 
@@ -110,7 +105,6 @@ def test_a_file_of_somebody_else_is_refused(tmp_path, monkeypatch):
 def test_bad_content_is_said_by_field_and_never_by_value(tmp_path, content, said):
     with pytest.raises(DamagedError, match=said) as caught:
         credentials.read(write(tmp_path, content))
-
     shown = "".join(traceback.format_exception(caught.value))
     assert KEY not in shown
     assert "token-0123456789" not in shown
@@ -120,13 +114,11 @@ def test_bad_content_is_said_by_field_and_never_by_value(tmp_path, content, said
 def test_all_problems_are_listed_at_once(tmp_path):
     with pytest.raises(BoxcarError) as caught:
         credentials.read(write(tmp_path, {"env": 1, "webhooks": [{"url": 1, "secret": 1}]}))
-
     assert str(caught.value).count("expected") == 3
 
 
 def test_no_repr_shows_a_value(tmp_path):
     found = credentials.read(write(tmp_path, GOOD))
-
     shown = repr(found) + repr(found.webhooks) + str(found)
     assert not any(value in shown for value in (KEY, URL, SECRET))
 

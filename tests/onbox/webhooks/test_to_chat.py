@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from robot import HANG, NO, RESET, TOKEN, YES, Robot
+from robot import HANG, NO, RESET, TOKEN, YES, Clock, Robot
 from waiting import LIMIT_S, until
 
 from boxcar.shared.channels import known
@@ -22,19 +20,7 @@ from boxcar.shared.news.wanted import REFUSALS
 from onbox.webhooks import post
 from onbox.webhooks.deliver import Deliverer, flush
 
-
-@pytest.fixture
-def robot() -> Iterator[Robot]:
-    server = Robot()
-    yield server
-    server.end()
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
+pytestmark = pytest.mark.usefixtures("no_proxy")
 
 
 @pytest.fixture
@@ -47,22 +33,6 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
         tmp_path / "q1.jsonl", {"run": "r", "queue": "q1", "box": "box-a"}, lambda: lock.keep(held)
     )
     os.close(held)
-
-
-@dataclass
-class Clock:
-    """Time that goes on only where somebody waits."""
-
-    now_s: float = 1_000_000.0
-    waits_s: list[float] = field(default_factory=list)
-
-    def __call__(self) -> float:
-        return self.now_s
-
-    def wait(self, signal: threading.Event, wait_s: float) -> bool:
-        self.waits_s.append(wait_s)
-        self.now_s += wait_s
-        return signal.is_set()
 
 
 def chat_answer(chat: Endpoint, news: str, clock: Any = time.time) -> Answer:

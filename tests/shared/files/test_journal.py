@@ -344,7 +344,6 @@ def test_an_agent_that_lost_its_queue_to_another_writes_nothing_more(path):
     assert held is not None and writer.append("agent.started").seq == 1
     fcntl.flock(held, fcntl.LOCK_UN)  # as a file server takes it from a host out of reach
     assert writer.append("queue.started").seq == 2, "nobody wanted it, so it was taken back"
-
     fcntl.flock(held, fcntl.LOCK_UN)
     other = lock.try_hold(place)
     assert other is not None
