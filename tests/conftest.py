@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from robot import Robot
 from side_by_side import TRAINING, SideBySide
 
 from boxcar.shared import errors
@@ -78,6 +79,21 @@ def _no_cgroup_is_left() -> Iterator[None]:
     yield
     with contextlib.suppress(OSError):
         cgroup.remove_empty()
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent to 127.0.0.1 gets there, and no certificate is trusted but the system's."""
+    known = ("http_proxy", "https_proxy", "all_proxy", "requests_ca_bundle", "curl_ca_bundle")
+    for name in [name for name in os.environ if name.lower() in known]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def robot() -> Iterator[Robot]:
+    server = Robot()
+    yield server
+    server.end()
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
+import pytest
 from waiting import LIMIT_S
 
 from boxcar.shared.channels.answer import Endpoint
@@ -96,3 +101,34 @@ class _Handler(BaseHTTPRequestHandler):
     def handle(self) -> None:
         with contextlib.suppress(OSError, ValueError):
             super().handle()
+
+
+@dataclass
+class Clock:
+    """Time that goes on only where somebody waits."""
+
+    now_s: float = 1_000_000.0
+    waits_s: list[float] = field(default_factory=list)
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def wait(self, signal: threading.Event, wait_s: float) -> bool:
+        self.waits_s.append(wait_s)
+        self.now_s += wait_s
+        return signal.is_set()
+
+
+def self_signed(folder: Path) -> tuple[ssl.SSLContext, Path]:
+    """TLS with a certificate that nobody vouches for, and that certificate."""
+    openssl = shutil.which("openssl")
+    if not openssl:
+        pytest.skip("there is no openssl program to make a certificate with")
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    words = "req -x509 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
+    curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
+    command = [openssl, *words.split(), *curve.split(), "-keyout", str(key), "-out"]
+    subprocess.run([*command, str(certificate)], check=True, capture_output=True, timeout=LIMIT_S)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context, certificate

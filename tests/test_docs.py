@@ -60,7 +60,7 @@ def _flags(names: tuple[str, ...]) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_link_leads_to_a_file_and_a_heading(page: str) -> None:
+def test_every_link_leads_to_a_file_and_a_heading(page):
     for link in links(page):
         name, _, anchor = link.partition("#")
         target = ((ROOT / page).parent / name).resolve() if name else ROOT / page
@@ -69,14 +69,14 @@ def test_every_link_leads_to_a_file_and_a_heading(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_verb_and_flag_that_is_named_can_be_typed(page: str) -> None:
+def test_every_verb_and_flag_that_is_named_can_be_typed(page):
     for verb, flags in typed(page):
         assert verb in verbs(), f"{page}: there is no verb {verb!r}"
         unknown = set(flags) - verbs()[verb] - COMMON
         assert not unknown, f"{page}: {verb} has no {', '.join(sorted(unknown))}"
 
 
-def test_the_page_of_verbs_has_every_verb_with_all_its_flags() -> None:
+def test_the_page_of_verbs_has_every_verb_with_all_its_flags():
     rows = dict(re.findall(r"^\| `([a-z-]+)` \|(.*)\|$", _page_of_verbs(), re.MULTILINE))
     everywhere = {"--profile", "--job", "--json"}
     assert set(rows) == set(verbs())
@@ -84,7 +84,7 @@ def test_the_page_of_verbs_has_every_verb_with_all_its_flags() -> None:
         assert set(FLAG.findall(row.split("|")[-1])) == verbs()[verb] - everywhere, verb
 
 
-def test_the_table_of_decisions_has_all_of_them_and_no_number_twice() -> None:
+def test_the_table_of_decisions_has_all_of_them_and_no_number_twice():
     folder = ROOT / "docs" / "decisions"
     files = sorted(path.name for path in folder.glob("[0-9]*.md"))
     assert links("docs/decisions/README.md") == files
@@ -92,7 +92,7 @@ def test_the_table_of_decisions_has_all_of_them_and_no_number_twice() -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if re.search(r"decisions/\d", page)])
-def test_each_decision_has_a_date_and_a_status(page: str) -> None:
+def test_each_decision_has_a_date_and_a_status(page):
     head = (ROOT / page).read_text(encoding="utf-8").split("\n\n")[1]
     status = r"accepted|withdrawn 20\d\d-\d\d-\d\d|replaced by \[\d{4}\]\([\w-]+\.md\)"
     assert re.fullmatch(rf"Date: 20\d\d-\d\d-\d\d[.\n]\s*Status: ({status})\.?", head), head
@@ -110,13 +110,13 @@ def unnamed(page: str) -> list[str]:
     return [folder for folder in folders() if folder.rpartition("/")[2] not in names]
 
 
-def test_the_architecture_is_one_page_that_names_every_folder() -> None:
+def test_the_architecture_is_one_page_that_names_every_folder():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     assert unnamed(page) == []
     assert page.count("\n") <= 140
 
 
-def test_a_folder_that_no_page_names_is_found() -> None:
+def test_a_folder_that_no_page_names_is_found():
     assert "boxcar/laptop/hosts" in unnamed("verbs/ and results/")
 
 
@@ -125,7 +125,7 @@ OTHERS = {"train.py"}
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_module_that_is_named_is_there(page: str) -> None:
+def test_every_module_that_is_named_is_there(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     there = [path.relative_to(ROOT).as_posix() for path in modules_of_the_checkout()]
     for name in set(re.findall(r"`([\w./-]*\w\.py)`", text)) - OTHERS:
@@ -139,7 +139,7 @@ def modules_of_the_checkout() -> list[Path]:
     return [*ROOT.glob("*.py"), *(path for top in tops for path in (ROOT / top).rglob("*.py"))]
 
 
-def test_each_format_names_the_module_that_has_it() -> None:
+def test_each_format_names_the_module_that_has_it():
     text = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
     headings = re.findall(r"^###? [a-z][\w -]* — (.*)$", text, re.MULTILINE)
     named = [name for line in headings for name in re.findall(r"`([\w/]+(?:\.py|/))`", line)]
@@ -148,7 +148,7 @@ def test_each_format_names_the_module_that_has_it() -> None:
         assert (ROOT / "boxcar" / name).exists(), name
 
 
-def test_both_readmes_name_each_other() -> None:
+def test_both_readmes_name_each_other():
     assert "README.zh.md" in links("README.md") and "README.md" in links("README.zh.md")
 
 
@@ -157,7 +157,7 @@ def _page_of_verbs() -> str:
     return text[: text.index("Common flags")]
 
 
-def test_no_page_installs_the_package_of_somebody_else() -> None:
+def test_no_page_installs_the_package_of_somebody_else():
     """`boxcar` on the package index is another project; ours is called boxcar-run."""
     wrong = re.compile(
         r"(?:pip|pipx|uv tool|uv pip) (?:install|inject) (?:-\S+ )*[\"']?boxcar(?![-\w/])"

@@ -38,7 +38,7 @@ def named(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("text", JOBS)
-def test_each_job_of_the_page_is_taken(text: str) -> None:
+def test_each_job_of_the_page_is_taken(text):
     given = yaml.safe_load(text)
     said = {*given, *(["queues"] if "run" in given else [])}
     needed = [line for key, line in NEEDED.items() if key not in said]
@@ -46,31 +46,31 @@ def test_each_job_of_the_page_is_taken(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", QUEUES)
-def test_each_queue_of_the_page_is_taken(text: str) -> None:
+def test_each_queue_of_the_page_is_taken(text):
     read = queue_line.parse_queue(text.encode())
     assert read.cells and not read.bad
 
 
 @pytest.mark.parametrize("page", ["README.md", "README.zh.md", "docs/formats.md"])
-def test_each_line_of_a_queue_on_another_page_is_taken(page: str) -> None:
+def test_each_line_of_a_queue_on_another_page_is_taken(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     lines = re.findall(r"^configs/\S+ .*\n", text, re.MULTILINE)
     assert len(lines) >= 3 and not queue_line.parse_queue("".join(lines).encode()).bad
 
 
-def test_cells_without_a_config_have_the_names_that_the_page_says() -> None:
+def test_cells_without_a_config_have_the_names_that_the_page_says():
     text = next(text for text in QUEUES if "\n- - " in text)
     names = [line.name for line in queue_line.parse_queue(text.encode()).cells]
     told = re.search(r"^`-` as the config.*?\n\n", PAGE, re.MULTILINE | re.DOTALL)
     assert told and set(names) <= named(told[0]) and len(names) == 4
 
 
-def test_the_first_line_of_the_page_is_a_config_a_task_and_epochs() -> None:
+def test_the_first_line_of_the_page_is_a_config_a_task_and_epochs():
     first = queue_line.parse_queue(QUEUES[0].encode()).cells
     assert [cell_line.line_of(line) for line in first] == ["configs/recon.yaml reconstruction 60"]
 
 
-def test_the_table_has_every_key_of_a_job_and_no_other() -> None:
+def test_the_table_has_every_key_of_a_job_and_no_other():
     assert rows("| key | default |") == [f"`{key}`" for key in rows_of_model()]
 
 
@@ -80,25 +80,25 @@ def rows_of_model() -> list[str]:
     return sorted(Job.model_fields, key=lambda key: order.index(key) if key in order else -1)
 
 
-def test_every_key_has_an_example() -> None:
+def test_every_key_has_an_example():
     given = {key for text in JOBS for key in yaml.safe_load(text)}
     assert set(Job.model_fields) - given == set()
 
 
-def test_the_keys_of_cells_are_those_of_the_model_and_each_has_an_example() -> None:
+def test_the_keys_of_cells_are_those_of_the_model_and_each_has_an_example():
     sentence = re.search(r"^Under a name or a pattern stand (.*?), written", PAGE, re.MULTILINE)
     assert sentence and named(sentence[1]) == set(CellException.model_fields)
     rules = [rule for text in JOBS for rule in yaml.safe_load(text).get("cells", {}).values()]
     assert {key for rule in rules for key in rule} == set(CellException.model_fields)
 
 
-def test_the_table_has_every_placeholder() -> None:
+def test_the_table_has_every_placeholder():
     known = {f"{{{name}}}" for name in placeholders.KNOWN} | {placeholders.MORE}
     assert {name for row in rows("| placeholder |") for name in named(row)} == known | {
         "{after:CELL}"
     }
 
 
-def test_the_table_of_a_line_has_every_own_word() -> None:
+def test_the_table_of_a_line_has_every_own_word():
     found = {name.partition("=")[0] for row in rows("| field |") for name in named(row)}
     assert found == {"cfg", "task", "epochs", *own_words.OWN_KEYS, "env.NAME"}

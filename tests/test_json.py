@@ -5,7 +5,6 @@ that any test prints against it.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from json_schema import problems
@@ -27,12 +26,12 @@ RECORDS = [
 ]
 
 
-def test_every_verb_with_json_has_a_schema_and_no_schema_is_of_another_one() -> None:
+def test_every_verb_with_json_has_a_schema_and_no_schema_is_of_another_one():
     assert sorted(path.stem for path in FOLDER.glob("*.json")) == sorted([*WITH_JSON, "error"])
 
 
 @pytest.mark.parametrize("verb", [*WITH_JSON, "error"])
-def test_a_schema_asks_for_the_format_first_and_lists_all_keys(verb: str) -> None:
+def test_a_schema_asks_for_the_format_first_and_lists_all_keys(verb):
     published = schema(verb) or {}
     shapes = [published["$defs"][ref["$ref"][8:]] for ref in published.get("anyOf", [])]
     for shape in shapes or [published]:
@@ -42,7 +41,7 @@ def test_a_schema_asks_for_the_format_first_and_lists_all_keys(verb: str) -> Non
 
 
 @pytest.mark.parametrize(("verb", "name"), RECORDS)
-def test_the_schema_of_a_record_is_as_the_record(verb: str, name: str) -> None:
+def test_the_schema_of_a_record_is_as_the_record(verb, name):
     part = dict((schema(verb) or {})["$defs"][name])
     record, _, rows = part.pop("$comment").partition(", in the rows of ")
     made = of_record(named(record), NAMES.get(verb, {}).get(rows, {}))
@@ -51,7 +50,7 @@ def test_the_schema_of_a_record_is_as_the_record(verb: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["local", "autodl", "runpod"])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_page_of_a_platform_is_as_its_schema_says(name: str, language: str) -> None:
+def test_the_page_of_a_platform_is_as_its_schema_says(name, language):
     page = document(load_profile(name, FOLDER), language)
     hold(documents.of_verb("explain", page))
 
@@ -63,7 +62,7 @@ ROW = {"cell": "a", "from": "queue_1", "to": "queue_2"}
     ("more", "said"),
     [({"then": 1}, "'then', which the schema does not list"), ({"to": 3}, "expected string")],
 )
-def test_a_key_that_is_not_listed_and_a_value_of_another_kind_are_found(more, said) -> None:
+def test_a_key_that_is_not_listed_and_a_value_of_another_kind_are_found(more, said):
     hold(documents.of_verb("move", ROW))
     with pytest.raises(AssertionError, match=said):
         hold(documents.of_verb("move", ROW | more))
@@ -71,7 +70,7 @@ def test_a_key_that_is_not_listed_and_a_value_of_another_kind_are_found(more, sa
         hold(documents.of_verb("move", {"cell": "a", "from": "queue_1"}))
 
 
-def test_what_tests_print_is_held_against_the_schemas() -> None:
+def test_what_tests_print_is_held_against_the_schemas():
     hold_all()
     with pytest.raises(AssertionError, match="does not list"):
         documents.as_text(documents.of_verb("move", ROW | {"then": 1}))
@@ -90,10 +89,10 @@ def test_what_tests_print_is_held_against_the_schemas() -> None:
         ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "null"}}}, 1),
     ],
 )
-def test_each_word_of_a_schema_is_held(one: dict[str, Any], wrong: object) -> None:
+def test_each_word_of_a_schema_is_held(one, wrong):
     assert len(problems(one, wrong)) == 1
 
 
-def test_a_schema_with_a_word_that_is_not_held_is_refused() -> None:
+def test_a_schema_with_a_word_that_is_not_held_is_refused():
     with pytest.raises(ValueError, match="minLength"):
         problems({"minLength": 3}, "a")

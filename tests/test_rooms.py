@@ -14,13 +14,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
+import sources
 
-ROOT = Path(__file__).resolve().parents[1]
-SOURCES = {
-    path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-    for top in ("boxcar", "onbox")
-    for path in sorted((ROOT / top).rglob("*.py"))
-}
+SOURCES = sources.sources(*sources.HOUSES)
 
 # Each room may import those in the lines above its own, and itself.
 LEVELS = {
@@ -62,36 +58,35 @@ def module(file: str) -> str:
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def imported(sources: Mapping[str, str], file: str) -> set[str]:
-    """The modules of ours that a file imports, anywhere in it."""
-    known = {module(name) for name in sources}
-    pairs = _named(sources[file])
-    return {full if full in known else home for home, full in pairs} & known - {module(file)}
+def arrows(files: Mapping[str, str]) -> dict[str, set[str]]:
+    """The modules of ours that each imports, anywhere in it."""
+    known = {module(file) for file in files}
+    return {
+        module(file): {full if full in known else home for home, full in _named(source)}
+        & known - {module(file)}
+        for file, source in files.items()
+    }
 
 
 @functools.cache
 def _named(source: str) -> frozenset[tuple[str, str]]:
     """What a source imports: the module, and the module with the name behind it."""
     names: set[tuple[str, str]] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in sources.imports(ast.parse(source)):
         if isinstance(node, ast.Import):
             names |= {(alias.name, alias.name) for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert not node.level, "a relative import hides where it leads"
             home = str(node.module)
             names |= {(home, f"{home}.{alias.name}") for alias in node.names}
     return frozenset(names)
 
 
-def arrows(sources: Mapping[str, str]) -> dict[str, set[str]]:
-    return {module(file): imported(sources, file) for file in sources}
-
-
-def against_the_levels(sources: Mapping[str, str]) -> list[str]:
+def against_the_levels(files: Mapping[str, str]) -> list[str]:
     """`a imports b` for each import of a room that does not stand below."""
     return [
         f"{name} imports {other}"
-        for name, others in arrows(sources).items()
+        for name, others in arrows(files).items()
         for other in sorted(others)
         if not _may_import(name, other)
     ]
@@ -146,15 +141,16 @@ def crowds(files: Iterable[str]) -> list[str]:
     ]
 
 
-def speaking_nouns(sources: Mapping[str, str]) -> list[str]:
+def speaking_nouns(files: Mapping[str, str]) -> list[str]:
     """Files of the laptop that import the terminal, or print, and are no verbs."""
+    found = arrows(files)
     return [
         file
-        for file in sources
+        for file, source in files.items()
         if file.startswith("boxcar/laptop/")
         and not file.startswith(SPEAKERS)
         and module(file) != TERMINAL
-        and (TERMINAL in imported(sources, file) or _prints(sources[file]))
+        and (TERMINAL in found[module(file)] or _prints(source))
     ]
 
 
@@ -168,23 +164,23 @@ def _prints(source: str) -> bool:
     return bool(spelled & speaking)
 
 
-def test_no_room_imports_one_that_does_not_stand_below_it() -> None:
+def test_no_room_imports_one_that_does_not_stand_below_it():
     assert against_the_levels(SOURCES) == []
 
 
-def test_no_files_import_each_other_in_a_circle() -> None:
+def test_no_files_import_each_other_in_a_circle():
     assert circles(arrows(SOURCES)) == []
 
 
-def test_no_folder_is_a_crowd() -> None:
+def test_no_folder_is_a_crowd():
     assert crowds(SOURCES) == []
 
 
-def test_only_verbs_speak() -> None:
+def test_only_verbs_speak():
     assert speaking_nouns(SOURCES) == []
 
 
-def test_every_folder_says_in_its_door_what_it_is() -> None:
+def test_every_folder_says_in_its_door_what_it_is():
     folders = {str(Path(file).parent) for file in SOURCES}
     for folder in folders:
         door = SOURCES.get(f"{folder}/__init__.py")
@@ -206,13 +202,13 @@ LAPTOP = "boxcar/laptop"
         ("onbox/machine/x.py", "from onbox.result import settle"),
     ],
 )
-def test_a_planted_import_of_a_room_above_is_found(file: str, source: str) -> None:
+def test_a_planted_import_of_a_room_above_is_found(file, source):
     [found] = against_the_levels(SOURCES | {file: source})
     assert found.startswith(module(file))
 
 
 @pytest.mark.parametrize("how", ["{}", "def late():\n    {}", "if TYPE_CHECKING:\n    {}"])
-def test_a_planted_circle_is_found(how: str) -> None:
+def test_a_planted_circle_is_found(how):
     forth = "from boxcar.laptop.run import planted_b"
     back = how.format("from boxcar.laptop.run import planted_a")
     a, b = f"{LAPTOP}/run/planted_a.py", f"{LAPTOP}/run/planted_b.py"
@@ -222,12 +218,12 @@ def test_a_planted_circle_is_found(how: str) -> None:
 @pytest.mark.parametrize(
     "source", ["from boxcar.laptop.common import show", "print('word')", "sys.stderr.write('word')"]
 )
-def test_a_planted_noun_that_speaks_is_found(source: str) -> None:
+def test_a_planted_noun_that_speaks_is_found(source):
     file = f"{LAPTOP}/run/planted.py"
     assert speaking_nouns(SOURCES | {file: source}) == [file]
 
 
-def test_a_planted_crowd_is_found() -> None:
+def test_a_planted_crowd_is_found():
     files = [f"{LAPTOP}/run/planted_{number}.py" for number in range(MOST_MODULES + 1)]
     [found] = crowds(itertools.chain(files, [f"{LAPTOP}/run/__init__.py"]))
     assert found.startswith(f"{LAPTOP}/run: ")

@@ -52,7 +52,7 @@ def test_fails():
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
     folder = tmp_path_factory.mktemp("side by side")
-    for name in ("conftest.py", "side_by_side.py"):
+    for name in ("conftest.py", "side_by_side.py", "robot.py", "waiting.py"):
         shutil.copy(HERE / name, folder)
     (folder / "test_one.py").write_text(ONE)
     (folder / "test_other.py").write_text(OTHER)
@@ -64,9 +64,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProces
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_each_test_is_run_once_and_its_outcome_is_told(
-    said: subprocess.CompletedProcess[str],
-) -> None:
+def test_each_test_is_run_once_and_its_outcome_is_told(said):
     told = re.findall(r"(PASSED|FAILED) .*::(test_\w+)", said.stdout.partition("= FAILURES")[0])
     names = [*re.findall(r"def (test_\w+)", ONE + OTHER), *["test_in_a_folder"] * 3]
     assert sorted(name for _, name in told) == sorted(names)
@@ -76,14 +74,14 @@ def test_each_test_is_run_once_and_its_outcome_is_told(
     assert (said.returncode, said.stdout.count("2 failed, 8 passed")) == (1, 1)
 
 
-def test_what_a_test_printed_and_warned_of_is_shown(said: subprocess.CompletedProcess[str]) -> None:
+def test_what_a_test_printed_and_warned_of_is_shown(said):
     for words in ("what it printed", "assert 1 == 2", "a warning of a test", "slowest 3 durations"):
         assert words in said.stdout
 
 
-def test_a_test_whose_process_was_killed_is_named(said: subprocess.CompletedProcess[str]) -> None:
+def test_a_test_whose_process_was_killed_is_named(said):
     assert "the process that ran this test ended with -9" in said.stdout
 
 
-def test_what_is_announced_reaches_the_terminal(said: subprocess.CompletedProcess[str]) -> None:
+def test_what_is_announced_reaches_the_terminal(said):
     assert re.search(r"^slow, in w\d$", said.stderr, re.M)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from boxcar.shared.triage.evidence import Cause, Evidence
+from boxcar.shared.triage.judge import judge
 
 DATA = Path(__file__).parent / "data" / "triage"
 _HEAD = re.compile(r"^=== (.*)$", re.MULTILINE)
@@ -20,10 +24,16 @@ class Case:
     rcs: frozenset[int]
     text: str
 
+    @functools.cached_property
+    def judged(self) -> Cause:
+        """It is asked for by several tests, and takes its time."""
+        return judge(Evidence(self.text, rcs=self.rcs))
+
     def is_named(self, id: str) -> bool:
         return id in self.ids or id.partition("-")[0] in {"PY", "MOD"} & {*self.ids}
 
 
+@functools.cache
 def cases(kind: str) -> list[Case]:
     found = []
     for path in sorted((DATA / kind).glob("*.txt")):

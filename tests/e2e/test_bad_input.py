@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from tiny_project import MakeProject, Said, TinyProject, environment
+from tiny_project import Said, TinyProject, environment
 
 from boxcar.cli import program
 
@@ -142,9 +142,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize("bad", [pytest.param(bad, id=bad.name) for bad in TABLE])
-def test_bad_input_is_refused_with_a_sentence_and_touches_nothing(
-    project: MakeProject, bad: Bad, type_here: TypeHere
-) -> None:
+def test_bad_input_is_refused_with_a_sentence_and_touches_nothing(project, bad, type_here):
     run = project({"q1": ["configs/a.json one"], "q2": ["configs/b.json one"]})
     bad.spoil(run)
     before = listing(run.root)
@@ -158,7 +156,7 @@ def test_bad_input_is_refused_with_a_sentence_and_touches_nothing(
     assert not list(run.root.parent.rglob("canary*"))
 
 
-def test_all_problems_are_said_at_once(project: MakeProject) -> None:
+def test_all_problems_are_said_at_once(project):
     run = project(
         {"q1": ["configs/a.json one ten", "configs/no.json one"], "q2": ["../x.json one"]}
     )
@@ -168,7 +166,7 @@ def test_all_problems_are_said_at_once(project: MakeProject) -> None:
         assert at in said.err
 
 
-def test_crlf_and_a_byte_order_mark_are_taken_as_what_they_mean(project: MakeProject) -> None:
+def test_crlf_and_a_byte_order_mark_are_taken_as_what_they_mean(project):
     run = project({"q1": ["configs/a.json one"]})
     lines = b"\xef\xbb\xbf# from Windows\r\nconfigs/a.json one 3\r\n\r\nconfigs/b.json two"
     (run.root / "queues/q1.txt").write_bytes(lines)
@@ -183,7 +181,7 @@ def test_crlf_and_a_byte_order_mark_are_taken_as_what_they_mean(project: MakePro
     assert run.boxcar("push", "--json").ended(0).document["queues"] == {"q1": "same"}
 
 
-def test_a_queue_that_was_edited_above_its_end_is_refused_and_kept(project: MakeProject) -> None:
+def test_a_queue_that_was_edited_above_its_end_is_refused_and_kept(project):
     run = project({"q1": ["configs/a.json one", "configs/b.json one"]})
     run.boxcar("push").ended(0)
     queue = run.root / "queues/q1.txt"
@@ -195,7 +193,7 @@ def test_a_queue_that_was_edited_above_its_end_is_refused_and_kept(project: Make
     assert listing(run.root) == before
 
 
-def test_a_queue_that_is_edited_on_the_tier_while_it_runs_is_noticed(project: MakeProject) -> None:
+def test_a_queue_that_is_edited_on_the_tier_while_it_runs_is_noticed(project):
     run = project({"q1": ["configs/a.json one", "configs/b.json one", "configs/c.json one"]})
     run.hold("a", at=1)
     run.boxcar("launch").ended(0)

@@ -29,7 +29,7 @@ RUN = "digits-ablation"
 
 
 @pytest.mark.faults
-def test_the_checkouts_own_job_runs_as_it_stands(tmp_path: Path) -> None:
+def test_the_checkouts_own_job_runs_as_it_stands(tmp_path):
     """As in the checkout, which is copied so that this run leaves nothing in it."""
     root = tmp_path / "checkout"
     for name in ("tasks.py", "job.yaml"):
@@ -42,7 +42,6 @@ def test_the_checkouts_own_job_runs_as_it_stands(tmp_path: Path) -> None:
     assert {cell["task"] for cell in planned["cells"]} == {
         "reconstruction", "segmentation", "detection",
     }  # fmt: skip
-
     # Of all these, one epoch of one cell of each queue: one rank here, two there.
     short = {"queue_1": "seg_baseline", "queue_2": "det_two_ranks"}
     tasks = {cell["cell"]: cell["task"] for cell in planned["cells"]}
@@ -116,10 +115,7 @@ class Demo:
 
 
 # A cell with one rank and one with two, for as long as it takes to learn something.
-SHORT = {
-    "queue_1": ["recon_baseline reconstruction 1"],
-    "queue_2": ["det_two_ranks detection 2"],
-}
+SHORT = {"queue_1": ["recon_baseline reconstruction 1"], "queue_2": ["det_two_ranks detection 2"]}
 
 
 @pytest.fixture(scope="session", params=["short", pytest.param("whole", marks=pytest.mark.faults)])
@@ -156,13 +152,13 @@ def shorten(project: Path) -> None:
         (project / "queues" / f"{queue}.txt").write_text(text)
 
 
-def test_the_demo_ends_well(demo: Demo) -> None:
+def test_the_demo_ends_well(demo):
     assert demo.code == 0, demo.out + demo.err
     assert "Traceback" not in demo.out + demo.err
     assert [n for n in range(1, 5) if f"[{n}/4]" in demo.err] == [1, 2, 3, 4]
 
 
-def test_it_ends_with_a_report_in_which_every_cell_has_a_real_number(demo: Demo) -> None:
+def test_it_ends_with_a_report_in_which_every_cell_has_a_real_number(demo):
     assert len(demo.rows) == demo.cells >= len(SHORT)
     for cell, name, number in demo.rows:
         # Better than a script that learnt nothing: dB above noise, overlap above chance.
@@ -172,14 +168,14 @@ def test_it_ends_with_a_report_in_which_every_cell_has_a_real_number(demo: Demo)
     assert all(f"{number}</td>" in page for _, _, number in demo.rows)
 
 
-def test_its_webhooks_were_printed_as_they_came(demo: Demo) -> None:
+def test_its_webhooks_were_printed_as_they_came(demo):
     printed = demo.out + demo.err
     for type_ in ("queue.started", "cell.started", "cell.synced", "cell.verified", "queue.done"):
         told = [line for line in printed.splitlines() if "webhook" in line and type_ in line]
         assert len(told) >= (2 if type_.startswith("queue") else demo.cells), type_
 
 
-def test_its_receipt_is_full_and_speaks_of_what_lies_there(demo: Demo) -> None:
+def test_its_receipt_is_full_and_speaks_of_what_lies_there(demo):
     receipt = json.loads((demo.results / "receipt.json").read_bytes())
     assert {cell["cell"] for cell in receipt["cells"]} == {row[0] for row in demo.rows}
     assert not any(cell["missing"] for cell in receipt["cells"])
@@ -189,7 +185,7 @@ def test_its_receipt_is_full_and_speaks_of_what_lies_there(demo: Demo) -> None:
     assert str(demo.results / "receipt.json") in demo.err
 
 
-def test_one_of_its_cells_ran_with_two_ranks_and_the_queues_side_by_side(demo: Demo) -> None:
+def test_one_of_its_cells_ran_with_two_ranks_and_the_queues_side_by_side(demo):
     events = {
         path.stem: [json.loads(line) for line in path.read_text().splitlines()]
         for path in (demo.results / "journal").glob("*.jsonl")
@@ -202,7 +198,7 @@ def test_one_of_its_cells_ran_with_two_ranks_and_the_queues_side_by_side(demo: D
     assert first[0] < second[1] and second[0] < first[1]
 
 
-def test_its_teardown_removed_all_but_the_results(demo: Demo) -> None:
+def test_its_teardown_removed_all_but_the_results(demo):
     teardown = json.loads((demo.results / "teardown.json").read_bytes())
     assert teardown["approved_by"] == "typed" and teardown["finished_at"]
     local = demo.folder / "boxcar-demo" / ".boxcar" / "local"

@@ -10,7 +10,6 @@ import pytest
 from own_mounts import OwnMounts, own_mounts
 from proof import assert_nothing_torn, assert_published_once, assert_pulled
 from straced import failing_at, skip_without_strace
-from tiny_project import MakeProject
 
 MB = 1_000_000
 # The agent wants 64 MiB to spare beyond what it copies.
@@ -23,9 +22,7 @@ def mounts() -> Iterator[OwnMounts]:
         yield found
 
 
-def test_a_tier_without_room_is_refused_before_anything_is_copied(
-    project: MakeProject, mounts: OwnMounts
-) -> None:
+def test_a_tier_without_room_is_refused_before_anything_is_copied(project, mounts):
     run = mounts.project(project({"q1": ["configs/a.json one"]}))
     tier = run.root / ".boxcar/local/durable"
     for options, words in (
@@ -44,9 +41,7 @@ def test_a_tier_without_room_is_refused_before_anything_is_copied(
 
 @pytest.mark.faults
 @pytest.mark.parametrize("left", [20 * MB, 0])
-def test_a_tier_that_fills_up_while_a_cell_runs_loses_nothing(
-    project: MakeProject, mounts: OwnMounts, left: int
-) -> None:
+def test_a_tier_that_fills_up_while_a_cell_runs_loses_nothing(project, mounts, left):
     run = mounts.project(project({"q1": ["configs/a.json one", "configs/b.json one"]}))
     mounts.tmpfs(run.root / ".boxcar/local/durable", ROOM)
     run.hold("a", at=1)
@@ -72,9 +67,7 @@ def test_a_tier_that_fills_up_while_a_cell_runs_loses_nothing(
     assert run.out("box-a", "a").joinpath("history.txt").read_text().count("start") == 1
 
 
-def test_a_box_without_room_is_refused_before_anything_is_sent(
-    project: MakeProject, mounts: OwnMounts
-) -> None:
+def test_a_box_without_room_is_refused_before_anything_is_sent(project, mounts):
     run = mounts.project(project({"q1": ["configs/a.json one"]}))
     mounts.tmpfs(run.root / ".boxcar/local/boxes/box-a", "size=30m")
     said = run.boxcar("launch").ended(1)
@@ -86,9 +79,7 @@ def test_a_box_without_room_is_refused_before_anything_is_sent(
     assert_published_once(run, ["a"])
 
 
-def test_a_read_only_tier_is_said_and_can_still_be_pulled_from(
-    project: MakeProject, mounts: OwnMounts
-) -> None:
+def test_a_read_only_tier_is_said_and_can_still_be_pulled_from(project, mounts):
     run = mounts.project(project({"q1": ["configs/a.json one"]}))
     tier, results = run.root / ".boxcar/local/durable", run.root / "results"
     mounts.tmpfs(tier, f"{ROOM},ro")
@@ -98,7 +89,6 @@ def test_a_read_only_tier_is_said_and_can_still_be_pulled_from(
     mounts.remount(tier, "rw")
     run.boxcar("launch").ended(0)
     run.boxcar("watch").ended(0)
-
     mounts.remount(tier, "ro")
     said = run.boxcar("pull").ended(1)
     assert "a was not pulled" in said.err and "bytes are free" in said.err
@@ -115,19 +105,19 @@ def test_a_read_only_tier_is_said_and_can_still_be_pulled_from(
     assert_pulled(run, ["a"])
 
 
-@pytest.mark.parametrize("number", [4, pytest.param(3, marks=pytest.mark.faults)])
-def test_a_journal_that_could_not_be_written_once_is_gone_on_with(
-    project: MakeProject, number: int
-) -> None:
+@pytest.mark.parametrize(
+    ("number", "cells"), [(4, "a"), pytest.param(3, "ab", marks=pytest.mark.faults)]
+)
+def test_a_journal_that_could_not_be_written_once_is_gone_on_with(project, number, cells):
     """A network tier says at fsync that it is full: what was written may be there, or not."""
     skip_without_strace()
-    run = project({"q1": ["configs/a.json one", "configs/b.json one"]})
+    run = project({"q1": [f"configs/{cell}.json one" for cell in cells]})
     run.boxcar("push").ended(0)
     journal = run.tier / "journal" / "q1.jsonl"
     said = run.agent("q1", failing_at(number, "fsync", "ENOSPC", journal))
     assert f"{journal}: No space left on device" in said.stderr
     assert said.returncode == 0 or run.agent("q1").returncode == 0, run.told()
-    assert_published_once(run, ["a", "b"])
+    assert_published_once(run, cells)
     assert_nothing_torn(run)
 
 

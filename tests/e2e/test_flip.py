@@ -62,9 +62,7 @@ def finished(_finished: Finished) -> Iterator[Finished]:
 
 
 @pytest.mark.parametrize(("name", "word"), PULLED.items(), ids=PULLED)
-def test_a_flipped_byte_is_named_and_shuts_the_gate(
-    finished: Finished, name: str, word: str
-) -> None:
+def test_a_flipped_byte_is_named_and_shuts_the_gate(finished, name, word):
     flip(finished.run.results / name)
     down = finished.run.boxcar("down").ended(1)
     assert any(each in down.err for each in word.split("|")), down
@@ -72,7 +70,7 @@ def test_a_flipped_byte_is_named_and_shuts_the_gate(
     assert any(each in said.err for each in word.split("|")), said
 
 
-def test_a_fresh_pull_makes_it_right_and_no_other_approval_counts(finished: Finished) -> None:
+def test_a_fresh_pull_makes_it_right_and_no_other_approval_counts(finished):
     run = finished.run
     flip(run.results / "cells/a/model.json")
     broken = run.boxcar("verify", "--json").ended(1).document["digest"]
@@ -82,7 +80,6 @@ def test_a_fresh_pull_makes_it_right_and_no_other_approval_counts(finished: Fini
     for approval in (broken, finished.digest):
         assert "a: model.json has SHA-256" in run.boxcar("down", "--approve", approval).ended(1).err
     assert "a: model.json has SHA-256" in run.boxcar("down", typed="tiny").ended(1).err
-
     run.boxcar("pull").ended(0)
     assert_pulled(run, CELLS)
     # The receipt still speaks of the broken file, which was never loaded.
@@ -92,7 +89,7 @@ def test_a_fresh_pull_makes_it_right_and_no_other_approval_counts(finished: Fini
     assert "approves another state of the results" in refused.err and run.tier.exists()
 
 
-def test_a_file_that_is_missing_or_too_long_is_named_too(finished: Finished) -> None:
+def test_a_file_that_is_missing_or_too_long_is_named_too(finished):
     run = finished.run
     (run.results / "cells/a/model.json").unlink()
     with (run.results / "cells/b/model.json").open("ab") as file:
@@ -108,7 +105,7 @@ def test_a_file_that_is_missing_or_too_long_is_named_too(finished: Finished) -> 
     run.boxcar("verify").ended(0)
 
 
-def test_a_byte_that_was_flipped_on_the_tier_is_not_pulled(finished: Finished) -> None:
+def test_a_byte_that_was_flipped_on_the_tier_is_not_pulled(finished):
     run = finished.run
     file = run.tier / "cells/b/model.json"
     kept = file.read_bytes()

@@ -13,18 +13,17 @@ from proof import (
     assert_pulled,
 )
 from storm import assert_went_on, stormy
-from tiny_project import MakeProject, TinyProject
+from tiny_project import TinyProject
 from torch_train import TORCH_JOB, TORCH_TRAIN
 
 
-def test_every_cell_is_verified_once_whatever_is_killed(project: MakeProject) -> None:
+def test_every_cell_is_verified_once_whatever_is_killed(project):
     storm = stormy(project, seed=20260301)
     run = storm.project
     storm.run_queues(kills=8)
     assert_published_once(run, storm.cells)
     assert_nothing_torn(run)
     assert_went_on(storm)
-
     storm.type_until_done("pull", kills=1).ended(0)
     assert_pulled(run, storm.cells)
     said = storm.type_until_done("verify", "--json", kills=1).ended(0)
@@ -37,7 +36,7 @@ def test_every_cell_is_verified_once_whatever_is_killed(project: MakeProject) ->
 
 
 @pytest.mark.faults
-def test_a_killed_rank_and_a_killed_torchrun_cost_no_result(project: MakeProject) -> None:
+def test_a_killed_rank_and_a_killed_torchrun_cost_no_result(project):
     pytest.importorskip("torch")
     run = project({"q1": ["configs/one.json t 5"], "q2": ["configs/two.json t 5"]}, **TORCH_JOB)
     run.write_job(cells={"two": {"nproc_per_node": 2}}, **TORCH_JOB)
@@ -55,7 +54,6 @@ def test_a_killed_rank_and_a_killed_torchrun_cost_no_result(project: MakeProject
         run.wait_for_event(queue, "cell.retried", cell)
     left = [process for process in _processes(run, "-u train.py") if process.pid in first]
     assert not left, "ranks of a dead attempt go on beside the next one"
-
     kill(_processes(run, ".pyz agent", "--queue q2")[0])
     for cell in ("one", "two"):
         run.let_go(cell)

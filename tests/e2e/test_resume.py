@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from living import kill, living
 from proof import assert_nothing_runs, assert_published_once
-from tiny_project import MakeProject, TinyProject
+from tiny_project import TinyProject
 
 # Each save is a zip, as torch.save writes it. Where it is held it is in the middle of the next one.
 TRAIN = """
@@ -36,9 +36,7 @@ for name in ("model.json", "metrics.json"):
 """
 
 
-def test_a_cell_that_is_killed_while_it_saves_resumes_from_its_newest_complete_checkpoint(
-    project: MakeProject,
-) -> None:
+def test_a_cell_that_is_killed_while_it_saves_resumes_from_its_newest_complete_checkpoint(project):
     job = {"command": "train.py {cfg} {epochs}", "resume": "checkpoints/step_*.pt"}
     lines = [f"configs/{cell}.json t 12" for cell in ("cut", "refused")]
     run = project({"q1": lines}, **job)

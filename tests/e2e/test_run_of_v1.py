@@ -42,9 +42,7 @@ def end_b(run: TinyProject) -> None:
     shutil.copytree(DATA / "b-ended", run.box("box-a") / "cells" / "b", dirs_exist_ok=True)
 
 
-def test_a_run_of_the_version_before_is_watched_adopted_pulled_verified_and_taken_down(
-    run: TinyProject,
-) -> None:
+def test_a_run_of_the_version_before_is_watched_adopted_pulled_verified_and_taken_down(run):
     before = (run.tier / "journal" / "q1.jsonl").read_bytes()
     with held(run.box("box-a") / "cells" / "b" / "b.log") as wrapper:
         be_wrapper_of_b(run, wrapper.pid)

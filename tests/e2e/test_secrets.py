@@ -91,7 +91,7 @@ def of_records(run: TinyProject) -> dict[str, str]:
     }
 
 
-def test_no_record_no_chat_and_no_verb_repeats_a_secret(project: MakeProject, robot: Robot) -> None:
+def test_no_record_no_chat_and_no_verb_repeats_a_secret(project, robot):
     cut = {
         f"{what}{at}": {"does": what, "at": at}
         for at in (160, 300, 400)
@@ -132,14 +132,12 @@ def test_no_record_no_chat_and_no_verb_repeats_a_secret(project: MakeProject, ro
     assert {where: tells(text) for where, text in said.items() if tells(text)} == {}
 
 
-def test_a_log_is_the_persons_own_and_is_shown_as_it_is(project: MakeProject, robot: Robot) -> None:
+def test_a_log_is_the_persons_own_and_is_shown_as_it_is(project, robot):
     run = ends(project, robot, error={"does": "error"})
     assert VALUE in run.boxcar("logs", "--cell", "error").out
 
 
-def test_a_report_of_progress_names_no_secret_while_the_cell_runs(
-    project: MakeProject, robot: Robot
-) -> None:
+def test_a_report_of_progress_names_no_secret_while_the_cell_runs(project, robot):
     run = project({"q1": ["configs/a.json one"]}, command="train.py {cfg} {out}",
                   secrets=["HUB_TOKEN"], epochs=None, resume=None)  # fmt: skip
     (run.root / "train.py").write_text(TRAIN)

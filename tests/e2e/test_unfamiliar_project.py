@@ -113,7 +113,7 @@ def unfamiliar(
         kill_all(made.project.root)
 
 
-def test_the_whole_life_works_from_the_job_file_alone(unfamiliar: Unfamiliar) -> None:
+def test_the_whole_life_works_from_the_job_file_alone(unfamiliar):
     cells = unfamiliar.watched.document["cells"]
     assert [(cell["cell"], cell["state"]) for cell in cells] == [
         (name, "verified") for name in CELLS
@@ -123,7 +123,7 @@ def test_the_whole_life_works_from_the_job_file_alone(unfamiliar: Unfamiliar) ->
     assert_nothing_runs(unfamiliar.project)
 
 
-def test_every_word_of_the_command_arrives_as_it_was_written(unfamiliar: Unfamiliar) -> None:
+def test_every_word_of_the_command_arrives_as_it_was_written(unfamiliar):
     for cell, epochs in zip(CELLS, ("4", "7"), strict=True):
         seen = json.loads(unfamiliar.result(cell, "seen.json").read_text())
         assert seen["argv"] == [
@@ -133,7 +133,7 @@ def test_every_word_of_the_command_arrives_as_it_was_written(unfamiliar: Unfamil
         assert seen["ranks"] == 1
 
 
-def test_every_value_of_the_environment_arrives_as_it_was_written(unfamiliar: Unfamiliar) -> None:
+def test_every_value_of_the_environment_arrives_as_it_was_written(unfamiliar):
     env = json.loads(unfamiliar.result(CELLS[0], "seen.json").read_text())["env"]
     assert (env["MY_VALUE"], env["MY_EMPTY"], env["MY_TOKEN"]) == (EVIL, "", TOKEN)
     assert (env["BOXCAR_RUN"], env["BOXCAR_CELL"]) == ("unfamiliar-7", CELLS[0])
@@ -141,7 +141,7 @@ def test_every_value_of_the_environment_arrives_as_it_was_written(unfamiliar: Un
     assert "BOXCAR_CREDENTIALS" not in env
 
 
-def test_the_artifacts_are_those_that_torch_made(unfamiliar: Unfamiliar) -> None:
+def test_the_artifacts_are_those_that_torch_made(unfamiliar):
     from safetensors.torch import load_file
 
     loaded = load_file(unfamiliar.result("b.2", "weights/final.safetensors"))
@@ -152,11 +152,11 @@ def test_the_artifacts_are_those_that_torch_made(unfamiliar: Unfamiliar) -> None
     assert kinds == {"weights/final.safetensors", "scores.csv", "seen.json"}
 
 
-def test_nothing_that_a_person_wrote_was_run_by_a_shell(unfamiliar: Unfamiliar) -> None:
+def test_nothing_that_a_person_wrote_was_run_by_a_shell(unfamiliar):
     assert not [path for path in unfamiliar.project.root.parent.rglob("*") if path.name == "canary"]
 
 
-def test_a_secret_lies_on_the_box_alone(unfamiliar: Unfamiliar) -> None:
+def test_a_secret_lies_on_the_box_alone(unfamiliar):
     # The script wrote its environment into its result itself; nothing else may know it.
     names = {path.name for path in unfamiliar.holding_the_secret} - {"seen.json"}
     assert names == {"credentials-unfamiliar-7.json"}

@@ -88,9 +88,7 @@ class Storm:
         self.cut.clear()
 
 
-def test_a_storm_over_three_boxes_loses_nothing(
-    hosts: Hosts, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_storm_over_three_boxes_loses_nothing(hosts, tmp_path, capsys):
     lines = {
         f"q{number}": [f"configs/{cell}.json one 6" for cell in CELLS if cell[0] == box]
         for number, box in enumerate("abc", 1)
@@ -132,7 +130,7 @@ def _assert_no_step_was_lost(run: Rented, box: str, cell: str) -> None:
     assert at == 6, lines
 
 
-def test_a_launch_whose_link_is_cut_heals_or_says_so(hosts: Hosts, tmp_path: Path) -> None:
+def test_a_launch_whose_link_is_cut_heals_or_says_so(hosts, tmp_path):
     run = rent(hosts, tmp_path / "project", ONE)
     run.hold("a", at=1)
     for seconds in (1, 8, 200):

@@ -7,7 +7,6 @@ import random
 from typing import Any
 
 import pytest
-from tiny_project import MakeProject
 
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.verbs.down import down
@@ -18,7 +17,7 @@ FLIPS = 1000
 
 
 @pytest.mark.usefixtures("tell")
-def test_every_flipped_bit_is_found(project: MakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_flipped_bit_is_found(project, monkeypatch):
     run = project({"q1": ["configs/a.json one", "configs/b.json one"]})
     for verb in ("launch", "watch", "pull", "verify"):
         run.boxcar(verb).ended(0)

@@ -54,7 +54,7 @@ def assert_ends_right(run: TinyProject, what: str) -> None:
     ("calls", "error"),
     [("fsync", "EIO"), ("fsync", "ENOSPC"), ("write", "ENOSPC"), ("rename,link", "EIO")],
 )
-def test_a_call_that_fails_once_costs_no_result(run: TinyProject, calls: str, error: str) -> None:
+def test_a_call_that_fails_once_costs_no_result(run, calls, error):
     skip_without_strace()
     ended = 0
     for number in range(1, STEPS + 1):
@@ -67,7 +67,7 @@ def test_a_call_that_fails_once_costs_no_result(run: TinyProject, calls: str, er
 
 
 @pytest.mark.usefixtures("tell")
-def test_a_disk_that_takes_half_a_line_costs_no_result(run: TinyProject) -> None:
+def test_a_disk_that_takes_half_a_line_costs_no_result(run):
     """A file-size limit makes the kernel write the part that fits, as a full disk does."""
     limits = range(300, 9000, 300)
     for size_bytes in limits:
@@ -100,7 +100,7 @@ PLACES = 12
         *("openat:error=EIO", "rename:error=EIO", "fadvise64:error=EIO"),
     ],
 )
-def test_a_copy_is_whole_or_not_there(tmp_path: Path, inject: str) -> None:
+def test_a_copy_is_whole_or_not_there(tmp_path, inject):
     """`retval` makes a call say something and do nothing: the disk lies, and is found out."""
     skip_without_strace()
     source, target = tmp_path / "source", tmp_path / "there" / "target"

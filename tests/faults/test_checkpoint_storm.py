@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-from pathlib import Path
 
 import pytest
 from checkpoint_storm import storm
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.faults
 SEED = int(os.environ.get("BOXCAR_SEED", random.randrange(10**9)))
 
 
-def test_after_every_kill_a_whole_state_is_found(tmp_path: Path) -> None:
+def test_after_every_kill_a_whole_state_is_found(tmp_path):
     [steps] = run_ranks(1, storm, tmp_path, 200, SEED, timeout_s=600)
     print(f"seed {SEED}: went on from {steps[::20]}")
     assert steps[-1] >= 50

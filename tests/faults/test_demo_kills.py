@@ -32,7 +32,7 @@ VICTIMS = {
 
 
 @pytest.mark.usefixtures("tell")
-def test_the_same_command_ends_with_every_cell_verified_once(tmp_path: Path) -> None:
+def test_the_same_command_ends_with_every_cell_verified_once(tmp_path):
     dice, hits = random.Random(SEED), Counter[str]()
     until = time.monotonic() + STORM_S
     demo = typed(tmp_path)
@@ -48,7 +48,6 @@ def test_the_same_command_ends_with_every_cell_verified_once(tmp_path: Path) -> 
     demo.kill()
     demo.communicate()
     print(f"seed {SEED}: {sum(hits.values())} kills {dict(hits)}")
-
     last = typed(tmp_path)
     out, err = last.communicate(f"{RUN}\n", timeout=LIMIT_S)
     assert last.returncode == 0, out + err

@@ -63,7 +63,7 @@ def numbers() -> Iterator[int]:
 
 
 @pytest.mark.usefixtures("tell")
-def test_a_push_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
+def test_a_push_that_dies_anywhere_is_typed_again(run):
     def anew() -> None:
         shutil.rmtree(run.root / ".boxcar")
 
@@ -73,7 +73,7 @@ def test_a_push_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
 
 
 @pytest.mark.usefixtures("tell")
-def test_a_pull_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
+def test_a_pull_that_dies_anywhere_is_typed_again(run):
     def anew() -> None:
         shutil.rmtree(run.results)
 
@@ -86,7 +86,7 @@ def test_a_pull_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
 
 
 @pytest.mark.usefixtures("tell")
-def test_a_verify_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
+def test_a_verify_that_dies_anywhere_is_typed_again(run):
     def anew() -> None:
         (run.results / "receipt.json").unlink()
 
@@ -98,7 +98,7 @@ def test_a_verify_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
 
 
 @pytest.mark.usefixtures("tell")
-def test_a_down_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
+def test_a_down_that_dies_anywhere_is_typed_again(run):
     finish(run)
     run.boxcar("pull").ended(0)
     digest = run.boxcar("verify", "--json").ended(0).document["digest"]
@@ -110,7 +110,7 @@ def test_a_down_that_dies_anywhere_is_typed_again(run: TinyProject) -> None:
 
 
 @pytest.mark.usefixtures("tell")
-def test_an_agent_or_wrapper_that_dies_anywhere_is_started_again(run: TinyProject) -> None:
+def test_an_agent_or_wrapper_that_dies_anywhere_is_started_again(run):
     """Each process is killed at its own n-th step: the agent, its thread's, and the wrappers."""
     run.boxcar("push").ended(0)
     restore, count = keep(run), 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from exit_storm import WITH_LAYER, ends
 
@@ -12,12 +10,12 @@ TRAININGS = 100
 
 
 @pytest.mark.faults
-def test_no_training_that_ended_well_is_aborted_at_its_exit(tmp_path: Path) -> None:
+def test_no_training_that_ended_well_is_aborted_at_its_exit(tmp_path):
     assert ends(WITH_LAYER, TRAININGS, tmp_path / "ends.txt") == {"ended": TRAININGS}
 
 
 @pytest.mark.faults
-def test_an_abort_at_an_exit_is_seen(tmp_path: Path) -> None:
+def test_an_abort_at_an_exit_is_seen(tmp_path):
     # Without a group: torch may leave a rank hanging that had one.
     aborts = "import torch, atexit, os\natexit.register(os.abort)\n"
     [(how, number)] = ends(aborts, 1, tmp_path / "ends.txt").items()
@@ -25,7 +23,7 @@ def test_an_abort_at_an_exit_is_seen(tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
-def test_a_count_goes_on_from_where_it_was_ended(tmp_path: Path) -> None:
+def test_a_count_goes_on_from_where_it_was_ended(tmp_path):
     kept = tmp_path / "ends.txt"
     kept.write_text("ended\nSIGABRT+0: as it was\n", encoding="utf-8")
     assert ends("", 3, kept) == {"ended": 2, "SIGABRT+0: as it was": 1}

@@ -101,7 +101,7 @@ def container(buildah: Buildah, tmp_path: Path) -> Iterator[Container]:
     buildah("rm", working)
 
 
-def test_the_image_starts_its_entry_point_and_nothing_of_the_base(buildah: Buildah) -> None:
+def test_the_image_starts_its_entry_point_and_nothing_of_the_base(buildah):
     config = json.loads(buildah("inspect", "--type", "image", BOX))["OCIv1"]["config"]
     assert config["Entrypoint"] == [ENTRYPOINT]
     assert not config.get("Cmd")
@@ -109,7 +109,7 @@ def test_the_image_starts_its_entry_point_and_nothing_of_the_base(buildah: Build
     assert [name.split("=")[0] for name in config.get("Env", [])] in ([], ["PATH"])
 
 
-def test_no_layer_holds_a_key_or_a_part_of_boxcar(buildah: Buildah, tmp_path: Path) -> None:
+def test_no_layer_holds_a_key_or_a_part_of_boxcar(buildah, tmp_path):
     buildah("push", "--quiet", BOX, f"dir:{tmp_path}")
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     layers = [tmp_path / layer["digest"].removeprefix("sha256:") for layer in manifest["layers"]]
@@ -130,11 +130,11 @@ def _files(layer: Path) -> list[str]:
         return [file.name.removeprefix("./") for file in files]
 
 
-def test_without_a_base_nothing_is_built(buildah: Buildah) -> None:
+def test_without_a_base_nothing_is_built(buildah):
     assert buildah.build().returncode != 0
 
 
-def test_a_base_with_an_old_python_is_refused(buildah: Buildah, tmp_path: Path) -> None:
+def test_a_base_with_an_old_python_is_refused(buildah, tmp_path):
     old = buildah("from", BASE)
     fake = tmp_path / "old.pth"
     fake.write_text("import sys; sys.version_info = (3, 8, 10)\n")
@@ -145,9 +145,7 @@ def test_a_base_with_an_old_python_is_refused(buildah: Buildah, tmp_path: Path) 
     assert "the base has Python 3.8; expected >= 3.10" in done.stdout + done.stderr
 
 
-def test_a_run_goes_on_in_a_container_that_was_stopped_and_started(
-    container: Container, tmp_path: Path
-) -> None:
+def test_a_run_goes_on_in_a_container_that_was_stopped_and_started(container, tmp_path):
     laptop = make_project(tmp_path / "project", {"queue": ["configs/a.json x 6"]})
     laptop.hold("a", at=3)
     box = _push(laptop, container)

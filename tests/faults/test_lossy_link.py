@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -69,7 +69,7 @@ def dropped(hosts: Hosts, box: str) -> int:
     return sum(int(line.split()[0]) for line in shown if "statistic" in line)
 
 
-def test_a_run_over_a_link_that_loses_a_tenth_is_whole(hosts: Hosts, tmp_path: Path) -> None:
+def test_a_run_over_a_link_that_loses_a_tenth_is_whole(hosts, tmp_path):
     run = project(hosts, tmp_path / "project", BIG_BYTES)
     hosts.lose("box-a", LOSS)
     live(run)
@@ -88,17 +88,13 @@ def test_a_run_over_a_link_that_loses_a_tenth_is_whole(hosts: Hosts, tmp_path: P
         ),
     ],
 )
-def test_a_run_over_a_link_that_is_slow_is_whole(
-    hosts: Hosts, tmp_path: Path, squeeze: Callable[[Hosts], None]
-) -> None:
+def test_a_run_over_a_link_that_is_slow_is_whole(hosts, tmp_path, squeeze):
     run = project(hosts, tmp_path / "project", SMALL_BYTES)
     squeeze(hosts)
     live(run)
 
 
-def test_a_link_that_loses_nearly_all_ends_each_verb_with_the_boxs_name(
-    hosts: Hosts, tmp_path: Path
-) -> None:
+def test_a_link_that_loses_nearly_all_ends_each_verb_with_the_boxs_name(hosts, tmp_path):
     run = project(hosts, tmp_path / "project", SMALL_BYTES)
     run.hold("a", at=1)
     run.launch().ended(0)

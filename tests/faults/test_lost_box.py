@@ -28,9 +28,7 @@ def one_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosts]:
         pytest.skip(f"no boxes of one's own here: {reason}")
 
 
-def test_the_cell_continues_from_the_checkpoint_that_watch_had_brought_here(
-    one_box: Hosts, tmp_path: Path
-) -> None:
+def test_the_cell_continues_from_the_checkpoint_that_watch_had_brought_here(one_box, tmp_path):
     run = rent(one_box, tmp_path / "project", {"q1": ["configs/a.json one 40"]}, has_tier=False)
     run.hold("a", at=30)
     run.launch().ended(0)

@@ -140,20 +140,18 @@ def assert_over_and_right(run: OnNfs, cells: list[str]) -> None:
     assert not left, "files that somebody removed while another had them open"
 
 
-def test_a_run_lives_on_a_shared_nfs_from_launch_to_down(hosts: NfsHosts, tmp_path: Path) -> None:
+def test_a_run_lives_on_a_shared_nfs_from_launch_to_down(hosts, tmp_path):
     run = on_nfs(hosts, tmp_path / "project")
     for cell in CELLS:
         run.hold(cell, at=2)
     run.write_config("d", x=3)  # shipped now; its line comes later
     launched = run.launch("--json").ended(0).document
     assert (launched["started"], launched["problems"]) == (["q1", "q2", "q3"], [])
-
     # Locks go through the server: each box sees those of all.
     assert [run.is_locked(box, queue) for box in NAMES for queue in QUEUES] == [True] * 9
     wrapper = str(Hosts.shared / "boxcar" / run.run / "releases" / launched["release"])
     second = hosts.run("box-a", ["bash", f"{wrapper}/run_queue.sh", "q2"], check=False)
     assert second.returncode == 75 and b"already running" in second.stderr, second
-
     assert words_of(run.boxcar("status", "--json").ended(0).document) == dict.fromkeys(
         QUEUES, "running"
     )
@@ -171,9 +169,7 @@ def test_a_run_lives_on_a_shared_nfs_from_launch_to_down(hosts: NfsHosts, tmp_pa
     assert not any(run.is_locked("box-a", queue) for queue in QUEUES)
 
 
-def test_another_client_reports_what_was_written_a_moment_ago(
-    pair: NfsHosts, tmp_path: Path
-) -> None:
+def test_another_client_reports_what_was_written_a_moment_ago(pair, tmp_path):
     cells = [f"a{number}" for number in range(4)]
     run = on_nfs(
         pair, tmp_path / "project", {"q1": [f"configs/{cell}.json one 2" for cell in cells]}
@@ -192,9 +188,7 @@ def test_another_client_reports_what_was_written_a_moment_ago(
         assert {f"cells/{cell}/manifest.json", f"cells/{cell}/receipt.json"} <= set(found)
 
 
-def test_of_three_clients_that_create_one_name_at_once_one_wins(
-    hosts: NfsHosts, tmp_path: Path
-) -> None:
+def test_of_three_clients_that_create_one_name_at_once_one_wins(hosts, tmp_path):
     run = on_nfs(hosts, tmp_path / "project")
     rows = run.boxcar("audit", "--json").ended(0).document["rows"]
     proven = {row["what"]: row["verdict"] for row in rows}
@@ -218,9 +212,7 @@ def test_of_three_clients_that_create_one_name_at_once_one_wins(
     assert not list((hosts.exported / "race").glob(".*")), "a temporary name is left"
 
 
-def test_a_server_that_is_away_for_a_while_holds_up_a_run_and_loses_nothing(
-    pair: NfsHosts, tmp_path: Path
-) -> None:
+def test_a_server_that_is_away_for_a_while_holds_up_a_run_and_loses_nothing(pair, tmp_path):
     hurry(pair)
     run = on_nfs(pair, tmp_path / "project", ONE)
     run.hold("a", at=2)
@@ -240,9 +232,7 @@ def test_a_server_that_is_away_for_a_while_holds_up_a_run_and_loses_nothing(
     assert_pulled(run, ["a"])
 
 
-def test_a_box_that_the_server_gave_up_is_unreachable_and_goes_on_when_it_is_back(
-    pair: NfsHosts, tmp_path: Path
-) -> None:
+def test_a_box_that_the_server_gave_up_is_unreachable_and_goes_on_when_it_is_back(pair, tmp_path):
     hurry(pair)
     run = on_nfs(pair, tmp_path / "project", ONE)
     run.hold("a", at=2)

@@ -9,12 +9,11 @@ from dataclasses import replace
 import pytest
 from living import kill, living
 from proof import assert_published_once
-from tiny_project import MakeProject
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("dies_too", [True, False], ids=["with its cell", "alone"])
-def test_a_cell_goes_on_or_counts_as_it_ended(project: MakeProject, *, dies_too: bool) -> None:
+def test_a_cell_goes_on_or_counts_as_it_ended(project, *, dies_too):
     """`-` is the documented placeholder of a line without a task."""
     command = "train.py --config {cfg} --task none --epochs {epochs} --out {out}"
     made = project({"queue_1": ["configs/mid.json - 4"]}, command=command)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import pytest
-from tiny_project import MakeProject, TinyProject
+from tiny_project import TinyProject
 from waiting import LIMIT_S
 
 pytestmark = pytest.mark.faults
@@ -31,7 +31,7 @@ def heard(receiver: subprocess.Popen[str]) -> list[dict[str, str]]:
 
 @pytest.mark.usefixtures("tell")
 @pytest.mark.parametrize("comes_back", ["while the agent runs", "after its end"])
-def test_nothing_is_lost_and_nothing_overtakes(project: MakeProject, comes_back: str) -> None:
+def test_nothing_is_lost_and_nothing_overtakes(project, comes_back):
     cells = [f"c{n}" for n in range(6)]
     run = project({"q1": [f"configs/{c}.json t" for c in cells]}, notify=[{"webhook": WEBHOOK}])
     run.hold("c4", at=1)
@@ -48,7 +48,6 @@ def test_nothing_is_lost_and_nothing_overtakes(project: MakeProject, comes_back:
     run.let_go("c4")
     run.boxcar("watch").ended(0)
     second = heard(receiver)
-
     public = [event["id"] for event in run.events("q1") if event["type"] not in PRIVATE]
     ids = [event["id"] for event in (*first, *second)]
     assert list(dict.fromkeys(ids)) == public, "lost, or out of order"

@@ -11,7 +11,6 @@ import random
 import pytest
 from proof import assert_nothing_runs, assert_nothing_torn, assert_published_once, assert_pulled
 from storm import assert_went_on, stormy
-from tiny_project import MakeProject
 
 pytestmark = pytest.mark.faults
 SEED = int(os.environ.get("BOXCAR_SEED", random.randrange(10**9)))
@@ -20,7 +19,7 @@ RUNS = 10
 
 @pytest.mark.parametrize("number", range(RUNS))
 @pytest.mark.usefixtures("tell")
-def test_every_cell_is_verified_once_whatever_is_killed(project: MakeProject, number: int) -> None:
+def test_every_cell_is_verified_once_whatever_is_killed(project, number):
     storm = stormy(project, seed=SEED + number, cells=8)
     run = storm.project
     print(f"seed {storm.seed}")

@@ -51,7 +51,7 @@ def session(
         pytest.param(session(box="box-b"), "run", False, Forget, id="moved to another box"),
     ],
 )
-def test_what_is_gone_on_with(last: Session | None, wanted: str, is_held: bool, step: type) -> None:
+def test_what_is_gone_on_with(last, wanted, is_held, step):
     assert type(decide(WAS, last, wanted, is_held=is_held)) is step
 
 
@@ -72,7 +72,7 @@ def ended(run: Any, pid: int, until: Any) -> None:
     until(lambda: not run.is_alive(pid) and not lock.is_held(run.durable.lock("q1")))
 
 
-def test_after_a_reboot_the_agent_goes_on_where_it_was(make_run: Any, until: Any) -> None:
+def test_after_a_reboot_the_agent_goes_on_where_it_was(make_run, until):
     run = make_run({"a": {"gate": 1, "steps": 3}, "b": {}})
     pid = start(run)
     script = run.wait_for_step("a")
@@ -98,7 +98,7 @@ def test_after_a_reboot_the_agent_goes_on_where_it_was(make_run: Any, until: Any
     assert path == os.environ["PATH"]
 
 
-def test_it_begins_again_with_the_cell_that_it_began_with(make_run: Any, until: Any) -> None:
+def test_it_begins_again_with_the_cell_that_it_began_with(make_run, until):
     """Not with its number: a line above it has a # by then."""
     run = make_run({"a": {}, "b": {"gate": 1}, "c": {}})
     pid = start(run, start_index=1, start_cell="b")
@@ -113,7 +113,7 @@ def test_it_begins_again_with_the_cell_that_it_began_with(make_run: Any, until: 
     assert [run.state(cell) for cell in "abc"] == ["queued", "verified", "verified"]
 
 
-def test_an_agent_that_a_shutdown_told_to_end_goes_on(make_run: Any, until: Any) -> None:
+def test_an_agent_that_a_shutdown_told_to_end_goes_on(make_run, until):
     run = make_run({"a": {"gate": 1}})
     pid = start(run)
     run.wait_for_step("a")
@@ -125,7 +125,7 @@ def test_an_agent_that_a_shutdown_told_to_end_goes_on(make_run: Any, until: Any)
     run.wait_for("queue.done")
 
 
-def test_what_has_come_to_its_end_is_not_begun_again(make_run: Any, until: Any) -> None:
+def test_what_has_come_to_its_end_is_not_begun_again(make_run, until):
     run = make_run({"a": {}})
     ended(run, start(run), until)
     [told] = resumed(run)
@@ -135,7 +135,7 @@ def test_what_has_come_to_its_end_is_not_begun_again(make_run: Any, until: Any) 
     assert len(run.events("agent.started")) == 1
 
 
-def test_a_person_who_asked_it_to_end_is_obeyed(make_run: Any, until: Any) -> None:
+def test_a_person_who_asked_it_to_end_is_obeyed(make_run, until):
     run = make_run({"a": {"gate": 1}})
     pid = start(run)
     run.wait_for_step("a")
@@ -147,7 +147,7 @@ def test_a_person_who_asked_it_to_end_is_obeyed(make_run: Any, until: Any) -> No
     assert len(run.events("agent.started")) == 1
 
 
-def test_twice_at_once_starts_it_once(make_run: Any, until: Any) -> None:
+def test_twice_at_once_starts_it_once(make_run, until):
     run = make_run({"a": {"gate": 1}})
     pid = start(run)
     script = run.wait_for_step("a")
@@ -168,9 +168,7 @@ def test_twice_at_once_starts_it_once(make_run: Any, until: Any) -> None:
     assert len(run.events("agent.started")) == 2
 
 
-def test_what_cannot_be_resumed_is_said_and_holds_up_no_other(
-    make_run: Any, until: Any, tmp_path: Any
-) -> None:
+def test_what_cannot_be_resumed_is_said_and_holds_up_no_other(make_run, until, tmp_path):
     run = make_run({"a": {}})
     ended(run, start(run), until)
     run.scratch().start("a-bad-one").write_bytes(b"")
@@ -183,11 +181,11 @@ def test_what_cannot_be_resumed_is_said_and_holds_up_no_other(
     assert not (tmp_path / "tier").exists()
 
 
-def test_a_box_on_which_nothing_was_started_is_well(tmp_path: Any) -> None:
+def test_a_box_on_which_nothing_was_started_is_well(tmp_path):
     assert list(after_reboot.resume(tmp_path)) == []
 
 
-def test_a_box_that_lost_its_secrets_starts_nothing_without_them(make_run: Any, until: Any) -> None:
+def test_a_box_that_lost_its_secrets_starts_nothing_without_them(make_run, until):
     run = make_run({"a": {"gate": 1}}, secrets=("WANDB_API_KEY",))
     pid = start(run)
     script = run.wait_for_step("a")

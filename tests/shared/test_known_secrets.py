@@ -28,7 +28,7 @@ def said_of_a_missing_key() -> str:
         pytest.param(said_of_a_missing_key(), id="in the quotes of a traceback"),
     ],
 )
-def test_a_value_is_left_out_however_it_is_spelled(said: str) -> None:
+def test_a_value_is_left_out_however_it_is_spelled(said):
     left = KnownSecrets([VALUE]).left_out_of(said)
     assert LEFT_OUT in left
     assert "tok" not in left and "3n" not in left.replace("%3n", "")
@@ -45,22 +45,20 @@ def test_a_value_is_left_out_however_it_is_spelled(said: str) -> None:
         ("no access with hf_abc to x", "no access with hf_abc to x"),
     ],
 )
-def test_the_beginning_of_a_value_is_left_out_where_a_sentence_was_cut(
-    said: str, left: str
-) -> None:
+def test_the_beginning_of_a_value_is_left_out_where_a_sentence_was_cut(said, left):
     assert KnownSecrets(["hf_abcdefghij"]).left_out_of(said) == left
 
 
-def test_each_line_of_a_value_is_one_and_short_ones_are_words() -> None:
+def test_each_line_of_a_value_is_one_and_short_ones_are_words():
     known = KnownSecrets(["-----BEGIN-----\nMIIEpAIB\nabc\n", "", "on"])
     assert known.left_out_of("read MIIEpAIB, on abc") == f"read {LEFT_OUT}, on abc"
 
 
-def test_of_two_values_the_longer_one_is_left_out_first() -> None:
+def test_of_two_values_the_longer_one_is_left_out_first():
     assert KnownSecrets(["token", "token-of-mine"]).left_out_of("token-of-mine") == LEFT_OUT
 
 
-def test_texts_names_and_rows_are_looked_at_and_numbers_stay() -> None:
+def test_texts_names_and_rows_are_looked_at_and_numbers_stay():
     known = KnownSecrets(["1234", "tok3n"])
     said = {"acc tok3n": 0.1234, "rows": ["tok3n", 1234, None, ("a", "tok3n")], "n": True}
     assert known.left_out_of(said) == {
@@ -70,6 +68,6 @@ def test_texts_names_and_rows_are_looked_at_and_numbers_stay() -> None:
     }
 
 
-def test_where_nothing_is_known_everything_stays() -> None:
+def test_where_nothing_is_known_everything_stays():
     said = {"a": ["b"]}
     assert KnownSecrets(["", "abc"]).left_out_of(said) is said

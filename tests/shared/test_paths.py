@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boxcar.shared import paths
+from boxcar.shared import names, paths
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.paths import DurablePaths, ResultPaths, ScratchPaths
+from boxcar.shared.process.strays import find
 
 FOLDER = Path("/durable/boxcar/digits-ablation/cells/recon_baseline")
 
@@ -46,19 +47,19 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("relative", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_path_that_leaves_its_folder_is_refused_and_named(relative: str) -> None:
+def test_a_path_that_leaves_its_folder_is_refused_and_named(relative):
     with pytest.raises(DamagedError) as raised:
         paths.inside(FOLDER, relative)
     assert repr(relative) in str(raised.value)
 
 
 @pytest.mark.parametrize("relative", HARMLESS.values(), ids=HARMLESS.keys())
-def test_a_path_that_stays_inside_is_what_it_says(relative: str) -> None:
+def test_a_path_that_stays_inside_is_what_it_says(relative):
     assert str(paths.inside(FOLDER, relative)) == f"{FOLDER}/{relative}"
 
 
 @given(st.text() | st.text(alphabet="./a\\~\0", max_size=12))
-def test_no_text_leads_out_of_the_folder(relative: str) -> None:
+def test_no_text_leads_out_of_the_folder(relative):
     try:
         path = paths.inside(FOLDER, relative)
     except DamagedError:
@@ -68,7 +69,7 @@ def test_no_text_leads_out_of_the_folder(relative: str) -> None:
 
 
 @pytest.mark.parametrize("link", ["a", "a/b", "a/b/c"])
-def test_a_link_at_any_step_is_seen(tmp_path: Path, link: str) -> None:
+def test_a_link_at_any_step_is_seen(tmp_path, link):
     (tmp_path / "elsewhere" / "b").mkdir(parents=True)
     (tmp_path / "elsewhere" / "c").touch()
     folder = tmp_path / "cell"
@@ -77,12 +78,12 @@ def test_a_link_at_any_step_is_seen(tmp_path: Path, link: str) -> None:
     assert paths.has_symlink(folder, "a/b/c")
 
 
-def test_a_broken_link_is_a_link(tmp_path: Path) -> None:
+def test_a_broken_link_is_a_link(tmp_path):
     (tmp_path / "best.pth").symlink_to("nowhere")
     assert paths.has_symlink(tmp_path, "best.pth")
 
 
-def test_plain_files_missing_files_and_a_folder_behind_a_link_are_no_links(tmp_path: Path) -> None:
+def test_plain_files_missing_files_and_a_folder_behind_a_link_are_no_links(tmp_path):
     (tmp_path / "cell" / "a").mkdir(parents=True)
     (tmp_path / "cell" / "a" / "b").touch()
     (tmp_path / "link").symlink_to(tmp_path / "cell")
@@ -119,9 +120,7 @@ SEEN = {
 
 
 @pytest.mark.parametrize(("relative", "seen"), SEEN.items(), ids=map(ascii, SEEN))
-def test_of_a_folder_that_is_a_link_it_is_said_only_where_itself_is_meant(
-    tmp_path: Path, relative: str, seen: tuple[bool, bool]
-) -> None:
+def test_of_a_folder_that_is_a_link_it_is_said_only_where_itself_is_meant(tmp_path, relative, seen):
     folder, link = tmp_path / "folder", tmp_path / "link"
     (folder / "a").mkdir(parents=True)
     (folder / "file").touch()
@@ -130,18 +129,18 @@ def test_of_a_folder_that_is_a_link_it_is_said_only_where_itself_is_meant(
     assert (paths.has_symlink(folder, relative), paths.has_symlink(link, relative)) == seen
 
 
-def test_what_cannot_be_looked_at_is_not_said_to_be_no_link(tmp_path: Path) -> None:
+def test_what_cannot_be_looked_at_is_not_said_to_be_no_link(tmp_path):
     with pytest.raises(OSError, match="File name too long"):
         paths.has_symlink(tmp_path, "x" * 300)
 
 
-def test_below_a_link_that_leads_to_itself_there_is_none(tmp_path: Path) -> None:
+def test_below_a_link_that_leads_to_itself_there_is_none(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     assert not paths.has_symlink(tmp_path / "loop", "a")
     assert paths.has_symlink(tmp_path / "loop", ".")
 
 
-def test_the_layout_of_the_durable_tier() -> None:
+def test_the_layout_of_the_durable_tier():
     durable = DurablePaths(Path("/fs"), "digits-ablation")
     found = {
         durable.root,
@@ -176,7 +175,7 @@ def test_the_layout_of_the_durable_tier() -> None:
     }
 
 
-def test_every_file_of_the_durable_tier_lies_in_a_folder_that_is_made_before() -> None:
+def test_every_file_of_the_durable_tier_lies_in_a_folder_that_is_made_before():
     durable = DurablePaths(Path("/fs"), "digits-ablation")
     folders = durable.folders()
     files = [
@@ -188,7 +187,7 @@ def test_every_file_of_the_durable_tier_lies_in_a_folder_that_is_made_before() -
     assert len(folders) == len(set(folders))
 
 
-def test_the_layout_of_scratch() -> None:
+def test_the_layout_of_scratch():
     scratch = ScratchPaths(Path("/data"), "digits-ablation")
     cell = "/data/boxcar/digits-ablation/cells/recon_baseline"
     assert str(scratch.code("3f9a")) == "/data/boxcar/digits-ablation/code/3f9a"
@@ -202,7 +201,7 @@ def test_the_layout_of_scratch() -> None:
     assert str(scratch.done("recon_baseline", 2)) == f"{cell}/done-2.json"
 
 
-def test_the_layout_of_the_results() -> None:
+def test_the_layout_of_the_results():
     results = ResultPaths(Path("results"), "digits-ablation")
     assert str(results.partial) == "results/digits-ablation/.partial"
     assert str(results.cells) == "results/digits-ablation/cells"
@@ -213,7 +212,7 @@ def test_the_layout_of_the_results() -> None:
     assert str(results.teardown) == "results/digits-ablation/teardown.json"
 
 
-def test_the_runs_of_a_box_and_what_was_started_in_them(tmp_path: Path) -> None:
+def test_the_runs_of_a_box_and_what_was_started_in_them(tmp_path):
     for name in ("b", "a", ".removing-c"):
         (tmp_path / "boxcar" / name).mkdir(parents=True)
     (tmp_path / "boxcar" / "onbox-0a0bcca53c6c.pyz").touch()
@@ -226,21 +225,66 @@ def test_the_runs_of_a_box_and_what_was_started_in_them(tmp_path: Path) -> None:
     assert paths.scratches(tmp_path / "none") == []
 
 
-def test_a_path_on_a_box_is_absolute_or_below_its_own_home(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_on_a_box_is_absolute_or_below_its_own_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "a home"))
     assert paths.on_box("/srv/x") == Path("/srv/x")
     assert paths.on_box("~/x y") == tmp_path / "a home" / "x y"
 
 
 @pytest.mark.parametrize("text", ["", "x", "./x", "~", "~root/x", "$HOME/x", "/x\0y"])
-def test_any_other_path_on_a_box_is_refused(text: str) -> None:
+def test_any_other_path_on_a_box_is_refused(text):
     with pytest.raises(DamagedError, match="begin with ~/"):
         paths.on_box(text)
 
 
-def test_a_home_that_is_none_is_no_place_for_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_that_is_none_is_no_place_for_a_path(monkeypatch):
     monkeypatch.setenv("HOME", "nowhere")
     with pytest.raises(DamagedError, match="HOME"):
         paths.on_box("~/x")
+
+
+# --- names
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", ".x", "-x", "_x", "a/b", "a b", "a\n", "a\0", "$(x)", "a;b", "é"]
+)
+def test_what_could_lead_elsewhere_is_no_name(name):
+    for rule in (names.RUN, names.PLACE, names.DIGEST):
+        assert not rule.fullmatch(name)
+
+
+def test_a_run_is_lower_case_and_a_queue_may_have_more():
+    assert names.RUN.fullmatch("digits-ablation-2")
+    assert not names.RUN.fullmatch("Digits")
+    assert names.PLACE.fullmatch("queue_1.A")
+    assert names.DIGEST.fullmatch("0a" * 32)
+    assert not names.DIGEST.fullmatch("0A" * 32)
+
+
+# --- strays
+
+
+def written(*paths: Path) -> None:
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def test_a_declared_file_is_found_at_its_path_else_under_its_name(tmp_path):
+    written(
+        tmp_path / "runs/1/best.pt",
+        tmp_path / "best.pt",
+        tmp_path / "runs/1/last.pt",
+        tmp_path / "x/step_2.pt",
+    )
+    wanted = ("best.pt", "checkpoints/last.pt", "step_*.pt", "none.pt", "configs")
+    odd = os.fsdecode(b"\xff.bin")
+    written(tmp_path / "x" / odd)
+    found = find(tmp_path, ("best.pt", "runs/", "x/"), (*wanted, "*.bin", "runs/?/"))
+    assert found == {
+        "best.pt": "best.pt",
+        "checkpoints/last.pt": "runs/1/last.pt",
+        "step_*.pt": "x/step_2.pt",
+        "runs/?/": "runs/1",
+    }

@@ -111,9 +111,7 @@ def outcome(work: Callable[[], object]) -> object:
         ((), {"missing": 1, "state": 2, "kept": {"a": 1}}),
     ],
 )
-def test_it_is_made_from_the_same_words_and_shown_the_same(
-    of: dict[str, Any], name: str, values: tuple[Any, ...], named: dict[str, Any]
-) -> None:
+def test_it_is_made_from_the_same_words_and_shown_the_same(of, name, values, named):
     ours, pythons = (
         outcome(lambda made=made: vars(made[name](*values, **named))) for made in (of, PYTHONS)
     )
@@ -126,7 +124,7 @@ def test_it_is_made_from_the_same_words_and_shown_the_same(
 
 
 @pytest.mark.parametrize("made", [OURS, MANY, PYTHONS], ids=["ours", "many", "python's"])
-def test_equal_values_are_equal_records(made: dict[str, Any]) -> None:
+def test_equal_values_are_equal_records(made):
     point, named, box = made["Point"], made["Named"], made["Box"]
     assert point(1, note="a") == point(1, note="b") != point(2)
     assert point(1) != named(1) and point(1) != (1, 2.0) and point(1) is not None
@@ -137,7 +135,7 @@ def test_equal_values_are_equal_records(made: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("made", [OURS, MANY, PYTHONS], ids=["ours", "many", "python's"])
-def test_nothing_of_it_changes(made: dict[str, Any]) -> None:
+def test_nothing_of_it_changes(made):
     one = made["Point"](1)
     for work in (
         lambda: setattr(one, "x", 2),
@@ -150,7 +148,7 @@ def test_nothing_of_it_changes(made: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("made", [OURS, MANY, PYTHONS], ids=["ours", "many", "python's"])
-def test_it_is_taken_for_a_dataclass(made: dict[str, Any]) -> None:
+def test_it_is_taken_for_a_dataclass(made):
     one = made["Point"](1, token="t")
     assert dataclasses.is_dataclass(one)
     assert [f.name for f in dataclasses.fields(one)] == ["x", "y", "kept", "token", "note"]
@@ -163,7 +161,7 @@ def test_it_is_taken_for_a_dataclass(made: dict[str, Any]) -> None:
     assert made["Point"].y == 2.0 and not hasattr(made["Point"], "x")
 
 
-def test_a_frozen_class_of_pythons_own_inherits_from_it() -> None:
+def test_a_frozen_class_of_pythons_own_inherits_from_it():
     @dataclasses.dataclass(frozen=True)
     class Further(OURS["Point"]):  # type: ignore[name-defined,misc]
         z: float = 0.0
@@ -178,12 +176,12 @@ class Travels:
     word: str
 
 
-def test_it_travels_to_another_process() -> None:
+def test_it_travels_to_another_process():
     assert pickle.loads(pickle.dumps(Travels("a"))) == Travels("a")
 
 
 @pytest.mark.parametrize("made", [OURS, MANY], ids=["few", "many"])
-def test_no_value_stands_in_the_sentence_of_a_misfit(made: dict[str, Any]) -> None:
+def test_no_value_stands_in_the_sentence_of_a_misfit(made):
     with pytest.raises(TypeError) as error:
         made["Point"]("hidden", "hidden", {}, "hidden", "hidden", "hidden", other="hidden")
     assert "hidden" not in str(error.value) and "other" in str(error.value)
@@ -191,7 +189,7 @@ def test_no_value_stands_in_the_sentence_of_a_misfit(made: dict[str, Any]) -> No
         assert "expected x, y, kept, token, note" in str(error.value)
 
 
-def test_a_class_that_may_change_is_pythons_own() -> None:
+def test_a_class_that_may_change_is_pythons_own():
     with pytest.raises(TypeError):
         record.dataclass(frozen=False)
 
@@ -211,20 +209,20 @@ def has_pythons_own(source: str) -> bool:
     return bool(is_imported) and not re.search(r"^@dataclass$", source, re.M)
 
 
-def test_what_starts_often_makes_its_frozen_classes_here() -> None:
+def test_what_starts_often_makes_its_frozen_classes_here():
     assert len(MODULES) > 200
     slow = [str(path) for path in MODULES if has_pythons_own(path.read_text())]
     assert not slow, "take dataclass from boxcar.shared.record there"
 
 
-def test_a_module_with_pythons_own_is_found() -> None:
+def test_a_module_with_pythons_own_is_found():
     taken = "from dataclasses import dataclass, field\n"
     assert has_pythons_own(f"{taken}@dataclass(frozen=True)\nclass A: pass\n")
     assert not has_pythons_own(f"{taken}@dataclass\nclass A: pass\n")
     assert not has_pythons_own("from boxcar.shared.record import dataclass\n")
 
 
-def test_replace_is_python_s_own() -> None:
+def test_replace_is_python_s_own():
     point = OURS["Point"](1.0, note="x")
     assert point.sum == 3.0
     moved = record.replace(point, y=5.0)

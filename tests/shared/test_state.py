@@ -98,7 +98,7 @@ def verified(attempt: int = 1) -> Said:
 # --- one event at a time
 
 
-def test_nothing_has_happened_to_a_cell_without_events() -> None:
+def test_nothing_has_happened_to_a_cell_without_events():
     assert replay([]) == State()
     assert replay([]).cell(CELL) == NOTHING_YET == CellRecord(state=Queued(), attempts=0)
 
@@ -120,18 +120,18 @@ def test_nothing_has_happened_to_a_cell_without_events() -> None:
         (verified(2), Verified(2, at(1), SHA), "verified"),
     ],
 )
-def test_each_event_of_a_cell_leads_to_its_state(said: Said, state: Any, word: str) -> None:
+def test_each_event_of_a_cell_leads_to_its_state(said, state, word):
     found = of_cell(said).state
     assert found == state
     assert found.word == word
 
 
-def test_a_failure_is_final_only_where_it_says_so() -> None:
+def test_a_failure_is_final_only_where_it_says_so():
     state = of_cell(failed()).state
     assert isinstance(state, Failed) and not state.is_final
 
 
-def test_a_failure_is_from_before_once_another_agent_has_started() -> None:
+def test_a_failure_is_from_before_once_another_agent_has_started():
     failure = of_cell(agent_started(), failed()).state
     assert isinstance(failure, Failed) and not failure.is_from_before
     assert of_cell(agent_started(), failed(), agent_started()).state == dataclasses.replace(
@@ -140,20 +140,20 @@ def test_a_failure_is_from_before_once_another_agent_has_started() -> None:
 
 
 @pytest.mark.parametrize("type", ["cell.started", "cell.retried", "cell.failed", "cell.verified"])
-def test_an_event_that_lacks_what_its_type_must_say_is_damage(type: str) -> None:
+def test_an_event_that_lacks_what_its_type_must_say_is_damage(type):
     with pytest.raises(DamagedError, match="lacks"):
         replay(events((type, {"cell": CELL})))
     with pytest.raises(DamagedError, match="lacks"):
         replay(events(("agent.started", {"release": "3f9a"})))
 
 
-def test_progress_is_the_last_one_told_and_a_new_attempt_begins_without() -> None:
+def test_progress_is_the_last_one_told_and_a_new_attempt_begins_without():
     assert of_cell(started(), progress(10), progress(20)).progress == {"step": 20}
     assert of_cell(started(), progress(10)).state == Running(1, at(1))
     assert of_cell(started(), progress(10), retried(), started(2)).progress == {}
 
 
-def test_the_best_stands_beside_it_and_ends_with_its_attempt() -> None:
+def test_the_best_stands_beside_it_and_ends_with_its_attempt():
     told = ("cell.progress", progress(10)[1] | {"best": {"val_loss": 0.0667}})
     assert of_cell(started(), told).best == {"val_loss": 0.0667}
     assert of_cell(started(), told, retried(), started(2)).best == {}
@@ -163,7 +163,7 @@ def test_the_best_stands_beside_it_and_ends_with_its_attempt() -> None:
 # --- whole lives
 
 
-def test_the_whole_life_of_a_cell_that_goes_well() -> None:
+def test_the_whole_life_of_a_cell_that_goes_well():
     record = of_cell(
         agent_started(), claimed(), started(), progress(9), succeeded(), synced(), verified()
     )
@@ -176,7 +176,7 @@ def test_the_whole_life_of_a_cell_that_goes_well() -> None:
     )
 
 
-def test_the_whole_life_of_a_cell_that_is_retried_and_preempted() -> None:
+def test_the_whole_life_of_a_cell_that_is_retried_and_preempted():
     record = of_cell(
         *(agent_started(), claimed(), started(1), retried(1), started(2), preempted(2)),
         *(agent_started(), started(3), succeeded(3), synced(3), verified(3)),
@@ -185,23 +185,23 @@ def test_the_whole_life_of_a_cell_that_is_retried_and_preempted() -> None:
     assert (record.attempts, record.seconds, record.times_verified) == (3, 15.0, 1)
 
 
-def test_a_cell_that_had_failed_can_be_started_again() -> None:
+def test_a_cell_that_had_failed_can_be_started_again():
     record = of_cell(claimed(), started(1), failed(1), claimed(), started(2))
     assert record.state == Running(2, at(5))
     assert (record.attempts, record.seconds) == (2, 5.0)
 
 
-def test_a_cell_that_was_verified_twice_shows_it() -> None:
+def test_a_cell_that_was_verified_twice_shows_it():
     assert of_cell(verified(), verified(2)).times_verified == 2
 
 
-def test_an_agent_that_comes_back_finds_the_cell_still_running() -> None:
+def test_an_agent_that_comes_back_finds_the_cell_still_running():
     record = of_cell(agent_started(), claimed(), started(), progress(3), agent_started())
     assert record.state == Running(1, at(3))
     assert record.progress == {"step": 3}
 
 
-def test_cells_do_not_touch_each_other() -> None:
+def test_cells_do_not_touch_each_other():
     other = "cell.started", {"cell": "det_baseline", "attempt": 1}
     state = replay(events(started(), other, succeeded()))
     assert state.cell(CELL).state == Succeeded(1, at(3))
@@ -211,14 +211,14 @@ def test_cells_do_not_touch_each_other() -> None:
 # --- retries and seconds
 
 
-def test_retries_are_counted_by_failure_within_one_agents_time() -> None:
+def test_retries_are_counted_by_failure_within_one_agents_time():
     first = (agent_started(), retried(1), retried(2), retried(3, "network"))
     assert of_cell(*first).retries == {"gpu-lost": 2, "network": 1}
     assert of_cell(*first, agent_started()).retries == {}
     assert of_cell(*first, agent_started(), retried(4)).retries == {"gpu-lost": 1}
 
 
-def test_a_new_agent_forgets_retries_and_nothing_else() -> None:
+def test_a_new_agent_forgets_retries_and_nothing_else():
     before = of_cell(agent_started(), claimed(), started(), retried())
     after = of_cell(agent_started(), claimed(), started(), retried(), agent_started())
     assert isinstance(before.state, Waiting)
@@ -232,7 +232,7 @@ def test_a_new_agent_forgets_retries_and_nothing_else() -> None:
     )
 
 
-def test_seconds_that_nobody_measured_are_taken_from_the_clock() -> None:
+def test_seconds_that_nobody_measured_are_taken_from_the_clock():
     assert of_cell(started(), progress(1), retried(seconds=None)).seconds == 2.0
     assert of_cell(retried(seconds=None)).seconds == 0.0
 
@@ -240,7 +240,7 @@ def test_seconds_that_nobody_measured_are_taken_from_the_clock() -> None:
 # --- the agent
 
 
-def test_the_session_is_the_agent_that_started_last() -> None:
+def test_the_session_is_the_agent_that_started_last():
     state = replay(events(agent_started(), agent_started(pid=8, start_index=2)))
     assert state.session == Session(
         at=at(2), pid=8, release="3f9a", box="box-a", start_index=2, ended=None
@@ -259,9 +259,7 @@ def test_the_session_is_the_agent_that_started_last() -> None:
         ),
     ],
 )
-def test_a_session_ends_with_the_word_that_says_most(
-    said: list[Said], ended: str, reason: str | None
-) -> None:
+def test_a_session_ends_with_the_word_that_says_most(said, ended, reason):
     session = replay(events(agent_started(), *said)).session
     assert session is not None
     assert (session.ended, session.reason) == (ended, reason)
@@ -277,21 +275,21 @@ def test_a_session_ends_with_the_word_that_says_most(
         ([], None),
     ],
 )
-def test_a_session_says_whose_doing_its_end_was(said: list[Said], by: str | None) -> None:
+def test_a_session_says_whose_doing_its_end_was(said, by):
     session = replay(events(agent_started(), *said)).session
     assert session is not None and session.by == by
 
 
-def test_an_agent_that_starts_again_has_not_ended() -> None:
+def test_an_agent_that_starts_again_has_not_ended():
     session = replay(events(agent_started(), ("queue.done", {}), agent_started(pid=8))).session
     assert session is not None and session.ended is None and session.pid == 8
 
 
-def test_the_end_of_an_agent_that_never_began_is_no_session() -> None:
+def test_the_end_of_an_agent_that_never_began_is_no_session():
     assert replay(events(("agent.stopped", {"reason": "x"}))).session is None
 
 
-def test_the_last_warnings_are_kept_those_of_a_cell_too() -> None:
+def test_the_last_warnings_are_kept_those_of_a_cell_too():
     said = [("box.warning", {"what": "disk", "text": str(number)}) for number in range(30)]
     state = replay(events(*said, ("box.warning", {"what": "copy", "text": "x", "cell": CELL})))
     assert len(state.warnings) == WARNINGS_KEPT
@@ -309,7 +307,7 @@ def test_the_last_warnings_are_kept_those_of_a_cell_too() -> None:
         ("cell.started", {}),  # without a cell it is about nobody
     ],
 )
-def test_events_that_it_does_not_know_change_nothing(said: Said) -> None:
+def test_events_that_it_does_not_know_change_nothing(said):
     life = (agent_started(), claimed(), started())
     before, after = replay(events(*life)), replay(events(*life, said))
     assert (after.cells, after.session) == (before.cells, before.session)
@@ -320,7 +318,7 @@ def test_events_that_it_does_not_know_change_nothing(said: Said) -> None:
 
 
 @pytest.mark.parametrize("turn", [1, -1])
-def test_of_a_cell_that_was_moved_the_record_that_got_furthest_counts(turn: int) -> None:
+def test_of_a_cell_that_was_moved_the_record_that_got_furthest_counts(turn):
     order = [
         of_cell(),
         of_cell(claimed()),
@@ -338,13 +336,13 @@ def test_of_a_cell_that_was_moved_the_record_that_got_furthest_counts(turn: int)
         assert merge(in_turn, {}) == {CELL: ("q2", ahead)}
 
 
-def test_of_two_records_that_got_equally_far_the_first_counts() -> None:
+def test_of_two_records_that_got_equally_far_the_first_counts():
     first, second = of_cell(verified(1)), of_cell(verified(2))
     states = {"q1": State({CELL: first}), "q2": State({CELL: second})}
     assert merge(states, {}) == {CELL: ("q1", first)}
 
 
-def test_of_a_cell_that_was_moved_the_record_of_the_claims_owner_counts() -> None:
+def test_of_a_cell_that_was_moved_the_record_of_the_claims_owner_counts():
     """A dead queue's Running outranks all that its new one may say for a while."""
     running, moved_on = of_cell(started(1)), of_cell(claimed(**{"from": "q1"}), failed(1))
     states = {"q1": State({CELL: running}), "q2": State({CELL: moved_on})}
@@ -354,12 +352,12 @@ def test_of_a_cell_that_was_moved_the_record_of_the_claims_owner_counts() -> Non
     assert merge(before_its_start, {CELL: "q2"}) == {CELL: ("q2", NOTHING_YET)}
 
 
-def test_a_result_that_stands_counts_whoever_owns_the_cell() -> None:
+def test_a_result_that_stands_counts_whoever_owns_the_cell():
     states = {"q1": State({CELL: of_cell(verified(1))}), "q2": State({CELL: of_cell(claimed())})}
     assert merge(states, {CELL: "q2"})[CELL][0] == "q1"
 
 
-def test_merge_takes_the_cells_of_all_queues() -> None:
+def test_merge_takes_the_cells_of_all_queues():
     states = {
         "q1": State({"a": of_cell(claimed())}),
         "q2": State({"b": NOTHING_YET}),
@@ -385,14 +383,14 @@ LIFE = st.lists(
 
 
 @given(LIFE)
-def test_no_order_of_events_breaks_the_replay(said: list[Said]) -> None:
+def test_no_order_of_events_breaks_the_replay(said):
     state = replay(events(*said))
     assert state.last_seq == len(said)
     assert state.cell(CELL).times_verified == said.count(verified(1))
     assert replay(iter(events(*said))) == state
 
 
-def test_a_hundred_thousand_events_are_replayed() -> None:
+def test_a_hundred_thousand_events_are_replayed():
     state = replay(long_journal(100_000))
     assert state.last_seq == 100_000
     assert len(state.cells) == 250

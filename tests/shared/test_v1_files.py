@@ -101,15 +101,13 @@ CHECKED = {"accepted.json", "accepted-lent.json"}
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS.keys() - OF_TWO_VERSIONS))
-def test_a_document_is_written_back_byte_for_byte(name: str) -> None:
+def test_a_document_is_written_back_byte_for_byte(name):
     data = (V1 / name).read_bytes()
     assert codec.to_document(codec.from_document(DOCUMENTS[name], data, name)) == data
 
 
 @pytest.mark.parametrize("name", sorted(OF_TWO_VERSIONS))
-def test_a_document_of_version_1_is_written_back_as_version_2_with_all_that_it_says(
-    name: str,
-) -> None:
+def test_a_document_of_version_1_is_written_back_as_version_2_with_all_that_it_says(name):
     old = codec.from_document(DOCUMENTS[name], (V1 / name).read_bytes(), name)
     written = codec.to_document(old)
     assert codec.from_document(DOCUMENTS[name], written, name) == old
@@ -117,14 +115,14 @@ def test_a_document_of_version_1_is_written_back_as_version_2_with_all_that_it_s
 
 
 @pytest.mark.parametrize("name", sorted(CHECKED))
-def test_each_flipped_bit_of_a_document_with_a_check_is_damage(name: str) -> None:
+def test_each_flipped_bit_of_a_document_with_a_check_is_damage(name):
     for bad in flipped((V1 / name).read_bytes(), 1_000, seed=3):
         with pytest.raises(DamagedError):
             codec.from_document(DOCUMENTS[name], bad, name)
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS.keys() - OF_TWO_VERSIONS - CHECKED))
-def test_what_a_newer_version_adds_is_kept(name: str) -> None:
+def test_what_a_newer_version_adds_is_kept(name):
     newer = with_more_fields(json.loads((V1 / name).read_bytes()))
     found = codec.from_document(DOCUMENTS[name], json.dumps(newer).encode(), name)
     assert json.loads(codec.to_document(found)) == newer
@@ -148,7 +146,7 @@ def formats() -> set[Any]:
     return {cls for cls in classes if hasattr(cls, "FORMAT")}
 
 
-def test_every_format_has_its_file() -> None:
+def test_every_format_has_its_file():
     # What a training writes is read again in tests/training/test_v1_files.py.
     names = (*DOCUMENTS, "training/training.json")
     paths = [*(V1 / name for name in names), *(V2 / name for name in OF_TWO_VERSIONS)]
@@ -157,7 +155,7 @@ def test_every_format_has_its_file() -> None:
     assert there == {f"boxcar.{name}/{version}" for name, version in versions}
 
 
-def test_every_format_and_each_of_its_fields_stands_in_the_document() -> None:
+def test_every_format_and_each_of_its_fields_stands_in_the_document():
     text = (V1.parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
     for cls in formats():
         assert f"`boxcar.{cls.FORMAT}/{cls.VERSION}`" in text
@@ -168,7 +166,7 @@ def test_every_format_and_each_of_its_fields_stands_in_the_document() -> None:
         assert f"`{type}` *" in text or type == "box.audit"
 
 
-def test_every_file_is_read_here() -> None:
+def test_every_file_is_read_here():
     # training/ is read by tests/training/test_v1_files.py.
     beside = {"queue.txt", "journal.jsonl", "training"}
     assert {path.name for path in V1.iterdir()} == {*DOCUMENTS, *beside}
@@ -177,7 +175,7 @@ def test_every_file_is_read_here() -> None:
 # --- one by one
 
 
-def test_the_queue() -> None:
+def test_the_queue():
     data = (V1 / "queue.txt").read_bytes()
     assert queue_line.normalise(data) == data
     queue = queue_line.parse_queue(data)
@@ -190,7 +188,7 @@ def test_the_queue() -> None:
     assert queue.unfinished == ""
 
 
-def test_the_plan() -> None:
+def test_the_plan():
     found = plan.read_plan(V1 / "plan.json")
     boxes = "/srv/digits/.boxcar/local/boxes"
     assert found.boxes == tuple(
@@ -233,7 +231,7 @@ def test_the_plan() -> None:
     )
 
 
-def test_the_release_still_has_the_digest_that_is_its_name(tmp_path: Path) -> None:
+def test_the_release_still_has_the_digest_that_is_its_name(tmp_path):
     folder = tmp_path / RELEASE
     folder.mkdir()
     shutil.copy(V1 / "release.json", folder)
@@ -246,7 +244,7 @@ def test_the_release_still_has_the_digest_that_is_its_name(tmp_path: Path) -> No
     assert manifest.compare_one(V1, own) is None
 
 
-def test_what_the_laptop_has_proven() -> None:
+def test_what_the_laptop_has_proven():
     assert receipt.read_accepted(V1 / "accepted.json") == Accepted(
         run="probe",
         cell="big",
@@ -257,13 +255,13 @@ def test_what_the_laptop_has_proven() -> None:
     )
 
 
-def test_what_the_laptop_has_lent_to_a_box_that_was_rented_anew() -> None:
+def test_what_the_laptop_has_lent_to_a_box_that_was_rented_anew():
     found = receipt.read_accepted(V1 / "accepted-lent.json")
     assert found and (found.run, found.cell, found.unpickled) == ("tiny", "a", ())
     assert found.is_lent and found.at == "2026-11-22T14:55:16.965Z"
 
 
-def test_the_manifest() -> None:
+def test_the_manifest():
     found = manifest.read_manifest(V1 / "manifest.json")
     assert manifest.sha256(V1 / "manifest.json") == MANIFEST
     assert found.files[3] == FileRecord(
@@ -289,7 +287,7 @@ def test_the_manifest() -> None:
     assert found.size_bytes == 114_659
 
 
-def test_the_manifest_of_a_cell_that_carries_trackers_logs() -> None:
+def test_the_manifest_of_a_cell_that_carries_trackers_logs():
     found = manifest.read_manifest(V1 / "manifest-carried.json")
     assert [file.path for file in found.files] == [
         *("a_lr0.1_seed2.log", "progress.jsonl", "metrics.json")
@@ -301,7 +299,7 @@ def test_the_manifest_of_a_cell_that_carries_trackers_logs() -> None:
     assert sentence.startswith("not a file of this cell: ") and "debug-core.log" in sentence
 
 
-def test_the_receipt_of_a_cell() -> None:
+def test_the_receipt_of_a_cell():
     found = receipt.read_cell(V1 / "cell-receipt.json")
     assert found.is_good
     assert (found.cell, found.attempt, found.manifest_sha256) == ("recon_baseline", 2, MANIFEST)
@@ -317,7 +315,7 @@ def test_the_receipt_of_a_cell() -> None:
     assert found.extra["loader"] == "torch 2.13.0+cpu"
 
 
-def test_the_receipt_of_the_run_still_has_the_digest_that_was_approved() -> None:
+def test_the_receipt_of_the_run_still_has_the_digest_that_was_approved():
     found = receipt.read_run(V1 / "receipt.json")
     assert found.is_full and found.digest == RECEIPT
     assert found.made_at == "2026-11-21T03:28:43.882Z"
@@ -336,7 +334,7 @@ def test_the_receipt_of_the_run_still_has_the_digest_that_was_approved() -> None
     )
 
 
-def test_the_teardown() -> None:
+def test_the_teardown():
     assert receipt.read_teardown(V1 / "teardown.json") == Teardown(
         run="digits-ablation",
         digest=RECEIPT,
@@ -347,7 +345,7 @@ def test_the_teardown() -> None:
     )
 
 
-def test_the_heartbeat() -> None:
+def test_the_heartbeat():
     found = heartbeat.read_heartbeat(V1 / "heartbeat.json")
     assert found == Heartbeat(
         queue="queue_1",
@@ -373,17 +371,17 @@ def test_the_heartbeat() -> None:
     )
 
 
-def test_the_control() -> None:
+def test_the_control():
     assert control.wanted(V1 / "control.json") == control.STOP
 
 
-def test_the_claim() -> None:
+def test_the_claim():
     assert attempt.read_claim(V1 / "claim.json") == Claim(
         "recon_baseline", "queue_1", "box-a", "2026-11-21T03:26:58.426Z"
     )
 
 
-def test_an_attempt_that_runs() -> None:
+def test_an_attempt_that_runs():
     assert attempt.read_running(V1 / "running.json") == Running(
         cell="recon_no_aug",
         attempt=2,
@@ -394,7 +392,7 @@ def test_an_attempt_that_runs() -> None:
     )
 
 
-def test_an_attempt_that_ended() -> None:
+def test_an_attempt_that_ended():
     assert attempt.read_done(V1 / "done.json") == Done(
         cell="recon_no_aug",
         attempt=1,
@@ -408,7 +406,7 @@ def test_an_attempt_that_ended() -> None:
     )
 
 
-def test_the_mirrored_checkpoint() -> None:
+def test_the_mirrored_checkpoint():
     assert resume_pointer.read_resume_pointer(V1) == Resume(
         cell="seg_baseline",
         attempt=1,
@@ -422,7 +420,7 @@ def test_the_mirrored_checkpoint() -> None:
     )
 
 
-def test_an_agent_that_was_started() -> None:
+def test_an_agent_that_was_started():
     found = control.read_agent_start(V1 / "start.json")
     assert list(found.env) == ["PATH", "HOME", "USER", "LOGNAME", "SHELL"]
     assert found == AgentStart(
@@ -438,12 +436,12 @@ def test_an_agent_that_was_started() -> None:
     )
 
 
-def test_what_was_delivered() -> None:
+def test_what_was_delivered():
     endpoint = "f5b0a490545abc1e5128049f57bfbe14641d0bf8ecd1fc8d8c196706460b3366"
     assert delivered.read_delivered(V1 / "delivered.json") == Delivered({endpoint: Cursor(seq=27)})
 
 
-def test_the_journal_is_read_and_written_back_byte_for_byte() -> None:
+def test_the_journal_is_read_and_written_back_byte_for_byte():
     data = (V1 / "journal.jsonl").read_bytes()
     reading = journal.parse_journal(data, "journal.jsonl")
     assert len(reading.events) == 27 and reading.torn == b""
@@ -454,7 +452,7 @@ def test_the_journal_is_read_and_written_back_byte_for_byte() -> None:
         assert {"run", "queue", "box"} <= event.data.keys()
 
 
-def test_the_journal_replays_to_three_verified_cells_and_a_session_that_is_done() -> None:
+def test_the_journal_replays_to_three_verified_cells_and_a_session_that_is_done():
     found = state.replay(journal.read_journal(V1 / "journal.jsonl").events)
     assert found.session == Session(
         at="2026-11-21T03:27:48.436Z",

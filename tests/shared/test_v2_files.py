@@ -30,20 +30,20 @@ CHECKED = ("claim.json", FILLED_UP, "delivered.json")
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_document_is_written_back_byte_for_byte(name: str) -> None:
+def test_a_document_is_written_back_byte_for_byte(name):
     data = (V2 / name).read_bytes()
     assert codec.to_document(codec.from_document(DOCUMENTS[name], data, name)) == data
 
 
 @pytest.mark.parametrize("name", CHECKED)
-def test_each_of_its_flipped_bits_is_damage(name: str) -> None:
+def test_each_of_its_flipped_bits_is_damage(name):
     data = (V2 / name).read_bytes()
     for bad in flipped(data, 1_000, seed=3):
         with pytest.raises(DamagedError):
             codec.from_document(DOCUMENTS.get(name, Claim), bad, name)
 
 
-def test_what_a_later_program_adds_is_kept_under_a_check_of_its_own() -> None:
+def test_what_a_later_program_adds_is_kept_under_a_check_of_its_own():
     claim = attempt.read_claim(V2 / "claim.json")
     assert claim
     extra = {"from": "q2", "check": "not this"}
@@ -53,13 +53,13 @@ def test_what_a_later_program_adds_is_kept_under_a_check_of_its_own() -> None:
     assert data.count(b'"check"') == 1
 
 
-def test_every_file_is_read_here() -> None:
+def test_every_file_is_read_here():
     journals = {"journal.jsonl", "journal-after-v1.jsonl"}
     # What a training writes is read again in tests/training/test_v2_files.py.
     assert {path.name for path in V2.iterdir()} == {*DOCUMENTS, FILLED_UP, *journals, "training"}
 
 
-def test_the_claim() -> None:
+def test_the_claim():
     claim = Claim("a", "q1", "box-a", "2026-11-22T04:28:11.028Z")
     assert attempt.read_claim(V2 / "claim.json") == claim
     saying = "b7bdd21ea14a74141150fbcd8e4c9ab0cf4974c58dfacca2495981078c550782"
@@ -67,24 +67,24 @@ def test_the_claim() -> None:
     assert attempt.read_claim(V2 / FILLED_UP) == claim
 
 
-def test_what_was_delivered() -> None:
+def test_what_was_delivered():
     endpoint = "62db650f3b9ec5fd73d262818cce29daa760e71136fc6ea71c0caa52ef022cdf"
     assert delivered.read_delivered(V2 / "delivered.json") == Delivered({endpoint: Cursor(seq=14)})
 
 
-def test_the_heartbeat_says_how_far_the_journal_was() -> None:
+def test_the_heartbeat_says_how_far_the_journal_was():
     beat = heartbeat.read_heartbeat(V2 / "heartbeat.json")
     assert beat and beat.journal == JournalEnd(14, "727a58252979e4f7")
     assert journal.read_journal(V2 / "journal.jsonl").end == beat.journal
 
 
-def test_the_journal_is_read_and_written_back_byte_for_byte() -> None:
+def test_the_journal_is_read_and_written_back_byte_for_byte():
     data = (V2 / "journal.jsonl").read_bytes()
     reading = journal.parse_journal(data, "journal.jsonl")
     assert chained(reading.events) == data and len(reading.events) == 14
 
 
-def test_the_journal_that_version_1_began_replays_to_three_verified_cells() -> None:
+def test_the_journal_that_version_1_began_replays_to_three_verified_cells():
     found = state.replay(journal.read_journal(V2 / "journal-after-v1.jsonl").events)
     states = {name: type(record.state) for name, record in found.cells.items()}
     assert states == dict.fromkeys("abc", Verified)

@@ -33,7 +33,7 @@ from boxcar.laptop.results.load import how_to_get_torch, load
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Missing, Roster, RosterCell
-from boxcar.laptop.run.view import DROPPED, CellView, RunView, accepted_sentence
+from boxcar.laptop.run.view import DROPPED, RunView, accepted_sentence
 from boxcar.laptop.teardown.gate import tier_is_gone
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.laptop.verbs.pull import pull_grown_journals, pull_receipt

@@ -33,13 +33,6 @@ def mail() -> Iterator[MailServer]:
 
 
 @pytest.fixture
-def robot() -> Iterator[Robot]:
-    made = Robot()
-    yield made
-    made.end()
-
-
-@pytest.fixture
 def run(tmp_path: Path) -> FinishedRun:
     found = make_run(tmp_path)
     for folder in found.site.tier.folders():

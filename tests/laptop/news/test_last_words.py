@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,6 @@ from boxcar.shared.wire import news_asks
 
 JOB = "name: tiny\ncommand: t.py\nartifacts: [m]\nqueues: {q1.txt: box-a}\nlanguage: en\n"
 NOTIFY = 'notify:\n  - feishu: {url: "env:FEISHU_URL"}\n'
-
-
-@pytest.fixture
-def robot() -> Iterator[Robot]:
-    made = Robot()
-    yield made
-    made.end()
 
 
 @pytest.fixture

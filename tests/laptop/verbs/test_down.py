@@ -6,11 +6,11 @@ import os
 import pty
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from finished_run import FILES, FinishedRun, make_run, steps_until_end
+from finished_run import FILES, FinishedRun, keep_run, make_run, steps_until_end
 
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.verbs.down import down
@@ -45,9 +45,15 @@ def _put_sentinels(run: FinishedRun) -> None:
         Path(box.credentials).with_name("credentials-tiny-2.json").write_text("keep")
 
 
+@pytest.fixture(scope="module")
+def verified(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], FinishedRun]:
+    folder = tmp_path_factory.mktemp("verified")
+    return keep_run(_verified(folder / "project"), folder / "copy")
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> FinishedRun:
-    return _verified(tmp_path)
+def run(verified: Callable[[], FinishedRun]) -> FinishedRun:
+    return verified()
 
 
 @pytest.fixture
@@ -467,8 +473,9 @@ def test_abandoning_needs_no_receipt_and_verify_keeps_it(
 
 
 def test_down_ends_right_wherever_it_was_killed(tmp_path: Path) -> None:
+    verified = keep_run(_verified(tmp_path / "project", ("a",)), tmp_path / "copy")
     for die_at in range(1, 1000, 9):
-        run = _verified(tmp_path / str(die_at), ("a",))
+        run = verified()
         approve = _digest(run)
         steps = steps_until_end(
             lambda run=run, approve=approve: down(run.project, approve=approve), run.root, die_at
@@ -484,9 +491,8 @@ def test_down_ends_right_wherever_it_was_killed(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def broken_off(tmp_path: Path) -> FinishedRun:
+def broken_off(run: FinishedRun) -> FinishedRun:
     """A teardown that was killed after the tier was renamed."""
-    run = _verified(tmp_path)
     made = Teardown("tiny", _digest(run), "remove", "2026-01-01T00:00:00.000Z", "typed")
     run.project.results.teardown.write_bytes(codec.to_document(made))
     run.site.tier.root.rename(run.site.tier.root.with_name(".removing-tiny"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,6 @@ LINES = (
     'wecom: {url: "env:WECOM_URL"}',
     'webhook: {url: "env:HOOK_URL", secret: "env:HOOK_SECRET"}',
 )
-
-
-@pytest.fixture
-def robot() -> Iterator[Robot]:
-    server = Robot()
-    yield server
-    server.end()
 
 
 def make(root: Path, *lines: str) -> Project:

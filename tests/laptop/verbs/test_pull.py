@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finished_run import FILES, RUN, FinishedRun, make_run, steps_until_end
+from finished_run import FILES, RUN, FinishedRun, keep_run, make_run, steps_until_end
 from run_on_disk import held
 
 from boxcar.laptop.project import profile_choice
@@ -294,15 +294,13 @@ def test_a_pull_beside_another_does_nothing(
 def test_pull_ends_right_wherever_it_was_killed(tmp_path: Path) -> None:
     """Before every ninth of its file operations, with an older copy that has to give way."""
 
-    def prepare(name: str) -> FinishedRun:
-        run = make_run(tmp_path / name)
-        pull(run.project)
-        run.publish("a", FILES | {"weights.dat": b"better"}, attempt=2)
-        return run
-
+    made = make_run(tmp_path / "project")
+    pull(made.project)
+    made.publish("a", FILES | {"weights.dat": b"better"}, attempt=2)
+    pulled = keep_run(made, tmp_path / "copy")
     rounds = 0
     for die_at in range(1, 1000, 9):
-        run = prepare(str(die_at))
+        run = pulled()
         steps = steps_until_end(lambda run=run: pull(run.project), run.root, die_at)
         assert pull(run.project) == 0
         assert _is_right(run, "a") and _is_right(run, "b")

@@ -566,10 +566,7 @@ def test_a_script_that_ends_well_when_it_is_told_to_leave_is_not_taken_for_finis
 
 @pytest.mark.parametrize(
     ("want", "life", "state"),
-    [
-        ("drain", LIFE, "verified"),
-        ("stop", ["claimed", "started", "preempted"], "preempted"),
-    ],
+    [("drain", LIFE, "verified"), ("stop", ["claimed", "started", "preempted"], "preempted")],
 )
 def test_a_control_file_drains_or_stops(make_run, want, life, state):
     run = make_run({"a": {"gate": 1, "on_term": 85}, "b": {}})

@@ -18,9 +18,7 @@ def tier(tmp_path: Path) -> DurablePaths:
     return found
 
 
-def test_a_queue_is_one_agents_until_that_has_ended(
-    tier: DurablePaths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_queue_is_one_agents_until_that_has_ended(tier, monkeypatch):
     monkeypatch.setattr(lock.hold, "__defaults__", (0.0,))
     with held(tier, "q1") as ours:
         assert ours.is_ours()
@@ -35,7 +33,7 @@ def test_a_queue_is_one_agents_until_that_has_ended(
         assert ours.is_ours()
 
 
-def test_what_a_killed_agent_had_half_written_goes(tier: DurablePaths) -> None:
+def test_what_a_killed_agent_had_half_written_goes(tier):
     path = tier.heartbeat("q1")
     unfinished = path.with_name(f".{path.name}.0123abcd.part")
     unfinished.write_text("{")
@@ -43,9 +41,7 @@ def test_what_a_killed_agent_had_half_written_goes(tier: DurablePaths) -> None:
         assert not unfinished.exists()
 
 
-def test_nothing_of_a_queue_is_held_where_it_could_not_be_taken_whole(
-    tier: DurablePaths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_of_a_queue_is_held_where_it_could_not_be_taken_whole(tier, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from waiting import LIMIT_S, until
 
+from boxcar.shared.files.heartbeat import Copying
 from boxcar.shared.files.plan import Metric
 from boxcar.shared.files.receipt import Number
 from boxcar.shared.metrics import measure
@@ -15,6 +16,7 @@ from boxcar.shared.metrics.measure import LATE
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent import live_metrics
 from onbox.agent.live_metrics import LiveMetrics, LiveNumbers
+from onbox.agent.settler import CopySoFar
 from onbox.machine.place import Place
 
 METRICS = (
@@ -46,7 +48,7 @@ def never(what: str, text: str, cell: str) -> None:
     raise AssertionError(text)
 
 
-def test_the_newest_numbers_are_known_soon_and_the_loop_waits_for_none(place: Place) -> None:
+def test_the_newest_numbers_are_known_soon_and_the_loop_waits_for_none(place):
     live, log = LiveMetrics(place, never), place.scratch.log("c")
     assert live.numbers("c", 1) == LiveNumbers()
     log.write_text("loss 0.5\nloss 0.75\n")
@@ -57,7 +59,7 @@ def test_the_newest_numbers_are_known_soon_and_the_loop_waits_for_none(place: Pl
     assert live.numbers("c", 2) == LiveNumbers(), "another attempt begins with nothing"
 
 
-def test_a_training_that_gets_worse_is_seen_to_and_its_best_is_remembered(place: Place) -> None:
+def test_a_training_that_gets_worse_is_seen_to_and_its_best_is_remembered(place):
     live, log = LiveMetrics(place, never), place.scratch.log("c")
     log.write_text("loss 0.125\n")
     until(lambda: live.numbers("c", 1).last == {"loss": 0.125})
@@ -66,7 +68,7 @@ def test_a_training_that_gets_worse_is_seen_to_and_its_best_is_remembered(place:
     until(lambda: live.numbers("c", 1) == LiveNumbers({"loss": 0.5}, {"loss": 0.0625}))
 
 
-def test_a_loss_that_became_nan_is_no_older_number(place: Place) -> None:
+def test_a_loss_that_became_nan_is_no_older_number(place):
     metrics = (Metric("loss", "log", "loss (\\S+)", best="min"), Metric("n", "json", "n.json", "n"))
     live, log = LiveMetrics(with_metrics(place, metrics), never), place.scratch.log("c")
     log.write_text("loss 0.5\n")
@@ -76,7 +78,7 @@ def test_a_loss_that_became_nan_is_no_older_number(place: Place) -> None:
     until(lambda: live.numbers("c", 1) == LiveNumbers({"loss": None}, {"loss": 0.5}))
 
 
-def test_half_a_number_at_the_end_of_a_log_that_grows_is_no_number_yet(place: Place) -> None:
+def test_half_a_number_at_the_end_of_a_log_that_grows_is_no_number_yet(place):
     """Whoever prints through a buffer writes 4096 bytes at a time."""
     live, log = LiveMetrics(place, never), place.scratch.log("c")
     log.write_text("loss 0.5\nloss 0.0")
@@ -87,8 +89,8 @@ def test_half_a_number_at_the_end_of_a_log_that_grows_is_no_number_yet(place: Pl
 
 
 def test_an_expression_that_is_late_twice_is_off_with_a_warning_and_the_others_stay(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    place, monkeypatch
+):
     asked: list[list[str]] = []
     told: list[tuple[str, str, str]] = []
 
@@ -111,15 +113,13 @@ def test_an_expression_that_is_late_twice_is_off_with_a_warning_and_the_others_s
     assert live.numbers("c", 1) == LiveNumbers({"top1": 0.5})
 
 
-def test_without_metrics_nothing_is_looked_at(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_metrics_nothing_is_looked_at(place, monkeypatch):
     monkeypatch.setattr(place.plan, "metrics", ())
     monkeypatch.delattr(measure, "take_numbers")
     assert LiveMetrics(place, never).numbers("c", 1) == LiveNumbers()
 
 
-def test_of_a_real_agent_they_stand_in_its_heartbeat_and_in_what_is_verified(make_run) -> None:
+def test_of_a_real_agent_they_stand_in_its_heartbeat_and_in_what_is_verified(make_run):
     """The expression `evil` never comes to an end: neither heartbeat nor settling waits for it."""
     metrics = (
         Metric("seen", "log", "gone ([0-9]+) times"),
@@ -145,3 +145,24 @@ def test_of_a_real_agent_they_stand_in_its_heartbeat_and_in_what_is_verified(mak
         "starts": 1,
     }
     assert said["metric_notes"] == {"evil": LATE}
+
+
+def test_each_byte_counts_when_it_is_written_and_when_it_is_read_back():
+    one = CopySoFar()
+    assert one.now is None
+    on_chunk = one.begin("a", 100)
+    on_chunk(60)
+    assert one.now
+    assert one.now == Copying("a", one.now.since, 60, 200)
+    on_chunk(40)
+    on_chunk(100)
+    assert one.now.done_bytes == one.now.total_bytes == 200
+    one.end()
+    assert one.now is None
+
+
+def test_of_a_file_that_grows_meanwhile_no_more_is_done_than_there_is():
+    one = CopySoFar()
+    one.begin("a", 10)(50)
+    assert one.now
+    assert one.now.done_bytes == 20

@@ -47,31 +47,31 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "TICK_S", 0.001)
 
 
-def test_the_heartbeat_goes_on_beside_what_takes_a_while() -> None:
+def test_the_heartbeat_goes_on_beside_what_takes_a_while():
     stand = Stand()
     assert stand.loop.ticking(lambda: stand.ticked.wait(LIMIT_S))
 
 
-def test_what_is_done_beside_it_raises_as_if_it_were_done_here() -> None:
+def test_what_is_done_beside_it_raises_as_if_it_were_done_here():
     with pytest.raises(ZeroDivisionError):
         Stand().loop.ticking(lambda: 1 // 0)
 
 
-def test_a_pause_ends_when_the_agent_is_to_end() -> None:
+def test_a_pause_ends_when_the_agent_is_to_end():
     stand = Stand()
     stand.ends_at_beat = 3
     stand.loop.pause(LIMIT_S)
     assert stand.beats == 3
 
 
-def test_progress_and_idle_gpus_are_said_of_the_cell_that_runs() -> None:
+def test_progress_and_idle_gpus_are_said_of_the_cell_that_runs():
     stand = Stand(progress={"progress": {"step": 7}}, idle={"cell": "a"})
     stand.loop.tick()
     about = {"cell": "a", "attempt": 2, "progress": {"step": 7}}
     assert stand.said == [("cell.progress", about), ("box.idle", {"cell": "a"})]
 
 
-def test_a_tier_that_fails_for_a_moment_costs_an_event_of_progress_and_no_other() -> None:
+def test_a_tier_that_fails_for_a_moment_costs_an_event_of_progress_and_no_other():
     stand = Stand(progress={"progress": {"step": 7}})
     stand.trouble = OSError(5, "Input/output error")
     stand.loop.tick()

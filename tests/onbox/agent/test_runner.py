@@ -349,7 +349,6 @@ def test_an_agent_that_died_anywhere_is_followed_by_one_that_ends_right(whole, p
         remove(run.durable.cell("a") / name)
     if point == "the attempt is said but not begun":
         remove(run.scratch().cell("a"))
-
     assert run.finish() == 0
     assert run.life("a").count("synced") == 1
     assert run.life("a").count("verified") == 1

@@ -16,9 +16,7 @@ RUNS = {11: {"BOXCAR_RUN": "mine"}, 12: {"BOXCAR_RUN": "other"}, 13: {}}
 @pytest.mark.parametrize(
     ("on_gpus", "warned"), [([11, 12, 13], ["runs_beside"]), ([11, 13], []), ([], [])]
 )
-def test_only_another_run_on_the_same_gpus_is_warned_of(
-    monkeypatch: pytest.MonkeyPatch, on_gpus: list[int], warned: list[str]
-) -> None:
+def test_only_another_run_on_the_same_gpus_is_warned_of(monkeypatch, on_gpus, warned):
     said: list[tuple[str, str]] = []
     monkeypatch.setattr(gpus, "pids_on_gpus", lambda: on_gpus)
     monkeypatch.setattr(process, "environment", RUNS.__getitem__)

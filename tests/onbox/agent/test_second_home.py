@@ -122,9 +122,7 @@ def warnings(reporter: Reporter) -> list[str]:
     return [event.data["what"] for event in reporter.state().warnings]
 
 
-def test_a_published_cell_is_copied_whole_and_said_once(
-    place: Place, reporter: Reporter, home: SecondHome
-) -> None:
+def test_a_published_cell_is_copied_whole_and_said_once(place, reporter, home):
     publish(place, reporter, "a")
     assert home.left() == ["a"]
     home.start()
@@ -140,8 +138,8 @@ def test_a_published_cell_is_copied_whole_and_said_once(
 
 
 def test_what_is_copied_is_read_once_and_another_result_of_it_is_copied(
-    place: Place, reporter: Reporter, home: SecondHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    place, reporter, home, monkeypatch
+):
     publish(place, reporter, "a")
     home.start()
     until(lambda: home.left() == [])
@@ -153,7 +151,7 @@ def test_what_is_copied_is_read_once_and_another_result_of_it_is_copied(
     assert home.left() == ["a"]
 
 
-def test_the_next_agent_copies_what_the_last_one_did_not(place: Place, reporter: Reporter) -> None:
+def test_the_next_agent_copies_what_the_last_one_did_not(place, reporter):
     publish(place, reporter, "a")
     verify(place, reporter, "a")
     publish(place, reporter, "b")
@@ -165,9 +163,7 @@ def test_the_next_agent_copies_what_the_last_one_did_not(place: Place, reporter:
     assert SecondHome(place, reporter).left() == ["a", "b"]
 
 
-def test_live_checkpoints_go_there_and_leave_with_the_verified_cell(
-    place: Place, reporter: Reporter, home: SecondHome
-) -> None:
+def test_live_checkpoints_go_there_and_leave_with_the_verified_cell(place, reporter, home):
     mirror(place, reporter, "a", b"10")
     home.start()
     until(lambda: home.left() == [])
@@ -186,8 +182,8 @@ def test_live_checkpoints_go_there_and_leave_with_the_verified_cell(
 
 
 def test_what_was_published_below_the_live_checkpoints_name_stays_when_that_leaves(
-    place: Place, reporter: Reporter, home: SecondHome
-) -> None:
+    place, reporter, home
+):
     """Agents of before took a script's files there."""
     pointer = mirror(place, reporter, "a", b"10")
     home.start()
@@ -202,9 +198,7 @@ def test_what_was_published_below_the_live_checkpoints_name_stays_when_that_leav
     assert (folder / "best.pth").read_bytes() == WEIGHTS
 
 
-def test_a_failure_is_said_once_and_tried_again(
-    place: Place, reporter: Reporter, home: SecondHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_is_said_once_and_tried_again(place, reporter, home, monkeypatch):
     asked: list[Any] = []
     monkeypatch.setattr(second_home_child, "ask", cannot(asked))
     publish(place, reporter, "a")
@@ -218,9 +212,7 @@ def test_a_failure_is_said_once_and_tried_again(
     assert copied(reporter)
 
 
-def test_one_cell_that_cannot_be_copied_keeps_no_other(
-    place: Place, reporter: Reporter, home: SecondHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_cell_that_cannot_be_copied_keeps_no_other(place, reporter, home, monkeypatch):
     def ask(child: Any, request: Any, *words: Any) -> Any:
         return {} if request["url"].endswith("/b") else cannot([])()
 
@@ -232,9 +224,7 @@ def test_one_cell_that_cannot_be_copied_keeps_no_other(
     assert list(copied(reporter)) == ["b"]
 
 
-def test_at_the_end_what_is_left_is_waited_for_and_said(
-    place: Place, reporter: Reporter, home: SecondHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_at_the_end_what_is_left_is_waited_for_and_said(place, reporter, home, monkeypatch):
     publish(place, reporter, "a")
     asked: list[Any] = []
     monkeypatch.setattr(second_home, "LAST_TRY_S", 0.1)
@@ -246,9 +236,7 @@ def test_at_the_end_what_is_left_is_waited_for_and_said(
     assert reporter.state().warnings[-1].data["text"].startswith("a: not all of it is in file://")
 
 
-def test_who_asks_the_agent_to_stop_does_not_wait_for_a_copy(
-    place: Place, reporter: Reporter, home: SecondHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_asks_the_agent_to_stop_does_not_wait_for_a_copy(place, reporter, home, monkeypatch):
     publish(place, reporter, "a")
     monkeypatch.setattr(second_home_child, "ask", cannot([]))
     home.start()
@@ -256,9 +244,7 @@ def test_who_asks_the_agent_to_stop_does_not_wait_for_a_copy(
     assert "not_copied" in warnings(reporter)  # what the copy itself says may come after it
 
 
-def test_a_tier_that_cannot_be_read_ends_nothing(
-    place: Place, reporter: Reporter, home: SecondHome
-) -> None:
+def test_a_tier_that_cannot_be_read_ends_nothing(place, reporter, home):
     mirror(place, reporter, "a", b"10")
     (place.durable.resume("a") / resume_pointer.FILE).write_bytes(b"{")
     home.start()
@@ -266,9 +252,7 @@ def test_a_tier_that_cannot_be_read_ends_nothing(
     home.try_to_the_end(lambda: None, lambda: False)
 
 
-def test_the_secrets_are_in_the_environment_of_the_child_alone(
-    place: Place, reporter: Reporter, home: SecondHome, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_secrets_are_in_the_environment_of_the_child_alone(place, reporter, home, monkeypatch):
     path = Path(place.plan.boxes[0].credentials)
     path.write_text('{"env": {"AWS_SECRET_ACCESS_KEY": "s3cret"}}')
     path.chmod(0o600)

@@ -35,16 +35,12 @@ def ask(on_box: RunOnBox, made: Accepted = MADE) -> run_asks.AcceptanceKept:
     return accept.answer(run_asks.Accept(made), on_box)
 
 
-def test_what_is_proven_of_the_published_result_is_kept_for_the_agents(
-    on_box: RunOnBox,
-) -> None:
+def test_what_is_proven_of_the_published_result_is_kept_for_the_agents(on_box):
     assert [ask(on_box), ask(on_box)] == [NEW, KNOWN]
     assert receipt.accepted_result(on_box.tier, "a") == MADE
 
 
-def test_another_laptop_may_prove_it_again_and_what_is_damaged_is_written_anew(
-    on_box: RunOnBox,
-) -> None:
+def test_another_laptop_may_prove_it_again_and_what_is_damaged_is_written_anew(on_box):
     other = replace(MADE, at="2026-11-22T12:00:00.000Z", boxcar="0.2.0")
     assert [ask(on_box), ask(on_box, other)] == [NEW, NEW]
     assert receipt.accepted_result(on_box.tier, "a") == other
@@ -54,9 +50,7 @@ def test_another_laptop_may_prove_it_again_and_what_is_damaged_is_written_anew(
 
 
 @pytest.mark.parametrize("published", [b"another manifest", None])
-def test_what_was_published_again_or_never_is_not_proven_by_it(
-    on_box: RunOnBox, published: bytes | None
-) -> None:
+def test_what_was_published_again_or_never_is_not_proven_by_it(on_box, published):
     on_box.tier.manifest("a").unlink()
     if published is not None:
         on_box.tier.manifest("a").write_bytes(published)
@@ -65,13 +59,13 @@ def test_what_was_published_again_or_never_is_not_proven_by_it(
     assert not on_box.tier.accepted_folder.exists()
 
 
-def test_what_was_proven_of_another_run_is_refused(on_box: RunOnBox) -> None:
+def test_what_was_proven_of_another_run_is_refused(on_box):
     with pytest.raises(InputError, match="other-run"):
         ask(on_box, replace(MADE, run="other-run"))
 
 
 @pytest.mark.parametrize("is_folder", [True, False])
-def test_nothing_is_written_behind_a_link(on_box: RunOnBox, is_folder: bool) -> None:
+def test_nothing_is_written_behind_a_link(on_box, is_folder):
     elsewhere = on_box.tier.root / "elsewhere"
     elsewhere.mkdir()
     link = on_box.tier.accepted_folder if is_folder else on_box.tier.accepted("a")
@@ -83,7 +77,7 @@ def test_nothing_is_written_behind_a_link(on_box: RunOnBox, is_folder: bool) -> 
 
 
 @pytest.mark.parametrize("cell", ["../b", "", "a/b"])
-def test_a_name_that_leads_elsewhere_is_refused(on_box: RunOnBox, cell: str) -> None:
+def test_a_name_that_leads_elsewhere_is_refused(on_box, cell):
     words: dict[str, Any] = {"ask": "accept", "run": "tiny", "durable_dir": on_box.durable_dir}
     words |= {"data_dir": on_box.data_dir, "document": codec.encode(MADE) | {"cell": cell}}
     assert door.answer(json.dumps(words).encode())["error"]["kind"] == "InputError"

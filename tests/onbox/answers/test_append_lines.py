@@ -44,12 +44,12 @@ def write(queue: Path, data: bytes) -> None:
     queue.write_bytes(data)
 
 
-def test_a_queue_that_was_not_there_is_made(tmp_path: Path, queue: Path) -> None:
+def test_a_queue_that_was_not_there_is_made(tmp_path, queue):
     assert append(tmp_path, OLD, None) == of(OLD)
     assert queue.read_bytes() == OLD
 
 
-def test_lines_go_behind_what_was_read(tmp_path: Path, queue: Path) -> None:
+def test_lines_go_behind_what_was_read(tmp_path, queue):
     write(queue, OLD)
     before = queue.stat().st_ino
     assert append(tmp_path, NEW, OLD) == of(OLD + NEW)
@@ -57,7 +57,7 @@ def test_lines_go_behind_what_was_read(tmp_path: Path, queue: Path) -> None:
 
 
 @pytest.mark.parametrize("seen", [OLD, None])
-def test_done_twice_it_is_done_once(tmp_path: Path, queue: Path, seen: bytes | None) -> None:
+def test_done_twice_it_is_done_once(tmp_path, queue, seen):
     if seen:
         write(queue, seen)
     append(tmp_path, NEW, seen)
@@ -65,16 +65,14 @@ def test_done_twice_it_is_done_once(tmp_path: Path, queue: Path, seen: bytes | N
     assert queue.read_bytes() == (seen or b"") + NEW
 
 
-def test_what_a_killed_call_wrote_of_it_is_completed(tmp_path: Path, queue: Path) -> None:
+def test_what_a_killed_call_wrote_of_it_is_completed(tmp_path, queue):
     write(queue, OLD + NEW[:20])
     assert append(tmp_path, NEW, OLD) == of(OLD + NEW)
 
 
 @pytest.mark.parametrize("seen", [OLD, None])
 @pytest.mark.parametrize("now", [OLD + b"configs/x.yaml t\n", OLD + NEW + OLD, b"z", OLD[:-3]])
-def test_what_somebody_else_did_meanwhile_is_refused_and_kept(
-    tmp_path: Path, queue: Path, now: bytes, seen: bytes | None
-) -> None:
+def test_what_somebody_else_did_meanwhile_is_refused_and_kept(tmp_path, queue, now, seen):
     write(queue, now)
     told = append(tmp_path, NEW, seen)
     assert isinstance(told, tuple)
@@ -83,9 +81,7 @@ def test_what_somebody_else_did_meanwhile_is_refused_and_kept(
     assert queue.read_bytes() == now
 
 
-def test_of_several_who_append_at_once_one_does_and_the_others_are_refused(
-    tmp_path: Path, queue: Path
-) -> None:
+def test_of_several_who_append_at_once_one_does_and_the_others_are_refused(tmp_path, queue):
     write(queue, OLD)
     mine = [b"configs/%d.yaml t\n" % number for number in range(4)]
     with ThreadPoolExecutor(4) as pool:
@@ -94,9 +90,7 @@ def test_of_several_who_append_at_once_one_does_and_the_others_are_refused(
     assert queue.read_bytes() in [OLD + data for data in mine]
 
 
-def test_while_another_appends_nobody_does(
-    tmp_path: Path, queue: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_another_appends_nobody_does(tmp_path, queue, monkeypatch):
     monkeypatch.setattr("onbox.answers.append_lines.LOCK_S", 0.1)
     write(queue, OLD)
     fd = lock.try_hold(queue)
@@ -109,9 +103,7 @@ def test_while_another_appends_nobody_does(
     assert append(tmp_path, NEW, OLD) == of(OLD + NEW)
 
 
-def test_a_queue_that_vanished_does_not_come_back_without_its_beginning(
-    tmp_path: Path, queue: Path
-) -> None:
+def test_a_queue_that_vanished_does_not_come_back_without_its_beginning(tmp_path, queue):
     write(queue, OLD)
     queue.unlink()
     told = append(tmp_path, NEW, OLD)
@@ -121,7 +113,7 @@ def test_a_queue_that_vanished_does_not_come_back_without_its_beginning(
 
 
 @pytest.mark.parametrize("is_folder", [True, False])
-def test_nothing_is_written_behind_a_link(tmp_path: Path, queue: Path, is_folder: bool) -> None:
+def test_nothing_is_written_behind_a_link(tmp_path, queue, is_folder):
     elsewhere = tmp_path / "elsewhere"
     write(elsewhere / "q1.txt", OLD)
     queue.parent.parent.mkdir(parents=True)
@@ -137,7 +129,7 @@ def test_nothing_is_written_behind_a_link(tmp_path: Path, queue: Path, is_folder
 
 
 @pytest.mark.parametrize("words", [{"queue": "../x"}, {"data": "?"}, {"expected": [1]}])
-def test_what_is_no_request_touches_nothing(tmp_path: Path, words: dict[str, Any]) -> None:
+def test_what_is_no_request_touches_nothing(tmp_path, words):
     told = append(tmp_path, NEW, None, **words)
     assert isinstance(told, tuple)
     assert told[0] == "InputError"

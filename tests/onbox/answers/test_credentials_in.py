@@ -2,16 +2,21 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from waiting import until
 
+from boxcar.laptop.common import home
 from boxcar.shared.disk import atomic, lock
-from onbox.answers import door
+from boxcar.shared.wire import box_asks
+from boxcar.shared.wire.question import RunOnBox
+from onbox.answers import door, try_second_home
 from onbox.machine import credentials
 
 SECRET = "s3cr3t-0123456789"
@@ -28,7 +33,7 @@ def ask(tmp_path: Path, record: Any = RECORD, path: Path | str | None = None) ->
     return told
 
 
-def test_they_are_for_their_owner_alone_and_read_back(tmp_path: Path) -> None:
+def test_they_are_for_their_owner_alone_and_read_back(tmp_path):
     before = os.umask(0)
     try:
         assert ask(tmp_path) == {"names": ["A", "WANDB_API_KEY"]}
@@ -42,7 +47,7 @@ def test_they_are_for_their_owner_alone_and_read_back(tmp_path: Path) -> None:
     assert found.webhooks[0].url == WEBHOOK["url"]
 
 
-def test_they_replace_what_was_there_and_what_a_killed_call_left(tmp_path: Path) -> None:
+def test_they_replace_what_was_there_and_what_a_killed_call_left(tmp_path):
     ask(tmp_path)
     path = tmp_path / "own" / "credentials.json"
     left = path.with_name(f".{path.name}.0a0a0a0a.part")
@@ -54,9 +59,7 @@ def test_they_replace_what_was_there_and_what_a_killed_call_left(tmp_path: Path)
     assert not left.exists() and other.exists()
 
 
-def test_of_two_at_once_none_removes_what_the_other_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_two_at_once_none_removes_what_the_other_writes(tmp_path, monkeypatch):
     """As where all queues of a cluster have one home, and are served side by side."""
     write, take = atomic.write_whole, lock.try_stand_in
     waits = threading.Event()
@@ -83,7 +86,7 @@ def test_of_two_at_once_none_removes_what_the_other_writes(
         assert ask(tmp_path) == others[0].result() == {"names": ["A", "WANDB_API_KEY"]}
 
 
-def test_a_path_may_begin_at_the_boxs_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_may_begin_at_the_boxs_home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "a home"))
     ask(tmp_path, path="~/.boxcar/tiny.json")
     assert (tmp_path / "a home" / ".boxcar" / "tiny.json").is_file()
@@ -93,12 +96,12 @@ def test_a_path_may_begin_at_the_boxs_home(tmp_path: Path, monkeypatch: pytest.M
     "record",
     [None, [], {"env": [SECRET]}, {"env": {"A=B": SECRET}}, {"webhooks": [{"url": SECRET}]}],
 )
-def test_a_record_that_is_none_is_refused_and_does_not_stay(tmp_path: Path, record: Any) -> None:
+def test_a_record_that_is_none_is_refused_and_does_not_stay(tmp_path, record):
     assert ask(tmp_path, record)["error"]["kind"] in ("InputError", "DamagedError")
     assert not (tmp_path / "own" / "credentials.json").exists()
 
 
-def test_no_secret_goes_to_the_durable_tier(tmp_path: Path) -> None:
+def test_no_secret_goes_to_the_durable_tier(tmp_path):
     (tmp_path / "tier").mkdir()
     (tmp_path / "way").symlink_to(tmp_path / "tier")
     for path in ("tier/credentials.json", "tier/own/c.json", "way/own/c.json", "x/../tier/c.json"):
@@ -107,8 +110,44 @@ def test_no_secret_goes_to_the_durable_tier(tmp_path: Path) -> None:
     assert list((tmp_path / "tier").iterdir()) == []
 
 
-def test_no_secret_goes_behind_a_link(tmp_path: Path) -> None:
+def test_no_secret_goes_behind_a_link(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "own").symlink_to(tmp_path / "elsewhere")
     assert ask(tmp_path)["error"]["kind"] == "InputError"
     assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+# --- a second home is tried
+
+
+RUN = RunOnBox("tiny", "/tier", "/data")
+
+
+@pytest.fixture
+def question(tmp_path: Path) -> box_asks.TrySecondHome:
+    program = home.training_program("second_home")
+    url = f"file://{tmp_path}/second"
+    return box_asks.TrySecondHome(url, sys.executable, ":", program, {}, {"KEY": "s3cret"})
+
+
+def test_a_place_that_takes_a_file_and_gives_it_back_has_no_problem(question, tmp_path):
+    assert try_second_home.answer(question, RUN) == box_asks.SecondHomeTried()
+    assert list((tmp_path / "second").iterdir()) == []
+
+
+def test_what_is_wrong_is_a_sentence_without_a_secret(question, tmp_path):
+    (tmp_path / "second").write_text("a file")
+    problem = try_second_home.answer(question, RUN).problem
+    assert problem and str(tmp_path / "second") in problem
+    leaky = "import os; raise SystemExit('denied to ' + os.environ['KEY'])"
+    assert "denied to …" in str(
+        try_second_home.answer(replace(question, program=leaky), RUN).problem
+    )
+    assert "s3cret" not in repr(question)
+
+
+def test_the_hook_runs_before_it_and_leaves_it_its_question(question, tmp_path):
+    hook = f"export PLACE={tmp_path}; cat; echo noise"
+    program = "import json, os, sys; assert os.environ['PLACE']; json.load(sys.stdin)\n"
+    asked = replace(question, hook=hook, program=program + "print('{\"done\": {}}')")
+    assert try_second_home.answer(asked, RUN) == box_asks.SecondHomeTried()

@@ -18,7 +18,6 @@ import pytest
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError
 from boxcar.shared.wire import envelope, run_asks
 from boxcar.shared.wire.all_questions import QUESTIONS
-from boxcar.shared.wire.question import Question
 from onbox.answers import door
 
 SECRET = "s3cr3t-0123456789"
@@ -70,9 +69,7 @@ def error_of(data: bytes) -> tuple[str, str]:
     return told["kind"], told["text"]
 
 
-def test_every_python_of_a_box_answers_in_one_line_and_says_nothing_else(
-    python: str, pyz: Path, tmp_path: Path
-) -> None:
+def test_every_python_of_a_box_answers_in_one_line_and_says_nothing_else(python, pyz, tmp_path):
     words = [python, "-I", "-S", "-W", "error", str(pyz)]
     document = {"want": "drain", "at": "2026-11-21T03:27:43.973Z"}
     data = request(tmp_path, "control", queue="q1", document=document)
@@ -84,7 +81,7 @@ def test_every_python_of_a_box_answers_in_one_line_and_says_nothing_else(
     assert [file["path"] for file in found["files"]] == ["control/q1.json"]
 
 
-def test_what_goes_wrong_is_an_answer_too(pyz: Path, tmp_path: Path) -> None:
+def test_what_goes_wrong_is_an_answer_too(pyz, tmp_path):
     words = [sys.executable, "-I", "-S", str(pyz)]
     found, done = asked(words, request(tmp_path, "log", cell="../x"), tmp_path)
     assert found["error"]["kind"] == "InputError"
@@ -92,23 +89,23 @@ def test_what_goes_wrong_is_an_answer_too(pyz: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", f'"{SECRET}'.encode(), b"\xff", b"[" * 100_000])
-def test_what_is_no_json_is_refused_without_a_word_of_it(data: bytes) -> None:
+def test_what_is_no_json_is_refused_without_a_word_of_it(data):
     assert error_of(data) == ("InputError", "the question is not a JSON document")
 
 
 @pytest.mark.parametrize("data", [b"[]", b"{}", b'{"ask": 1}', b'{"ask": "reboot"}'])
-def test_what_is_no_question_is_refused(data: bytes) -> None:
+def test_what_is_no_question_is_refused(data):
     assert error_of(data)[0] == "InputError"
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values())
-def test_every_question_has_somebody_who_answers(question: type[Question[Any]]) -> None:
+def test_every_question_has_somebody_who_answers(question):
     assert callable(importlib.import_module(door.MODULES[question]).answer)
     assert set(door.MODULES) == set(QUESTIONS.values())
 
 
 @pytest.mark.parametrize("words", [{"run": "../x"}, {"durable_dir": "x"}, {"data_dir": "~root"}])
-def test_a_place_that_is_none_is_refused(tmp_path: Path, words: dict[str, str]) -> None:
+def test_a_place_that_is_none_is_refused(tmp_path, words):
     data = request(tmp_path, "report", queues=[], everything=True, have={}, **words)
     assert error_of(data)[0] in ("InputError", "DamagedError")
 
@@ -135,14 +132,12 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
         (OSError("odd"), ("BoxcarError", "odd")),
     ],
 )
-def test_an_error_comes_as_the_kind_that_the_laptop_knows(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: Exception, told: tuple[str, str]
-) -> None:
+def test_an_error_comes_as_the_kind_that_the_laptop_knows(monkeypatch, tmp_path, error, told):
     raising(monkeypatch, error)
     assert error_of(request(tmp_path, "release", digest="ab" * 32)) == told
 
 
-def test_a_full_tier_is_told_as_one(small_tier: Any, pyz: Path, tmp_path: Path) -> None:
+def test_a_full_tier_is_told_as_one(small_tier, pyz, tmp_path):
     words = [*small_tier.enter, sys.executable, "-I", "-S", str(pyz)]
     document = {"want": "drain", "at": "x" * 2_000_000}
     data = request(tmp_path, "control", queue="q1", document={"want": "run", "at": ""})
@@ -154,9 +149,7 @@ def test_a_full_tier_is_told_as_one(small_tier: Any, pyz: Path, tmp_path: Path) 
     assert "control/q1.json" in told["text"]
 
 
-def test_what_is_printed_meanwhile_does_not_come_between(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_what_is_printed_meanwhile_does_not_come_between(monkeypatch, capfd, tmp_path):
     module = types.ModuleType("talking")
 
     def talk(*words: object) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def hold() -> Iterator[Any]:
         os.close(fd)
 
 
-def test_at_the_end_no_secret_and_nothing_to_resume_is_left(box: Finished) -> None:
+def test_at_the_end_no_secret_and_nothing_to_resume_is_left(box):
     left = box.secrets.with_name(f".{box.secrets.name}.0a0a0a0a.part")
     left.write_text(RECORD)
     box.scratch.start("q2").touch()
@@ -70,23 +70,19 @@ def test_at_the_end_no_secret_and_nothing_to_resume_is_left(box: Finished) -> No
 
 
 @pytest.mark.parametrize("queues", [("q1",), ()])
-def test_an_agent_at_work_is_named_and_nothing_is_removed(
-    box: Finished, hold: Any, queues: tuple[str, ...]
-) -> None:
+def test_an_agent_at_work_is_named_and_nothing_is_removed(box, hold, queues):
     hold(box.tier.lock("q1"))
     assert box.end(queues) == {"alive": [{"queue": "q1"}]}
     assert box.is_whole
 
 
-def test_an_agent_that_is_being_started_is_at_work(box: Finished, hold: Any) -> None:
+def test_an_agent_that_is_being_started_is_at_work(box, hold):
     hold(box.scratch.agent_log("q1"))
     assert box.end() == {"alive": [{"queue": "q1"}]}
     assert box.is_whole
 
 
-def test_an_attempt_that_outlived_its_agent_is_named_and_nothing_is_removed(
-    box: Finished, hold: Any
-) -> None:
+def test_an_attempt_that_outlived_its_agent_is_named_and_nothing_is_removed(box, hold):
     box.scratch.out("b").mkdir(parents=True)
     for cell in ("a", "b"):
         hold(box.scratch.log(cell))
@@ -94,12 +90,12 @@ def test_an_attempt_that_outlived_its_agent_is_named_and_nothing_is_removed(
     assert box.is_whole
 
 
-def test_another_boxs_agent_is_no_obstacle(box: Finished, hold: Any) -> None:
+def test_another_boxs_agent_is_no_obstacle(box, hold):
     hold(box.tier.lock("q2"))
     assert box.end() == {"alive": []}
 
 
-def test_nothing_starts_while_it_is_removed(box: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_starts_while_it_is_removed(box, monkeypatch):
     remove, seen = credentials_in.remove_unfinished, []
 
     def look(path: Path) -> None:
@@ -114,7 +110,7 @@ def test_nothing_starts_while_it_is_removed(box: Finished, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "my notes", '{"env": {}}'])
-def test_a_file_that_is_not_ours_stays_and_nothing_is_removed(box: Finished, text: str) -> None:
+def test_a_file_that_is_not_ours_stays_and_nothing_is_removed(box, text):
     box.secrets.write_text(text)
     error = box.end()["error"]
     assert error["kind"] == "InputError" and str(box.secrets) in error["text"]
@@ -122,20 +118,20 @@ def test_a_file_that_is_not_ours_stays_and_nothing_is_removed(box: Finished, tex
     assert box.scratch.start("q1").exists()
 
 
-def test_a_link_is_not_ours(box: Finished, tmp_path: Path) -> None:
+def test_a_link_is_not_ours(box, tmp_path):
     box.secrets.rename(tmp_path / "other")
     box.secrets.symlink_to(tmp_path / "other")
     assert box.end()["error"]["kind"] == "InputError"
     assert (tmp_path / "other").exists() and box.secrets.is_symlink()
 
 
-def test_secrets_that_others_could_read_are_removed_too(box: Finished) -> None:
+def test_secrets_that_others_could_read_are_removed_too(box):
     box.secrets.chmod(0o644)
     assert box.end() == {"alive": []}
     assert not box.secrets.exists()
 
 
-def test_a_box_that_lost_everything_is_at_its_end(tmp_path: Path) -> None:
+def test_a_box_that_lost_everything_is_at_its_end(tmp_path):
     box = Finished(tmp_path / "x")
     (tmp_path / "x").rename(tmp_path / "lost")
     assert box.end() == {"alive": []}

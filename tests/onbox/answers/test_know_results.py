@@ -45,16 +45,12 @@ def ask(on_box: RunOnBox) -> run_asks.ResultsKnown:
     return know_results.answer(run_asks.KnowResults("q1", ("a", "b", "c", "d")), on_box)
 
 
-def test_a_box_that_was_rented_anew_knows_nothing_and_nothing_is_made_there(
-    on_box: RunOnBox,
-) -> None:
+def test_a_box_that_was_rented_anew_knows_nothing_and_nothing_is_made_there(on_box):
     assert ask(on_box) == run_asks.ResultsKnown(("a", "b", "c", "d"), (), ())
     assert not on_box.tier.durable_dir.exists()
 
 
-def test_what_was_tried_or_published_there_is_known_and_what_lacks_its_files_is_bare(
-    on_box: RunOnBox,
-) -> None:
+def test_what_was_tried_or_published_there_is_known_and_what_lacks_its_files_is_bare(on_box):
     publish(on_box, "a")
     publish(on_box, "b", "is cut off", data=DATA[:-1])
     try_cell(on_box, "c")
@@ -63,16 +59,14 @@ def test_what_was_tried_or_published_there_is_known_and_what_lacks_its_files_is_
     assert ask(on_box).bare == ("a", "b")
 
 
-def test_a_manifest_that_is_damaged_holds_up_no_other_cell(on_box: RunOnBox) -> None:
+def test_a_manifest_that_is_damaged_holds_up_no_other_cell(on_box):
     publish(on_box, "a")
     publish(on_box, "b")
     on_box.tier.manifest("a").write_bytes(b"{")
     assert ask(on_box) == run_asks.ResultsKnown(unknown=("c", "d"), bare=(), verified=("b",))
 
 
-def test_a_journal_that_cannot_be_read_is_no_word_that_nothing_was_tried(
-    on_box: RunOnBox,
-) -> None:
+def test_a_journal_that_cannot_be_read_is_no_word_that_nothing_was_tried(on_box):
     try_cell(on_box, "c")
     on_box.tier.journal("q1").write_bytes(b"rubbish\n")
     with pytest.raises(DamagedError):

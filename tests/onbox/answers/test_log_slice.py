@@ -36,7 +36,7 @@ def ask(tmp_path: Path, **words: Any) -> dict[str, Any]:
     return told | {"data": base64.b64decode(told["data"])} if "data" in told else told
 
 
-def test_the_last_lines_come_with_what_is_unfinished(tmp_path: Path, scratch: ScratchPaths) -> None:
+def test_the_last_lines_come_with_what_is_unfinished(tmp_path, scratch):
     write(scratch.log("a"), b"1\n2\n3\n4")
     assert ask(tmp_path) == {
         **{"is_there": True, "data": b"2\n3\n4", "offset": 7, "size_bytes": 7, "is_held": False}
@@ -45,15 +45,13 @@ def test_the_last_lines_come_with_what_is_unfinished(tmp_path: Path, scratch: Sc
     assert ask(tmp_path, lines=100)["data"] == b"1\n2\n3\n4"
 
 
-def test_a_line_without_end_is_cut(tmp_path: Path, scratch: ScratchPaths) -> None:
+def test_a_line_without_end_is_cut(tmp_path, scratch):
     write(scratch.log("a"), b"x" * 5000 + b"y" * 10)
     found = ask(tmp_path, most_bytes=12)
     assert (found["data"], found["offset"]) == (b"xx" + b"y" * 10, 5010)
 
 
-def test_slices_follow_one_another_and_nothing_is_lost(
-    tmp_path: Path, scratch: ScratchPaths
-) -> None:
+def test_slices_follow_one_another_and_nothing_is_lost(tmp_path, scratch):
     data = os.urandom(2500)
     write(scratch.log("a"), data)
     seen, offset = b"", 0
@@ -65,33 +63,27 @@ def test_slices_follow_one_another_and_nothing_is_lost(
     assert offset == 2500
 
 
-def test_a_log_that_was_replaced_begins_anew(tmp_path: Path, scratch: ScratchPaths) -> None:
+def test_a_log_that_was_replaced_begins_anew(tmp_path, scratch):
     write(scratch.log("a"), b"new")
     assert ask(tmp_path, offset=4)["data"] == b"new"
     assert ask(tmp_path, offset=3)["data"] == b""
 
 
-def test_one_answer_holds_no_more_than_it_may(
-    tmp_path: Path, scratch: ScratchPaths, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_answer_holds_no_more_than_it_may(tmp_path, scratch, monkeypatch):
     monkeypatch.setattr(log_slice, "MOST_BYTES", 10)
     write(scratch.log("a"), b"x" * 50)
     assert len(ask(tmp_path, most_bytes=10**9)["data"]) == 10
     assert len(ask(tmp_path, most_bytes=10**9, offset=0)["data"]) == 10
 
 
-def test_after_the_scratch_was_lost_the_published_log_goes_on(
-    tmp_path: Path, tier: DurablePaths, scratch: ScratchPaths
-) -> None:
+def test_after_the_scratch_was_lost_the_published_log_goes_on(tmp_path, tier, scratch):
     write(tier.cell("a") / "a.log", b"published")
     assert ask(tmp_path, offset=2)["data"] == b"blished"
     write(scratch.log("a"), b"live")
     assert ask(tmp_path)["data"] == b"live"
 
 
-def test_the_agent_has_a_log_of_its_own(
-    tmp_path: Path, tier: DurablePaths, scratch: ScratchPaths
-) -> None:
+def test_the_agent_has_a_log_of_its_own(tmp_path, tier, scratch):
     write(scratch.agent_log("q1"), b"started\n")
     write(tier.lock("q1"), b"")
     found = ask(tmp_path, queue="q1")
@@ -102,7 +94,7 @@ def test_the_agent_has_a_log_of_its_own(
     os.close(fd)
 
 
-def test_it_is_told_whether_the_attempt_lives(tmp_path: Path, scratch: ScratchPaths) -> None:
+def test_it_is_told_whether_the_attempt_lives(tmp_path, scratch):
     write(scratch.log("a"), b"")
     fd = lock.try_hold(scratch.log("a"))
     assert fd is not None
@@ -110,14 +102,12 @@ def test_it_is_told_whether_the_attempt_lives(tmp_path: Path, scratch: ScratchPa
     os.close(fd)
 
 
-def test_no_log_yet_is_said(tmp_path: Path) -> None:
+def test_no_log_yet_is_said(tmp_path):
     expected = {"is_there": False, "data": b"", "offset": 0, "size_bytes": 0, "is_held": False}
     assert ask(tmp_path) == ask(tmp_path, queue="q1", offset=7) == expected
 
 
-def test_a_link_shows_no_other_file(
-    tmp_path: Path, tier: DurablePaths, scratch: ScratchPaths
-) -> None:
+def test_a_link_shows_no_other_file(tmp_path, tier, scratch):
     write(tmp_path / "secret" / "a.log", b"not yours")
     for path in (scratch.cell("a"), tier.cell("a")):
         path.parent.mkdir(parents=True)
@@ -134,8 +124,6 @@ def test_a_link_shows_no_other_file(
         *({"offset": "0"}, {"lines": None}, {"most_bytes": -1}),
     ],
 )
-def test_what_is_no_question_is_refused(
-    tmp_path: Path, scratch: ScratchPaths, words: dict[str, Any]
-) -> None:
+def test_what_is_no_question_is_refused(tmp_path, scratch, words):
     write(scratch.log("a"), b"1\n")
     assert ask(tmp_path, **words)["error"]["kind"] == "InputError"

@@ -36,9 +36,7 @@ def moved(run: RunOnBox, *, is_told: bool = False) -> bool:
 
 
 @pytest.mark.parametrize("is_claimed", [True, False])
-def test_the_new_claim_takes_the_place_of_the_old_one_and_leaves_nothing_else(
-    run: RunOnBox, is_claimed: bool
-) -> None:
+def test_the_new_claim_takes_the_place_of_the_old_one_and_leaves_nothing_else(run, is_claimed):
     if is_claimed:
         hold(run, OLD)
     assert moved(run)
@@ -47,22 +45,20 @@ def test_the_new_claim_takes_the_place_of_the_old_one_and_leaves_nothing_else(
     assert list(run.tier.claims.iterdir()) == [run.tier.claim("a")]
 
 
-def test_the_claim_keeps_what_the_cell_was_asked_for(run: RunOnBox) -> None:
+def test_the_claim_keeps_what_the_cell_was_asked_for(run):
     hold(run, replace(OLD, saying="one"))
     assert moved(run)
     assert attempt.read_claim(run.tier.claim("a")) == replace(NEW, saying="one")
     assert not moved(run)
 
 
-def test_the_claim_is_never_gone_in_between(run: RunOnBox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_claim_is_never_gone_in_between(run, monkeypatch):
     hold(run, OLD)
     monkeypatch.setattr(Path, "unlink", None)
     assert moved(run)
 
 
-def test_while_the_agent_of_the_old_queue_is_at_work_nothing_is_moved(
-    run: RunOnBox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_while_the_agent_of_the_old_queue_is_at_work_nothing_is_moved(run, monkeypatch):
     monkeypatch.setattr(move_claim, "PATIENCE_S", 0.1)
     hold(run, OLD)
     fd = lock.try_hold(run.tier.lock("q1"))
@@ -74,13 +70,13 @@ def test_while_the_agent_of_the_old_queue_is_at_work_nothing_is_moved(
     os.close(fd)
 
 
-def test_a_cell_of_a_third_queue_is_not_taken(run: RunOnBox) -> None:
+def test_a_cell_of_a_third_queue_is_not_taken(run):
     hold(run, Claim("a", "q3", "box-c", AT))
     with pytest.raises(InputError, match="a belongs to q3 by now"):
         moved(run)
 
 
-def test_a_cell_that_was_published_meanwhile_stays(run: RunOnBox) -> None:
+def test_a_cell_that_was_published_meanwhile_stays(run):
     hold(run, OLD)
     run.tier.cell("a").mkdir()
     run.tier.manifest("a").write_bytes(b"{}")
@@ -89,14 +85,14 @@ def test_a_cell_that_was_published_meanwhile_stays(run: RunOnBox) -> None:
     assert attempt.read_claim(run.tier.claim("a")) == OLD
 
 
-def test_nothing_is_written_through_a_link(run: RunOnBox, tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link(run, tmp_path):
     run.tier.claim("a").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InputError, match="symbolic link"):
         moved(run)
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_cell_that_nobody_claimed_needs_no_stop_of_its_queue(run: RunOnBox) -> None:
+def test_a_cell_that_nobody_claimed_needs_no_stop_of_its_queue(run):
     fd = lock.try_hold(run.tier.lock("q1"))
     assert fd is not None
     assert moved(run)
@@ -107,9 +103,7 @@ def test_a_cell_that_nobody_claimed_needs_no_stop_of_its_queue(run: RunOnBox) ->
     os.close(fd)
 
 
-def test_of_an_agent_and_a_move_at_the_same_moment_one_gets_the_cell(
-    run: RunOnBox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_an_agent_and_a_move_at_the_same_moment_one_gets_the_cell(run, monkeypatch):
     monkeypatch.setattr(move_claim, "PATIENCE_S", 0.1)
     create_once = atomic.create_once
 

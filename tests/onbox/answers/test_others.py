@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from plans import make_plan
@@ -92,37 +91,35 @@ def training(root: Path, **env: str) -> Iterator[subprocess.Popen[bytes]]:
         process.communicate()
 
 
-def test_a_run_that_is_at_rest_is_not_named(box: Box) -> None:
+def test_a_run_that_is_at_rest_is_not_named(box):
     assert box.other() is None
 
 
-def test_an_agent_is_seen_by_its_lock_wherever_its_tier_is(box: Box) -> None:
+def test_an_agent_is_seen_by_its_lock_wherever_its_tier_is(box):
     with held(box.tier.lock("q1")):
         assert box.other() == box_asks.OtherRun("other", ("q1",), (), {})
 
 
-def test_an_attempt_is_seen_by_its_log(box: Box) -> None:
+def test_an_attempt_is_seen_by_its_log(box):
     with held(box.scratch.log("a")):
         assert box.other() == box_asks.OtherRun("other", (), ("a",), {})
 
 
-def test_a_record_that_cannot_be_read_hides_no_other(box: Box) -> None:
+def test_a_record_that_cannot_be_read_hides_no_other(box):
     box.scratch.start("q1").write_bytes(b"{}")
     box.scratch.start("q0").write_bytes(b"\0")
     with held(box.scratch.log("a")), held(box.scratch.agent_log("q1")):
         assert box.other() == box_asks.OtherRun("other", ("q1",), ("a",), {})
 
 
-def test_a_training_is_seen_by_its_environment_wherever_its_folders_are(
-    box: Box, tmp_path: Path
-) -> None:
+def test_a_training_is_seen_by_its_environment_wherever_its_folders_are(box, tmp_path):
     words = {"BOXCAR_RUN": "far-away", "BOXCAR_CELL": "x", "CUDA_VISIBLE_DEVICES": "1"}
     with training(tmp_path, **words):
         [far] = [one for one in box.see().runs if one.run == "far-away"]
         assert far == box_asks.OtherRun("far-away", (), ("x",), {}, ("1",))
 
 
-def test_what_is_the_askers_own_is_no_other(box: Box, tmp_path: Path) -> None:
+def test_what_is_the_askers_own_is_no_other(box, tmp_path):
     with training(tmp_path, BOXCAR_RUN="mine", BOXCAR_CELL="x"):
         assert "mine" not in [one.run for one in box.see().runs]
 
@@ -136,14 +133,14 @@ def test_what_is_the_askers_own_is_no_other(box: Box, tmp_path: Path) -> None:
         ({}, None),
     ],
 )
-def test_the_gpus_are_those_that_its_job_asks_for(box: Box, env: Any, devices: Any) -> None:
+def test_the_gpus_are_those_that_its_job_asks_for(box, env, devices):
     box.asks_for(**env)
     with held(box.tier.lock("q1")):
         found = box.other()
         assert found and found.devices == devices
 
 
-def test_results_are_told_where_they_would_go_with_the_box(box: Box, tmp_path: Path) -> None:
+def test_results_are_told_where_they_would_go_with_the_box(box, tmp_path):
     box.tier.cell("a").mkdir()
     box.tier.manifest("a").write_bytes(b"manifest")
     claim = Claim("b", "q1", "box", timestamp.utc_now())
@@ -158,16 +155,14 @@ def test_results_are_told_where_they_would_go_with_the_box(box: Box, tmp_path: P
     assert box.other({"/": True, there: False}) and not box.other({"/": False, there: True})
 
 
-def test_results_of_a_run_that_left_no_scratch_are_told(box: Box) -> None:
+def test_results_of_a_run_that_left_no_scratch_are_told(box):
     gone = DurablePaths(box.run.tier.durable_dir, "gone")
     gone.cell("a").mkdir(parents=True)
     assert [one.results for one in box.see({}).runs if one.run == "gone"] == [{"a": None}]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_a_program_on_a_gpu_that_is_no_runs_is_named(
-    box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_on_a_gpu_that_is_no_runs_is_named(box, tmp_path, monkeypatch):
     with training(tmp_path) as child:
         smi = tmp_path / "bin" / "nvidia-smi"
         smi.parent.mkdir()
@@ -178,9 +173,7 @@ def test_a_program_on_a_gpu_that_is_no_runs_is_named(
         assert one.pid == child.pid and one.program.startswith("python")
 
 
-def test_a_box_is_not_ended_beside_another_run_unless_it_is_named(
-    box: Box, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_box_is_not_ended_beside_another_run_unless_it_is_named(box, monkeypatch):
     monkeypatch.setattr(process, "carrying", lambda name: {})  # others may train on this machine
     own = box.run.scratch.start("q1")
     own.touch()
@@ -199,7 +192,7 @@ def test_a_box_is_not_ended_beside_another_run_unless_it_is_named(
         assert ended(None).alive == ()
 
 
-def test_it_is_answered_at_the_door(box: Box) -> None:
+def test_it_is_answered_at_the_door(box):
     from onbox.answers import door
 
     words = {"ask": "others", "run": "mine", "stays": None}

@@ -12,7 +12,7 @@ import pytest
 
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import Message
-from boxcar.shared.files import codec
+from boxcar.shared.files import codec, release
 from boxcar.shared.paths import DurablePaths
 from onbox.answers import door, receive_release
 
@@ -54,14 +54,14 @@ def error_of(told: dict[str, Any]) -> tuple[str, str]:
     return error.pop("kind"), str(codec.decode(Message, error, "error"))
 
 
-def test_a_release_gets_its_name_once_it_is_checked(sent: Sent) -> None:
+def test_a_release_gets_its_name_once_it_is_checked(sent):
     assert sent.ask("release") == {"is_there": False, "problems": []}
     assert sent.install() == {"is_new": True}
     assert not sent.folder.exists()
     assert sent.ask("release") == {"is_there": True, "problems": []}
 
 
-def test_installing_again_changes_nothing(sent: Sent) -> None:
+def test_installing_again_changes_nothing(sent):
     sent.install()
     twin = sent.again()
     before = sent.target.stat().st_ino
@@ -71,7 +71,7 @@ def test_installing_again_changes_nothing(sent: Sent) -> None:
     assert [path.name for path in sent.target.parent.iterdir()] == [sent.target.name]
 
 
-def test_of_two_who_install_at_once_one_is_first_and_both_are_content(sent: Sent) -> None:
+def test_of_two_who_install_at_once_one_is_first_and_both_are_content(sent):
     folders = [sent.folder, *(sent.again() for _ in range(3))]
     with ThreadPoolExecutor(4) as pool:
         told = list(pool.map(sent.install, folders))
@@ -81,7 +81,7 @@ def test_of_two_who_install_at_once_one_is_first_and_both_are_content(sent: Sent
 
 @pytest.mark.parametrize("name", ["code/train.py", "plan.json", "run_queue.sh"])
 @pytest.mark.parametrize("how", ["longer", "flipped", "missing", "link"])
-def test_what_was_not_sent_right_gets_no_name(sent: Sent, name: str, how: str) -> None:
+def test_what_was_not_sent_right_gets_no_name(sent, name, how):
     path = sent.folder / name
     data = path.read_bytes()
     path.unlink()
@@ -98,7 +98,7 @@ def test_what_was_not_sent_right_gets_no_name(sent: Sent, name: str, how: str) -
     assert not sent.folder.exists()
 
 
-def test_a_release_that_says_another_digest_gets_no_name(sent: Sent) -> None:
+def test_a_release_that_says_another_digest_gets_no_name(sent):
     path = sent.folder / "release.json"
     twin = sent.again()
     path.write_bytes(path.read_bytes().replace(b'"tiny"', b'"tinx"'))
@@ -108,7 +108,7 @@ def test_a_release_that_says_another_digest_gets_no_name(sent: Sent) -> None:
     assert not sent.target.exists()
 
 
-def test_a_release_that_is_there_but_wrong_is_reported_and_never_replaced(sent: Sent) -> None:
+def test_a_release_that_is_there_but_wrong_is_reported_and_never_replaced(sent):
     sent.install()
     twin = sent.again()
     path = sent.target / "code" / "train.py"
@@ -121,13 +121,13 @@ def test_a_release_that_is_there_but_wrong_is_reported_and_never_replaced(sent: 
     assert path.read_bytes() == b"pass\n"
 
 
-def test_a_link_in_the_place_of_a_release_is_no_release(sent: Sent) -> None:
+def test_a_link_in_the_place_of_a_release_is_no_release(sent):
     sent.target.symlink_to(sent.folder)
     assert sent.ask("release")["problems"] == ["it is a symbolic link, expected a folder"]
     assert error_of(sent.install())[0] == "DamagedError"
 
 
-def test_nothing_sent_is_worth_another_try(sent: Sent) -> None:
+def test_nothing_sent_is_worth_another_try(sent):
     shutil.rmtree(sent.folder)
     kind, text = error_of(sent.install())
     assert kind == "TemporaryError"
@@ -135,15 +135,13 @@ def test_nothing_sent_is_worth_another_try(sent: Sent) -> None:
 
 
 @pytest.mark.parametrize("name", ["..", "{target}", ".x.0a0a0a0a.part", "../queues", ".git", "x/y"])
-def test_only_an_unfinished_release_is_renamed_or_removed(sent: Sent, name: str) -> None:
+def test_only_an_unfinished_release_is_renamed_or_removed(sent, name):
     told = sent.ask("install", unfinished=name.format(target=sent.target.name))
     assert error_of(told)[0] == "InputError"
     assert sent.folder.exists()
 
 
-def test_preparing_harms_no_push_of_another_release_that_is_on_its_way(
-    sent: Sent, tmp_path: Path
-) -> None:
+def test_preparing_harms_no_push_of_another_release_that_is_on_its_way(sent, tmp_path):
     """As seen: two first launches at once, of different code."""
     other = DurablePaths(tmp_path / "tier", "tiny").release("0a" * 32)
     sent.ask("prepare", digest=other.name, sizes_bytes=[], is_mounted=False)
@@ -151,8 +149,8 @@ def test_preparing_harms_no_push_of_another_release_that_is_on_its_way(
 
 
 def test_preparing_makes_the_folders_and_removes_what_other_killed_pushes_left(
-    sent: Sent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    sent, tmp_path, monkeypatch
+):
     monkeypatch.setattr(receive_release, "STILL_S", 0.0)
     tier = DurablePaths(tmp_path / "tier", "tiny")
     stay = [tier.release("0a" * 32), tier.cell(".b.0a0a0a0a.part"), sent.folder]
@@ -172,8 +170,8 @@ def test_preparing_makes_the_folders_and_removes_what_other_killed_pushes_left(
 
 
 def test_what_was_left_before_the_clock_was_set_back_is_not_taken_for_a_push_under_way(
-    sent: Sent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    sent, tmp_path, monkeypatch
+):
     left = DurablePaths(tmp_path / "tier", "tiny").releases / ".b.0a0a0a0a.part"
     left.mkdir()
     now_s = time.time()
@@ -182,11 +180,11 @@ def test_what_was_left_before_the_clock_was_set_back_is_not_taken_for_a_push_und
     assert not left.exists()
 
 
-def test_a_release_that_has_no_room_is_refused(sent: Sent) -> None:
+def test_a_release_that_has_no_room_is_refused(sent):
     assert error_of(sent.prepare([1 << 60]))[0] == "NoRoomError"
 
 
-def test_what_was_sent_already_needs_no_room_again(sent: Sent) -> None:
+def test_what_was_sent_already_needs_no_room_again(sent):
     disk = os.statvfs(sent.folder)
     free_bytes = disk.f_bavail * disk.f_frsize
     with (sent.folder / "sent").open("wb") as file:
@@ -194,7 +192,7 @@ def test_what_was_sent_already_needs_no_room_again(sent: Sent) -> None:
     assert sent.prepare([free_bytes]) == {"kept": sent.folder.name}
 
 
-def test_a_tier_that_is_not_mounted_is_not_made(sent: Sent, tmp_path: Path) -> None:
+def test_a_tier_that_is_not_mounted_is_not_made(sent, tmp_path):
     (tmp_path / "tier").rename(tmp_path / "unmounted")
     kind, text = error_of(sent.prepare([], is_mounted=True))
     assert kind == "InputError"
@@ -205,15 +203,13 @@ def test_a_tier_that_is_not_mounted_is_not_made(sent: Sent, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("sizes", [None, 1, ["1"], [-1], [True]])
-def test_sizes_are_numbers_of_bytes(sent: Sent, sizes: Any) -> None:
+def test_sizes_are_numbers_of_bytes(sent, sizes):
     assert error_of(sent.prepare(sizes))[0] == "InputError"
     assert sent.folder.exists()
 
 
 @pytest.mark.parametrize("line", ["_sync", "_problems", "rename"])
-def test_killed_between_two_lines_the_same_call_completes_it(
-    sent: Sent, monkeypatch: pytest.MonkeyPatch, line: str
-) -> None:
+def test_killed_between_two_lines_the_same_call_completes_it(sent, monkeypatch, line):
     class Killed(BaseException):
         pass
 
@@ -230,3 +226,42 @@ def test_killed_between_two_lines_the_same_call_completes_it(
             sent.install()
     sent.install()
     assert sent.ask("release") == {"is_there": True, "problems": []}
+
+
+# --- the newest
+
+
+ONE, TWO = "1" * 64, "2" * 64
+
+
+def ask(tmp_path: Path, digest: str, name: str = "newest") -> dict[str, Any]:
+    places = {"run": "tiny", "durable_dir": str(tmp_path), "data_dir": str(tmp_path)}
+    return door.answer(json.dumps({"ask": name, **places, "digest": digest}).encode())
+
+
+def releases(tmp_path: Path, *digests: str) -> Path:
+    for digest in digests:
+        (tmp_path / "boxcar/tiny/releases" / digest).mkdir(parents=True)
+    return tmp_path / "boxcar/tiny/newest.json"
+
+
+def test_the_one_that_was_pushed_last_is_the_newest(tmp_path):
+    path = releases(tmp_path, ONE, TWO)
+    for digest, pushed in ((ONE, (ONE,)), (TWO, (ONE, TWO)), (TWO, (ONE, TWO)), (ONE, (TWO, ONE))):
+        assert ask(tmp_path, digest) == {}
+        assert release.releases(path) == pushed
+        assert ask(tmp_path, digest, "release").get("is_newest")
+
+
+def test_one_that_is_not_there_is_no_newest(tmp_path):
+    path = releases(tmp_path, ONE)
+    assert "is not there" in ask(tmp_path, TWO)["error"]["text"]
+    assert release.releases(path) == ()
+
+
+def test_a_damaged_list_is_made_anew(tmp_path):
+    path = releases(tmp_path, ONE)
+    path.write_text("{")
+    assert not ask(tmp_path, ONE, "release").get("is_newest")
+    assert ask(tmp_path, ONE) == {}
+    assert release.releases(path) == (ONE,)

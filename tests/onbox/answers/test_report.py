@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from finished_run import FinishedRun, make_run
+from run_on_disk import cell_started, cell_verified
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.answers import door, report
+from onbox.answers import damages, door, report
 
 DIGEST = "0a" * 32
 
@@ -98,9 +100,7 @@ def fill(tier: DurablePaths) -> dict[str, bytes]:
     return files
 
 
-def test_everything_is_sent_once_and_nothing_that_is_no_control_file(
-    tier: DurablePaths, laptop: Laptop
-) -> None:
+def test_everything_is_sent_once_and_nothing_that_is_no_control_file(tier, laptop):
     files = fill(tier)
     for name in (
         *("cells/b/resume/1-2-latest.pth", "cells/b/resume.json"),
@@ -119,16 +119,14 @@ def test_everything_is_sent_once_and_nothing_that_is_no_control_file(
     assert laptop.ask()["files"] == []
 
 
-def test_a_box_that_reads_only_for_itself_sends_its_own_queues_files(
-    tier: DurablePaths, laptop: Laptop
-) -> None:
+def test_a_box_that_reads_only_for_itself_sends_its_own_queues_files(tier, laptop):
     files = fill(tier)
     own = {name: data for name, data in files.items() if "/q1." in name}
     laptop.ask(everything=False)
     assert laptop.files == own
 
 
-def test_of_a_file_that_grew_only_the_end_is_sent(tier: DurablePaths, laptop: Laptop) -> None:
+def test_of_a_file_that_grew_only_the_end_is_sent(tier, laptop):
     path = tier.journal("q1")
     path.write_bytes(b"1" * 5000)
     laptop.ask()
@@ -141,9 +139,7 @@ def test_of_a_file_that_grew_only_the_end_is_sent(tier: DurablePaths, laptop: La
 
 
 @pytest.mark.parametrize("now", [b"", b"oth", b"other", b"other and longer"])
-def test_a_file_that_was_replaced_is_sent_anew(
-    tier: DurablePaths, laptop: Laptop, now: bytes
-) -> None:
+def test_a_file_that_was_replaced_is_sent_anew(tier, laptop, now):
     path = tier.heartbeat("q1")
     path.write_bytes(b"first")
     laptop.ask()
@@ -152,7 +148,7 @@ def test_a_file_that_was_replaced_is_sent_anew(
     assert laptop.files["heartbeat/q1.json"] == now
 
 
-def test_a_new_file_is_sent_also_when_it_is_empty(tier: DurablePaths, laptop: Laptop) -> None:
+def test_a_new_file_is_sent_also_when_it_is_empty(tier, laptop):
     tier.queue("q1").touch()
     laptop.ask()
     assert laptop.files == {"queues/q1.txt": b""}
@@ -160,14 +156,14 @@ def test_a_new_file_is_sent_also_when_it_is_empty(tier: DurablePaths, laptop: La
 
 
 @pytest.mark.parametrize("everything", [True, False])
-def test_what_was_removed_is_gone(tier: DurablePaths, laptop: Laptop, everything: bool) -> None:
+def test_what_was_removed_is_gone(tier, laptop, everything):
     fill(tier)
     laptop.ask(everything=everything)
     tier.control("q1").unlink()
     assert laptop.ask(everything=everything)["gone"] == ["control/q1.json"]
 
 
-def test_of_what_was_not_asked_for_nothing_is_said(tier: DurablePaths, laptop: Laptop) -> None:
+def test_of_what_was_not_asked_for_nothing_is_said(tier, laptop):
     fill(tier)
     laptop.ask()
     tier.control("q2").unlink()
@@ -176,8 +172,8 @@ def test_of_what_was_not_asked_for_nothing_is_said(tier: DurablePaths, laptop: L
 
 
 def test_a_tier_that_is_not_mounted_has_lost_nothing_and_calls_no_agent_dead(
-    tier: DurablePaths, laptop: Laptop, tmp_path: Path
-) -> None:
+    tier, laptop, tmp_path
+):
     fill(tier)
     laptop.ask()
     (tmp_path / "tier").rename(tmp_path / "unmounted")
@@ -187,8 +183,8 @@ def test_a_tier_that_is_not_mounted_has_lost_nothing_and_calls_no_agent_dead(
 
 
 def test_a_tier_that_is_unmounted_during_the_look_has_lost_nothing(
-    tier: DurablePaths, laptop: Laptop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tier, laptop, tmp_path, monkeypatch
+):
     fill(tier)
     laptop.ask()
     look = report._attempts
@@ -202,9 +198,7 @@ def test_a_tier_that_is_unmounted_during_the_look_has_lost_nothing(
     assert (reply["is_tier_there"], reply["gone"], reply["files"]) == (False, [], [])
 
 
-def test_a_file_that_vanishes_between_list_and_read_is_left_out(
-    tier: DurablePaths, laptop: Laptop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_vanishes_between_list_and_read_is_left_out(tier, laptop, monkeypatch):
     fill(tier)
     read = report.read_plain
 
@@ -219,9 +213,7 @@ def test_a_file_that_vanishes_between_list_and_read_is_left_out(
     assert reply["gone"] == []
 
 
-def test_a_file_that_cannot_be_read_is_named_and_hides_no_other(
-    tier: DurablePaths, laptop: Laptop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_read_is_named_and_hides_no_other(tier, laptop, monkeypatch):
     tier.claim("a").write_bytes(b"a")
     tier.claim("b").write_bytes(b"b")
     assert "unread" not in laptop.ask()
@@ -239,9 +231,7 @@ def test_a_file_that_cannot_be_read_is_named_and_hides_no_other(
     assert (laptop.files["claims/a.json"], laptop.files["claims/b.json"]) == (b"a", b"newer")
 
 
-def test_a_log_that_cannot_be_asked_hides_no_other_and_may_be_held(
-    tier: DurablePaths, scratch: ScratchPaths, laptop: Laptop
-) -> None:
+def test_a_log_that_cannot_be_asked_hides_no_other_and_may_be_held(tier, scratch, laptop):
     for cell in ("a", "b"):
         scratch.cell(cell).mkdir(parents=True)
     scratch.log("a").symlink_to(scratch.log("a").name)
@@ -252,9 +242,7 @@ def test_a_log_that_cannot_be_asked_hides_no_other_and_may_be_held(
     os.close(held)
 
 
-def test_a_link_on_the_tier_shows_no_other_file(
-    tier: DurablePaths, laptop: Laptop, tmp_path: Path
-) -> None:
+def test_a_link_on_the_tier_shows_no_other_file(tier, laptop, tmp_path):
     secret = tmp_path / "secret"
     secret.mkdir()
     for name in ("manifest.json", "q1.json"):
@@ -268,9 +256,7 @@ def test_a_link_on_the_tier_shows_no_other_file(
     assert laptop.files == {}
 
 
-def test_more_than_one_answer_holds_comes_in_several(
-    tier: DurablePaths, laptop: Laptop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_than_one_answer_holds_comes_in_several(tier, laptop, monkeypatch):
     monkeypatch.setattr(report, "MOST_BYTES", 1000)
     files = fill(tier)
     for queue, size_bytes in (("q1", 2500), ("q2", 700)):
@@ -288,8 +274,8 @@ def test_more_than_one_answer_holds_comes_in_several(
 
 
 def test_a_large_file_arrives_although_what_is_sent_before_it_changes_each_time(
-    tier: DurablePaths, laptop: Laptop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tier, laptop, monkeypatch
+):
     monkeypatch.setattr(report, "MOST_BYTES", 1000)
     files = fill(tier)
     plan = next(name for name in files if name.endswith("/plan.json"))
@@ -303,9 +289,7 @@ def test_a_large_file_arrives_although_what_is_sent_before_it_changes_each_time(
     assert laptop.files == files
 
 
-def test_what_lives_is_told_by_its_lock(
-    tier: DurablePaths, scratch: ScratchPaths, laptop: Laptop, held: list[int]
-) -> None:
+def test_what_lives_is_told_by_its_lock(tier, scratch, laptop, held):
     for cell in ("a", "b"):
         scratch.out(cell).mkdir(parents=True)
         scratch.log(cell).touch()
@@ -326,12 +310,58 @@ def test_what_lives_is_told_by_its_lock(
     assert laptop.ask()["progress_at"] == {"b": "2023-11-14T22:13:20.250Z"}
 
 
-def test_a_box_without_anything_of_the_run_answers(laptop: Laptop) -> None:
+def test_a_box_without_anything_of_the_run_answers(laptop):
     reply = laptop.ask()
     assert (reply["is_tier_there"], reply["attempts"], reply["files"]) == (False, [], [])
     assert reply["boot_id"]
     timestamp.parse_utc(reply["at"])
 
 
-def test_what_the_box_has_left_is_told(tier: DurablePaths, laptop: Laptop) -> None:
+def test_what_the_box_has_left_is_told(tier, laptop):
     assert laptop.ask()["gauges"]["durable_free_bytes"] > 0
+
+
+# --- damages
+
+
+RELEASE = "ab" * 32
+FILES = (
+    "journal/q1.jsonl", "claims/a.json", "cells/a/manifest.json", "cells/a/receipt.json",
+    "accepted/a.json", f"releases/{RELEASE}/release.json", "heartbeat/q1.json",
+    "delivered/q1.json",
+)  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> FinishedRun:
+    run: FinishedRun = make_run(tmp_path)
+    for cell in ("a", "b"):
+        sha256 = digest.of_file(run.site.tier.manifest(cell))
+        run.say("q2", cell_started(cell), cell_verified(cell, sha256))
+    return run
+
+
+def as_a_folder(path: Path) -> None:
+    (path / "deep").mkdir(parents=True)
+
+
+def as_a_circle(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(path.name)
+
+
+@pytest.mark.parametrize("spoil", [as_a_folder, as_a_circle])
+@pytest.mark.parametrize("name", FILES)
+def test_what_cannot_be_read_is_named_and_hides_no_other(run, name, spoil):
+    tier = run.site.tier
+    path = tier.root / name
+    if path.is_file():
+        path.unlink()
+    spoil(path)
+    others = [tier.manifest("b"), tier.heartbeat("q9"), tier.delivered("q9"), tier.accepted("b")]
+    for other in others:
+        other.write_bytes(b"{")
+    found = {one.path: one.problem for one in damages.find(tier, {})}
+    assert {str(other.relative_to(tier.root)) for other in others} <= found.keys()
+    if spoil is as_a_folder:
+        assert {name, name.rpartition("/")[0]} & found.keys()

@@ -1,5 +1,3 @@
-"""Agents that are started for good: by a real tmux, and in a session of their own."""
-
 from __future__ import annotations
 
 import json
@@ -15,7 +13,9 @@ import pytest
 from waiting import until
 
 from boxcar.shared.disk import lock
+from boxcar.shared.files import codec, control
 from boxcar.shared.files import control as record
+from boxcar.shared.files.control import Control
 from boxcar.shared.files.plan import Box
 from boxcar.shared.wire import envelope
 from onbox.answers import door
@@ -39,7 +39,7 @@ def pid_of_agent(run: Any) -> int:
 
 
 @needs_tmux
-def test_by_tmux_it_runs_in_a_session_that_is_named_after_it(make_run: Any) -> None:
+def test_by_tmux_it_runs_in_a_session_that_is_named_after_it(make_run):
     run = make_run({"a": {"gate": 1}})
     told = ask(run, detach=["tmux", "setsid"])
     assert told == {"by": "tmux", "pid": pid_of_agent(run)}
@@ -58,9 +58,7 @@ def test_by_tmux_it_runs_in_a_session_that_is_named_after_it(make_run: Any) -> N
 
 
 @needs_tmux
-def test_a_tmux_that_the_run_does_not_own_is_not_touched(
-    make_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tmux_that_the_run_does_not_own_is_not_touched(make_run, tmp_path, monkeypatch):
     home = tmp_path / "home"
     home.mkdir()
     (home / ".tmux.conf").write_text(f"run-shell 'touch {tmp_path}/read'\n")
@@ -72,9 +70,7 @@ def test_a_tmux_that_the_run_does_not_own_is_not_touched(
 
 
 @needs_tmux
-def test_a_data_folder_may_be_longer_than_the_path_of_a_socket(
-    make_run: Any, tmp_path: Path
-) -> None:
+def test_a_data_folder_may_be_longer_than_the_path_of_a_socket(make_run, tmp_path):
     deep = str(tmp_path / ("d" * 100) / "with a space")
     boxes = (Box("box-a", deep, f"{tmp_path}/a.json"), Box("box-b", deep, f"{tmp_path}/b.json"))
     run = make_run({"a": {}}, boxes=boxes)
@@ -84,8 +80,8 @@ def test_a_data_folder_may_be_longer_than_the_path_of_a_socket(
 
 @pytest.mark.parametrize("detach", [pytest.param(["tmux"], marks=needs_tmux), ["setsid"]])
 def test_the_training_gets_the_boxs_own_environment_and_nothing_of_the_connection(
-    make_run: Any, monkeypatch: pytest.MonkeyPatch, detach: list[str]
-) -> None:
+    make_run, monkeypatch, detach
+):
     monkeypatch.setenv("SSH_CONNECTION", "s3cr3t-0123456789")
     monkeypatch.setenv("LC_ODD", "a b'\"$HOME;")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0;")
@@ -99,9 +95,7 @@ def test_the_training_gets_the_boxs_own_environment_and_nothing_of_the_connectio
 
 
 @pytest.mark.parametrize("detach", [["setsid"], [], ["setsid", "tmux"]])
-def test_else_it_has_a_session_of_its_own_and_writes_its_own_log(
-    make_run: Any, detach: list[str]
-) -> None:
+def test_else_it_has_a_session_of_its_own_and_writes_its_own_log(make_run, detach):
     run = make_run({"a": {"gate": 1}})
     told = ask(run, detach=detach)
     assert told == {"by": "setsid", "pid": pid_of_agent(run)}
@@ -113,9 +107,7 @@ def test_else_it_has_a_session_of_its_own_and_writes_its_own_log(
     until(lambda: "asked to stop" in log.read_text(), "the last word in the agent's own log")
 
 
-def test_a_tmux_that_does_not_work_is_no_obstacle(
-    make_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
-) -> None:
+def test_a_tmux_that_does_not_work_is_no_obstacle(make_run, tmp_path, monkeypatch, capfd):
     (tmp_path / "bin").mkdir()
     broken = tmp_path / "bin" / "tmux"
     broken.write_text("#!/bin/sh\necho need UTF-8 locale >&2\nexit 1\n")
@@ -127,7 +119,7 @@ def test_a_tmux_that_does_not_work_is_no_obstacle(
     run.wait_for("queue.done")
 
 
-def test_an_agent_that_runs_is_left_alone(make_run: Any) -> None:
+def test_an_agent_that_runs_is_left_alone(make_run):
     run = make_run({"a": {"gate": 1}})
     ask(run)
     before = run.scratch().start("q1").read_bytes()
@@ -138,7 +130,7 @@ def test_an_agent_that_runs_is_left_alone(make_run: Any) -> None:
     assert len(run.events("agent.started")) == 1
 
 
-def test_of_several_who_start_it_at_once_one_does(make_run: Any) -> None:
+def test_of_several_who_start_it_at_once_one_does(make_run):
     run = make_run({"a": {"gate": 1}})
     archive = next(run.release.glob("onbox-*.pyz"))
     request = json.dumps(words_of(run)).encode()
@@ -165,7 +157,7 @@ def test_of_several_who_start_it_at_once_one_does(make_run: Any) -> None:
     assert len(run.events("agent.started")) == 1
 
 
-def test_how_it_was_started_is_on_record_before_it_is(make_run: Any) -> None:
+def test_how_it_was_started_is_on_record_before_it_is(make_run):
     run = make_run({"a": {}, "b": {}})
     # A wrapper that looks: what it finds was there before it was started.
     wrapper = run.release / "run_queue.sh"
@@ -178,7 +170,7 @@ def test_how_it_was_started_is_on_record_before_it_is(make_run: Any) -> None:
     assert found.env["PATH"] == os.environ["PATH"]
 
 
-def test_an_agent_that_ends_at_once_is_not_waited_for(make_run: Any) -> None:
+def test_an_agent_that_ends_at_once_is_not_waited_for(make_run):
     run = make_run({"a": {}})
     (run.release / "run_queue.sh").write_text("echo no such interpreter >&2; exit 127\n")
     assert ask(run)["by"] == "setsid"
@@ -193,15 +185,13 @@ def test_an_agent_that_ends_at_once_is_not_waited_for(make_run: Any) -> None:
         *({"detach": ["nohup"]}, {"detach": "tmux"}, {"run": "../x"}),
     ],
 )
-def test_what_cannot_be_started_touches_nothing(make_run: Any, words: dict[str, Any]) -> None:
+def test_what_cannot_be_started_touches_nothing(make_run, words):
     run = make_run({"a": {}})
     assert ask(run, **words)["error"]["kind"] == "InputError"
     assert not run.scratch().root.exists()
 
 
-def test_somebody_who_is_starting_it_and_hangs_is_said(
-    make_run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_somebody_who_is_starting_it_and_hangs_is_said(make_run, monkeypatch):
     monkeypatch.setattr("onbox.answers.start.STARTER_S", 0.1)
     run = make_run({"a": {}})
     run.scratch().root.mkdir(parents=True)
@@ -210,3 +200,43 @@ def test_somebody_who_is_starting_it_and_hangs_is_said(
     assert ask(run)["error"]["kind"] == "TemporaryError"
     os.close(fd)
     assert not run.scratch().start("q1").exists()
+
+
+# --- orders to an agent
+
+
+AT = "2026-11-21T03:27:43.973Z"
+
+
+def order(tmp_path: Path, document: Any, queue: str = "q1") -> dict[str, Any]:
+    places = {"run": "tiny", "durable_dir": str(tmp_path / "tier"), "data_dir": str(tmp_path)}
+    words = {"ask": "control", **places, "queue": queue, "document": document}
+    return door.answer(json.dumps(words).encode())
+
+
+def test_a_wish_is_what_the_agent_reads(tmp_path):
+    path = tmp_path / "tier/boxcar/tiny/control/q1.json"
+    for wanted in (Control(control.DRAIN, AT), Control(control.RUN, AT, {"by": "me"})):
+        assert order(tmp_path, codec.encode(wanted)) == {}
+        assert path.read_bytes() == codec.to_document(wanted)
+        assert control.wanted(path) == wanted.want
+
+
+@pytest.mark.parametrize("document", [None, [], {}, {"want": 1, "at": AT}, {"want": "run"}])
+def test_what_is_no_wish_is_refused(tmp_path, document):
+    assert order(tmp_path, document)["error"]["kind"] == "InputError"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_written_behind_a_link(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "tier/boxcar/tiny").mkdir(parents=True)
+    (tmp_path / "tier/boxcar/tiny/control").symlink_to(tmp_path / "elsewhere")
+    assert order(tmp_path, codec.encode(Control("run", AT)))["error"]["kind"] == "InputError"
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_format_in_the_wish_does_not_become_that_of_the_file(tmp_path):
+    wish = codec.encode(Control(control.STOP, AT)) | {"format": "boxcar.other/9"}
+    assert order(tmp_path, wish) == {}
+    assert control.wanted(tmp_path / "tier/boxcar/tiny/control/q1.json") == control.STOP

@@ -46,15 +46,13 @@ def ask(on_box: RunOnBox) -> run_asks.CheckpointTaken:
     return take_checkpoint.answer(run_asks.TakeCheckpoint("q1", "a", pointer()), on_box)
 
 
-def test_a_whole_checkpoint_is_what_the_next_attempt_finds(on_box: RunOnBox, folder: Path) -> None:
+def test_a_whole_checkpoint_is_what_the_next_attempt_finds(on_box, folder):
     assert ask(on_box) == TAKEN
     assert resume_pointer.read_resume_pointer(folder) == pointer()
 
 
 @pytest.mark.parametrize("data", [None, b"", DATA[:-1], DATA[:-1] + b"X"])
-def test_what_is_not_whole_is_asked_for_and_counts_for_nothing(
-    on_box: RunOnBox, folder: Path, data: bytes | None
-) -> None:
+def test_what_is_not_whole_is_asked_for_and_counts_for_nothing(on_box, folder, data):
     (folder / "1-7-latest.pth").unlink()
     if data is not None:
         (folder / "1-7-latest.pth").write_bytes(data)
@@ -62,18 +60,18 @@ def test_what_is_not_whole_is_asked_for_and_counts_for_nothing(
     assert resume_pointer.read_resume_pointer(folder) is None
 
 
-def test_on_a_box_that_knows_nothing_of_the_run_it_is_asked_for(on_box: RunOnBox) -> None:
+def test_on_a_box_that_knows_nothing_of_the_run_it_is_asked_for(on_box):
     assert ask(on_box) == LACKING
     assert not on_box.tier.durable_dir.exists()
 
 
-def test_what_the_box_mirrored_itself_is_kept(on_box: RunOnBox, folder: Path) -> None:
+def test_what_the_box_mirrored_itself_is_kept(on_box, folder):
     (folder / resume_pointer.FILE).write_bytes(codec.to_document(pointer(attempt=4)))
     assert ask(on_box) == NOT_NEEDED
     assert resume_pointer.read_resume_pointer(folder) == pointer(attempt=4)
 
 
-def test_a_cell_that_the_queue_has_tried_is_lent_nothing(on_box: RunOnBox, folder: Path) -> None:
+def test_a_cell_that_the_queue_has_tried_is_lent_nothing(on_box, folder):
     path = on_box.tier.journal("q1")
     path.parent.mkdir()
     common = {"run": "tiny", "queue": "q1", "box": "box-a"}
@@ -82,12 +80,12 @@ def test_a_cell_that_the_queue_has_tried_is_lent_nothing(on_box: RunOnBox, folde
     assert resume_pointer.read_resume_pointer(folder) is None
 
 
-def test_asked_twice_it_is_taken_once(on_box: RunOnBox, folder: Path) -> None:
+def test_asked_twice_it_is_taken_once(on_box, folder):
     assert [ask(on_box), ask(on_box)] == [TAKEN, NOT_NEEDED]
     assert resume_pointer.read_resume_pointer(folder) == pointer()
 
 
-def test_nothing_is_written_behind_a_link(on_box: RunOnBox, folder: Path) -> None:
+def test_nothing_is_written_behind_a_link(on_box, folder):
     folder.rename(elsewhere := folder.with_name("elsewhere"))
     folder.symlink_to(elsewhere)
     with pytest.raises(InputError, match="symbolic link"):

@@ -56,7 +56,7 @@ def ask(on_box: RunOnBox, **other: Any) -> run_asks.ResultsTaken:
     return take_results.answer(run_asks.TakeResults("q1", (replace(LENT, **other),)), on_box)
 
 
-def test_the_record_makes_the_cell_one_that_is_verified(on_box: RunOnBox) -> None:
+def test_the_record_makes_the_cell_one_that_is_verified(on_box):
     assert [ask(on_box), ask(on_box)] == [TAKEN, TAKEN]
     tier = on_box.tier
     assert tier.manifest("a").read_bytes() == MANIFEST
@@ -67,12 +67,12 @@ def test_the_record_makes_the_cell_one_that_is_verified(on_box: RunOnBox) -> Non
     assert not published.has_files(tier, "a")
 
 
-def test_without_a_receipt_of_its_box_the_laptops_word_is_enough(on_box: RunOnBox) -> None:
+def test_without_a_receipt_of_its_box_the_laptops_word_is_enough(on_box):
     ask(on_box, receipt=None)
     assert published.is_verified(on_box.tier, "a") and not on_box.tier.receipt("a").exists()
 
 
-def test_files_are_put_in_place_once_they_are_what_was_published(on_box: RunOnBox) -> None:
+def test_files_are_put_in_place_once_they_are_what_was_published(on_box):
     sent = send(on_box)
     assert ask(on_box, has_files=True) == TAKEN
     assert on_box.tier.cell("a").joinpath("plots/deep/x").read_bytes() == DEEP
@@ -80,9 +80,7 @@ def test_files_are_put_in_place_once_they_are_what_was_published(on_box: RunOnBo
     assert ask(on_box, has_files=True) == TAKEN, "nothing is sent again"
 
 
-def test_files_come_to_a_result_that_was_taken_before_while_the_agent_works(
-    on_box: RunOnBox,
-) -> None:
+def test_files_come_to_a_result_that_was_taken_before_while_the_agent_works(on_box):
     ask(on_box)
     send(on_box)
     assert lock.try_hold(on_box.tier.lock("q1")) is not None
@@ -91,7 +89,7 @@ def test_files_come_to_a_result_that_was_taken_before_while_the_agent_works(
 
 
 @pytest.mark.parametrize("data", [None, b"", DATA[:-1], DATA[:-1] + b"X"])
-def test_files_that_are_not_right_count_for_nothing(on_box: RunOnBox, data: bytes | None) -> None:
+def test_files_that_are_not_right_count_for_nothing(on_box, data):
     folder = send(on_box)
     folder.joinpath("w.pth").unlink()
     if data is not None:
@@ -100,7 +98,7 @@ def test_files_that_are_not_right_count_for_nothing(on_box: RunOnBox, data: byte
     assert not on_box.tier.cell("a").exists()
 
 
-def test_what_the_queue_has_tried_itself_stays(on_box: RunOnBox) -> None:
+def test_what_the_queue_has_tried_itself_stays(on_box):
     on_box.tier.journals.mkdir(parents=True)
     common = {"run": "tiny", "queue": "q1", "box": "box-a"}
     journal = Journal(on_box.tier.journal("q1"), common)
@@ -109,7 +107,7 @@ def test_what_the_queue_has_tried_itself_stays(on_box: RunOnBox) -> None:
     assert not on_box.tier.manifest("a").exists()
 
 
-def test_an_agent_at_work_is_lent_nothing(on_box: RunOnBox) -> None:
+def test_an_agent_at_work_is_lent_nothing(on_box):
     on_box.tier.lock("q1").parent.mkdir(parents=True)
     assert lock.try_hold(on_box.tier.lock("q1")) is not None
     with pytest.raises(TemporaryError, match="is at work"):
@@ -117,7 +115,7 @@ def test_an_agent_at_work_is_lent_nothing(on_box: RunOnBox) -> None:
     assert not on_box.tier.manifest("a").exists()
 
 
-def test_another_result_that_is_there_stays(on_box: RunOnBox) -> None:
+def test_another_result_that_is_there_stays(on_box):
     on_box.tier.cell("a").mkdir(parents=True)
     on_box.tier.manifest("a").write_bytes(b"another")
     with pytest.raises(InputError, match="another result"):
@@ -135,15 +133,13 @@ def test_another_result_that_is_there_stays(on_box: RunOnBox) -> None:
         {"manifest": codec.to_document(replace(MADE, run="other"))},
     ],
 )
-def test_parts_that_are_not_of_one_result_of_this_run_are_refused(
-    on_box: RunOnBox, other: dict[str, Any]
-) -> None:
+def test_parts_that_are_not_of_one_result_of_this_run_are_refused(on_box, other):
     with pytest.raises(InputError, match="not one result"):
         ask(on_box, **other)
     assert not on_box.tier.durable_dir.exists()
 
 
-def test_a_manifest_whose_paths_lead_out_of_its_folder_is_refused(on_box: RunOnBox) -> None:
+def test_a_manifest_whose_paths_lead_out_of_its_folder_is_refused(on_box):
     bad = codec.to_document(replace(MADE, files=(replace(FILES[0], path="../../w.pth"),)))
     with pytest.raises(DamagedError):
         ask(on_box, manifest=bad, has_files=True)
@@ -151,7 +147,7 @@ def test_a_manifest_whose_paths_lead_out_of_its_folder_is_refused(on_box: RunOnB
 
 
 @pytest.mark.parametrize("name", ["cells/a", "accepted", "claims/a.json", "cells/a/plots"])
-def test_nothing_is_written_behind_a_link(on_box: RunOnBox, name: str) -> None:
+def test_nothing_is_written_behind_a_link(on_box, name):
     elsewhere = on_box.tier.root / "elsewhere"
     elsewhere.mkdir(parents=True)
     on_box.tier.root.joinpath(name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,10 @@
-"""The wrapper alone: run_one.sh as the agent starts it, with no agent around it."""
-
 from __future__ import annotations
 
 import json
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 from waiting import LIMIT_S
 
-from boxcar.shared.disk import lock
+from boxcar.shared.disk import atomic, lock
 from boxcar.shared.files import attempt, attempt_spec, codec, release
-from boxcar.shared.files.attempt import Done
+from boxcar.shared.files.attempt import Done, read_processes
 from boxcar.shared.files.release import RUN_ONE
+from boxcar.shared.paths import ScratchPaths
 from onbox.attempt import attempt as program
-from onbox.attempt import stage
+from onbox.attempt import stage, watch
+from onbox.attempt.leftovers import written_down
+from onbox.attempt.watch import Record
 from onbox.machine import oom_kills, process
 
 
@@ -310,3 +313,80 @@ def test_the_wrapper_stays_small(make_run):
     assert "_ssl" not in maps  # what requests would bring
     run.open_gate()
     assert wrapper.wait(LIMIT_S) == 0
+
+
+# --- the program
+
+
+ROOT = Path(__file__).parents[3]
+# As an agent does between two releases: the names of a line, such as `-`, are interned.
+TWICE = """\
+import sys
+from pathlib import Path
+from onbox.attempt.stage import Program
+
+before = Program(Path(sys.argv[1])).records()
+for word in ("-", "a", "configs/a.json"):
+    sys.intern("".join(list(word)))
+print(len(before), before == Program(Path(sys.argv[1])).records())
+"""
+
+
+def test_what_is_proven_of_a_program_depends_on_no_process(tmp_path, archives):
+    archive = tmp_path / archives.onbox
+    archive.write_bytes(archives.files[archives.onbox])
+    words = [sys.executable, "-c", TWICE, str(archive)]
+    told = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    count, is_same = told.split()
+    assert int(count) > 10 and is_same == "True"
+
+
+# --- its processes
+
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> ScratchPaths:
+    made = ScratchPaths(tmp_path, "r")
+    made.cell("c").mkdir(parents=True)
+    return made
+
+
+def test_what_was_started_is_written_down_and_found_again_while_it_lives(scratch):
+    record = Record(scratch, "c", 1)
+    with subprocess.Popen(SLEEP) as child:
+        assert record.look() >= watch.LOOK_EVERY_S
+        assert child.pid in written_down(scratch, "c", 1)
+        assert written_down(scratch, "c", 2) == [], "of another attempt"
+        child.kill()
+    assert child.pid not in written_down(scratch, "c", 1)
+    record.look()
+    found = read_processes(scratch.processes("c"))
+    assert found
+    assert child.pid not in [one.pid for one in found.processes]
+
+
+def test_a_number_that_is_somebody_elses_by_now_is_not_taken_for_it(scratch, monkeypatch):
+    with subprocess.Popen(SLEEP) as child:
+        Record(scratch, "c", 1).look()
+        monkeypatch.setattr(watch.process, "boot_id", lambda: "another boot")
+        assert written_down(scratch, "c", 1) == []
+        child.kill()
+
+
+def test_a_record_is_written_only_when_something_has_changed(scratch, monkeypatch):
+    record = Record(scratch, "c", 1)
+    record.look()
+    monkeypatch.setattr(atomic, "write_whole", lambda path, data: pytest.fail("written again"))
+    record.look()
+
+
+def test_without_a_record_or_with_a_damaged_one_nothing_is_known(scratch):
+    assert written_down(scratch, "c", 1) == []
+    scratch.processes("c").write_bytes(b"{")
+    assert written_down(scratch, "c", 1) == []
+    scratch.processes("c").unlink()
+    os.mkfifo(scratch.processes("c"))
+    assert written_down(scratch, "c", 1) == []

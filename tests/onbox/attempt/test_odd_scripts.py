@@ -102,9 +102,7 @@ def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=[*SCRIPTS])
 @pytest.mark.parametrize("kind", LAUNCHERS)
-def test_an_odd_script_is_seen_to_its_end_and_its_code_arrives(
-    begin: Any, tmp_path: Path, kind: str, script: str
-) -> None:
+def test_an_odd_script_is_seen_to_its_end_and_its_code_arrives(begin, tmp_path, kind, script):
     done = begin(kind, script).ended()
     assert (done.rc, done.ranks_alive, done.ranks_formed) == (7, None, None)
     for rank in range(LAUNCHERS[kind][1]):
@@ -112,9 +110,7 @@ def test_an_odd_script_is_seen_to_its_end_and_its_code_arrives(
 
 
 @pytest.mark.parametrize("kind", LAUNCHERS)
-def test_what_a_script_sends_to_the_background_ends_with_its_attempt(
-    begin: Any, tmp_path: Path, kind: str
-) -> None:
+def test_what_a_script_sends_to_the_background_ends_with_its_attempt(begin, tmp_path, kind):
     assert begin(kind, DAEMON).ended().rc == 0
     for rank in range(LAUNCHERS[kind][1]):
         pid = int((tmp_path / f"daemon{rank}").read_text())
@@ -122,7 +118,7 @@ def test_what_a_script_sends_to_the_background_ends_with_its_attempt(
 
 
 @pytest.mark.parametrize("kind", LAUNCHERS)
-def test_a_launcher_that_is_not_there_is_recorded_as_not_found(tmp_path: Path, kind: str) -> None:
+def test_a_launcher_that_is_not_there_is_recorded_as_not_found(tmp_path, kind):
     words = ("no-such-program",) if kind == "none" else ("script.py",)
     one = Begun(tmp_path, make_spec(tmp_path, launcher=kind, words=words, python="/no/such/python"))
     assert one.ended().rc == 127
@@ -138,9 +134,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.parametrize("kind", ["torchrun", "accelerate", "deepspeed"])
-def test_a_launchers_package_that_is_not_there_is_named_in_the_log(
-    tmp_path: Path, kind: str, bare: str
-) -> None:
+def test_a_launchers_package_that_is_not_there_is_named_in_the_log(tmp_path, kind, bare):
     one = Begun(tmp_path, make_spec(tmp_path, launcher=kind, python=bare))
     assert one.ended().rc == 1
     assert "No module named" in one.log or "ModuleNotFoundError" in one.log

@@ -66,29 +66,27 @@ def start(tmp_path: Path) -> Iterator[Start]:
 @pytest.mark.parametrize(
     ("size", "levels", "formed"), [(2, 0, 2), (2, 1, 2), (1, 0, 1), (1, 1, 1), (0, 0, 1)]
 )
-def test_the_ranks_say_how_many_they_are(start: Start, size: int, levels: int, formed: int) -> None:
+def test_the_ranks_say_how_many_they_are(start, size, levels, formed):
     pid, argv = start(size, levels=levels)
     until(lambda: watch.formed(pid, argv) is not None)
     assert watch.formed(pid, argv) == formed
     assert watch.formed(pid, argv, is_quick=True) == formed
 
 
-def test_ranks_that_a_script_starts_itself_are_not_the_launcher_s(start: Start) -> None:
+def test_ranks_that_a_script_starts_itself_are_not_the_launcher_s(start):
     pid, argv = start(2, script=NESTED)
     until(lambda: watch.formed(pid, argv) is not None)
     assert watch.formed(pid, argv) == 2
 
 
-def test_a_world_that_the_platform_preset_is_nobody_s(start: Start) -> None:
+def test_a_world_that_the_platform_preset_is_nobody_s(start):
     pid, argv = start(0, env={"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "8"})
     until(lambda: watch.formed(pid, argv) is not None)
     assert watch.formed(pid, argv) == 1
 
 
 @pytest.mark.parametrize("at_its_exec", [{}, {"PATH": "/bin", "RANK": "0", "WORLD_SIZE": "2"}])
-def test_a_rank_that_is_just_about_to_exec_is_no_plain_script(
-    monkeypatch: pytest.MonkeyPatch, at_its_exec: dict[str, str]
-) -> None:
+def test_a_rank_that_is_just_about_to_exec_is_no_plain_script(monkeypatch, at_its_exec):
     """Seen on a busy machine: its environment was read before its exec, its words after it, and a
     cell of two ranks failed for good as one of one rank.
     """
@@ -100,9 +98,7 @@ def test_a_rank_that_is_just_about_to_exec_is_no_plain_script(
     assert watch.formed(7, ["python", "-m", "launcher", "train.py"]) is None
 
 
-def test_a_child_that_still_has_its_launchers_words_is_no_plain_script(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_child_that_still_has_its_launchers_words_is_no_plain_script(monkeypatch):
     """Between its fork and its exec: seen on a busy machine, of torchrun, which begins by -m."""
     argv = ["python", "-m", "torch.distributed.run", "--nproc-per-node", "2", "train.py"]
     monkeypatch.setattr(process, "generations", lambda pid: iter([[8]]))
@@ -111,7 +107,7 @@ def test_a_child_that_still_has_its_launchers_words_is_no_plain_script(
     assert watch.formed(7, argv) is None
 
 
-def test_a_launcher_that_has_started_nothing_leaves_it_open(start: Start) -> None:
+def test_a_launcher_that_has_started_nothing_leaves_it_open(start):
     assert watch.formed(os.getpid(), ["python", "no_such_script.py"]) is None
 
 
@@ -130,7 +126,7 @@ def run_attempt(
     return one.ended()
 
 
-def test_an_attempt_with_another_world_than_it_was_asked_for_is_ended(tmp_path: Path) -> None:
+def test_an_attempt_with_another_world_than_it_was_asked_for_is_ended(tmp_path):
     done = run_attempt(tmp_path, ranks=2, size=0)
     assert done is not None
     assert (done.ranks_asked, done.ranks_formed, done.was_told_to_stop) == (2, 1, False)
@@ -139,7 +135,7 @@ def test_an_attempt_with_another_world_than_it_was_asked_for_is_ended(tmp_path: 
     assert "asked for 2 ranks and formed 1" in log
 
 
-def test_however_short_the_script_is_fewer_ranks_are_no_success(tmp_path: Path) -> None:
+def test_however_short_the_script_is_fewer_ranks_are_no_success(tmp_path):
     """The launcher is there for a while, as those that import torch are, and its script is not. On
     a busy machine one may be missed, but not five in a row.
     """
@@ -157,7 +153,7 @@ def test_however_short_the_script_is_fewer_ranks_are_no_success(tmp_path: Path) 
     pytest.fail("one rank of two came and went five times, and nobody saw it")
 
 
-def test_a_launcher_that_is_asked_for_no_ranks_is_left_alone(tmp_path: Path) -> None:
+def test_a_launcher_that_is_asked_for_no_ranks_is_left_alone(tmp_path):
     done = run_attempt(tmp_path, ranks=None, size=0)
     assert done is not None
     assert (done.rc, done.ranks_asked, done.ranks_formed) == (0, None, None)

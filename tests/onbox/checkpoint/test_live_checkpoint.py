@@ -269,16 +269,14 @@ def _dies_at(step: int, out: Path, folder: Path) -> bool:
     return code == 1
 
 
-def test_a_checkpoint_that_is_a_link_to_another_is_mirrored(out: Path, folder: Path) -> None:
+def test_a_checkpoint_that_is_a_link_to_another_is_mirrored(out, folder):
     (out / "step_2.pth").write_bytes(b"two")
     (out / "latest.pth").symlink_to("step_2.pth")
     live(out, folder).tick(ignore)
     assert mirrored(folder) == b"two"
 
 
-def test_a_checkpoint_that_leads_out_of_the_cell_is_named_and_not_read(
-    out: Path, folder: Path
-) -> None:
+def test_a_checkpoint_that_leads_out_of_the_cell_is_named_and_not_read(out, folder):
     (out.parent / "secret").write_bytes(b"not yours")
     (out / "latest.pth").symlink_to("../secret")
     with pytest.raises(OSError, match="leads out"):
@@ -286,7 +284,7 @@ def test_a_checkpoint_that_leads_out_of_the_cell_is_named_and_not_read(
     assert not folder.exists()
 
 
-def test_a_pipe_in_the_checkpoints_place_keeps_nobody_waiting(out: Path, folder: Path) -> None:
+def test_a_pipe_in_the_checkpoints_place_keeps_nobody_waiting(out, folder):
     os.mkfifo(out / "latest.pth")
     live(out, folder).tick(ignore)
     assert not folder.exists()
@@ -310,7 +308,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_a_sharded_checkpoint_is_mirrored_and_comes_back(out: Path, folder: Path) -> None:
+def test_a_sharded_checkpoint_is_mirrored_and_comes_back(out, folder):
     save_sharded(out, b"one")
     sharded(out, folder).tick(ignore)
     before = content(out / "ckpt")
@@ -321,9 +319,7 @@ def test_a_sharded_checkpoint_is_mirrored_and_comes_back(out: Path, folder: Path
     assert [path.name for path in out.iterdir()] == ["ckpt"]
 
 
-def test_a_sharded_checkpoint_that_is_being_written_is_not_mirrored(
-    out: Path, folder: Path
-) -> None:
+def test_a_sharded_checkpoint_that_is_being_written_is_not_mirrored(out, folder):
     (out / "ckpt").mkdir()
     (out / "ckpt/__0_0.distcp").write_bytes(b"half")
     sharded(out, folder).tick(ignore)
@@ -334,7 +330,7 @@ def test_a_sharded_checkpoint_that_is_being_written_is_not_mirrored(
     assert not folder.exists()
 
 
-def test_a_sharded_checkpoint_that_changes_meanwhile_is_dropped(out: Path, folder: Path) -> None:
+def test_a_sharded_checkpoint_that_changes_meanwhile_is_dropped(out, folder):
     save_sharded(out, b"one")
     mirror = sharded(out, folder)
     mirror.tick(ignore)
@@ -344,7 +340,7 @@ def test_a_sharded_checkpoint_that_changes_meanwhile_is_dropped(out: Path, folde
     assert content(folder) == kept
 
 
-def test_a_packed_checkpoint_that_is_damaged_is_refused_and_kept(out: Path, folder: Path) -> None:
+def test_a_packed_checkpoint_that_is_damaged_is_refused_and_kept(out, folder):
     save_sharded(out, b"one")
     sharded(out, folder).tick(ignore)
     shutil.rmtree(out / "ckpt")
@@ -355,9 +351,7 @@ def test_a_packed_checkpoint_that_is_damaged_is_refused_and_kept(out: Path, fold
     assert packed.exists() and not (out / "ckpt").exists()
 
 
-def test_a_folder_without_an_index_is_mirrored_once_it_was_unchanged_for_a_minute(
-    out: Path, folder: Path
-) -> None:
+def test_a_folder_without_an_index_is_mirrored_once_it_was_unchanged_for_a_minute(out, folder):
     (out / "ckpt").mkdir()
     (out / "ckpt/model.pth").write_bytes(b"weights")
     sharded(out, folder).tick(ignore)
@@ -367,7 +361,7 @@ def test_a_folder_without_an_index_is_mirrored_once_it_was_unchanged_for_a_minut
     assert resume_pointer.read_resume_pointer(folder)
 
 
-def test_a_sharded_checkpoint_that_came_back_is_whole_again(out: Path, folder: Path) -> None:
+def test_a_sharded_checkpoint_that_came_back_is_whole_again(out, folder):
     save_sharded(out, b"one")
     sharded(out, folder).tick(ignore)
     shutil.rmtree(out / "ckpt")
@@ -376,9 +370,7 @@ def test_a_sharded_checkpoint_that_came_back_is_whole_again(out: Path, folder: P
     assert seen.is_whole(time.time_ns())
 
 
-def test_a_link_inside_a_folder_comes_back_as_the_file_that_it_names(
-    out: Path, folder: Path
-) -> None:
+def test_a_link_inside_a_folder_comes_back_as_the_file_that_it_names(out, folder):
     save_sharded(out, b"one")
     (out / "ckpt/tokenizer.json").symlink_to(".metadata")
     sharded(out, folder).tick(ignore)
@@ -388,9 +380,7 @@ def test_a_link_inside_a_folder_comes_back_as_the_file_that_it_names(
     assert content(out / "ckpt") == before
 
 
-def test_a_folder_with_a_link_out_of_it_is_not_mirrored_without_that_part(
-    out: Path, folder: Path
-) -> None:
+def test_a_folder_with_a_link_out_of_it_is_not_mirrored_without_that_part(out, folder):
     save_sharded(out, b"one")
     (out / "ckpt/model.pt").symlink_to("../model.pt")
     (out / "model.pt").write_bytes(b"weights")
@@ -399,7 +389,7 @@ def test_a_folder_with_a_link_out_of_it_is_not_mirrored_without_that_part(
     assert resume_pointer.read_resume_pointer(folder) is None
 
 
-def test_nothing_is_mirrored_where_a_tier_was_unmounted(out: Path, tmp_path: Path) -> None:
+def test_nothing_is_mirrored_where_a_tier_was_unmounted(out, tmp_path):
     save(out, b"one")
     with pytest.raises(FileNotFoundError, match="mounted"):
         live(out, tmp_path / "tier" / "cells" / "c" / "resume").tick(ignore)

@@ -1,12 +1,20 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from plans import make_plan
 
 from boxcar.shared.files.attempt import Done
+from boxcar.shared.paths import DurablePaths, ScratchPaths
+from onbox.judging import judgement
 from onbox.judging.classify import classify, last_error, of_ended_job, without_record
+from onbox.judging.judgement import Looked
 from onbox.judging.verdict import Action
+from onbox.machine.place import Place
 
 NOW = "2026-11-21T02:00:00.000Z"
 
@@ -227,7 +235,7 @@ def test_only_a_launcher_that_reports_on_workers_is_believed_when_it_names_their
     assert classify(done(1), "the exitcode : 43 of it\nValueError: x", []).failure == "EXIT1"
 
 
-def test_what_room_would_not_help_does_not_wait_for_it() -> None:
+def test_what_room_would_not_help_does_not_wait_for_it():
     """A model that is too large stays so on an empty disk."""
     text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
     assert classify(done(1), text, [], lacking_room=LACKING).action is Action.FAIL
@@ -242,20 +250,40 @@ def test_what_room_would_not_help_does_not_wait_for_it() -> None:
         ("REQUEUED", "GONE"),
     ],
 )
-def test_a_job_that_the_scheduler_ended_costs_its_cell_nothing_and_is_named(
-    state: str, failure: str
-) -> None:
+def test_a_job_that_the_scheduler_ended_costs_its_cell_nothing_and_is_named(state, failure):
     verdict = of_ended_job(without_record(None, ""), state)
     assert (verdict.action, verdict.failure) == (Action.RETRY, failure)
     assert verdict.reason == f"Slurm ended the job that it ran in: {state}"
     assert verdict.waits_s[0] < 10
 
 
-def test_a_job_whose_memory_was_too_small_would_end_alike_again() -> None:
+def test_a_job_whose_memory_was_too_small_would_end_alike_again():
     verdict = of_ended_job(without_record(None, ""), "OUT_OF_MEMORY")
     assert verdict.action is Action.FAIL and "OUT_OF_MEMORY" in verdict.reason
 
 
-def test_an_attempt_that_left_its_record_is_judged_by_that() -> None:
+def test_an_attempt_that_left_its_record_is_judged_by_that():
     own = classify(done(1), NO_SPACE, [])
     assert of_ended_job(own, "NODE_FAIL") is own
+
+
+CHANGED = Looked(("train.py",))
+AT = "2026-11-21T03:27:43.973Z"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    scratch, durable = ScratchPaths(tmp_path / "box", "r"), DurablePaths(tmp_path / "tier", "r")
+    scratch.root.mkdir(parents=True)
+    found: Any = SimpleNamespace(scratch=scratch, durable=durable, plan=make_plan())
+    return cast(Place, found)
+
+
+def test_an_attempt_without_a_record_is_never_failed_for_changed_code(place):
+    verdict = judgement.of_attempt(place, "a", None, None, CHANGED)
+    assert (verdict.action, verdict.failure) == (Action.RETRY, "GONE")
+
+
+def test_one_that_ended_is(place):
+    done = Done("a", 1, 0, AT, AT, 1.0, 0, False, "r")
+    assert judgement.of_attempt(place, "a", done, 0, CHANGED).failure == "CODE"

@@ -35,9 +35,7 @@ def clock(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("when", ["during an attempt", "during a wait"])
 @pytest.mark.parametrize("jump_s", [3600, -3600])
-def test_a_clock_that_jumps_changes_no_decision(
-    make_run, clock: Path, jump_s: int, when: str
-) -> None:
+def test_a_clock_that_jumps_changes_no_decision(make_run, clock, jump_s, when):
     enter = ("env", f"LD_PRELOAD={clock.with_suffix('.so')}", f"TEST_CLOCK={clock}")
     about = {"clock": str(clock)}
     first = about | {"jump_s": jump_s} if when == "during an attempt" else about

@@ -155,7 +155,7 @@ OF_RANKS = {
 
 
 @pytest.mark.parametrize("name", OF_RANKS)
-def test_what_ends_ranks_is_named_and_the_right_thing_follows(make_run, name: str) -> None:
+def test_what_ends_ranks_is_named_and_the_right_thing_follows(make_run, name):
     fails, ids, course, state = OF_RANKS[name]
     joined = _JOIN.format(timeout_s=5).strip().split("\n")
     body = "\n".join([*(" " * 8 + line for line in joined), fails.strip("\n")])

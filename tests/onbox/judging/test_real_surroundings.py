@@ -67,14 +67,14 @@ def _is_removed(folder: Path) -> bool:
 
 
 def test_a_cell_that_is_killed_for_memory_in_the_boxs_own_group_is_never_tried_again(
-    make_run, group: Path
-) -> None:
+    make_run, group
+):
     enter = ("sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh")
     end = end_of(make_run, _EATS, enter=enter, is_hurried=False)
     assert (end.failure, end.course, end.state) == ("U9", "OUT_OF_MEMORY", "failed"), end
 
 
-def test_so_it_is_in_a_group_below_the_boxs_own(make_run, group: Path) -> None:
+def test_so_it_is_in_a_group_below_the_boxs_own(make_run, group):
     """As a scheduler or a script makes one: of version 1 the outer group does not count it."""
     fails = f"Path('{group}/cgroup.procs').write_text(str(os.getpid()))\n{_EATS.strip()}"
     end = end_of(make_run, fails)
@@ -100,12 +100,12 @@ list(torch.utils.data.DataLoader(Data(), num_workers=1))
 """
 
 
-def test_a_dev_shm_that_is_too_small_for_the_loader_is_named(make_run) -> None:
+def test_a_dev_shm_that_is_too_small_for_the_loader_is_named(make_run):
     end = end_of(make_run, _WORKERS, enter=_small("size=1m", "/dev/shm"))
     assert (end.failure, end.course, end.state) == ("DP15", "FIX_CONFIG", "failed"), end
 
 
-def test_a_mapped_file_on_a_dev_shm_that_is_full_is_a_bus_error(make_run) -> None:
+def test_a_mapped_file_on_a_dev_shm_that_is_full_is_a_bus_error(make_run):
     fails = """
     import mmap
     with open("/dev/shm/mapped", "w+b") as file:
@@ -119,9 +119,7 @@ def test_a_mapped_file_on_a_dev_shm_that_is_full_is_a_bus_error(make_run) -> Non
 
 
 @pytest.mark.parametrize("options", ["size=1m", "size=9m,nr_inodes=50"])
-def test_a_disk_of_the_scripts_own_without_bytes_or_inodes_is_named(
-    make_run, tmp_path: Path, options: str
-) -> None:
+def test_a_disk_of_the_scripts_own_without_bytes_or_inodes_is_named(make_run, tmp_path, options):
     other = tmp_path / "other"
     other.mkdir()
     fails = f"""
@@ -133,7 +131,7 @@ def test_a_disk_of_the_scripts_own_without_bytes_or_inodes_is_named(
     assert end.failure in ("DISK", "U7b"), end  # below /tmp it is taken for the system disk's
 
 
-def test_a_folder_that_may_only_be_read_is_named(make_run, tmp_path: Path) -> None:
+def test_a_folder_that_may_only_be_read_is_named(make_run, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     fails = f"Path('{other}/x').write_text('x')"

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import hashlib
 import os
+import platform
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from onbox.machine import process
+from onbox.machine import cgroup, io_class, process
 
 COOKIE = "/scratch/boxcar/run:cell:1"
 
@@ -188,8 +192,8 @@ def test_orphans_come_to_the_one_who_adopts_them(spawn, until):
 
 @pytest.mark.parametrize(("job", "is_named"), [("42", True), ("7", False), (None, False)])
 def test_in_a_job_of_slurm_only_what_is_the_jobs_can_be_an_attempts(
-    job: str | None, is_named: bool, monkeypatch: pytest.MonkeyPatch, until
-) -> None:
+    job, is_named, monkeypatch, until
+):
     since = process.start_time(os.getpid())
     own = {name: text for name, text in os.environ.items() if name != "SLURM_JOB_ID"}
     env = own | ({"SLURM_JOB_ID": job} if job else {})
@@ -296,3 +300,169 @@ def test_a_process_that_ends_while_the_writers_are_looked_for_is_left_out(tmp_pa
 
     monkeypatch.setattr(os, "listdir", ended)
     assert process.writers(log) == [12]
+
+
+# --- groups
+
+
+LEAVES = """\
+import os, sys, time
+sys.path.insert(0, sys.argv[1])
+from onbox.machine import cgroup
+cgroup.enter(sys.argv[2])
+os.fork() and os._exit(0)
+os.setsid()
+print(os.getpid(), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def group() -> Iterator[str]:
+    made = cgroup.create(lambda: "a-test-of-it")
+    if made is None:
+        pytest.skip("no cgroup may be made here")
+    yield made
+    cgroup.remove(made)
+
+
+def test_who_has_left_its_session_is_a_member_still_and_a_group_with_members_stays(group, until):
+    words = [sys.executable, "-c", LEAVES, str(Path(__file__).parents[3]), str(group)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout
+        daemon = int(first.stdout.readline())
+        assert cgroup.members(group) == [daemon]
+        cgroup.remove(group)
+        assert cgroup.create(lambda: "another") is not None, "which removes empty ones only"
+        assert Path(group).is_dir()
+        subprocess.run(["kill", "-9", str(daemon)], check=True)
+    until(lambda: not cgroup.members(group))
+    another = Path(group).with_name("boxcar-another")
+    cgroup.remove(str(another))
+    assert not another.exists()
+    cgroup.remove(group)
+    assert not Path(group).exists()
+
+
+def test_where_no_group_may_be_made_there_is_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(cgroup, "_ROOTS", (str(tmp_path / "none"),))
+    assert cgroup.create(lambda: "x") is None
+    assert cgroup.members(str(tmp_path / "none")) == []
+    cgroup.enter(str(tmp_path / "none" / "there"))
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "/",
+        "/sys/fs/cgroup/boxcar-y",
+        "/tmp/boxcar-x",
+        "/sys/fs/cgroup/../boxcar-x",
+        "/sys/fs/cgroup//boxcar-x",
+        "/sys/fs/cgroups/boxcar-x",
+    ],
+)
+def test_a_group_of_another_name_or_place_is_not_believed(text):
+    assert cgroup.of_record(text, "x") is None
+
+
+def test_a_group_that_was_written_down_is_found_again():
+    path = "/sys/fs/cgroup/machine/boxcar-x"
+    assert cgroup.of_record(path, "x") == path
+
+
+def test_a_group_that_somebody_took_for_a_leftover_is_made_again(group, until):
+    cgroup.remove(group)
+    enter = "from onbox.machine import cgroup; cgroup.enter(sys.argv[2]); input()"
+    words = [sys.executable, "-c", f"import sys; sys.path.insert(0, sys.argv[1]); {enter}"]
+    words += [str(Path(__file__).parents[3]), str(group)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+        until(lambda: cgroup.members(group) == [process.pid])
+        process.communicate(b"\n")
+
+
+def test_a_member_of_another_pid_namespace_is_nobody_to_be_signalled(tmp_path):
+    # A signal to process 0 would end the agent that sends it.
+    (tmp_path / "cgroup.procs").write_text("0\n4711\n0\n")
+    assert cgroup.members(str(tmp_path)) == [4711]
+
+
+def test_a_name_is_of_its_attempt_alone_and_that_of_an_older_release_is_known():
+    cookies = (
+        "/data/boxcar/r:a:1",
+        "/data/boxcar/r:a:2",
+        "/data/boxcar/r:b:1",
+        "a:1",
+        "1:a",
+        "\udce9",
+    )
+    assert len({cgroup.name_of(cookie) for cookie in cookies}) == len(cookies)
+    assert cgroup.older_name_of("a:1") == hashlib.sha256(b"a:1").hexdigest()[:12]
+
+
+# --- giving way
+
+
+_IOPRIO_GET = {"x86_64": 252, "aarch64": 31}
+
+
+def of_this_thread() -> int:
+    """1 to 3, or 0 where none was set."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return libc.syscall(_IOPRIO_GET[platform.machine()], 1, 0) >> 13
+
+
+def in_a_thread() -> list[int]:
+    found: list[int] = []
+
+    def body() -> None:
+        io_class.give_way()
+        found.append(of_this_thread())
+        io_class.be_usual()
+        found.append(of_this_thread())
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    return found
+
+
+@pytest.mark.skipif(
+    platform.system() != "Linux" or platform.machine() not in _IOPRIO_GET,
+    reason="asks the kernel by a number that is known for Linux on two processors",
+)
+def test_one_thread_gives_way_and_is_in_turn_again_and_no_other_thread_is_changed():
+    before = of_this_thread()
+    gave_way, is_usual = in_a_thread()
+    assert gave_way == 3
+    # What was never set is 0, or since Linux 5.14 what follows from the niceness.
+    assert is_usual in (0, 2)
+    assert of_this_thread() == before
+
+
+def test_where_the_number_is_not_known_nothing_happens(monkeypatch):
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    if platform.system() == "Linux":
+        monkeypatch.setattr(ctypes.CDLL, "__getattr__", None)
+    io_class.give_way()
+
+
+# --- the terminal
+
+
+SAYS = (
+    "from onbox.machine import terminal; terminal.say('stopped: caf\\udce9'); raise SystemExit(3)"
+)
+
+
+def test_a_word_that_no_log_has_room_for_changes_nothing():
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([sys.executable, "-c", SAYS], stderr=full, check=False)
+    assert done.returncode == 3
+
+
+def test_a_word_is_a_line_whatever_is_in_it():
+    done = subprocess.run([sys.executable, "-c", SAYS], capture_output=True, check=False)
+    assert done.stderr == b"stopped: caf\\udce9\n"

@@ -1,14 +1,31 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from plans import make_plan
 
+from boxcar.shared import state
+from boxcar.shared.cell import said
+from boxcar.shared.cell.cell_line import CellLine, parse
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import queue_line
+from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.files.plan import Rule
 from boxcar.shared.files.queue_line import LAST_LINE_S
+from boxcar.shared.files.release import Code, Release
+from boxcar.shared.paths import DurablePaths, ScratchPaths
+from onbox.machine.place import Place
+from onbox.queue import lines as lines_of
 from onbox.queue import queue_file
+from onbox.queue.lines import Lines
+from onbox.queue.next_cell import Begin
 from onbox.queue.queue_file import GONE_S, STILL_S, QueueFile
+from onbox.queue.release_lines import ReleaseLines
 
 TWO = "configs/a.json t 3\nconfigs/b.json t 3\n"
 
@@ -43,7 +60,7 @@ def begun(path: Path) -> QueueFile:
     return file
 
 
-def test_what_is_appended_counts_at_once(path: Path, clock: Clock) -> None:
+def test_what_is_appended_counts_at_once(path, clock):
     file = begun(path)
     path.write_text(TWO + "configs/c.json t 3\n")
     assert file.look()
@@ -51,9 +68,7 @@ def test_what_is_appended_counts_at_once(path: Path, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("half", ["", "configs/a.js", "configs/a.json t 3\n", "# new\nconfigs/a"])
-def test_a_file_that_is_saved_in_place_counts_once_it_is_whole(
-    path: Path, clock: Clock, half: str
-) -> None:
+def test_a_file_that_is_saved_in_place_counts_once_it_is_whole(path, clock, half):
     file = begun(path)
     path.write_text(half)
     assert not file.look()
@@ -65,7 +80,7 @@ def test_a_file_that_is_saved_in_place_counts_once_it_is_whole(
     assert cells(file) == ["a", "b", "c"]
 
 
-def test_a_file_that_lost_lines_and_stands_still_is_believed(path: Path, clock: Clock) -> None:
+def test_a_file_that_lost_lines_and_stands_still_is_believed(path, clock):
     file = begun(path)
     path.write_text("configs/b.json t 3\n")
     assert not file.look()
@@ -74,7 +89,7 @@ def test_a_file_that_lost_lines_and_stands_still_is_believed(path: Path, clock: 
     assert cells(file) == ["b"]
 
 
-def test_one_that_still_changes_does_not_stand_still(path: Path, clock: Clock) -> None:
+def test_one_that_still_changes_does_not_stand_still(path, clock):
     file = begun(path)
     for letter in "xyz":
         path.write_text(f"configs/{letter}.json t 3\n")
@@ -86,9 +101,7 @@ def test_one_that_still_changes_does_not_stand_still(path: Path, clock: Clock) -
 
 
 @pytest.mark.parametrize("word", ["gone", "empty"])
-def test_one_that_stays_gone_or_empty_ends_the_queue_with_that_word(
-    path: Path, clock: Clock, word: str
-) -> None:
+def test_one_that_stays_gone_or_empty_ends_the_queue_with_that_word(path, clock, word):
     file = begun(path)
     path.unlink() if word == "gone" else path.write_text("")
     assert not file.look()
@@ -99,7 +112,7 @@ def test_one_that_stays_gone_or_empty_ends_the_queue_with_that_word(
         file.look()
 
 
-def test_one_that_comes_back_has_its_whole_patience_again(path: Path, clock: Clock) -> None:
+def test_one_that_comes_back_has_its_whole_patience_again(path, clock):
     file = begun(path)
     for _ in range(3):
         path.unlink()
@@ -109,7 +122,7 @@ def test_one_that_comes_back_has_its_whole_patience_again(path: Path, clock: Clo
         assert file.look()
 
 
-def test_a_queue_that_begins_empty_is_believed_after_a_while(path: Path, clock: Clock) -> None:
+def test_a_queue_that_begins_empty_is_believed_after_a_while(path, clock):
     path.write_text("")
     file = QueueFile(path)
     assert not file.look()
@@ -124,9 +137,7 @@ def long_ago(path: Path) -> None:
 
 
 @pytest.mark.parametrize(("age_s", "is_read"), [(3600, False), (0, True)])
-def test_a_file_is_not_read_again_while_nobody_writes_it(
-    path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, age_s: int, is_read: bool
-) -> None:
+def test_a_file_is_not_read_again_while_nobody_writes_it(path, clock, monkeypatch, age_s, is_read):
     """One that was just written is: another change may leave the same time."""
     if age_s:
         long_ago(path)
@@ -138,9 +149,7 @@ def test_a_file_is_not_read_again_while_nobody_writes_it(
 
 
 @pytest.mark.parametrize("is_in_place", [True, False])
-def test_an_edit_of_the_same_length_and_time_is_seen(
-    path: Path, clock: Clock, is_in_place: bool
-) -> None:
+def test_an_edit_of_the_same_length_and_time_is_seen(path, clock, is_in_place):
     long_ago(path)
     file, before = begun(path), path.stat()
     other = path if is_in_place else path.with_name("new")
@@ -153,9 +162,7 @@ def test_an_edit_of_the_same_length_and_time_is_seen(
     assert cells(file) == ["a", "z"]
 
 
-def test_a_last_line_without_its_line_feed_counts_once_the_file_has_stood_still(
-    path: Path, clock: Clock
-) -> None:
+def test_a_last_line_without_its_line_feed_counts_once_the_file_has_stood_still(path, clock):
     file = begun(path)
     path.write_text(TWO + "configs/c.json t 3")
     assert file.look() and not file.count_last_line()
@@ -172,9 +179,7 @@ def test_a_last_line_without_its_line_feed_counts_once_the_file_has_stood_still(
 
 
 @pytest.mark.parametrize("more", ["\n", "\r\n", "\nconfigs/d.json t 3\n", "0", "0\n", " x=1\n# no"])
-def test_after_it_has_counted_a_last_line_is_read_as_if_it_never_had(
-    path: Path, clock: Clock, more: str
-) -> None:
+def test_after_it_has_counted_a_last_line_is_read_as_if_it_never_had(path, clock, more):
     text = TWO + "configs/c.json t 3"
     path.write_text(text)
     file = QueueFile(path)
@@ -187,3 +192,176 @@ def test_after_it_has_counted_a_last_line_is_read_as_if_it_never_had(
     clock.now_s += GONE_S
     assert fresh.look() or fresh.look()
     assert file.queue == fresh.queue
+
+
+# --- lines
+
+
+class Reporter:
+    """With the first so many cells verified."""
+
+    def __init__(self, verified: int) -> None:
+        self.verified = verified
+        self.asked = 0
+
+    def record(self, cell: str) -> state.CellRecord:
+        self.asked += 1
+        is_verified = int(cell[1:]) < self.verified
+        return state.CellRecord(state.Verified(1, "", "")) if is_verified else state.NOTHING_YET
+
+    def begun(self, cell: str) -> None:
+        self.asked += 1
+
+
+def of(count: int, reporter: Reporter) -> tuple[Lines, SimpleNamespace]:
+    file = SimpleNamespace(queue=queue_line.Queue(), commented_out=lambda: (), path="q", now=b"")
+
+    def append(start: int, end: int) -> None:
+        file.now += "".join(f"c{n}.json t\n" for n in range(start, end)).encode()
+
+    def look() -> bool:
+        file.queue = queue_line.parse_queue(file.now)
+        return True
+
+    file.append, file.look = append, look
+    append(0, count)
+    own = SimpleNamespace(
+        place=SimpleNamespace(release=SimpleNamespace(name="0"), durable=None),
+        has_config=lambda line: True,
+        saying=lambda line: None,
+    )
+    made = Lines(
+        file,
+        Begin(),
+        reporter,
+        own,
+        lambda line: None,
+        claims=SimpleNamespace(of_others=set()),
+        acceptance=SimpleNamespace(doubts={}),
+    )
+    return made, file
+
+
+def test_a_cell_that_was_put_off_is_passed_over_until_its_time_and_then_goes_first(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(lines_of.time, "monotonic", lambda: now[0])
+    lines, _ = of(4, Reporter(1))
+    lines.read()
+    lines.put_off("c3", 90.0)
+    lines.put_off("c2", 60.0)
+    assert (lines.next().name, lines.has_waiting) == ("c1", True)
+    now[0] = 60.0
+    assert (lines.next().name, lines.has_waiting) == ("c2", True)
+    lines.begins("c2")
+    now[0] = 90.0
+    assert (lines.next().name, lines.has_waiting) == ("c3", False)
+    lines.begins("c3")
+    assert lines.next().name == "c1"
+
+
+@pytest.mark.parametrize("count", [10, 1000])
+def test_of_an_appended_line_no_other_line_is_spelled_or_asked_again(monkeypatch, count):
+    reporter = Reporter(count)
+    lines, file = of(count, reporter)
+    lines.read()
+    reporter.asked = 0
+    monkeypatch.setattr(lines_of.next_cell, "_content", lambda line: pytest.fail("spelled again"))
+    file.append(count, count + 1)
+    lines.read()
+    assert reporter.asked == 1
+
+
+# --- lines of a release
+
+
+NFD = unicodedata.normalize("NFD", "ü.yaml")
+
+
+def line(text: str) -> CellLine:
+    return parse(text.encode(), 0, 1)
+
+
+def lines(root: Path, *configs: str, **plan: Any) -> ReleaseLines:
+    """Of a release with these configs; each has another digest."""
+    records = tuple(FileRecord(f"code/{name}", 1, str(at) * 64) for at, name in enumerate(configs))
+    found = Release("digits", "o.pyz", "t.zip", Code(None, False), records)
+    place = SimpleNamespace(
+        plan=make_plan(**{"command": ("t.py", "{cfg}"), "env": {}} | plan),
+        durable=DurablePaths(root / "tier", "digits"),
+        scratch=ScratchPaths(root / "box", "digits"),
+        release=Path("/tier/releases/rel"),
+    )
+    return ReleaseLines(cast(Place, place), found)
+
+
+def test_a_line_whose_config_is_there_can_be_run(tmp_path):
+    found = lines(tmp_path, "a.yaml")
+    assert found.has_config(line("./a.yaml t")) and found.problem(line("./a.yaml t")) is None
+    assert not found.has_config(line("b.yaml t"))
+    assert "b.yaml is in no release: push it" in str(found.problem(line("b.yaml t")))
+
+
+def test_a_line_without_a_config_is_for_every_release(tmp_path):
+    found = lines(tmp_path, command=("t.py",))
+    assert found.has_config(line("- t")) and found.problem(line("- t")) is None
+    assert found.as_stored(line("- t")) == line("- t")
+    assert found.saying(line("- t"))
+
+
+def test_the_config_is_opened_by_the_name_that_it_is_stored_by(tmp_path):
+    found = lines(tmp_path, NFD)
+    assert found.as_stored(line("ü.yaml t")).cfg == NFD
+    assert found.said(line("ü.yaml t")).words == ("t.py", NFD)
+
+
+def test_of_two_files_of_one_spelling_none_is_chosen(tmp_path):
+    found = lines(tmp_path, NFD, "ü.yaml")
+    assert "is two files of this release" in str(found.problem(line("ü.yaml t")))
+    assert found.saying(line("ü.yaml t")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "plan", "expected"),
+    [
+        ("- t", {}, "the command takes {cfg}"),
+        ("a.yaml t env.K=1", {"secrets": ("K",)}, "K is one of the secrets"),
+        (
+            "a.yaml t",
+            {"rules": (Rule("a*", nproc=1), Rule("*a", nproc=2))},
+            "one nproc_per_node by",
+        ),
+    ],
+)
+def test_a_line_that_was_appended_since_is_judged_as_plan_would(tmp_path, text, plan, expected):
+    assert expected in str(lines(tmp_path, "a.yaml", **plan).problem(line(text)))
+
+
+def test_what_it_says_is_of_the_configs_bytes_in_this_release(tmp_path):
+    found = lines(tmp_path, "x.yaml", "a.yaml")
+    asked = line("a.yaml t lr=1")
+    assert found.saying(asked) == said.saying_of(make_plan(), asked, "1" * 64)
+    assert found.saying(line("b.yaml t")) is None
+    assert found.asked(asked).saying == found.saying(asked)
+
+
+def test_resume_args_are_said_once_there_is_a_checkpoint(tmp_path):
+    found = lines(tmp_path, "a.yaml", resume="last.pt", resume_args=("-r", "{resume}"))
+    out = tmp_path / "box/boxcar/digits/cells/a/out"
+    before = found.said(line("a.yaml t"))
+    assert (before.words, before.resume) == (("t.py", "a.yaml"), f"{out}/last.pt")
+    out.mkdir(parents=True)
+    (out / "last.pt").write_bytes(b"1")
+    after = found.said(line("a.yaml t"))
+    assert after.words == ("t.py", "a.yaml", "-r", f"{out}/last.pt")
+    assert found.asked(line("a.yaml t")).words == ("t.py", "a.yaml")
+
+
+def test_a_pattern_stands_for_its_newest_match_and_else_for_nothing(tmp_path):
+    found = lines(tmp_path, "a.yaml", resume="step_*.pt", resume_args=("-r", "{resume}"))
+    out = tmp_path / "box/boxcar/digits/cells/a/out"
+    out.mkdir(parents=True)
+    assert found.said(line("a.yaml t")).resume == ""
+    for step in (9, 10):
+        (out / f"step_{step}.pt").write_bytes(b"1")
+    said = found.said(line("a.yaml t"))
+    assert said.resume == f"{out}/step_10.pt" and said.words[-1] == said.resume

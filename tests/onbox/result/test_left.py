@@ -33,7 +33,7 @@ def names(found: Left) -> list[str]:
     return sorted(found.files)
 
 
-def test_a_file_and_a_folder_are_what_they_hold(out: Path) -> None:
+def test_a_file_and_a_folder_are_what_they_hold(out):
     write(out, "art/deep/er/1.npy", b"1")
     assert names(left.look(out, "art")) == ["art/deep/er/1.npy", "art/metrics.json"]
     assert names(left.look(out, "checkpoints/step_120.pth")) == ["checkpoints/step_120.pth"]
@@ -41,7 +41,7 @@ def test_a_file_and_a_folder_are_what_they_hold(out: Path) -> None:
     assert left.look(out, "art/metrics.json/below") == Left()
 
 
-def test_links_inside_the_cell_are_followed(out: Path) -> None:
+def test_links_inside_the_cell_are_followed(out):
     link(out, "best.pth", "latest.pth")
     link(out, "latest.pth", "checkpoints/step_120.pth")
     link(out, "art/best.pth", str(out / "checkpoints/step_120.pth"))
@@ -53,9 +53,7 @@ def test_links_inside_the_cell_are_followed(out: Path) -> None:
     assert names(left.look(out, "model")) == [f"model/{name}" for name in inside]
 
 
-def test_what_is_reached_by_a_link_in_a_cells_own_linked_folder_is_inside(
-    out: Path, tmp_path: Path
-) -> None:
+def test_what_is_reached_by_a_link_in_a_cells_own_linked_folder_is_inside(out, tmp_path):
     link(out, "art/best.pth", "../checkpoints/step_120.pth")
     (tmp_path / "scratch").symlink_to(out.parent)
     assert "art/best.pth" in names(left.look(tmp_path / "scratch/out", "art"))
@@ -71,18 +69,14 @@ def test_what_is_reached_by_a_link_in_a_cells_own_linked_folder_is_inside(
     ],
 )
 @pytest.mark.parametrize("artifact", ["art", "art/best.pth"])
-def test_a_link_that_leads_nowhere_or_out_is_a_problem(
-    out: Path, target: str, problem: str, artifact: str
-) -> None:
+def test_a_link_that_leads_nowhere_or_out_is_a_problem(out, target, problem, artifact):
     write(out.parent, "outside", b"not yours")
     link(out, "art/best.pth", target)
     (found,) = left.look(out, artifact).problems
     assert found.startswith(f"art/best.pth {problem}")
 
 
-def test_what_lies_below_a_link_that_leads_nowhere_is_a_problem_and_not_unwritten(
-    out: Path, tmp_path: Path
-) -> None:
+def test_what_lies_below_a_link_that_leads_nowhere_is_a_problem_and_not_unwritten(out, tmp_path):
     """As seen: the folder behind `art` was unmounted, and a good cell was trained once more."""
     (out / "runs").mkdir()
     link(out, "runs/last", str(tmp_path / "unmounted"))
@@ -95,7 +89,7 @@ def test_what_lies_below_a_link_that_leads_nowhere_is_a_problem_and_not_unwritte
 
 
 @pytest.mark.parametrize("target", [".", "..", "../../out", "deep/up"])
-def test_a_link_to_a_folder_that_holds_it_is_left_out(out: Path, target: str) -> None:
+def test_a_link_to_a_folder_that_holds_it_is_left_out(out, target):
     write(out, "art/deep/1.npy", b"1")
     link(out, "art/deep/up", "..")
     link(out, "art/round", target)
@@ -104,7 +98,7 @@ def test_a_link_to_a_folder_that_holds_it_is_left_out(out: Path, target: str) ->
     assert "art/round is a link to a folder that holds it" in found.left_out
 
 
-def test_two_folders_that_lead_to_each_other_come_to_an_end(out: Path) -> None:
+def test_two_folders_that_lead_to_each_other_come_to_an_end(out):
     for here, there in (("a", "b"), ("b", "a")):
         write(out, f"art/{here}/1", b"1")
         link(out, f"art/{here}/{there}", f"../{there}")
@@ -112,9 +106,7 @@ def test_two_folders_that_lead_to_each_other_come_to_an_end(out: Path) -> None:
     assert names(left.look(out, "art")) == files
 
 
-def test_links_that_multiply_are_a_problem_and_not_a_million_files(
-    out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_links_that_multiply_are_a_problem_and_not_a_million_files(out, monkeypatch):
     monkeypatch.setattr(left, "_MOST_WAYS", 20)
     for number in range(30):
         (out / f"art/{number}").mkdir()
@@ -126,7 +118,7 @@ def test_links_that_multiply_are_a_problem_and_not_a_million_files(
     assert len(found.problems) < 1000
 
 
-def test_what_is_no_file_is_left_out_and_named(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_file_is_left_out_and_named(out, monkeypatch):
     os.mkfifo(out / "art/fifo")
     monkeypatch.chdir(out / "art")  # a socket's path is short
     with socket.socket(socket.AF_UNIX) as server:
@@ -136,12 +128,12 @@ def test_what_is_no_file_is_left_out_and_named(out: Path, monkeypatch: pytest.Mo
     assert sorted(found.left_out) == ["art/fifo is a pipe", "art/wandb.sock is a socket"]
 
 
-def test_an_empty_file_in_a_folder_is_one_of_its_files(out: Path) -> None:
+def test_an_empty_file_in_a_folder_is_one_of_its_files(out):
     write(out, "art/_SUCCESS", b"")
     assert names(left.look(out, "art")) == ["art/_SUCCESS", "art/metrics.json"]
 
 
-def test_an_artifact_that_is_itself_empty_is_a_problem(out: Path) -> None:
+def test_an_artifact_that_is_itself_empty_is_a_problem(out):
     write(out, "best.pth", b"")
     write(out, "ranks/0.log", b"")
     (out / "folder/deep").mkdir(parents=True)
@@ -155,12 +147,12 @@ def test_an_artifact_that_is_itself_empty_is_a_problem(out: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_what_may_not_be_read_is_a_problem(out: Path) -> None:
+def test_what_may_not_be_read_is_a_problem(out):
     (out / "art/metrics.json").chmod(0)
     assert left.look(out, "art").problems == ["art/metrics.json cannot be read: permission denied"]
 
 
-def test_names_that_are_too_long_in_all_are_a_problem(out: Path) -> None:
+def test_names_that_are_too_long_in_all_are_a_problem(out):
     folders = [os.open(out / "art", os.O_RDONLY)]
     for _ in range(20):
         os.mkdir("x" * 250, dir_fd=folders[-1])
@@ -171,7 +163,7 @@ def test_names_that_are_too_long_in_all_are_a_problem(out: Path) -> None:
     assert "cannot be read: File name too long" in found.problems[0]
 
 
-def test_a_name_that_is_not_utf8_is_a_name(out: Path) -> None:
+def test_a_name_that_is_not_utf8_is_a_name(out):
     name = os.fsdecode(b"art/caf\xe9.json")
     write(out, name, b"{}")
     assert name in names(left.look(out, "art"))

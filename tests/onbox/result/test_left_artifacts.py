@@ -23,7 +23,7 @@ def look(out: Path, *artifacts: Artifact) -> LeftArtifacts:
     return left_artifacts.look_at(out, artifacts, "k1")
 
 
-def test_of_a_pattern_every_match_is_left(out: Path) -> None:
+def test_of_a_pattern_every_match_is_left(out):
     found = look(out, Artifact("checkpoints/*.pt"), Artifact("checkpoint-*/"), Artifact("a.csv"))
     assert set(found.files) == {
         "checkpoints/step_9.pt", "checkpoints/step_10.pt", "checkpoint-5/w.pt", "a.csv",
@@ -36,9 +36,7 @@ def test_of_a_pattern_every_match_is_left(out: Path) -> None:
 
 
 @pytest.mark.parametrize("replaced", ["out", "the cell's folder"])
-def test_a_link_in_the_place_of_out_is_a_problem_of_every_artifact(
-    out: Path, tmp_path: Path, replaced: str
-) -> None:
+def test_a_link_in_the_place_of_out_is_a_problem_of_every_artifact(out, tmp_path, replaced):
     """What it leads to was published and verified, and prune would have removed it there."""
     cell = tmp_path / "cells" / "a"
     if replaced == "out":
@@ -52,14 +50,14 @@ def test_a_link_in_the_place_of_out_is_a_problem_of_every_artifact(
     assert found.problem.startswith("{out} is a link by now")
 
 
-def test_the_newest_of_a_pattern_is_the_one_with_the_highest_number(out: Path) -> None:
+def test_the_newest_of_a_pattern_is_the_one_with_the_highest_number(out):
     found = look(out, Artifact("checkpoints/step_*.pt", take=NEWEST))
     assert list(found.files) == ["checkpoints/step_10.pt"]
     assert found.matches == {"checkpoints/step_*.pt": ("checkpoints/step_10.pt",)}
 
 
 @pytest.mark.parametrize("pattern", ["model_*.pt", "check*", "*.csv/"])
-def test_a_pattern_without_a_match_of_its_kind_is_missing(out: Path, pattern: str) -> None:
+def test_a_pattern_without_a_match_of_its_kind_is_missing(out, pattern):
     found = look(out, Artifact(pattern), Artifact("a.csv"))
     assert (found.missing, found.matches) == ([pattern], {})
 
@@ -75,9 +73,7 @@ def test_a_pattern_without_a_match_of_its_kind_is_missing(out: Path, pattern: st
         ("k1.log", "k1.log"),
     ],
 )
-def test_what_is_found_under_a_name_of_ours_is_left_out_with_what_to_rename(
-    out: Path, pattern: str, name: str
-) -> None:
+def test_what_is_found_under_a_name_of_ours_is_left_out_with_what_to_rename(out, pattern, name):
     (out / name).parent.mkdir(exist_ok=True)
     (out / name).write_bytes(b"theirs")
     found, top = look(out, Artifact(pattern), Artifact("a.csv")), name.partition("/")[0]
@@ -88,27 +84,27 @@ def test_what_is_found_under_a_name_of_ours_is_left_out_with_what_to_rename(
     assert told.endswith("has a name that Boxcar uses itself: rename it; it is left out")
 
 
-def test_where_nothing_else_is_left_of_an_artifact_it_is_missing_and_says_why(out: Path) -> None:
+def test_where_nothing_else_is_left_of_an_artifact_it_is_missing_and_says_why(out):
     (out / "manifest.json").write_bytes(b"{}")
     [missing] = look(out, Artifact("*.json"), Artifact("a.csv")).missing
     assert missing.startswith("*.json (manifest.json has a name that Boxcar uses itself: rename it")
 
 
-def test_the_newest_of_a_pattern_is_the_newest_that_is_not_ours(out: Path) -> None:
+def test_the_newest_of_a_pattern_is_the_newest_that_is_not_ours(out):
     (out / "k1.log").write_bytes(b"1")
     (out / "k0.log").write_bytes(b"1")
     assert list(look(out, Artifact("*.log", take=NEWEST)).files) == ["k0.log"]
 
 
 @pytest.mark.parametrize("name", ["manifest.jsonl", "data/manifest.json", "resumed/a", "k10.log"])
-def test_a_name_that_only_looks_like_ours_is_published(out: Path, name: str) -> None:
+def test_a_name_that_only_looks_like_ours_is_published(out, name):
     (out / name).parent.mkdir(exist_ok=True)
     (out / name).write_bytes(b"theirs")
     found = look(out, Artifact(name))
     assert (list(found.files), found.left_out) == ([name], [])
 
 
-def test_a_match_that_is_empty_or_dangles_is_a_problem_and_not_passed_over(out: Path) -> None:
+def test_a_match_that_is_empty_or_dangles_is_a_problem_and_not_passed_over(out):
     (out / "checkpoints/step_11.pt").touch()
     (out / "checkpoints/step_12.pt").symlink_to("gone.pt")
     problem = look(out, Artifact("checkpoints/step_*.pt")).problem
@@ -116,9 +112,7 @@ def test_a_match_that_is_empty_or_dangles_is_a_problem_and_not_passed_over(out: 
     assert "step_12.pt" in look(out, Artifact("checkpoints/step_*.pt", take=NEWEST)).problem
 
 
-def test_a_link_of_the_job_is_no_match_and_any_other_that_leads_out_is_a_problem(
-    out: Path, tmp_path: Path
-) -> None:
+def test_a_link_of_the_job_is_no_match_and_any_other_that_leads_out_is_a_problem(out, tmp_path):
     code = tmp_path / "code"
     code.mkdir()
     (code / "a.txt").write_text("1")

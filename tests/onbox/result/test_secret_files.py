@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from boxcar.shared.disk.digest import BLOCK_BYTES
@@ -25,7 +23,7 @@ from onbox.result.collect import holds_any, is_secret_by_name, long_enough
         "runs/server.pem",
     ],
 )
-def test_a_file_is_known_for_one_that_holds_secrets_by_its_name(path: str) -> None:
+def test_a_file_is_known_for_one_that_holds_secrets_by_its_name(path):
     assert is_secret_by_name(path)
 
 
@@ -40,11 +38,11 @@ def test_a_file_is_known_for_one_that_holds_secrets_by_its_name(path: str) -> No
         "environment.yaml",
     ],
 )
-def test_a_log_is_none(path: str) -> None:
+def test_a_log_is_none(path):
     assert not is_secret_by_name(path)
 
 
-def test_a_secret_is_found_also_across_two_blocks(tmp_path: Path) -> None:
+def test_a_secret_is_found_also_across_two_blocks(tmp_path):
     values = long_enough(["hunter2-long-enough", "short"])
     assert values == [b"hunter2-long-enough"]
     path = tmp_path / "log"

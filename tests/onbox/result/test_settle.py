@@ -498,7 +498,7 @@ def test_the_manifest_of_another_version_is_no_manifest(place):
         settle.publish(place, CELL, done())
 
 
-def test_lines_of_progress_that_are_no_file_of_the_cell_are_not_published(place: Place) -> None:
+def test_lines_of_progress_that_are_no_file_of_the_cell_are_not_published(place):
     out = place.scratch.out("c")
     os.mkfifo(out / "progress.jsonl")
     (out.parent / "secret").write_bytes(b"not yours")
@@ -507,14 +507,14 @@ def test_lines_of_progress_that_are_no_file_of_the_cell_are_not_published(place:
     assert {file.path for file in made.files} == {"m.json", "w.dat", "c.log"}
 
 
-def test_lines_of_progress_that_are_a_link_inside_the_cell_are_published(place: Place) -> None:
+def test_lines_of_progress_that_are_a_link_inside_the_cell_are_published(place):
     leave(place, "logs/lines", b'{"step": 7}\n')
     (place.scratch.out("c") / "progress.jsonl").symlink_to("logs/lines")
     made = settle.publish(place, CELL, done())
     assert "progress.jsonl" in {file.path for file in made.files}
 
 
-def test_nothing_is_written_where_a_tier_was_unmounted(place: Place) -> None:
+def test_nothing_is_written_where_a_tier_was_unmounted(place):
     root = place.durable.root
     root.rename(root.with_name("unmounted"))
     root.mkdir()
@@ -561,9 +561,7 @@ def test_of_another_attempt_it_is_not_known_where_the_log_begins(place):
     assert settle.publish(with_metrics(place), CELL, done(2)).log_begins_at_bytes == 0
 
 
-def test_what_job_yaml_loads_otherwise_by_now_is_judged_anew_and_not_trained_again(
-    place: Place,
-) -> None:
+def test_what_job_yaml_loads_otherwise_by_now_is_judged_anew_and_not_trained_again(place):
     made = publish_bad(place)
     assert not published.stands(place.durable, "c")
     same = place.plan.artifacts
@@ -578,9 +576,7 @@ def test_what_job_yaml_loads_otherwise_by_now_is_judged_anew_and_not_trained_aga
     assert not published.forget_if_loaded_otherwise(place.durable, "c", same), "it is good"
 
 
-def test_keys_of_a_pattern_whose_matches_are_of_two_kinds_name_the_file_that_lacks_them(
-    place: Place,
-) -> None:
+def test_keys_of_a_pattern_whose_matches_are_of_two_kinds_name_the_file_that_lacks_them(place):
     place = with_artifacts(place, Artifact("left/*", ("step",)))
     leave(place, "left/a.json", b'{"step": 7}')
     leave(place, "left/b.csv", b"epoch,loss\n1,0.5\n")
@@ -596,8 +592,8 @@ def test_keys_of_a_pattern_whose_matches_are_of_two_kinds_name_the_file_that_lac
 
 @pytest.mark.parametrize(("log", "is_good"), [(b"loss 0.1\n", True), (b"", False)])
 def test_a_cell_that_leaves_no_artifact_is_proven_by_its_log_if_that_says_anything(
-    place: Place, log: bytes, is_good: bool
-) -> None:
+    place, log, is_good
+):
     place = with_artifacts(place)
     place.scratch.log("c").write_bytes(log)
     made = settle.publish(place, CELL, done())

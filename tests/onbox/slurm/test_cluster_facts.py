@@ -46,7 +46,7 @@ def without_flock(number: int, folder: Path) -> object:
     return flock
 
 
-def test_the_facts_are_what_scontrol_and_sbatch_say(cluster: Pretended) -> None:
+def test_the_facts_are_what_scontrol_and_sbatch_say(cluster):
     found = cluster_facts.answer(ASKED, cluster.run)
     assert (found.version, found.max_array_size, found.defaults) == ("22.05.8", 1001, ("gpu",))
     assert found.partitions["long"]["MaxTime"] == "UNLIMITED"
@@ -55,7 +55,7 @@ def test_the_facts_are_what_scontrol_and_sbatch_say(cluster: Pretended) -> None:
     assert "--test-only" in call and "--time=60" in call
 
 
-def test_what_sbatch_refuses_is_told_for_its_script(cluster: Pretended) -> None:
+def test_what_sbatch_refuses_is_told_for_its_script(cluster):
     cluster.mood("sbatch", "refuses")
     found = cluster_facts.answer(ASKED, cluster.run)
     assert "invalid partition" in found.refusals["run_slurm.sh"]
@@ -67,8 +67,8 @@ def test_what_sbatch_refuses_is_told_for_its_script(cluster: Pretended) -> None:
     ids=["a node answers", "sinfo is silent", "there is no sinfo", "no node answers"],
 )
 def test_that_no_node_has_what_is_asked_for_counts_only_while_one_answers(
-    cluster: Pretended, sinfo: str | None, is_refused: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    cluster, sinfo, is_refused, monkeypatch
+):
     """As in a maintenance: sbatch takes the job then, and it waits."""
     monkeypatch.setattr(commands, "_USUAL", ())
     monkeypatch.setenv("PATH", f"{cluster.folder / 'bin'}:/bin")
@@ -82,13 +82,13 @@ def test_that_no_node_has_what_is_asked_for_counts_only_while_one_answers(
     assert all("--partition=gpu" in call for call in cluster.calls("sinfo"))
 
 
-def test_a_silent_slurm_is_not_judged(cluster: Pretended) -> None:
+def test_a_silent_slurm_is_not_judged(cluster):
     (cluster.folder / "bin" / "scontrol").write_text("#!/bin/sh\necho no >&2; exit 1\n")
     with pytest.raises(TemporaryError, match="Slurm does not answer"):
         cluster_facts.answer(ASKED, cluster.run)
 
 
-def test_a_tier_that_is_not_mounted_is_said(cluster: Pretended) -> None:
+def test_a_tier_that_is_not_mounted_is_said(cluster):
     elsewhere = RunOnBox("digits", str(cluster.folder / "gone"), "/data")
     found = cluster_facts.answer(ASKED, elsewhere)
     assert "is the file system mounted" in str(found.tier_problem)
@@ -96,8 +96,8 @@ def test_a_tier_that_is_not_mounted_is_said(cluster: Pretended) -> None:
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
 def test_a_file_system_without_locks_will_do_for_slurms_agents_and_no_others(
-    cluster: Pretended, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+    cluster, tmp_path, monkeypatch, number
+):
     monkeypatch.setattr(lock, "_MEMORY", tmp_path)
     monkeypatch.setattr(fcntl, "flock", without_flock(number, tmp_path / "tier"))
     assert cluster_facts.answer(ASKED, cluster.run).tier_problem is None

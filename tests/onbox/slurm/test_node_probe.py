@@ -32,7 +32,7 @@ def srun(slurm: Pretended, *, free: int) -> None:
     slurm.run.tier.durable_dir.mkdir(exist_ok=True)
 
 
-def test_two_nodes_claim_once_and_exclude_each_other_and_leave_nothing(slurm: Pretended) -> None:
+def test_two_nodes_claim_once_and_exclude_each_other_and_leave_nothing(slurm):
     srun(slurm, free=2)
     before = sorted(slurm.run.tier.durable_dir.iterdir())
     tried = node_probe.answer(ASKED, slurm.run)
@@ -44,29 +44,27 @@ def test_two_nodes_claim_once_and_exclude_each_other_and_leave_nothing(slurm: Pr
     assert "--partition=gpu" in call and "--immediate=20" in call and "--time=2" in call
 
 
-def test_one_free_node_tells_what_it_can(slurm: Pretended) -> None:
+def test_one_free_node_tells_what_it_can(slurm):
     srun(slurm, free=1)
     tried = node_probe.answer(ASKED, slurm.run)
     assert (tried.nodes, tried.is_one_winner, tried.flock) == (("n1",), True, None)
 
 
-def test_without_a_free_node_nothing_is_known_and_slurms_words_are_told(slurm: Pretended) -> None:
+def test_without_a_free_node_nothing_is_known_and_slurms_words_are_told(slurm):
     srun(slurm, free=0)
     tried = node_probe.answer(ASKED, slurm.run)
     assert tried.nodes == () and "Unable to allocate" in str(tried.problem)
 
 
 @pytest.mark.parametrize("free", [1, 2])
-def test_a_node_that_was_free_and_has_no_such_python_is_not_a_full_cluster(
-    slurm: Pretended, free: int
-) -> None:
+def test_a_node_that_was_free_and_has_no_such_python_is_not_a_full_cluster(slurm, free):
     srun(slurm, free=free)
     tried = node_probe.answer(replace(ASKED, python="/no/such/python"), slurm.run)
     assert tried.nodes == () and tried.silent == tuple(f"n{at + 1}" for at in range(free))
     assert "/no/such/python: No such file or directory" in str(tried.problem)
 
 
-def test_the_hook_and_the_python_are_tried_in_the_container(slurm: Pretended) -> None:
+def test_the_hook_and_the_python_are_tried_in_the_container(slurm):
     srun(slurm, free=1)
     inside = slurm.folder / "bin" / "inside"
     inside.write_text('#!/bin/sh\nexport CUDA_VISIBLE_DEVICES=0,1,2\nexec "$@"\n')
@@ -88,9 +86,7 @@ def test_the_hook_and_the_python_are_tried_in_the_container(slurm: Pretended) ->
         ("", None),
     ],
 )
-def test_a_hook_that_fails_is_told_though_all_goes_on(
-    slurm: Pretended, hook: str, problem: str | None
-) -> None:
+def test_a_hook_that_fails_is_told_though_all_goes_on(slurm, hook, problem):
     srun(slurm, free=1)
     tried = node_probe.answer(replace(ASKED, hook=hook), slurm.run)
     assert tried.nodes == ("n1",)
@@ -108,7 +104,7 @@ def test_a_hook_that_fails_is_told_though_all_goes_on(
         (["got"], None),
     ],
 )
-def test_what_two_nodes_saw_of_flock_is_one_word(said: list[str], word: str | None) -> None:
+def test_what_two_nodes_saw_of_flock_is_one_word(said, word):
     found: list[Mapping[str, Any]] = [
         {"node": f"n{at}", "flock": one} for at, one in enumerate(said)
     ]

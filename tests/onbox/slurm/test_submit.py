@@ -36,7 +36,7 @@ def left_by_another(slurm: Pretended, **own: object) -> Submit:
     return intent
 
 
-def test_a_submit_names_release_queues_and_where_they_begin(slurm: Pretended) -> None:
+def test_a_submit_names_release_queues_and_where_they_begin(slurm):
     asked = replace(BOTH, begins=(cluster_asks.Begin("queue_3", 4, "cell-5"),))
     done = submit.answer(asked, slurm.run)
     assert done == cluster_asks.SlurmSubmitted("7", ("queue_1", "queue_3"), ())
@@ -48,7 +48,7 @@ def test_a_submit_names_release_queues_and_where_they_begin(slurm: Pretended) ->
     assert not slurm.tier.slurm_intent.exists()
 
 
-def test_what_waits_or_runs_is_left_alone_and_only_the_rest_is_submitted(slurm: Pretended) -> None:
+def test_what_waits_or_runs_is_left_alone_and_only_the_rest_is_submitted(slurm):
     submit.answer(replace(BOTH, queues={"0": "queue_1"}), slurm.run)
     again = submit.answer(BOTH, slurm.run)
     assert again == cluster_asks.SlurmSubmitted("8", ("queue_3",), ("queue_1",))
@@ -58,7 +58,7 @@ def test_what_waits_or_runs_is_left_alone_and_only_the_rest_is_submitted(slurm: 
     assert len(slurm.calls("sbatch")) == 2
 
 
-def test_a_refusal_is_said_in_slurms_words_and_leaves_nothing_in_the_way(slurm: Pretended) -> None:
+def test_a_refusal_is_said_in_slurms_words_and_leaves_nothing_in_the_way(slurm):
     slurm.mood("sbatch", "refuses")
     with pytest.raises(InputError, match="invalid partition specified: nosuch"):
         submit.answer(BOTH, slurm.run)
@@ -66,22 +66,20 @@ def test_a_refusal_is_said_in_slurms_words_and_leaves_nothing_in_the_way(slurm: 
     assert submit.answer(BOTH, slurm.run).job == "7"
 
 
-def test_nothing_is_submitted_while_slurm_is_silent(slurm: Pretended) -> None:
+def test_nothing_is_submitted_while_slurm_is_silent(slurm):
     slurm.mood("squeue", "silent")
     with pytest.raises(TemporaryError, match="Slurm does not answer"):
         submit.answer(BOTH, slurm.run)
     assert slurm.calls("sbatch") == [] and not slurm.tier.slurm_intent.exists()
 
 
-def test_an_answer_that_was_lost_is_found_by_its_token(slurm: Pretended) -> None:
+def test_an_answer_that_was_lost_is_found_by_its_token(slurm):
     slurm.mood("sbatch", "dies")
     assert submit.answer(BOTH, slurm.run).job == "7"
     assert len(slurm.calls("sbatch")) == 1
 
 
-def test_an_unsure_submit_is_not_repeated_until_slurm_must_have_shown_it(
-    slurm: Pretended, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unsure_submit_is_not_repeated_until_slurm_must_have_shown_it(slurm, monkeypatch):
     slurm.mood("sbatch", "loses")
     with pytest.raises(TemporaryError, match="did not say whether Slurm has taken the job"):
         submit.answer(BOTH, slurm.run)
@@ -97,7 +95,7 @@ def test_an_unsure_submit_is_not_repeated_until_slurm_must_have_shown_it(
     assert submit.answer(BOTH, slurm.run).job == "7"
 
 
-def test_a_killed_submit_that_slurm_has_taken_is_noted_and_left_alone(slurm: Pretended) -> None:
+def test_a_killed_submit_that_slurm_has_taken_is_noted_and_left_alone(slurm):
     left = left_by_another(slurm, is_sent=True)
     slurm.has("7|0|7_0|PENDING|N/A||Priority", token=left.token)
     done = submit.answer(BOTH, slurm.run)
@@ -107,7 +105,7 @@ def test_a_killed_submit_that_slurm_has_taken_is_noted_and_left_alone(slurm: Pre
 
 
 @pytest.mark.parametrize("at", [None, LONG_AGO])
-def test_of_two_who_submit_at_once_one_does(slurm: Pretended, at: str | None) -> None:
+def test_of_two_who_submit_at_once_one_does(slurm, at):
     left_by_another(slurm, **({"at": at} if at else {}))
     if at is None:
         with pytest.raises(TemporaryError, match="somebody else submits digits"):
@@ -117,9 +115,7 @@ def test_of_two_who_submit_at_once_one_does(slurm: Pretended, at: str | None) ->
         assert submit.answer(BOTH, slurm.run).job == "7"
 
 
-def test_killed_before_or_after_sbatch_the_same_launch_submits_each_queue_once(
-    slurm: Pretended, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_before_or_after_sbatch_the_same_launch_submits_each_queue_once(slurm, monkeypatch):
     class Killed(BaseException):
         pass
 
@@ -137,13 +133,13 @@ def test_killed_before_or_after_sbatch_the_same_launch_submits_each_queue_once(
     assert len(slurm.calls("sbatch")) == 1
 
 
-def test_a_release_that_is_not_there_submits_nothing(slurm: Pretended) -> None:
+def test_a_release_that_is_not_there_submits_nothing(slurm):
     with pytest.raises(InputError, match="send the release"):
         submit.answer(replace(BOTH, digest="b" * 64), slurm.run)
     assert slurm.calls("sbatch") == []
 
 
-def test_only_tasks_of_this_run_that_have_not_ended_are_cancelled(slurm: Pretended) -> None:
+def test_only_tasks_of_this_run_that_have_not_ended_are_cancelled(slurm):
     slurm.has("7|0|7_0|RUNNING|N/A|n1|None", "7|1|7_1|PENDING|N/A||Priority", "6|0|6_0|FAILED|||")
     with (slurm.folder / "jobs").open("a") as file:
         file.write("5|0|5_0|RUNNING|N/A|n1|None|mine\n")
@@ -151,7 +147,7 @@ def test_only_tasks_of_this_run_that_have_not_ended_are_cancelled(slurm: Pretend
     assert slurm.calls("scancel") == ["scancel 7_0 7_1"]
 
 
-def test_of_queues_that_wait_no_job_is_cancelled_that_has_nodes(slurm: Pretended) -> None:
+def test_of_queues_that_wait_no_job_is_cancelled_that_has_nodes(slurm):
     submitted = submit.answer(BOTH, slurm.run)
     [first, second] = submitted.queues
     slurm.later()
@@ -164,16 +160,14 @@ def test_of_queues_that_wait_no_job_is_cancelled_that_has_nodes(slurm: Pretended
     assert slurm.calls("scancel")[1:] == ["scancel --state=PENDING 7_0"]
 
 
-def test_nothing_is_cancelled_while_slurm_is_silent(slurm: Pretended) -> None:
+def test_nothing_is_cancelled_while_slurm_is_silent(slurm):
     slurm.mood("squeue", "silent")
     with pytest.raises(TemporaryError):
         cancel.answer(cluster_asks.SlurmCancel(), slurm.run)
     assert slurm.calls("scancel") == []
 
 
-def test_cell_by_cell_there_is_a_task_for_each_line_and_one_runs_at_a_time(
-    slurm: Pretended,
-) -> None:
+def test_cell_by_cell_there_is_a_task_for_each_line_and_one_runs_at_a_time(slurm):
     atomic.make_folder(slurm.tier.queues)
     lines = b"configs/a.json one\n# configs/x.json one\nconfigs/b.json one\nconfigs/c.json one\n"
     slurm.tier.queue("queue_2").write_bytes(lines)
@@ -187,9 +181,7 @@ def test_cell_by_cell_there_is_a_task_for_each_line_and_one_runs_at_a_time(
 
 
 @pytest.mark.parametrize("is_open", [False, True])
-def test_where_only_artifacts_are_left_to_be_loaded_one_core_and_no_gpu_will_do(
-    slurm: Pretended, *, is_open: bool
-) -> None:
+def test_where_only_artifacts_are_left_to_be_loaded_one_core_and_no_gpu_will_do(slurm, *, is_open):
     atomic.make_folder(slurm.tier.queues)
     slurm.tier.queue("queue_2").write_bytes(b"configs/a.json one\nconfigs/b.json one\n")
     made = [slurm.tier.manifest("a"), slurm.tier.receipt("a")]

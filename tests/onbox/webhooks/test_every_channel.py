@@ -5,17 +5,13 @@ Time goes on only where somebody waits, so the waits are seen and cost nothing.
 
 from __future__ import annotations
 
-import shutil
 import ssl
-import subprocess
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from robot import HANG, NO, RESET, TOKEN, YES, Robot
+from robot import HANG, NO, RESET, TOKEN, YES, Clock, Robot, self_signed
 from waiting import LIMIT_S, until
 
 from boxcar.shared.channels import known
@@ -26,6 +22,7 @@ from onbox.machine.credentials import Webhook
 from onbox.webhooks import post
 from onbox.webhooks.deliver import Deliverer
 
+pytestmark = pytest.mark.usefixtures("no_proxy")
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 CHANNELS = (*known.NAMES, WEBHOOK)
 ASKED_S = 77.0
@@ -37,20 +34,6 @@ LIMITED: dict[str, bytes] = {
     "wecom": b'{"errcode": 45009}',
     "telegram": b'{"ok": false, "parameters": {"retry_after": 77}}',
 }
-
-
-@dataclass
-class Clock:
-    now_s: float = 1_000_000.0
-    waits_s: list[float] = field(default_factory=list)
-
-    def __call__(self) -> float:
-        return self.now_s
-
-    def wait(self, signal: threading.Event, wait_s: float) -> bool:
-        self.waits_s.append(wait_s)
-        self.now_s += wait_s
-        return signal.is_set()
 
 
 class Table:
@@ -90,13 +73,6 @@ class Table:
         return "\n".join(str(body) for body in self.robot.bodies)
 
 
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-
-
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Callable[[str], Table]]:
     made: list[Table] = []
@@ -128,11 +104,8 @@ def steps(channel: str) -> dict[str, list[Any]]:
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("answers", list(steps("feishu")))
 def test_only_what_was_taken_is_delivered_and_all_of_it_arrives_in_order(
-    channel: str,
-    answers: str,
-    table: Callable[[str], Table],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    channel, answers, table, monkeypatch
+):
     if answers == "hangs":
         monkeypatch.setattr(post, "READ_S", 0.3)
     one = table(channel)
@@ -146,7 +119,6 @@ def test_only_what_was_taken_is_delivered_and_all_of_it_arrives_in_order(
     deliverer.wake()
     until(lambda: one.cursor().seq == last.seq)
     deliverer.close(LIMIT_S)
-
     assert set(one.seen[: refusals + 1]) == {0}, "delivered before it was taken"
     assert deliverer.pending() == 0
     text = one.told()
@@ -164,24 +136,11 @@ def test_only_what_was_taken_is_delivered_and_all_of_it_arrives_in_order(
 @pytest.fixture(scope="module")
 def somebody_else(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
     """TLS with a certificate that nobody vouches for."""
-    openssl = shutil.which("openssl")
-    if not openssl:
-        pytest.skip("there is no openssl program to make a certificate with")
-    folder = tmp_path_factory.mktemp("tls")
-    words = "req -x509 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
-    curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
-    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
-    command = [openssl, *words.split(), *curve.split(), *files]
-    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
-    return context
+    return self_signed(tmp_path_factory.mktemp("tls"))[0]
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_tls_of_somebody_else_gets_nothing_and_takes_nothing(
-    channel: str, table: Callable[[str], Table], somebody_else: ssl.SSLContext
-) -> None:
+def test_tls_of_somebody_else_gets_nothing_and_takes_nothing(channel, table, somebody_else):
     one = table(channel)
     one.robot.socket = somebody_else.wrap_socket(one.robot.socket, server_side=True)
     url = one.endpoint.url.replace("http:", "https:")
@@ -191,7 +150,6 @@ def test_tls_of_somebody_else_gets_nothing_and_takes_nothing(
     deliverer.wake()
     until(lambda: len(one.clock.waits_s) >= 3)
     deliverer.close(0)
-
     assert one.robot.bodies == []
     assert one.cursor().seq == 0
     assert deliverer.pending() == 1
@@ -201,9 +159,7 @@ def test_tls_of_somebody_else_gets_nothing_and_takes_nothing(
 
 
 @pytest.mark.parametrize("channel", known.NAMES)
-def test_a_flood_is_one_message_and_the_services_rate_is_kept(
-    channel: str, table: Callable[[str], Table]
-) -> None:
+def test_a_flood_is_one_message_and_the_services_rate_is_kept(channel, table):
     one = table(channel)
     deliverer = one.deliverer()
     for number in range(40):

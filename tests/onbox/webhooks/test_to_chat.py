@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from robot import HANG, NO, RESET, TOKEN, YES, Robot
+from robot import HANG, NO, RESET, TOKEN, YES, Clock, Robot
 from waiting import LIMIT_S, until
 
 from boxcar.shared.channels import known
@@ -22,19 +20,7 @@ from boxcar.shared.news.wanted import REFUSALS
 from onbox.webhooks import post
 from onbox.webhooks.deliver import Deliverer, flush
 
-
-@pytest.fixture
-def robot() -> Iterator[Robot]:
-    server = Robot()
-    yield server
-    server.end()
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
+pytestmark = pytest.mark.usefixtures("no_proxy")
 
 
 @pytest.fixture
@@ -47,22 +33,6 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
         tmp_path / "q1.jsonl", {"run": "r", "queue": "q1", "box": "box-a"}, lambda: lock.keep(held)
     )
     os.close(held)
-
-
-@dataclass
-class Clock:
-    """Time that goes on only where somebody waits."""
-
-    now_s: float = 1_000_000.0
-    waits_s: list[float] = field(default_factory=list)
-
-    def __call__(self) -> float:
-        return self.now_s
-
-    def wait(self, signal: threading.Event, wait_s: float) -> bool:
-        self.waits_s.append(wait_s)
-        self.now_s += wait_s
-        return signal.is_set()
 
 
 def chat_answer(chat: Endpoint, news: str, clock: Any = time.time) -> Answer:
@@ -109,9 +79,7 @@ NOT_TAKEN: list[Any] = [
 
 @pytest.mark.parametrize("channel", known.NAMES)
 @pytest.mark.parametrize("step", NOT_TAKEN, ids=str)
-def test_nothing_is_taken_that_the_service_did_not_take(
-    channel: str, step: Any, robot: Robot
-) -> None:
+def test_nothing_is_taken_that_the_service_did_not_take(channel, step, robot):
     robot.script = [step]
     robot.last = (200, {}, YES[channel])
     assert isinstance(chat_answer(robot.chat(channel), "text"), (Later, Refused))
@@ -119,9 +87,7 @@ def test_nothing_is_taken_that_the_service_did_not_take(
     assert len(robot.bodies) == 2  # no redirect was followed
 
 
-def test_a_robot_that_hangs_or_drips_is_given_up(
-    robot: Robot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_robot_that_hangs_or_drips_is_given_up(robot, monkeypatch):
     monkeypatch.setattr(post, "READ_S", 0.1)
     robot.script = [HANG]
     found = chat_answer(robot.chat(), "text")
@@ -129,7 +95,7 @@ def test_a_robot_that_hangs_or_drips_is_given_up(
     assert "Timeout" in found.why
 
 
-def test_a_closed_port_and_a_wrong_tls_took_nothing(robot: Robot) -> None:
+def test_a_closed_port_and_a_wrong_tls_took_nothing(robot):
     port = robot.server_address[1]
     for url in ("http://127.0.0.1:1/" + TOKEN, f"https://127.0.0.1:{port}/{TOKEN}"):
         found = chat_answer(Endpoint("feishu", url), "text")
@@ -137,7 +103,7 @@ def test_a_closed_port_and_a_wrong_tls_took_nothing(robot: Robot) -> None:
         assert TOKEN not in found.why
 
 
-def test_a_clock_that_is_off_is_said_beside_the_refusal(robot: Robot) -> None:
+def test_a_clock_that_is_off_is_said_beside_the_refusal(robot):
     robot.script = [(200, {}, b'{"code": 19021, "msg": "sign match fail"}')]
     found = chat_answer(robot.chat(), "text", lambda: time.time() + 3660)
     assert isinstance(found, Refused)
@@ -145,8 +111,8 @@ def test_a_clock_that_is_off_is_said_beside_the_refusal(robot: Robot) -> None:
 
 
 def test_a_refusal_in_the_body_is_not_delivered_and_is_told_once_without_the_url(
-    robot: Robot, journal: Journal, tmp_path: Path
-) -> None:
+    robot, journal, tmp_path
+):
     robot.script = [(200, {}, b'{"code": 19001, "msg": "no robot %s"}' % TOKEN.encode())] * 2
     deliverer, _ = sender(journal, robot, tmp_path)
     failed = fail(journal, "a")
@@ -159,9 +125,7 @@ def test_a_refusal_in_the_body_is_not_delivered_and_is_told_once_without_the_url
     assert TOKEN not in told + repr(deliverer.status())
 
 
-def test_a_refusal_is_on_the_disk_until_the_service_takes_a_message_again(
-    robot: Robot, journal: Journal, tmp_path: Path
-) -> None:
+def test_a_refusal_is_on_the_disk_until_the_service_takes_a_message_again(robot, journal, tmp_path):
     robot.last = (200, {}, NO)
     deliverer = Deliverer(journal.path, tmp_path / "delivered.json", (), [robot.chat()])
     deliverer.start()
@@ -177,9 +141,7 @@ def test_a_refusal_is_on_the_disk_until_the_service_takes_a_message_again(
     deliverer.close(0)
 
 
-def test_one_message_that_is_refused_for_ever_does_not_hold_up_the_next(
-    robot: Robot, journal: Journal, tmp_path: Path
-) -> None:
+def test_one_message_that_is_refused_for_ever_does_not_hold_up_the_next(robot, journal, tmp_path):
     robot.script = [(200, {}, NO)] * REFUSALS
     deliverer, _ = sender(journal, robot, tmp_path)
     fail(journal, "bad")
@@ -196,9 +158,7 @@ def test_one_message_that_is_refused_for_ever_does_not_hold_up_the_next(
     assert left.refused is None
 
 
-def test_a_flood_becomes_one_message_in_order_and_the_rest_is_counted(
-    robot: Robot, journal: Journal, tmp_path: Path
-) -> None:
+def test_a_flood_becomes_one_message_in_order_and_the_rest_is_counted(robot, journal, tmp_path):
     deliverer, _ = sender(journal, robot, tmp_path)
     for number in range(30):
         journal.append("cell.started", cell=f"c{number}", attempt=1)
@@ -213,9 +173,7 @@ def test_a_flood_becomes_one_message_in_order_and_the_rest_is_counted(
     assert len(text.splitlines()) < 16
 
 
-def test_what_is_no_news_waits_for_the_next_message(
-    robot: Robot, journal: Journal, tmp_path: Path
-) -> None:
+def test_what_is_no_news_waits_for_the_next_message(robot, journal, tmp_path):
     deliverer, _ = sender(journal, robot, tmp_path)
     for cell in ("a", "b"):
         journal.append("cell.started", cell=cell, attempt=1)
@@ -234,8 +192,8 @@ def test_what_is_no_news_waits_for_the_next_message(
 
 
 def test_what_is_left_is_said_without_reading_the_journal_again(
-    robot: Robot, journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    robot, journal, tmp_path, monkeypatch
+):
     about = {"pid": 1, "release": "d" * 64, "start_index": 0}
     flush(journal.path, tmp_path / "delivered.json", (), 0, chats=[robot.chat()])
     journal.append("agent.started", **about)
@@ -261,9 +219,7 @@ def test_what_is_left_is_said_without_reading_the_journal_again(
     assert "left: 6 of 9 cells" in robot.texts[2], "an agent that is started anew knows it too"
 
 
-def test_a_chat_that_is_new_begins_with_what_comes_now(
-    robot: Robot, journal: Journal, tmp_path: Path
-) -> None:
+def test_a_chat_that_is_new_begins_with_what_comes_now(robot, journal, tmp_path):
     fail(journal, "old")
     deliverer, _ = sender(journal, robot, tmp_path)
     until(lambda: cursor(tmp_path, robot).seq == 1)
@@ -275,9 +231,7 @@ def test_a_chat_that_is_new_begins_with_what_comes_now(
 
 
 @pytest.mark.parametrize("channel", ["feishu", "dingtalk", "telegram", "ntfy"])
-def test_the_rate_of_the_service_is_kept(
-    channel: str, robot: Robot, journal: Journal, tmp_path: Path
-) -> None:
+def test_the_rate_of_the_service_is_kept(channel, robot, journal, tmp_path):
     robot.last = (200, {}, YES[channel])
     rate = known.CHANNELS[channel].rate
     tries_s: list[float] = []
@@ -293,9 +247,7 @@ def test_the_rate_of_the_service_is_kept(
         assert all(one >= window_s for one in apart)
 
 
-def test_five_a_day_are_five_also_for_an_agent_that_is_started_anew(
-    robot: Robot, journal: Journal, tmp_path: Path
-) -> None:
+def test_five_a_day_are_five_also_for_an_agent_that_is_started_anew(robot, journal, tmp_path):
     for number in range(5):
         deliverer, _ = sender(journal, robot, tmp_path, "serverchan")
         last = fail(journal, f"c{number}")
@@ -310,7 +262,7 @@ def test_five_a_day_are_five_also_for_an_agent_that_is_started_anew(
     assert clock.waits_s[0] == 86_400.0
 
 
-def test_a_retry_after_is_waited_for(robot: Robot, journal: Journal, tmp_path: Path) -> None:
+def test_a_retry_after_is_waited_for(robot, journal, tmp_path):
     robot.script = [(429, {"retry-after": "77"}, b"")]
     deliverer, clock = sender(journal, robot, tmp_path)
     last = fail(journal, "a")
@@ -320,9 +272,7 @@ def test_a_retry_after_is_waited_for(robot: Robot, journal: Journal, tmp_path: P
     assert 77.0 in clock.waits_s
 
 
-def test_what_was_left_is_sent_late_and_counted(
-    robot: Robot, journal: Journal, tmp_path: Path
-) -> None:
+def test_what_was_left_is_sent_late_and_counted(robot, journal, tmp_path):
     chats, path = [robot.chat()], tmp_path / "delivered.json"
     assert flush(journal.path, path, (), LIMIT_S, chats=chats) == 0
     fail(journal, "a")
@@ -334,7 +284,7 @@ def test_what_was_left_is_sent_late_and_counted(
     assert cursor(tmp_path, robot).channel == "feishu"
 
 
-def test_two_chats_of_one_bot_have_cursors_of_their_own() -> None:
+def test_two_chats_of_one_bot_have_cursors_of_their_own():
     one = Endpoint("telegram", "https://api.telegram.org", "token", "1")
     other = Endpoint("telegram", "https://api.telegram.org", "token", "2")
     assert key_of(one) != key_of(other)

@@ -1,5 +1,3 @@
-"""What each chat service is sent, and which of its answers count as taken."""
-
 from __future__ import annotations
 
 import base64
@@ -11,14 +9,8 @@ from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
 
-from boxcar.shared.channels import known
-from boxcar.shared.channels.answer import (
-    Endpoint,
-    Later,
-    Refused,
-    Taken,
-    without_secrets,
-)
+from boxcar.shared.channels import answer, known
+from boxcar.shared.channels.answer import Endpoint, Later, Refused, Taken, without_secrets
 
 URL = "https://host/robot/0123456789abcdef"
 NAME = '<at user_id="all">@all <!channel> <@U1> @everyone *a*_b_`c`'
@@ -57,12 +49,12 @@ BODIES = {
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_the_body_is_what_the_service_documents(name: str) -> None:
+def test_the_body_is_what_the_service_documents(name):
     assert body_of(name) == BODIES[name]
 
 
 @pytest.mark.parametrize("name", ["feishu", "lark"])
-def test_feishu_and_lark_sign_in_the_body(name: str) -> None:
+def test_feishu_and_lark_sign_in_the_body(name):
     found = body_of(name)
     assert found["msg_type"] == "text"
     assert found["content"] == {"text": "title\nbody"}
@@ -70,7 +62,7 @@ def test_feishu_and_lark_sign_in_the_body(name: str) -> None:
     assert found["sign"] == known.sign_feishu("1599360473", "token-12345678")
 
 
-def test_dingtalk_signs_in_the_query_and_keeps_the_token() -> None:
+def test_dingtalk_signs_in_the_query_and_keeps_the_token():
     endpoint = Endpoint("dingtalk", "https://oapi.dingtalk.com/robot/send?access_token=t", "SEC1")
     query = parse_qs(
         urlsplit(known.CHANNELS["dingtalk"].request(endpoint, "a", 1_599_360_473.5).url).query
@@ -80,7 +72,7 @@ def test_dingtalk_signs_in_the_query_and_keeps_the_token() -> None:
     assert query["sign"] == [known.sign_dingtalk("1599360473500", "SEC1")]
 
 
-def test_signatures_are_the_vendors() -> None:
+def test_signatures_are_the_vendors():
     """Neither vendor publishes a whole example for its robots, with secret, time and signature.
 
     Feishu's page has the time 1599360473 and, in its sample code, the secret `demo`, and shows no
@@ -96,12 +88,12 @@ def test_signatures_are_the_vendors() -> None:
     assert known.sign_dingtalk("1599360473000", "SECdemo") == DINGTALK_SIGN
 
 
-def test_without_a_secret_nothing_is_signed() -> None:
+def test_without_a_secret_nothing_is_signed():
     assert "sign" not in json.loads(request_of("feishu", secret="").body)
     assert request_of("dingtalk", secret="").url == URL
 
 
-def test_tokens_stand_where_the_service_looks() -> None:
+def test_tokens_stand_where_the_service_looks():
     assert request_of("telegram").url == f"{URL}/bottoken-12345678/sendMessage"
     assert request_of("ntfy").headers["authorization"] == "Bearer token-12345678"
     assert request_of("ntfy").url == "https://host/robot/"
@@ -109,7 +101,7 @@ def test_tokens_stand_where_the_service_looks() -> None:
 
 
 @pytest.mark.parametrize("name", known.NAMES)
-def test_nothing_in_a_name_calls_anybody(name: str) -> None:
+def test_nothing_in_a_name_calls_anybody(name):
     sent = json.dumps(body_of(name, NAME), ensure_ascii=False)
     calls = {
         "feishu": ["<at"],
@@ -121,7 +113,7 @@ def test_nothing_in_a_name_calls_anybody(name: str) -> None:
     assert not [call for call in calls.get(name, []) if call in sent]
 
 
-def test_names_keep_their_underscores_in_discord() -> None:
+def test_names_keep_their_underscores_in_discord():
     assert body_of("discord", "a_b_c *d*")["content"] == r"a\_b\_c \*d\*"
 
 
@@ -130,7 +122,7 @@ SIZES = {"wecom": 2048, "telegram": 4096 * 3, "feishu": 20_000, "dingtalk": 20_0
 
 @pytest.mark.parametrize("name", known.NAMES)
 @pytest.mark.parametrize("letter", ["a", "拆", "_", "\udcff"])
-def test_a_text_of_100_kb_is_cut_to_what_the_service_takes(name: str, letter: str) -> None:
+def test_a_text_of_100_kb_is_cut_to_what_the_service_takes(name, letter):
     found = body_of(name, letter * 100_000)
     texts = [
         v for one in found.values() for v in (one.values() if isinstance(one, dict) else [one])
@@ -180,7 +172,7 @@ def spelled(body: Any) -> bytes:
 
 
 @pytest.mark.parametrize("name", known.NAMES)
-def test_its_own_yes_is_taken_and_its_own_no_is_not(name: str) -> None:
+def test_its_own_yes_is_taken_and_its_own_no_is_not(name):
     taken = known.CHANNELS[name].taken
     assert taken(200, {}, spelled(YES[name])) == Taken()
     found = taken(200, {}, spelled(NO[name]))
@@ -189,11 +181,11 @@ def test_its_own_yes_is_taken_and_its_own_no_is_not(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BUSY)
-def test_what_is_limited_in_the_body_is_tried_later(name: str) -> None:
+def test_what_is_limited_in_the_body_is_tried_later(name):
     assert isinstance(known.CHANNELS[name].taken(200, {}, spelled(BUSY[name])), Later)
 
 
-def test_telegram_and_discord_say_how_long_to_wait() -> None:
+def test_telegram_and_discord_say_how_long_to_wait():
     answer = known.CHANNELS["telegram"].taken(429, {}, spelled(BUSY["telegram"]))
     assert answer.retry_after_s == 7.0  # type: ignore[union-attr]
     answer = known.CHANNELS["discord"].taken(429, {}, b'{"retry_after": 0.5}')
@@ -202,7 +194,7 @@ def test_telegram_and_discord_say_how_long_to_wait() -> None:
 
 @pytest.mark.parametrize("name", known.NAMES)
 @pytest.mark.parametrize("status", [301, 302, 307, 408, 429, 500, 502, 503])
-def test_a_status_that_is_no_answer_is_tried_later(name: str, status: int) -> None:
+def test_a_status_that_is_no_answer_is_tried_later(name, status):
     found = known.CHANNELS[name].taken(status, {"Retry-After": "3"}, spelled(YES[name]))
     assert isinstance(found, Later)
     assert found.retry_after_s == 3.0
@@ -210,14 +202,14 @@ def test_a_status_that_is_no_answer_is_tried_later(name: str, status: int) -> No
 
 @pytest.mark.parametrize("name", known.NAMES)
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410])
-def test_a_status_that_says_no_is_a_refusal(name: str, status: int) -> None:
+def test_a_status_that_says_no_is_a_refusal(name, status):
     found = known.CHANNELS[name].taken(status, {}, b"no such robot")
     assert found == Refused(f"answered {status}: no such robot")
 
 
 @pytest.mark.parametrize("name", known.NAMES)
 @pytest.mark.parametrize("page", [b"<html>Sign in</html>", b"  <!doctype html>"])
-def test_a_captive_portal_took_nothing(name: str, page: bytes) -> None:
+def test_a_captive_portal_took_nothing(name, page):
     assert isinstance(known.CHANNELS[name].taken(200, {}, page), Later)
 
 
@@ -226,18 +218,18 @@ SAYS_SO = [name for name in known.NAMES if name not in ("ntfy", "slack", "discor
 
 @pytest.mark.parametrize("name", SAYS_SO)
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"null", b"ok", b"{" * 5000, b"\xff"])
-def test_200_without_the_services_own_word_took_nothing(name: str, body: bytes) -> None:
+def test_200_without_the_services_own_word_took_nothing(name, body):
     assert isinstance(known.CHANNELS[name].taken(200, {}, body), Later)
 
 
 @pytest.mark.parametrize("name", SAYS_SO)
 @pytest.mark.parametrize("code", [False, "0", None, 0.0, "200", 1, "true", [], "success"])
-def test_what_only_looks_like_yes_is_none(name: str, code: object) -> None:
+def test_what_only_looks_like_yes_is_none(name, code):
     key = next(iter(YES[name]))
     assert not isinstance(known.CHANNELS[name].taken(200, {}, spelled({key: code})), Taken)
 
 
-def test_no_secret_is_in_a_repr_or_in_what_a_service_repeats() -> None:
+def test_no_secret_is_in_a_repr_or_in_what_a_service_repeats():
     endpoint = Endpoint("bark", URL, "token-12345678", "4711")
     assert "0123456789abcdef" not in repr(endpoint) + repr(request_of("bark"))
     assert "token-12345678" not in repr(endpoint) + repr(request_of("autodl"))
@@ -270,5 +262,42 @@ def test_no_secret_is_in_a_repr_or_in_what_a_service_repeats() -> None:
         ("http://[::1/", None),
     ],
 )
-def test_whose_address_it_is(url: str, service: str | None) -> None:
+def test_whose_address_it_is(url, service):
     assert known.service_of(url) == service
+
+
+# --- how often
+
+
+@pytest.mark.parametrize(
+    ("limits", "tries_s", "wait_s"),
+    [
+        (((2, 10.0),), [], 0.0),
+        (((2, 10.0),), [100.0], 0.0),
+        (((2, 10.0),), [99.0, 100.0], 9.0),
+        (((2, 10.0),), [90.0, 99.0, 100.0], 9.0),
+        (((1, 1.0), (3, 60.0)), [98.0, 99.0, 100.0], 58.0),
+        (((1, 60.0),), [5_000.0], 60.0),  # the clock was set back
+        (((1, 60.0),), [39.0], 0.0),
+    ],
+)
+def test_how_long_to_wait_for_a_rate(limits, tries_s, wait_s):
+    assert max(0.0, answer.wait_for_rate_s(limits, tries_s, 100.0)) == wait_s
+
+
+@pytest.mark.parametrize(
+    ("limits", "queues", "part"),
+    [
+        (((20, 60.0),), 1, ((20, 60.0),)),
+        (((20, 60.0),), 3, ((6, 60.0),)),
+        (((5, 1.0), (100, 60.0)), 10, ((1, 2.0), (10, 60.0))),
+        (((1, 5.0),), 4, ((1, 20.0),)),
+        (((5, 86_400.0),), 10, ((5, 86_400.0),)),
+        (((20, 60.0),), 0, ((20, 60.0),)),
+    ],
+)
+def test_queues_that_share_a_robot_take_their_part_of_its_rate(limits, queues, part):
+    assert answer.share_of_rate(limits, queues) == part
+    for (most, window_s), (most_all, window_all_s) in zip(part, limits, strict=True):
+        is_parted = window_all_s < 86_400.0
+        assert not is_parted or max(1, queues) * most / window_s <= most_all / window_all_s

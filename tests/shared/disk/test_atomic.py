@@ -68,7 +68,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 # --- write_whole
 
 
-def test_write_whole_replaces_the_content_and_leaves_nothing_beside(tmp_path: Path) -> None:
+def test_write_whole_replaces_the_content_and_leaves_nothing_beside(tmp_path):
     path = tmp_path / "file"
     for data in (OLD, b"", NEW):
         atomic.write_whole(path, data)
@@ -76,7 +76,7 @@ def test_write_whole_replaces_the_content_and_leaves_nothing_beside(tmp_path: Pa
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
-def test_write_whole_gives_the_mode_that_was_asked_for(tmp_path: Path) -> None:
+def test_write_whole_gives_the_mode_that_was_asked_for(tmp_path):
     before = os.umask(0o022)
     try:
         atomic.write_whole(tmp_path / "secret", OLD, mode=0o600)
@@ -89,9 +89,7 @@ def test_write_whole_gives_the_mode_that_was_asked_for(tmp_path: Path) -> None:
     assert modes == {"secret": 0o600, "plain": 0o644, "once": 0o644, "journal": 0o644}
 
 
-def test_write_whole_syncs_the_file_before_the_rename_and_the_folder_after(
-    tmp_path: Path, calls: list[str]
-) -> None:
+def test_write_whole_syncs_the_file_before_the_rename_and_the_folder_after(tmp_path, calls):
     atomic.write_whole(tmp_path / "file", NEW)
     assert calls == ["fsync file", "rename", "fsync folder"]
 
@@ -99,8 +97,8 @@ def test_write_whole_syncs_the_file_before_the_rename_and_the_folder_after(
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("step", ["os.write", "os.fsync", "os.replace"])
 def test_a_write_that_fails_at_a_step_leaves_the_old_content_and_no_leftover(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, code: int
-) -> None:
+    tmp_path, monkeypatch, step, code
+):
     path = tmp_path / "file"
     atomic.write_whole(path, OLD)
     with monkeypatch.context() as patch:
@@ -112,9 +110,7 @@ def test_a_write_that_fails_at_a_step_leaves_the_old_content_and_no_leftover(
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
-def test_an_interrupted_write_leaves_no_leftover(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_write_leaves_no_leftover(tmp_path, monkeypatch):
     def interrupted(_fd: int) -> None:
         raise KeyboardInterrupt
 
@@ -126,19 +122,11 @@ def test_an_interrupted_write_leaves_no_leftover(
 
 @pytest.mark.parametrize(
     ("step", "death"),
-    [
-        ("os.write", half_a_write_then_death),
-        ("os.fsync", dying),
-        ("os.replace", dying),
-    ],
+    [("os.write", half_a_write_then_death), ("os.fsync", dying), ("os.replace", dying)],
 )
 def test_a_writer_that_dies_at_a_step_leaves_the_old_content(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    in_child: Callable[..., int],
-    step: str,
-    death: Callable[..., Any],
-) -> None:
+    tmp_path, monkeypatch, in_child, step, death
+):
     path = tmp_path / "file"
     atomic.write_whole(path, OLD)
     with monkeypatch.context() as patch:
@@ -154,7 +142,7 @@ def test_a_writer_that_dies_at_a_step_leaves_the_old_content(
     assert path.read_bytes() == NEW
 
 
-def test_a_writer_killed_at_any_moment_leaves_one_whole_content(tmp_path: Path) -> None:
+def test_a_writer_killed_at_any_moment_leaves_one_whole_content(tmp_path):
     path = tmp_path / "file"
     contents = [bytes([digit]) * 300_000 for digit in b"012"]
     atomic.write_whole(path, contents[0])
@@ -185,7 +173,7 @@ def no_hard_links(monkeypatch: pytest.MonkeyPatch, code: int = errno.EPERM) -> N
     monkeypatch.setattr(os, "link", failing(code))
 
 
-def test_create_once_creates_and_then_never_again(tmp_path: Path) -> None:
+def test_create_once_creates_and_then_never_again(tmp_path):
     path = tmp_path / "claim"
     assert atomic.create_once(path, OLD) is True
     assert atomic.create_once(path, NEW) is False
@@ -194,17 +182,13 @@ def test_create_once_creates_and_then_never_again(tmp_path: Path) -> None:
     assert path.stat().st_nlink == 1
 
 
-def test_create_once_syncs_the_file_before_the_name_and_the_folder_after(
-    tmp_path: Path, calls: list[str]
-) -> None:
+def test_create_once_syncs_the_file_before_the_name_and_the_folder_after(tmp_path, calls):
     atomic.create_once(tmp_path / "claim", OLD)
     assert calls == ["fsync file", "link", "fsync folder"]
 
 
 @pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP, errno.ENOSYS])
-def test_create_once_works_where_there_are_no_hard_links(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
-) -> None:
+def test_create_once_works_where_there_are_no_hard_links(tmp_path, monkeypatch, code):
     no_hard_links(monkeypatch, code)
     path = tmp_path / "claim"
     assert atomic.create_once(path, OLD, mode=0o600) is True
@@ -214,18 +198,14 @@ def test_create_once_works_where_there_are_no_hard_links(
     assert [entry.name for entry in tmp_path.iterdir()] == ["claim"]
 
 
-def test_create_once_without_hard_links_syncs_the_file_and_the_folder(
-    tmp_path: Path, calls: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_create_once_without_hard_links_syncs_the_file_and_the_folder(tmp_path, calls, monkeypatch):
     no_hard_links(monkeypatch)
     atomic.create_once(tmp_path / "claim", OLD)
     assert calls == ["fsync file", "fsync file", "fsync folder"]
 
 
 @pytest.mark.parametrize("has_links", [True, False])
-def test_of_eight_processes_that_create_at_once_exactly_one_wins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
-) -> None:
+def test_of_eight_processes_that_create_at_once_exactly_one_wins(tmp_path, monkeypatch, has_links):
     if not has_links:
         no_hard_links(monkeypatch)
     for number in range(5):
@@ -253,9 +233,7 @@ def try_to_win(path: Path, number: int, start: Any) -> None:
     sys.exit(WON if atomic.create_once(path, str(number).encode()) else LOST)
 
 
-def test_create_once_wins_where_nfs_lost_the_answer_to_its_link(
-    tmp_path: Path, calls: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_create_once_wins_where_nfs_lost_the_answer_to_its_link(tmp_path, calls, monkeypatch):
     link = os.link
 
     def link_then_repeat(source: Path, target: Path) -> None:
@@ -268,18 +246,14 @@ def test_create_once_wins_where_nfs_lost_the_answer_to_its_link(
     assert calls == ["fsync file", "link", "link", "fsync folder"]
 
 
-def test_create_once_passes_another_error_on_and_creates_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_create_once_passes_another_error_on_and_creates_nothing(tmp_path, monkeypatch):
     no_hard_links(monkeypatch, errno.EROFS)
     with pytest.raises(OSError):
         atomic.create_once(tmp_path / "claim", OLD)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_create_once_without_links_leaves_no_name_when_the_disk_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_create_once_without_links_leaves_no_name_when_the_disk_fails(tmp_path, monkeypatch):
     no_hard_links(monkeypatch)
     fsync, calls = os.fsync, itertools.count(1)
 
@@ -297,7 +271,7 @@ def test_create_once_without_links_leaves_no_name_when_the_disk_fails(
 # --- append
 
 
-def test_append_adds_to_the_end_and_syncs(tmp_path: Path, calls: list[str]) -> None:
+def test_append_adds_to_the_end_and_syncs(tmp_path, calls):
     path = tmp_path / "journal"
     atomic.append(path, b"one\n")
     assert calls == ["fsync file", "fsync folder"]
@@ -307,9 +281,7 @@ def test_append_adds_to_the_end_and_syncs(tmp_path: Path, calls: list[str]) -> N
 
 
 @pytest.mark.parametrize("step", ["os.write", "os.fsync"])
-def test_an_append_that_fails_leaves_no_part_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+def test_an_append_that_fails_leaves_no_part_behind(tmp_path, monkeypatch, step):
     path = tmp_path / "journal"
     atomic.append(path, b"one\n")
 
@@ -328,9 +300,7 @@ def test_an_append_that_fails_leaves_no_part_behind(
     assert path.read_bytes() == b"one\nthree\n"
 
 
-def test_an_append_to_a_full_disk_leaves_no_part_behind(
-    small_disk: Callable[[str], Path],
-) -> None:
+def test_an_append_to_a_full_disk_leaves_no_part_behind(small_disk):
     path = small_disk("size=64k") / "journal"
     atomic.append(path, b"one\n")
     with pytest.raises(OSError) as raised:
@@ -342,7 +312,7 @@ def test_an_append_to_a_full_disk_leaves_no_part_behind(
 # --- folders and names
 
 
-def test_make_folder_makes_every_new_name_durable(tmp_path: Path, calls: list[str]) -> None:
+def test_make_folder_makes_every_new_name_durable(tmp_path, calls):
     atomic.make_folder(tmp_path / "a" / "b" / "c")
     assert (tmp_path / "a" / "b" / "c").is_dir()
     assert calls == ["fsync folder"] * 3
@@ -350,9 +320,7 @@ def test_make_folder_makes_every_new_name_durable(tmp_path: Path, calls: list[st
     assert calls == ["fsync folder"] * 3
 
 
-def test_sync_folder_takes_a_refusal_of_the_file_system_but_no_lost_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sync_folder_takes_a_refusal_of_the_file_system_but_no_lost_write(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", failing(errno.EINVAL))
     atomic.sync_folder(tmp_path)
     monkeypatch.setattr(os, "fsync", failing(errno.EIO))
@@ -360,7 +328,7 @@ def test_sync_folder_takes_a_refusal_of_the_file_system_but_no_lost_write(
         atomic.sync_folder(tmp_path)
 
 
-def test_sync_file_passes_a_lost_write_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sync_file_passes_a_lost_write_on(tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(OLD)
     atomic.sync_file(tmp_path / "file")
     monkeypatch.setattr(os, "fsync", failing(errno.EIO))
@@ -377,13 +345,13 @@ def test_sync_file_passes_a_lost_write_on(tmp_path: Path, monkeypatch: pytest.Mo
         pytest.param("a b'$(touch x)\n", id="what a shell would read"),
     ],
 )
-def test_every_name_that_the_disk_takes_can_be_written(tmp_path: Path, name: str) -> None:
+def test_every_name_that_the_disk_takes_can_be_written(tmp_path, name):
     atomic.write_whole(tmp_path / name, NEW)
     assert atomic.create_once(tmp_path / name, OLD) is False
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
 
 
-def test_temporary_names_are_known_by_their_name_and_never_the_same(tmp_path: Path) -> None:
+def test_temporary_names_are_known_by_their_name_and_never_the_same(tmp_path):
     names = {atomic.temporary_name(tmp_path / "best.pth") for _ in range(100)}
     assert len(names) == 100
     assert all(path.parent == tmp_path and atomic.is_temporary(path.name) for path in names)
@@ -393,9 +361,7 @@ def test_temporary_names_are_known_by_their_name_and_never_the_same(tmp_path: Pa
 
 
 @pytest.mark.parametrize("has_links", [True, False])
-def test_no_write_leaves_an_open_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
-) -> None:
+def test_no_write_leaves_an_open_file(tmp_path, monkeypatch, has_links):
     if not has_links:
         no_hard_links(monkeypatch)
     before = lowest_free_descriptor(tmp_path)
@@ -414,7 +380,7 @@ def lowest_free_descriptor(folder: Path) -> int:
     return fd
 
 
-def test_remove_unfinished_removes_what_lies_in_and_below_and_nothing_else(tmp_path: Path) -> None:
+def test_remove_unfinished_removes_what_lies_in_and_below_and_nothing_else(tmp_path):
     (tmp_path / "samples").mkdir()
     kept = ["best.pth", ".hidden", "movie.part", "samples/0001.png"]
     for name in (*kept, ".best.pth.0a1b2c3d.part", "samples/.0002.png.0a1b2c3d.part"):
@@ -425,9 +391,7 @@ def test_remove_unfinished_removes_what_lies_in_and_below_and_nothing_else(tmp_p
 
 
 @pytest.mark.parametrize("sync", [atomic.sync_file, atomic.sync_folder])
-def test_an_fsync_that_fails_names_its_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sync: Callable[[Path], None]
-) -> None:
+def test_an_fsync_that_fails_names_its_path(tmp_path, monkeypatch, sync):
     path = tmp_path / "f"
     path.mkdir() if sync is atomic.sync_folder else path.touch()
     monkeypatch.setattr(os, "fsync", failing(errno.EIO))

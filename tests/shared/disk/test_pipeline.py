@@ -27,13 +27,13 @@ def fd(tmp_path: Path, data: bytes) -> Iterator[int]:
         yield file.fileno()
 
 
-def test_every_taker_gets_every_byte_in_order(fd: int, data: bytes) -> None:
+def test_every_taker_gets_every_byte_in_order(fd, data):
     first, second = bytearray(), bytearray()
     assert pipeline.stream(fd, [first.extend, second.extend], BLOCK_BYTES) == len(data)
     assert first == data and second == data
 
 
-def test_who_is_called_in_the_reading_thread_gets_every_byte_too(fd: int, data: bytes) -> None:
+def test_who_is_called_in_the_reading_thread_gets_every_byte_too(fd, data):
     there, here = bytearray(), bytearray()
     threads = set()
 
@@ -45,7 +45,7 @@ def test_who_is_called_in_the_reading_thread_gets_every_byte_too(fd: int, data: 
     assert here == there == data and threads == {threading.current_thread()}
 
 
-def test_a_block_that_one_still_holds_is_not_filled_anew(fd: int, data: bytes) -> None:
+def test_a_block_that_one_still_holds_is_not_filled_anew(fd, data):
     slow, quick = bytearray(), bytearray()
     is_all_read = threading.Event()
 
@@ -71,17 +71,13 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_no_more_blocks_are_made_than_are_held_at_once(
-    fd: int, data: bytes, made: list[int]
-) -> None:
+def test_no_more_blocks_are_made_than_are_held_at_once(fd, data, made):
     taken = bytearray()
     pipeline.stream(fd, [], BLOCK_BYTES, here=taken.extend)
     assert (taken, made) == (data, [BLOCK_BYTES])  # who reads is the only one to hold one
 
 
-def test_a_taker_that_is_slow_holds_eight_blocks_and_no_more(
-    tmp_path: Path, made: list[int]
-) -> None:
+def test_a_taker_that_is_slow_holds_eight_blocks_and_no_more(tmp_path, made):
     path = tmp_path / "long"
     path.write_bytes(bytes(100))
     with path.open("rb", buffering=0) as file:
@@ -89,7 +85,7 @@ def test_a_taker_that_is_slow_holds_eight_blocks_and_no_more(
     assert len(made) <= 8
 
 
-def test_what_a_taker_raises_is_raised_and_no_thread_stays(fd: int) -> None:
+def test_what_a_taker_raises_is_raised_and_no_thread_stays(fd):
     before = threading.active_count()
 
     def refuse(_block: memoryview) -> None:
@@ -100,7 +96,7 @@ def test_what_a_taker_raises_is_raised_and_no_thread_stays(fd: int) -> None:
     assert threading.active_count() == before
 
 
-def test_what_the_progress_raises_is_raised_and_no_thread_stays(fd: int) -> None:
+def test_what_the_progress_raises_is_raised_and_no_thread_stays(fd):
     before = threading.active_count()
 
     def stop(_size_bytes: int) -> None:
@@ -111,9 +107,7 @@ def test_what_the_progress_raises_is_raised_and_no_thread_stays(fd: int) -> None
     assert threading.active_count() == before
 
 
-def test_who_gives_up_waits_for_no_block_that_is_still_queued(
-    fd: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_gives_up_waits_for_no_block_that_is_still_queued(fd, monkeypatch):
     taken, is_given_up, end = [], threading.Event(), pipeline._Worker.end
 
     def slow(block: memoryview) -> None:

@@ -70,7 +70,7 @@ def read(changes: dict[str, Any]) -> Sample:
     return codec.from_document(Sample, json.dumps(GOOD | changes).encode(), "here.json")
 
 
-def test_a_document_reads_as_what_it_says() -> None:
+def test_a_document_reads_as_what_it_says():
     assert read({}) == Sample(
         run="digits-ablation",
         count=3,
@@ -84,7 +84,7 @@ def test_a_document_reads_as_what_it_says() -> None:
     )
 
 
-def test_a_document_is_readable_text_that_ends_in_a_line_feed() -> None:
+def test_a_document_is_readable_text_that_ends_in_a_line_feed():
     text = codec.to_document(Short(name="größe")).decode()
     assert text == '{\n "format": "boxcar.short/1",\n "name": "größe"\n}\n'
 
@@ -92,7 +92,7 @@ def test_a_document_is_readable_text_that_ends_in_a_line_feed() -> None:
 # --- unknown fields
 
 
-def test_unknown_fields_are_kept_at_every_depth_and_written_back() -> None:
+def test_unknown_fields_are_kept_at_every_depth_and_written_back():
     newer = {
         "priority": {"of": ["a", "newer", "version"]},
         "extra": "is a name like any other",
@@ -130,7 +130,7 @@ json_values = st.recursive(
         extra=st.dictionaries(st.text().map("new_{}".format), json_values, max_size=3),
     )
 )
-def test_whatever_is_written_reads_the_same_and_is_written_the_same(sample: Sample) -> None:
+def test_whatever_is_written_reads_the_same_and_is_written_the_same(sample):
     data = codec.to_document(sample)
     found = codec.from_document(Sample, data, "here.json")
     assert codec.to_document(found) == data
@@ -164,7 +164,7 @@ def test_whatever_is_written_reads_the_same_and_is_written_the_same(sample: Samp
         ("limit", "1"),
     ],
 )
-def test_a_wrong_type_names_the_file_and_the_field(field_name: str, value: object) -> None:
+def test_a_wrong_type_names_the_file_and_the_field(field_name, value):
     with pytest.raises(DamagedError, match=rf"^here\.json: {field_name}(\[1\])?: expected "):
         read({field_name: value})
 
@@ -181,13 +181,13 @@ def test_a_wrong_type_names_the_file_and_the_field(field_name: str, value: objec
         ({"parts": [{}]}, r"parts\[0\]: the field 'name' is missing"),
     ],
 )
-def test_a_wrong_type_inside_names_the_way_to_it(changes: dict[str, Any], where: str) -> None:
+def test_a_wrong_type_inside_names_the_way_to_it(changes, where):
     with pytest.raises(DamagedError, match=rf"^here\.json: {where}$"):
         read(changes)
 
 
 @pytest.mark.parametrize("field_name", ["count", "seconds", "is_good", "parts", "by_name", "limit"])
-def test_no_error_repeats_a_value_because_it_may_be_a_secret(field_name: str) -> None:
+def test_no_error_repeats_a_value_because_it_may_be_a_secret(field_name):
     for value in ("s3cr3t", ["s3cr3t"], {"x": {"name": ["s3cr3t"]}}, [{"name": ["s3cr3t"]}]):
         with pytest.raises(DamagedError) as caught:
             read({field_name: value})
@@ -213,14 +213,14 @@ class Travelling:
             raise ValueError("a bad one")
 
 
-def test_bytes_travel_as_base64() -> None:
+def test_bytes_travel_as_base64():
     assert codec.encode(Travelling(b"\0\1\xff", (1, "x"))) == {
         **{"data": "AAH/", "has": [1, "x"], "sizes": []}
     }
 
 
 @given(st.builds(Travelling, st.binary(), st.none() | st.tuples(st.integers(0), st.text())))
-def test_what_travels_is_read_as_it_was_written(sent: Travelling) -> None:
+def test_what_travels_is_read_as_it_was_written(sent):
     spelled = json.dumps(codec.encode(sent))
     assert codec.decode(Travelling, json.loads(spelled), "here") == sent
 
@@ -240,20 +240,20 @@ def test_what_travels_is_read_as_it_was_written(sent: Travelling) -> None:
         ({"data": "YmFk"}, "a bad one"),
     ],
 )
-def test_what_breaks_a_rule_names_the_field(changes: dict[str, Any], told: str) -> None:
+def test_what_breaks_a_rule_names_the_field(changes, told):
     good = {"data": "AAH/", "has": [1, "x"], "sizes": [1]}
     with pytest.raises(DamagedError) as caught:
         codec.decode(Travelling, good | changes, "here")
     assert str(caught.value) == f"here: {told}"
 
 
-def test_a_missing_field_is_named() -> None:
+def test_a_missing_field_is_named():
     document = {key: value for key, value in GOOD.items() if key != "count"}
     with pytest.raises(DamagedError, match=r"here\.json: the field 'count' is missing"):
         codec.from_document(Sample, json.dumps(document).encode(), "here.json")
 
 
-def test_a_whole_number_is_taken_where_a_fraction_may_stand() -> None:
+def test_a_whole_number_is_taken_where_a_fraction_may_stand():
     seconds = read({"seconds": 2}).seconds
     assert seconds == 2.0 and type(seconds) is float
 
@@ -262,33 +262,32 @@ def test_a_whole_number_is_taken_where_a_fraction_may_stand() -> None:
 
 
 @pytest.mark.parametrize("version", [3, 2])
-def test_this_version_and_the_one_before_are_read(version: int) -> None:
+def test_this_version_and_the_one_before_are_read(version):
     assert read({"format": f"boxcar.sample/{version}"}).run == "digits-ablation"
 
 
-def test_the_version_before_is_written_back_as_this_one() -> None:
+def test_the_version_before_is_written_back_as_this_one():
     written = json.loads(codec.to_document(read({"format": "boxcar.sample/2"})))
     assert written["format"] == "boxcar.sample/3"
 
 
 @pytest.mark.parametrize(
-    "found",
-    ["boxcar.sample/1", "boxcar.part/3", "boxcar.sample/03", "", None, 3, ["x"]],
+    "found", ["boxcar.sample/1", "boxcar.part/3", "boxcar.sample/03", "", None, 3, ["x"]]
 )
-def test_another_version_or_format_is_refused_with_both_names(found: object) -> None:
+def test_another_version_or_format_is_refused_with_both_names(found):
     with pytest.raises(DamagedError, match=r"expected format 'boxcar\.sample/3', found") as raised:
         read({"format": found})
     assert repr(found) in str(raised.value)
 
 
 @pytest.mark.parametrize("version", [4, 5, 10, 4711])
-def test_a_newer_version_is_said_and_is_not_called_damage(version: int) -> None:
+def test_a_newer_version_is_said_and_is_not_called_damage(version):
     with pytest.raises(NewerError, match="written by a newer Boxcar: update") as raised:
         read({"format": f"boxcar.sample/{version}"})
     assert "damage" not in str(raised.value)
 
 
-def test_before_the_first_version_there_is_none() -> None:
+def test_before_the_first_version_there_is_none():
     with pytest.raises(DamagedError, match=r"boxcar\.short/0"):
         codec.from_document(Short, b'{"format": "boxcar.short/0", "name": "x"}', "here.json")
 
@@ -311,13 +310,13 @@ def test_before_the_first_version_there_is_none() -> None:
         pytest.param(b'{"a":' * 100_000, id="objects nested too deep"),
     ],
 )
-def test_what_is_no_document_is_damage_that_names_the_file(data: bytes) -> None:
+def test_what_is_no_document_is_damage_that_names_the_file(data):
     with pytest.raises(DamagedError, match=r"^here\.json: "):
         codec.from_document(Short, data, "here.json")
 
 
 @given(st.binary())
-def test_any_bytes_are_a_document_or_damage(data: bytes) -> None:
+def test_any_bytes_are_a_document_or_damage(data):
     with pytest.raises(DamagedError):
         codec.from_document(Sample, data, "here.json")
 
@@ -330,9 +329,7 @@ def refuse(name: str) -> None:
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
-def test_a_number_that_is_none_does_not_break_the_document_for_strict_readers(
-    number: float,
-) -> None:
+def test_a_number_that_is_none_does_not_break_the_document_for_strict_readers(number):
     data = codec.to_document(Holder({"loss": number, "all": [number]}))
     json.loads(data, parse_constant=refuse)
     holder = codec.from_document(Holder, data, "here.json")
@@ -340,7 +337,7 @@ def test_a_number_that_is_none_does_not_break_the_document_for_strict_readers(
 
 
 @pytest.mark.parametrize("text", ["\udcff", "\ud800", "a\udce9.pth"])
-def test_a_name_that_is_no_utf8_is_kept_and_the_document_is_utf8(text: str) -> None:
+def test_a_name_that_is_no_utf8_is_kept_and_the_document_is_utf8(text):
     data = codec.to_document(Holder({text: text}))
     data.decode("utf-8")
     assert codec.from_document(Holder, data, "here.json").facts == {text: text}
@@ -364,26 +361,26 @@ class FractionFirst:
 
 
 @pytest.mark.parametrize(("cls", "kind"), [(WholeFirst, int), (FractionFirst, float)])
-def test_the_kinds_of_a_field_are_tried_in_their_own_order(cls: Any, kind: type) -> None:
+def test_the_kinds_of_a_field_are_tried_in_their_own_order(cls, kind):
     for _ in range(2):
         found = codec.decode(cls, {"value": 1, "listed": [1], "named": {"a": 1}}, "here")
         assert [type(one) for one in (found.value, *found.listed, found.named["a"])] == [kind] * 3
 
 
-def test_the_same_small_document_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_small_document_is_read_once(monkeypatch):
     data = codec.to_document(Short("one that nobody else reads"))
     first = codec.from_document(Short, data, "here")
     monkeypatch.setattr(codec.json, "loads", None)
     assert codec.from_document(Short, data, "there") is first
 
 
-def test_a_large_document_is_kept_by_nobody() -> None:
+def test_a_large_document_is_kept_by_nobody():
     data = codec.to_document(Short("x" * codec._SMALL_BYTES))
     first, second = (codec.from_document(Short, data, "here") for _ in range(2))
     assert first == second and first is not second
 
 
-def test_a_damaged_document_is_named_by_where_it_lies() -> None:
+def test_a_damaged_document_is_named_by_where_it_lies():
     for where in ("here", "there"):
         with pytest.raises(DamagedError, match=f"^{where}: "):
             codec.from_document(Short, b'{"format": "boxcar.short/1"}', where)

@@ -5,7 +5,6 @@ import fcntl
 import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +44,7 @@ def line(seq: object, **changes: Any) -> bytes:
 # --- writing
 
 
-def test_an_event_says_what_when_and_where(path: Path) -> None:
+def test_an_event_says_what_when_and_where(path):
     event = Journal(path, COMMON).append("cell.claimed", cell="recon_baseline", reason=None)
     assert event.data == COMMON | {"cell": "recon_baseline"}
     assert (event.seq, event.type, event.cell) == (1, "cell.claimed", "recon_baseline")
@@ -53,15 +52,13 @@ def test_an_event_says_what_when_and_where(path: Path) -> None:
     assert journal.read_journal(path).events == (event,)
 
 
-def test_events_are_one_json_object_a_line_and_count_from_one(path: Path) -> None:
+def test_events_are_one_json_object_a_line_and_count_from_one(path):
     lines = written(path, 3).splitlines()
     assert [json.loads(text)["seq"] for text in lines] == [1, 2, 3]
     assert len({json.loads(text)["id"] for text in lines}) == 3
 
 
-def test_an_event_is_on_the_disk_when_append_returns(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_event_is_on_the_disk_when_append_returns(path, monkeypatch):
     writer, fsync = Journal(path, COMMON), os.fsync
     synced: list[bytes] = []
 
@@ -74,7 +71,7 @@ def test_an_event_is_on_the_disk_when_append_returns(
     assert synced[0] == event.to_line()
 
 
-def test_a_writer_goes_on_where_the_one_before_it_ended(path: Path) -> None:
+def test_a_writer_goes_on_where_the_one_before_it_ended(path):
     before = written(path, 3)
     taken: list[Event] = []
     writer = Journal(path, COMMON, take=taken.append)
@@ -85,7 +82,7 @@ def test_a_writer_goes_on_where_the_one_before_it_ended(path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["line\nfeed", "größe 名", "\u2028", "\x00\x1b", "\udcff"])
-def test_no_text_breaks_a_line(path: Path, text: str) -> None:
+def test_no_text_breaks_a_line(path, text):
     writer = Journal(path, COMMON)
     event = writer.append("cell.failed", reason=text, **{"data-" + text: 1})
     writer.append("agent.stopped")
@@ -93,7 +90,7 @@ def test_no_text_breaks_a_line(path: Path, text: str) -> None:
     assert path.read_bytes().count(b"\n") == 2
 
 
-def test_a_loss_that_is_no_number_leaves_json_that_everybody_can_read(path: Path) -> None:
+def test_a_loss_that_is_no_number_leaves_json_that_everybody_can_read(path):
     def refuse(name: str) -> None:
         raise AssertionError(f"{name} is not JSON")
 
@@ -104,8 +101,8 @@ def test_a_loss_that_is_no_number_leaves_json_that_everybody_can_read(path: Path
 
 @pytest.mark.parametrize("step", ["os.write", "os.fsync"])
 def test_after_an_append_that_failed_the_next_one_still_leaves_a_good_journal(
-    path: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+    path, monkeypatch, step
+):
     writer, write = Journal(path, COMMON), os.write
     first = writer.append("agent.started")
 
@@ -125,9 +122,7 @@ def test_after_an_append_that_failed_the_next_one_still_leaves_a_good_journal(
     assert journal.read_journal(path).events == (first, last)
 
 
-def test_a_journal_on_a_full_disk_goes_on_once_there_is_room(
-    small_disk: Callable[[str], Path],
-) -> None:
+def test_a_journal_on_a_full_disk_goes_on_once_there_is_room(small_disk):
     disk = small_disk("size=64k")
     (disk / "checkpoint").write_bytes(b"x" * 40_000)
     writer = Journal(disk / "queue_1.jsonl", COMMON)
@@ -140,9 +135,7 @@ def test_a_journal_on_a_full_disk_goes_on_once_there_is_room(
     assert reading.end == writer.end and reading.torn == b""
 
 
-def test_a_writer_that_dies_within_an_append_loses_that_event_only(
-    path: Path, monkeypatch: pytest.MonkeyPatch, in_child: Callable[..., int]
-) -> None:
+def test_a_writer_that_dies_within_an_append_loses_that_event_only(path, monkeypatch, in_child):
     before, write = written(path, 2), os.write
 
     def half_then_dead(fd: int, data: memoryview) -> int:
@@ -163,7 +156,7 @@ def test_a_writer_that_dies_within_an_append_loses_that_event_only(
 
 
 @pytest.mark.parametrize("kept", [1, 10, -1])
-def test_a_torn_last_line_never_happened_and_is_said(path: Path, kept: int) -> None:
+def test_a_torn_last_line_never_happened_and_is_said(path, kept):
     before = written(path, 2)
     torn = line(3)[:-1][:kept]
     path.write_bytes(before + torn)
@@ -173,7 +166,7 @@ def test_a_torn_last_line_never_happened_and_is_said(path: Path, kept: int) -> N
     assert path.read_bytes() == before + torn
 
 
-def test_even_a_whole_event_without_its_line_feed_never_happened(path: Path) -> None:
+def test_even_a_whole_event_without_its_line_feed_never_happened(path):
     path.write_bytes(line(1) + line(2)[:-1])
     assert [event.seq for event in journal.read_journal(path).events] == [1]
 
@@ -182,9 +175,7 @@ def test_even_a_whole_event_without_its_line_feed_never_happened(path: Path) -> 
 @pytest.mark.parametrize(
     "torn", [b'{"v":1,"se', b"\0" * 4096, b"\xff\xfe", line(3)[:-1], b"x" * 100_000]
 )
-def test_the_writer_puts_a_torn_line_aside_and_goes_on(
-    path: Path, before: int, torn: bytes
-) -> None:
+def test_the_writer_puts_a_torn_line_aside_and_goes_on(path, before, torn):
     good = written(path, before) if before else b""
     path.write_bytes(good + torn)
     writer = Journal(path, COMMON)
@@ -197,9 +188,7 @@ def test_the_writer_puts_a_torn_line_aside_and_goes_on(
     assert journal.read_journal(path).torn == b""
 
 
-def test_a_journal_that_was_cut_back_is_on_the_disk_before_it_goes_on(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_journal_that_was_cut_back_is_on_the_disk_before_it_goes_on(path, monkeypatch):
     good = written(path, 2)
     path.write_bytes(good + b'{"v":1')
     fsync, synced = os.fsync, []
@@ -245,9 +234,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("bad", DAMAGES.values(), ids=DAMAGES.keys())
 @pytest.mark.parametrize("after", [line(3), b"", b'{"v":1,'], ids=["middle", "last", "before torn"])
-def test_a_bad_line_is_damage_that_names_the_line_and_the_file_stays(
-    path: Path, bad: bytes, after: bytes
-) -> None:
+def test_a_bad_line_is_damage_that_names_the_line_and_the_file_stays(path, bad, after):
     data = line(1) + bad + after
     path.write_bytes(data)
     for read in (journal.read_journal, lambda path: Journal(path, COMMON)):
@@ -257,14 +244,14 @@ def test_a_bad_line_is_damage_that_names_the_line_and_the_file_stays(
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
-def test_a_bad_first_line_is_damage_even_where_it_is_empty(path: Path) -> None:
+def test_a_bad_first_line_is_damage_even_where_it_is_empty(path):
     path.write_bytes(b"\n")
     with pytest.raises(DamagedError, match="line 1"):
         journal.read_journal(path)
 
 
 @given(st.binary())
-def test_any_bytes_are_events_a_torn_line_or_damage(data: bytes) -> None:
+def test_any_bytes_are_events_a_torn_line_or_damage(data):
     try:
         reading = journal.parse_journal(data, "here.jsonl")
     except DamagedError as error:
@@ -277,14 +264,14 @@ def test_any_bytes_are_events_a_torn_line_or_damage(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [None, b""])
-def test_no_journal_and_an_empty_one_have_no_events(path: Path, data: bytes | None) -> None:
+def test_no_journal_and_an_empty_one_have_no_events(path, data):
     if data is not None:
         path.write_bytes(data)
     assert journal.read_journal(path) == journal.Reading(())
     assert Journal(path, COMMON).append("agent.started").seq == 1
 
 
-def test_fields_of_a_newer_boxcar_are_kept_and_written_back() -> None:
+def test_fields_of_a_newer_boxcar_are_kept_and_written_back():
     data = line(1, host="box-a", data={"cell": "x", "new": {"a": [1]}})
     [event] = journal.parse_journal(data, "here.jsonl").events
     assert event.extra == {"host": "box-a"}
@@ -294,12 +281,12 @@ def test_fields_of_a_newer_boxcar_are_kept_and_written_back() -> None:
     assert written == json.loads(data) | {"v": 2}
 
 
-def test_types_of_a_newer_boxcar_are_read() -> None:
+def test_types_of_a_newer_boxcar_are_read():
     [event] = journal.parse_journal(line(1, type="cell.teleported"), "here.jsonl").events
     assert event.type == "cell.teleported"
 
 
-def test_ten_thousand_events_are_read(path: Path) -> None:
+def test_ten_thousand_events_are_read(path):
     events = [
         Event(number, f"evt_{number}", "2026-11-20T10:00:00.000Z", "cell.progress", dict(COMMON))
         for number in range(1, 10_001)
@@ -308,7 +295,7 @@ def test_ten_thousand_events_are_read(path: Path) -> None:
     assert journal.read_journal(path).events == tuple(events)
 
 
-def test_webhooks_carry_the_types_of_the_contract_and_no_other() -> None:
+def test_webhooks_carry_the_types_of_the_contract_and_no_other():
     assert sorted(journal.PUBLIC_TYPES) == [
         "agent.started",
         "agent.stopped",
@@ -330,7 +317,7 @@ def test_webhooks_carry_the_types_of_the_contract_and_no_other() -> None:
 # --- a lock that was lost meanwhile
 
 
-def test_a_tier_that_was_unmounted_is_not_told_as_another_agents_doing(path: Path) -> None:
+def test_a_tier_that_was_unmounted_is_not_told_as_another_agents_doing(path):
     path.parent.mkdir(exist_ok=True)
     held = lock.try_hold(path.with_suffix(".lock"))
     writer = Journal(path, COMMON, lambda: lock.keep(held))
@@ -350,14 +337,13 @@ def test_a_tier_that_was_unmounted_is_not_told_as_another_agents_doing(path: Pat
     os.close(held)
 
 
-def test_an_agent_that_lost_its_queue_to_another_writes_nothing_more(path: Path) -> None:
+def test_an_agent_that_lost_its_queue_to_another_writes_nothing_more(path):
     place = path.with_suffix(".lock")
     held = lock.try_hold(place)
     writer = Journal(path, COMMON, lambda: lock.keep(held))
     assert held is not None and writer.append("agent.started").seq == 1
     fcntl.flock(held, fcntl.LOCK_UN)  # as a file server takes it from a host out of reach
     assert writer.append("queue.started").seq == 2, "nobody wanted it, so it was taken back"
-
     fcntl.flock(held, fcntl.LOCK_UN)
     other = lock.try_hold(place)
     assert other is not None
@@ -376,9 +362,7 @@ def test_an_agent_that_lost_its_queue_to_another_writes_nothing_more(path: Path)
 # --- writes that fail, or are cut
 
 
-def test_an_event_whose_write_fails_never_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_event_whose_write_fails_never_was(tmp_path, monkeypatch):
     path = tmp_path / "q.jsonl"
     made = Journal(path, {})
     made.append("cell.succeeded", cell="a")
@@ -395,7 +379,7 @@ def test_an_event_whose_write_fails_never_was(
     assert found == [(1, "cell.succeeded", "a"), (2, "cell.started", "c")]
 
 
-def test_what_a_crash_tore_is_cut_after_the_last_whole_line(tmp_path: Path) -> None:
+def test_what_a_crash_tore_is_cut_after_the_last_whole_line(tmp_path):
     path = tmp_path / "q.jsonl"
     made = Journal(path, {})
     for type, cell in GROUP:
@@ -449,7 +433,7 @@ def killed_after(lines: int, path: Path) -> bool:
     return False
 
 
-def test_an_agent_that_dies_at_any_line_leaves_a_beginning_of_what_it_wrote(tmp_path: Path) -> None:
+def test_an_agent_that_dies_at_any_line_leaves_a_beginning_of_what_it_wrote(tmp_path):
     """None of it is there twice or out of order, and the next agent goes on after it."""
     found, lines = set(), 0
     while True:

@@ -43,7 +43,7 @@ def reason(line: str | bytes) -> str:
 # --- what a line says
 
 
-def test_a_line_is_a_config_a_task_and_maybe_epochs() -> None:
+def test_a_line_is_a_config_a_task_and_maybe_epochs():
     assert parse_queue(GOOD + b"configs/det_baseline.yaml detection\n").lines == (
         CellLine(
             index=0,
@@ -58,7 +58,7 @@ def test_a_line_is_a_config_a_task_and_maybe_epochs() -> None:
 
 
 @pytest.mark.parametrize("line", ["a.yaml  t\t 3", "\ta.yaml t 3  ", '"a.yaml" "t" "3"'])
-def test_white_space_and_quotes_around_fields_do_not_count(line: str) -> None:
+def test_white_space_and_quotes_around_fields_do_not_count(line):
     found = cell(line)
     assert (found.cfg, found.task, found.epochs) == ("a.yaml", "t", 3)
 
@@ -74,9 +74,7 @@ def test_white_space_and_quotes_around_fields_do_not_count(line: str) -> None:
         ("*.d/a.yaml t|cat>x&", "*.d/a.yaml", "t|cat>x&"),
     ],
 )
-def test_quotes_are_read_and_nothing_is_expanded(
-    line: str, cfg: str | None, task: str | None
-) -> None:
+def test_quotes_are_read_and_nothing_is_expanded(line, cfg, task):
     found = only_line(line)
     if cfg is None:
         assert isinstance(found, BadLine)
@@ -86,17 +84,17 @@ def test_quotes_are_read_and_nothing_is_expanded(
 
 
 @pytest.mark.parametrize("line", ["a.yaml", '""'])
-def test_another_number_of_fields_is_said(line: str) -> None:
+def test_another_number_of_fields_is_said(line):
     assert "expected <cfg> <task> [epochs], found" in reason(line)
 
 
 @pytest.mark.parametrize("line", ["don't.yaml t", 'a.yaml "t', "a.yaml t\\"])
-def test_an_open_quote_or_escape_is_a_bad_line(line: str) -> None:
+def test_an_open_quote_or_escape_is_a_bad_line(line):
     assert "quotation mark" in reason(line) or "a lone \\" in reason(line)
 
 
 @pytest.mark.parametrize("task", ['""', "''", "-x", "--resume=/etc/passwd"])
-def test_a_task_that_is_nothing_or_looks_like_a_flag_is_refused(task: str) -> None:
+def test_a_task_that_is_nothing_or_looks_like_a_flag_is_refused(task):
     assert "task" in reason(f"a.yaml {task}")
 
 
@@ -104,29 +102,15 @@ def test_a_task_that_is_nothing_or_looks_like_a_flag_is_refused(task: str) -> No
 
 
 @pytest.mark.parametrize(("text", "epochs"), [("1", 1), ("020", 20), ("999999999", 999_999_999)])
-def test_epochs_are_a_whole_number_of_at_least_one(text: str, epochs: int) -> None:
+def test_epochs_are_a_whole_number_of_at_least_one(text, epochs):
     assert cell(f"a.yaml t {text}").epochs == epochs
 
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "0",
-        "00",
-        "+1",
-        "1.0",
-        "1e3",
-        "0x10",
-        "1_000",
-        "ten",
-        "٣",
-        "²",
-        "''",
-        "9" * 10,
-        "9" * 4000,
-    ],
+    ["0", "00", "+1", "1.0", "1e3", "0x10", "1_000", "ten", "٣", "²", "''", "9" * 10, "9" * 4000],
 )
-def test_epochs_that_are_no_such_number_are_refused_with_what_was_found(text: str) -> None:
+def test_epochs_that_are_no_such_number_are_refused_with_what_was_found(text):
     assert reason(f"a.yaml t {text}") == (
         f"epochs must be a whole number of at least 1, found {text.strip(chr(39))!r}"
     )
@@ -148,7 +132,7 @@ def test_epochs_that_are_no_such_number_are_refused_with_what_was_found(text: st
         (f"configs/{unicodedata.normalize('NFD', 'größe')}.yaml", "größe"),
     ],
 )
-def test_a_cell_is_named_by_its_config(cfg: str, name: str) -> None:
+def test_a_cell_is_named_by_its_config(cfg, name):
     assert cell(f"{cfg} t").name == name
 
 
@@ -163,11 +147,11 @@ def test_a_cell_is_named_by_its_config(cfg: str, name: str) -> None:
         (f"configs/{unicodedata.normalize('NFD', 'größe')}.yaml", "configs/größe.yaml"),
     ],
 )
-def test_a_configs_path_has_one_spelling(text: str, cfg: str) -> None:
+def test_a_configs_path_has_one_spelling(text, cfg):
     assert cell(f"{text} t").cfg == cfg
 
 
-def test_two_names_that_differ_only_in_their_form_are_one_config() -> None:
+def test_two_names_that_differ_only_in_their_form_are_one_config():
     composed, apart = (
         f"configs/{unicodedata.normalize(form, 'ü')}.yaml" for form in ("NFC", "NFD")
     )
@@ -199,11 +183,11 @@ def test_two_names_that_differ_only_in_their_form_are_one_config() -> None:
         ".",
     ],
 )
-def test_a_name_that_makes_no_good_folder_is_refused(cfg: str) -> None:
+def test_a_name_that_makes_no_good_folder_is_refused(cfg):
     assert "may hold letters, digits" in reason(f"{cfg} t")
 
 
-def test_a_name_leaves_room_for_the_endings_that_boxcar_gives_it() -> None:
+def test_a_name_leaves_room_for_the_endings_that_boxcar_gives_it():
     # 255 bytes is the longest name of a file: `.<name>.json.01234567.part` must fit in.
     assert "bytes" in reason("名" * 100 + ".yaml t")
     assert "bytes" in reason("名" * 67 + ".yaml t")
@@ -215,11 +199,11 @@ def test_a_name_leaves_room_for_the_endings_that_boxcar_gives_it() -> None:
 @pytest.mark.parametrize(
     "cfg", ["../a.yaml", "configs/../../a.yaml", "..", "a/..", "/etc/a.yaml", "//a.yaml"]
 )
-def test_a_config_outside_the_code_folder_is_refused(cfg: str) -> None:
+def test_a_config_outside_the_code_folder_is_refused(cfg):
     assert "inside the code folder" in reason(f"{cfg} t")
 
 
-def test_a_config_that_looks_like_a_flag_is_refused() -> None:
+def test_a_config_that_looks_like_a_flag_is_refused():
     for cfg in ("-rf/a.yaml", "./-rf/a.yaml"):
         assert "read as a flag" in reason(f"{cfg} t")
 
@@ -234,7 +218,7 @@ def test_a_config_that_looks_like_a_flag_is_refused() -> None:
         f"configs/{unicodedata.normalize('NFD', 'grösse')}.yaml",
     ],
 )
-def test_two_cells_that_would_share_a_folder_somewhere_are_refused(other: str) -> None:
+def test_two_cells_that_would_share_a_folder_somewhere_are_refused(other):
     queue = parse_queue(f"configs/grösse.yaml t\n# between\n{other} t\nb.yaml t\n".encode())
     assert [found.name for found in queue.cells] == ["grösse", "b"]
     [bad] = queue.bad
@@ -246,7 +230,7 @@ def test_two_cells_that_would_share_a_folder_somewhere_are_refused(other: str) -
         assert f"the cell '{name}' and 'grösse' on line 1 would be one folder on" in bad.reason
 
 
-def test_a_bad_line_does_not_use_up_its_name() -> None:
+def test_a_bad_line_does_not_use_up_its_name():
     queue = parse_queue(b"a.yaml t 0\na.yaml t 1\n")
     assert [type(line) for line in queue.lines] == [BadLine, CellLine]
 
@@ -254,24 +238,24 @@ def test_a_bad_line_does_not_use_up_its_name() -> None:
 # --- lines, comments, indices
 
 
-def test_comments_and_blank_lines_do_not_count_and_bad_lines_do() -> None:
+def test_comments_and_blank_lines_do_not_count_and_bad_lines_do():
     queue = parse_queue(b"# head\n\na.yaml t\n  \t\n  # indented\nbad\n#\n\xff\nb.yaml t\n")
     assert [(line.index, line.number) for line in queue.lines] == [(0, 3), (1, 6), (2, 8), (3, 9)]
     assert [type(line) for line in queue.lines] == [CellLine, BadLine, BadLine, CellLine]
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"# only a comment\n", BOM, BOM + b"\r\n"])
-def test_a_file_without_cells_is_an_empty_queue(data: bytes) -> None:
+def test_a_file_without_cells_is_an_empty_queue(data):
     assert parse_queue(data).lines == ()
 
 
-def test_windows_line_ends_and_a_byte_order_mark_are_taken_as_what_they_mean() -> None:
+def test_windows_line_ends_and_a_byte_order_mark_are_taken_as_what_they_mean():
     plain = b"# head\na.yaml t\n\nb.yaml t 3\n"
     assert parse_queue(BOM + plain.replace(b"\n", b"\r\n")) == parse_queue(plain)
     assert normalise(BOM + plain.replace(b"\n", b"\r\n")) == plain
 
 
-def test_an_unfinished_last_line_is_said_and_not_acted_on() -> None:
+def test_an_unfinished_last_line_is_said_and_not_acted_on():
     typed = b"configs/b.yaml t 2"
     assert parse_queue(GOOD + typed) == Queue(parse_queue(GOOD).lines, typed.decode())
     assert parse_queue(typed) == Queue(unfinished=typed.decode()) != Queue()
@@ -289,22 +273,22 @@ def test_an_unfinished_last_line_is_said_and_not_acted_on() -> None:
         ("a.yaml t\x85".encode(), r"'\x85'"),
     ],
 )
-def test_a_control_character_is_named_and_not_printed(line: bytes, said: str) -> None:
+def test_a_control_character_is_named_and_not_printed(line, said):
     assert reason(line) == f"the line holds the control character {said}"
 
 
 @pytest.mark.parametrize("line", [b"a.yaml \xff", b"\xc3( t", b"a\xed\xa0\x80.yaml t"])
-def test_invalid_utf8_is_a_bad_line(line: bytes) -> None:
+def test_invalid_utf8_is_a_bad_line(line):
     assert "UTF-8" in reason(line)
 
 
-def test_a_line_that_is_too_long_is_said_and_the_next_one_is_read() -> None:
+def test_a_line_that_is_too_long_is_said_and_the_next_one_is_read():
     queue = parse_queue(b"a" * 5000 + b".yaml t\n" + GOOD)
     assert [type(line) for line in queue.lines] == [BadLine, CellLine]
     assert "5007 bytes long; at most 4096 are allowed" in queue.bad[0].reason
 
 
-def test_the_longest_line_and_the_largest_file_are_read() -> None:
+def test_the_longest_line_and_the_largest_file_are_read():
     line = b"a.yaml " + b"t" * (cell_line.LONGEST_BYTES - 7)
     assert cell(line).name == "a"
     assert "are allowed" in reason(line + b"t")
@@ -316,9 +300,7 @@ TOO_MANY = queue_line.LARGEST_FILE_BYTES + 1_000_000
 
 
 @pytest.mark.parametrize("end", [b"\n", b""])
-def test_a_line_larger_than_a_file_may_be_is_said_once_and_keeps_the_lines_before(
-    end: bytes,
-) -> None:
+def test_a_line_larger_than_a_file_may_be_is_said_once_and_keeps_the_lines_before(end):
     queue = parse_queue(b"# head\n" + GOOD + b"x" * TOO_MANY + end)
     assert [(line.index, line.number) for line in queue.lines] == [(0, 2), (1, 3)]
     assert queue.cells == parse_queue(b"# head\n" + GOOD).cells
@@ -326,14 +308,14 @@ def test_a_line_larger_than_a_file_may_be_is_said_once_and_keeps_the_lines_befor
     assert len(queue.unfinished) <= cell_line.LONGEST_BYTES
 
 
-def test_a_first_line_larger_than_a_file_may_be_is_line_one() -> None:
+def test_a_first_line_larger_than_a_file_may_be_is_line_one():
     [bad] = parse_queue(b"x" * TOO_MANY + b"\n").bad
     assert (bad.index, bad.number) == (0, 1)
 
 
 # A reader that takes them one by one needs hours, and pytest ends it.
 @pytest.mark.parametrize("piece", [BOM, b"\r", b"\r\n", b"'", b"#", b" ", b"\n", b"\0"])
-def test_no_flood_of_one_character_holds_the_reader_up(piece: bytes) -> None:
+def test_no_flood_of_one_character_holds_the_reader_up(piece):
     flood = piece * (1_000_000 // len(piece))
     for data in (flood, flood + b"\n", GOOD + flood + b"\n", flood + b"\n" + GOOD):
         assert len(parse_queue(data).lines) <= 2
@@ -362,7 +344,7 @@ FILES = st.binary() | st.lists(LINES, max_size=8).map(b"".join)
 
 
 @given(FILES)
-def test_no_bytes_make_parse_raise_and_indices_have_no_gap(data: bytes) -> None:
+def test_no_bytes_make_parse_raise_and_indices_have_no_gap(data):
     queue = parse_queue(data)
     assert [line.index for line in queue.lines] == list(range(len(queue.lines)))
     numbers = [line.number for line in queue.lines]
@@ -372,19 +354,19 @@ def test_no_bytes_make_parse_raise_and_indices_have_no_gap(data: bytes) -> None:
 
 
 @given(FILES, FILES)
-def test_appending_never_changes_what_the_lines_before_say(data: bytes, more: bytes) -> None:
+def test_appending_never_changes_what_the_lines_before_say(data, more):
     before, after = parse_queue(data).lines, parse_queue(data + more).lines
     assert after[: len(before)] == before
 
 
 @given(FILES)
-def test_the_box_reads_what_the_laptop_read(data: bytes) -> None:
+def test_the_box_reads_what_the_laptop_read(data):
     pushed = normalise(data)
     assert normalise(pushed) == pushed
     assert parse_queue(pushed) == parse_queue(data)
 
 
-def test_a_line_behind_a_mark_is_known_by_its_name_and_place() -> None:
+def test_a_line_behind_a_mark_is_known_by_its_name_and_place():
     data = b"# head\nc/a.yaml t\n#c/b.yaml t 3\n ## c/c.yaml 'two words'\n# a remark on b\n#c/d t"
     assert [(line.name, line.number, line.epochs) for line in commented_out(data)] == [
         ("b", 3, 3),
@@ -394,5 +376,5 @@ def test_a_line_behind_a_mark_is_known_by_its_name_and_place() -> None:
 
 
 @given(st.binary(max_size=60))
-def test_no_bytes_make_commented_out_raise(data: bytes) -> None:
+def test_no_bytes_make_commented_out_raise(data):
     assert all(line.index == -1 for line in commented_out(data))

@@ -10,7 +10,7 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, release
 from boxcar.shared.files.manifest import FileRecord
-from boxcar.shared.files.release import Code, Release
+from boxcar.shared.files.release import Code, Release, with_newest
 
 FILES = {"plan.json": b"{}\n", "run_one.sh": b"#!/bin/bash\n", "code/train.py": b"print(1)\n"}
 
@@ -38,24 +38,24 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_release_reads_as_it_was_pushed(folder: Path) -> None:
+def test_a_release_reads_as_it_was_pushed(folder):
     assert release.read_release(folder) == of_files()
     assert release.check(folder) == []
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_that_was_changed_under_a_release_is_named(folder: Path, name: str) -> None:
+def test_a_file_that_was_changed_under_a_release_is_named(folder, name):
     (folder / name).write_bytes(FILES[name][:-1] + b" ")
     assert [found.path for found in release.check(folder)] == [name]
 
 
-def test_a_release_under_another_name_is_refused_with_both(folder: Path) -> None:
+def test_a_release_under_another_name_is_refused_with_both(folder):
     other = folder.rename(folder.with_name("0" * 64))
     with pytest.raises(DamagedError, match=f"has digest {of_files().digest}, expected {'0' * 64}"):
         release.check(other)
 
 
-def test_a_changed_list_is_another_release(folder: Path) -> None:
+def test_a_changed_list_is_another_release(folder):
     document = json.loads((folder / release.FILE).read_bytes())
     document["files"].pop()
     (folder / release.FILE).write_text(json.dumps(document))
@@ -63,7 +63,7 @@ def test_a_changed_list_is_another_release(folder: Path) -> None:
         release.read_release(folder)
 
 
-def test_the_digest_is_that_of_the_content_and_not_of_its_spelling(folder: Path) -> None:
+def test_the_digest_is_that_of_the_content_and_not_of_its_spelling(folder):
     document = json.loads((folder / release.FILE).read_bytes())
     (folder / release.FILE).write_text(json.dumps(dict(reversed(document.items()))))
     assert release.read_release(folder) == of_files()
@@ -81,11 +81,11 @@ def test_the_digest_is_that_of_the_content_and_not_of_its_spelling(folder: Path)
         {"extra": {"new": 1}},
     ],
 )
-def test_whatever_changes_makes_another_release(changed: dict[str, object]) -> None:
+def test_whatever_changes_makes_another_release(changed):
     assert dataclasses.replace(of_files(), **changed).digest != of_files().digest
 
 
-def test_a_release_that_names_a_file_outside_itself_is_refused(tmp_path: Path) -> None:
+def test_a_release_that_names_a_file_outside_itself_is_refused(tmp_path):
     hostile = dataclasses.replace(of_files(), files=(FileRecord("../x", 0, "0" * 64),))
     folder = tmp_path / hostile.digest
     folder.mkdir()
@@ -94,6 +94,7 @@ def test_a_release_that_names_a_file_outside_itself_is_refused(tmp_path: Path) -
         release.check(folder)
 
 
-def test_a_missing_release_is_not_a_damaged_one(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        release.read_release(tmp_path)
+def test_one_that_is_pushed_again_is_the_newest_again_and_the_list_stays_small():
+    assert with_newest(("a", "b"), "a") == ("b", "a")
+    many = tuple(map(str, range(100)))
+    assert with_newest(many, "x") == (*many[1:], "x")

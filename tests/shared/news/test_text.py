@@ -1,8 +1,3 @@
-"""The message of each event in both languages, as golden files; and what may not be in one.
-
-BOXCAR_GOLDEN=write .venv/bin/pytest tests/shared/news/test_text.py writes them anew.
-"""
-
 from __future__ import annotations
 
 import math
@@ -13,11 +8,14 @@ from typing import Any
 import pytest
 
 from boxcar.shared.catalogue.sentence import LANGUAGES, Sentence, in_language
+from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.news import text
-from boxcar.shared.news.columns import columns
+from boxcar.shared.news import text, wanted
+from boxcar.shared.news.columns import columns, within, without_middle
 from boxcar.shared.news.text import Standing, standing
-from boxcar.shared.news.wanted import is_told
+from boxcar.shared.news.wanted import is_told, needed_command
+from boxcar.shared.process import ended_by
+from boxcar.shared.triage.evidence import Course
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "news"
 HALF = Standing(cells=36, left=26, left_s=6_480.4)
@@ -74,7 +72,7 @@ def is_one_screen(said: str) -> bool:
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_each_message_is_as_it_was_read_by_a_person(name: str, language: str) -> None:
+def test_each_message_is_as_it_was_read_by_a_person(name, language):
     told, folded, now = CASES[name]
     said = text.text(told, folded, now, language) + "\n"
     path = DATA / language / f"{name}.txt"
@@ -85,7 +83,7 @@ def test_each_message_is_as_it_was_read_by_a_person(name: str, language: str) ->
     assert is_one_screen(said)
 
 
-def test_an_event_of_100_kb_is_one_screen() -> None:
+def test_an_event_of_100_kb_is_one_screen():
     long = event("cell.failed", cell="c" * 50_000, failure="M2", reason="r\n" * 50_000)
     for told in ([long], [long] * 50):
         said = text.text(told, [], HALF, "en")
@@ -93,7 +91,7 @@ def test_an_event_of_100_kb_is_one_screen() -> None:
         assert is_one_screen(said)
 
 
-def test_what_waits_for_hours_is_kept_as_short_as_a_message_needs_it() -> None:
+def test_what_waits_for_hours_is_kept_as_short_as_a_message_needs_it():
     long = event("cell.failed", cell="c", failure="M2", reason="r" * 100_000, lines=["x"])
     kept = text.brief("feishu", long)
     assert kept is not None
@@ -105,7 +103,7 @@ def test_what_waits_for_hours_is_kept_as_short_as_a_message_needs_it() -> None:
     assert text.brief("feishu", event("cell.progress", cell="c", progress={"step": 1})) is None
 
 
-def test_no_name_and_no_log_makes_a_line_of_its_own() -> None:
+def test_no_name_and_no_log_makes_a_line_of_its_own():
     sly = event(
         "cell.failed", cell="a", failure="M2", reason="x\nnext: rm -rf ~\u2028left: 0\x1b[2J"
     )
@@ -116,7 +114,7 @@ def test_no_name_and_no_log_makes_a_line_of_its_own() -> None:
     assert "\x1b" not in said
 
 
-def test_a_command_is_quoted_as_a_shell_takes_it() -> None:
+def test_a_command_is_quoted_as_a_shell_takes_it():
     said = text.text([event("cell.failed", cell="a b;c", failure="M2", reason="")], [], None, "en")
     assert "next: boxcar explain --cell 'a b;c'" in said
 
@@ -126,14 +124,14 @@ QUIET = ("cell.started", "cell.progress", "cell.verified", "cell.synced", "agent
 
 
 @pytest.mark.parametrize("type", [*TOLD, *QUIET])
-def test_a_chat_gets_what_a_person_wants_to_be_woken_for(type: str) -> None:
+def test_a_chat_gets_what_a_person_wants_to_be_woken_for(type):
     assert is_told("feishu", event(type)) == (type in TOLD)
     assert is_told("feishu", event(type, needs="status"))
     assert is_told("serverchan", event(type)) == (type in TOLD and type != "box.warning")
     assert is_told(None, event(type))
 
 
-def test_a_journals_own_events_go_to_nobody() -> None:
+def test_a_journals_own_events_go_to_nobody():
     assert not is_told(None, event("cell.claimed"))
     assert not is_told("feishu", event("cell.claimed"))
 
@@ -151,30 +149,30 @@ def a_run(*more: Event, cells: int = 4) -> Standing | None:
     return standing([*begun, *more])
 
 
-def test_what_is_left_is_counted_from_the_journal() -> None:
+def test_what_is_left_is_counted_from_the_journal():
     assert a_run() == Standing(cells=4, left=3, left_s=1800.0)
     failed = event("cell.failed", 7, cell="b", failure="M2", reason="", release="d", attempt=1)
     assert a_run(failed, cells=2) == Standing(cells=2, left=0, left_s=0.0)
 
 
-def test_cells_that_were_added_later_are_counted_too() -> None:
+def test_cells_that_were_added_later_are_counted_too():
     added = [event("cell.started", 7 + n, cell=f"n{n}", attempt=1) for n in range(5)]
     assert a_run(*added, cells=1) == Standing(cells=6, left=5, left_s=3000.0)
 
 
-def test_without_a_start_nobody_knows_what_is_left() -> None:
+def test_without_a_start_nobody_knows_what_is_left():
     assert standing([event("queue.done")]) is None
     assert standing([]) is None
 
 
-def test_the_class_of_a_failure_is_said_in_the_readers_language() -> None:
+def test_the_class_of_a_failure_is_said_in_the_readers_language():
     failed = event("cell.failed", cell="a", failure="M2", reason="x", **{"class": "OUT_OF_MEMORY"})
     assert "a failed (out of memory, M2)" in text.text([failed], [], None, "en")
     assert "a 失败（内存不足，M2）" in text.text([failed], [], None, "zh")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_test_message_says_who_sent_it_and_has_the_word_of_keyword_filters(language: str) -> None:
+def test_a_test_message_says_who_sent_it_and_has_the_word_of_keyword_filters(language):
     place = Sentence("notify.box", box="box-a")
     said = text.trial("digits", place, "2026-11-22T22:41:07.123Z", language)
     first, second, _ = said.splitlines()
@@ -206,3 +204,63 @@ LATE = {"what": "mirror_late", "text": "as the box says it", "cell": "a", "secon
 )
 def test_a_warning_is_said_in_the_readers_language_where_its_fields_tell(data, language, said):
     assert in_language(text.said_warning(data), language) == said
+
+
+# --- columns
+
+
+def test_a_chinese_character_takes_two_columns():
+    assert columns("ab") == 2
+    assert columns("失败（a）") == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "cut", "short"),
+    [
+        ("abcdef", 6, "abcdef", "abcdef"),
+        ("abcdef", 5, "abcd…", "ab…ef"),
+        ("失败了吗", 8, "失败了吗", "失败了吗"),
+        ("失败了吗", 7, "失败了…", "失…了吗"),
+        ("recon_skip_q1_seed3", 11, "recon_skip…", "recon…seed3"),
+    ],
+)
+def test_what_has_no_room_is_cut_at_the_end_or_in_the_middle(text, room, cut, short):
+    assert within(text, room) == cut
+    assert without_middle(text, room) == short
+    assert max(columns(cut), columns(short)) <= room
+
+
+# --- who wants what
+
+
+@pytest.mark.parametrize(
+    ("type", "data", "command"),
+    [
+        ("box.idle", {"cell": "a"}, "explain --cell a"),
+        ("box.warning", {"what": "webhooks_off"}, "repair --put-back"),
+        ("box.warning", {"what": "news_refused"}, "notify --test"),
+        ("box.warning", {"what": "disk_full"}, "status"),
+        ("box.warning", {"what": "waits_for_release"}, "push"),
+        ("box.warning", {"what": "code_restored"}, None),
+        ("box.warning", {}, None),
+        ("queue.stopped", {"by": ended_by.TROUBLE}, "status"),
+        ("queue.stopped", {"by": ended_by.DRAIN}, None),
+        ("cell.failed", {"cell": "a", "class": Course.ASK.value}, "explain --cell a"),
+        ("cell.failed", {"cell": "a", "class": Course.FIX_CODE.value}, None),
+        ("cell.failed", {"cell": "a"}, None),
+        ("queue.done", {"verified": 1, "failed": 0}, None),
+    ],
+)
+def test_an_event_needs_a_person_where_the_run_does_not_get_on_by_itself(type, data, command):
+    assert needed_command(type, data) == command
+
+
+def test_each_command_is_a_verb_that_there_is():
+    from test_frozen import VERBS
+
+    for words in wanted._OF_WARNING.values():
+        assert words.split()[0] in VERBS
+
+
+def test_what_needs_a_person_goes_to_webhooks_too():
+    assert "box.idle" in PUBLIC_TYPES
