@@ -15,8 +15,8 @@ TERMINAL = ("boxcar.laptop.common.show", "rich")
 # The schema for editors is a program of its own, whose output is a file.
 # The board draws on a console that a verb gives it.
 MAY_SPEAK = (
-    *("verbs/", "common/show.py", "common/bars.py", "profiles/json_schema.py"),
-    *("board/paint.py", "board/screen.py"),
+    *("verbs/", "common/show.py", "common/bars.py", "project/profiles/json_schema.py"),
+    *("view/board/terminal_lines.py", "view/board/screen.py"),
 )
 MEASURE = "rich.cells"  # says how wide a text is, and draws nothing
 

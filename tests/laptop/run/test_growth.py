@@ -99,7 +99,7 @@ def _calls(act: Callable[[], object]) -> int:
 
 
 # For each cell of a table in a pipe: its seven fields, and a few words on it.
-MOST_CALLS = 50
+MOST_CALLS = 60
 
 
 def _table(run: RunOnDisk) -> Callable[[], object]:
