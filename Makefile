@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TORCHES ?= 2.4.1 2.13.0
 
-.PHONY: demo test test-faults test-projects test-slurm test-torch bench pictures check format clean
+.PHONY: demo test test-faults test-projects test-slurm test-torch bench pictures check format words clean
 
 demo: $(READY)
 	@.venv/bin/invoke demo
@@ -71,3 +71,7 @@ clean:
 
 $(READY): bootstrap.py pyproject.toml constraints.txt
 	@$(PYTHON) bootstrap.py
+
+# Brings boxcar/shared/zh.po in step with the sentences of the code, and compiles it.
+words: $(READY)
+	@.venv/bin/python hatch_build.py

@@ -7,9 +7,9 @@ from typing import Any
 
 from boxcar.door.verb_table import EVERYDAY, FIRST, JOB, MANY, PROFILE, REST, VERBS, Flag, Verb
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _
 
 _ALL_BEHIND = "--"
 # What verbs are called elsewhere. They are hints: who types `rm` shall not run `down`.
@@ -87,7 +87,13 @@ def _before_the_verb(words: Sequence[str]) -> tuple[list[str], list[str]]:
     if not owners:
         raise WrongCommand(_no_verb(flag))
     line = " ".join([owners[0], *words])
-    raise WrongCommand(Sentence("mistakes.verb_first", flag=flag, line=line))
+    raise WrongCommand(
+        _(
+            "{flag} belongs to a verb, and none was typed; for example: boxcar {line}",
+            flag=flag,
+            line=line,
+        )
+    )
 
 
 def _parse_flags(verb: Verb, words: Sequence[str]) -> tuple[Typed, list[str]]:
@@ -99,10 +105,10 @@ def _parse_flags(verb: Verb, words: Sequence[str]) -> tuple[Typed, list[str]]:
         if flag := flags.get(name):
             if flag.takes_value and not is_assigned:
                 if not left or left[0] in flags:
-                    raise _wrong_flag(verb, Sentence("mistakes.no_value", flag=flag.name))
+                    raise _wrong_flag(verb, _("--{flag} needs a value", flag=flag.name))
                 value = left.pop(0)
             elif is_assigned and not flag.takes_value:
-                raise _wrong_flag(verb, Sentence("mistakes.takes_no_value", flag=name))
+                raise _wrong_flag(verb, _("{flag} takes no value", flag=name))
             _keep(verb, values, flag, value)
         elif verb.placed(REST) and word == _ALL_BEHIND:
             for each in (word, *left):
@@ -118,7 +124,7 @@ def _parse_flags(verb: Verb, words: Sequence[str]) -> tuple[Typed, list[str]]:
         else:
             raise _wrong_flag(verb, _no_flag(verb, word))
     if missing := [repr(flag.name) for flag in verb.placed(FIRST) if flag.name not in values]:
-        needed = Sentence("mistakes.no_words", verb=verb.name, words=", ".join(missing))
+        needed = _("{verb!r} needs {words}", verb=verb.name, words=", ".join(missing))
         raise _wrong_flag(verb, needed)
     return Typed(verb, values), left
 
@@ -135,7 +141,7 @@ def _keep(verb: Verb, values: dict[str, Any], flag: Flag, value: str) -> None:
     if flag.kind == MANY:
         values[flag.name] = (*values.get(flag.name, ()), value)
     elif flag.takes_value and flag.name in values:
-        raise _wrong_flag(verb, Sentence("mistakes.given_twice", flag=flag.name))
+        raise _wrong_flag(verb, _("--{flag} is given twice", flag=flag.name))
     else:
         values[flag.name] = value if flag.takes_value else True
 
@@ -150,24 +156,29 @@ def _next_place(verb: Verb, values: Mapping[str, Any]) -> Flag | None:
 
 
 def _wrong_flag(verb: Verb, said: Sentence) -> WrongCommand:
-    return WrongCommand(Sentence("mistakes.its_flags", text=said, verb=verb.name), verb.name)
+    return WrongCommand(
+        _("{text}; boxcar --help {verb} shows its flags", text=said, verb=verb.name), verb.name
+    )
 
 
 def _no_flag(verb: Verb, word: str) -> Sentence:
     bare = {name.lstrip("-"): name for name in verb.spelled if name.startswith("--")}
     near = did_you_mean(word.partition("=")[0].lstrip("-"), bare, bare)
     if not (near or word.startswith("-")) and "cell" in bare:
-        near = Sentence("mistakes.near", name=f"--cell {word}")
-    return Sentence("mistakes.no_idea", word=word, near=near)
+        near = _(" (did you mean {name!r}?)", name=f"--cell {word}")
+    return _("No idea what {word!r} is{near}", word=word, near=near)
 
 
 def _no_verb(word: str) -> Sentence:
     """With what was meant: the same under another tool's name, else a verb that is spelled so."""
     if word.lower() in _SHELLS:
-        return Sentence("mistakes.ssh_itself", word=word)
+        return _(
+            "boxcar has no {word!r}: a box is an alias of ~/.ssh/config, so type: ssh ALIAS",
+            word=word,
+        )
     if meant := ELSEWHERE.get(word.lower()):
-        near: str = Sentence("mistakes.near", name=meant)
+        near: str = _(" (did you mean {name!r}?)", name=meant)
     else:
         near = did_you_mean(word, VERBS)
-    said = Sentence("mistakes.no_idea", word=word, near=near)
-    return Sentence("mistakes.the_verbs", text=said)
+    said = _("No idea what {word!r} is{near}", word=word, near=near)
+    return _("{text}; boxcar --list shows the verbs", text=said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from boxcar.door import help_texts
 from boxcar.door.verb_table import (
     EVERYDAY,
     FIRST,
@@ -18,10 +19,13 @@ from boxcar.door.verb_table import (
     Verb,
 )
 from boxcar.laptop.common.text_layout import width_in_cells, wrap_text
-from boxcar.shared.catalogue import flags
-from boxcar.shared.catalogue.sentence import Sentence, in_language, sentence_or_text
+from boxcar.shared.sentence import Sentence, _, in_language, mark
 
-NOTES = ("where", "more", "tab")
+NOTES = (
+    mark("New here: boxcar demo, then boxcar init in the folder of your code."),
+    mark("A verb's flags, and commands to copy: boxcar VERB --help"),
+    mark("Completion with Tab: boxcar --print-completion-script=bash, zsh or fish"),
+)
 _LEAST_TEXT = 30  # columns; below it a terminal is too narrow for names and texts side by side
 _GAP = 2
 _JOINT = {"en": "; ", "zh": "；"}
@@ -29,10 +33,15 @@ _JOINT = {"en": "; ", "zh": "；"}
 
 def help_of_all(language: str, width: int) -> str:
     """The verbs of every day with what they do, the others by name: a screen of 24 lines."""
-    texts = {v: sentence_or_text(f"help.line.{v}", verb_text(VERBS[v])) for v in EVERYDAY}
+    texts = {v: Sentence(help_texts.SHORTER.get(v, help_texts.VERBS[v])) for v in EVERYDAY}
     everyday = [(verb, in_language(text, language)) for verb, text in texts.items()]
-    lines = [_said("usage", language), "", *_side_by_side(everyday, EVERYDAY, width), ""]
-    titles = {group: _said(group, language) for group in GROUPS}
+    lines = [
+        _("usage: boxcar VERB [flags]").said(language),
+        "",
+        *_side_by_side(everyday, EVERYDAY, width),
+        "",
+    ]
+    titles = {group: Sentence(help_texts.GROUPS[group]).said(language) for group in GROUPS}
     widest = max(map(width_in_cells, titles.values()))
     for group, title in titles.items():
         names = [v.name for v in VERBS.values() if v.group == group and v.name not in EVERYDAY]
@@ -41,7 +50,7 @@ def help_of_all(language: str, width: int) -> str:
         if names:
             lines.append(f"{'':{_GAP}}{title}{'':{indent - _GAP - width_in_cells(title)}}{first}")
             lines += [f"{'':{indent}}{line}" for line in more]
-    notes = [line for note in NOTES for line in wrap_text(_said(note, language), width)]
+    notes = [line for note in NOTES for line in wrap_text(Sentence(note).said(language), width)]
     return "\n".join([*lines, "", *notes])
 
 
@@ -49,7 +58,7 @@ def help_of_verb(verb: Verb, language: str, width: int) -> str:
     """What it does, its flags, and commands to copy."""
     words = [flag.name.upper() for flag in verb.placed(FIRST)]
     words += [f"{flag.takes} ..." for flag in verb.placed(REST)]
-    usage = Sentence("help.one_verb", verb=" ".join([verb.name, *words]))
+    usage = _("usage: boxcar {verb} [flags]", verb=" ".join([verb.name, *words]))
     text = verb_text(verb).said(language)
     lines = [usage.said(language), "", *wrap_text(text, width)]
     if verb.flags:
@@ -57,22 +66,23 @@ def help_of_verb(verb: Verb, language: str, width: int) -> str:
         listed = sorted(verb.flags, key=lambda flag: (flag in of_most, flag.name))
         rows = [(_spelled(flag), flag_text(verb, flag, language)) for flag in listed]
         names = [name for name, _ in rows]
-        lines += ["", _said("flags", language), *_side_by_side(rows, names, width)]
-    lines += ["", _said("examples", language)]
+        lines += ["", _("flags").said(language), *_side_by_side(rows, names, width)]
+    lines += ["", _("examples").said(language)]
     return "\n".join([*lines, *(f"  boxcar {words}" for words in verb.examples)])
 
 
 def verb_text(verb: Verb) -> Sentence:
-    """What a verb does. Raises KeyError for one that the catalogue does not know."""
-    return Sentence(f"help.verb.{verb.name}")
+    """What a verb does. Raises KeyError for one that has no text."""
+    return Sentence(help_texts.VERBS[verb.name])
 
 
 def flag_text(verb: Verb, flag: Flag, language: str) -> str:
-    """Raises KeyError for a flag that the catalogue does not know."""
-    name = flag.name.replace("-", "_")
-    own = f"{verb.name}.{name}"
-    text = Sentence(f"flags.{own if own in flags.SENTENCES else name}").said(language)
-    again = f"{_JOINT[language]}{_said('again', language)}" if flag.kind == MANY else ""
+    """Raises KeyError for a flag that has no text."""
+    texts = help_texts.FLAGS
+    text = Sentence(texts.get(f"{verb.name}.{flag.name}") or texts[flag.name]).said(language)
+    again = (
+        f"{_JOINT[language]}{_('may be given again').said(language)}" if flag.kind == MANY else ""
+    )
     return text + again
 
 
@@ -96,7 +106,3 @@ def _side_by_side(
         else:
             yield f"{'':{_GAP}}{name:<{indent - _GAP}}{first}"
         yield from (f"{'':{indent}}{line}" for line in more)
-
-
-def _said(name: str, language: str) -> str:
-    return Sentence(f"help.{name}").said(language)

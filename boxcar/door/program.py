@@ -16,9 +16,9 @@ from boxcar.door.run_verb import Settings, open_streams, refuse_command, run_ver
 from boxcar.door.verb_table import VERBS
 from boxcar.laptop.common.language import language_of
 from boxcar.shared import errors
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError, message_of
 from boxcar.shared.process import exit_codes
+from boxcar.shared.sentence import _
 
 _COMPLETE, _SCRIPT = "--complete", "--print-completion-script"
 _HELP, _ALL = ("--help", "-h"), ("--list", "-l")
@@ -130,7 +130,17 @@ def _read_file(path: Path) -> dict[str, str]:
         said = (yaml.safe_load(path.read_text("utf-8")) or {}).get("boxcar") or {}
         values = {name: said[name] for name in ("profile", "job") if said.get(name)}
     except (yaml.YAMLError, ValueError, AttributeError) as error:
-        raise InputError(Sentence("mistakes.no_settings", file=path)) from error
+        raise InputError(
+            _(
+                "{file}: expected boxcar: {{profile: NAME, job: PATH}}, and found something else",
+                file=path,
+            )
+        ) from error
     if not all(isinstance(value, str) for value in values.values()):
-        raise InputError(Sentence("mistakes.no_settings", file=path))
+        raise InputError(
+            _(
+                "{file}: expected boxcar: {{profile: NAME, job: PATH}}, and found something else",
+                file=path,
+            )
+        )
     return values

@@ -17,10 +17,10 @@ from boxcar.door import verb_table
 from boxcar.door.verb_table import Verb
 from boxcar.laptop.common.language import language_of
 from boxcar.shared import errors
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
 from boxcar.shared.process import exit_codes, told_to_end
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
@@ -91,9 +91,17 @@ def _ended(call: Callable[[], int]) -> tuple[int, tuple[Message, ...]]:
         return 1, (message_of(error),)
     except UnicodeEncodeError as error:
         # Python opens files by such names only where the locale has UTF-8.
-        return 2, (Message(Sentence("mistakes.no_such_sign", text=repr(error.object))),)
+        return 2, (
+            Message(
+                _(
+                    "{text} cannot be opened or written in this locale, which has no UTF-8. Type: "
+                    "export LC_ALL=C.UTF-8",
+                    text=repr(error.object),
+                )
+            ),
+        )
     except KeyboardInterrupt:
-        again = Message(Sentence("mistakes.interrupted"))
+        again = Message(_("\ninterrupted; the same command again continues from here"))
         return exit_codes.INTERRUPTED, (again,)
 
 
@@ -102,14 +110,28 @@ def _refuse_a_folder_that_is_gone() -> None:
     try:
         Path.cwd()
     except FileNotFoundError:
-        raise InputError(Sentence("mistakes.folder_gone")) from None
+        raise InputError(
+            _(
+                "The folder that this shell is in is not there any more. Type: cd to your "
+                "project's folder, also where it has the same name"
+            )
+        ) from None
 
 
 def _without_library(name: str) -> Sentence:
     if errors.program() != "invoke":
-        return Sentence("mistakes.broken_install", library=name, python=sys.executable)
+        return _(
+            "{library} is missing in {python}; install Boxcar there again",
+            library=name,
+            python=sys.executable,
+        )
     again = shlex.join([".venv/bin/invoke", *sys.argv[1:]])
-    return Sentence("mistakes.no_libraries", library=name, again=again)
+    return _(
+        "{library} is missing: this Python has Invoke, and not Boxcar's libraries. Type: python3 "
+        "bootstrap.py && {again}",
+        library=name,
+        again=again,
+    )
 
 
 def refuse_command(said: Sentence, verb: str, *, is_json: bool) -> int:
@@ -146,9 +168,17 @@ def launched_project(where: Where, *, is_quiet: bool = False) -> Project:
     if problems := (*project.doubts, *project.faults):
         first, more = problems[0].text, len(problems) - 1
         if more:
-            show.say(Sentence("mistakes.local_files_more", problem=first, n=more))
+            show.say(
+                _(
+                    "local files: {problem} (and {n} more); fix it before the next push or launch",
+                    problem=first,
+                    n=more,
+                )
+            )
         else:
-            show.say(Sentence("mistakes.local_files", problem=first))
+            show.say(
+                _("local files: {problem}; fix it before the next push or launch", problem=first)
+            )
     return project
 
 
@@ -170,7 +200,7 @@ def typed_project(where: Where, *, despite_faults: bool = False, is_quiet: bool 
     except InputError as error:
         if any(message.command for message in error.messages):
             raise
-        fixed = Message(Sentence("mistakes.fix"), Command("plan"))
+        fixed = Message(_("When that is fixed"), Command("plan"))
         raise InputError([*error.messages, fixed]) from error
     if not is_quiet:
         show.say(project.why)
@@ -197,14 +227,16 @@ def _number(text: str, flag: str, kind: Callable[[str], Any]) -> Any:
     except ValueError:
         number = -1
     if not 0 <= number < 1_000_000:
-        raise InputError(Sentence("mistakes.no_number", flag=flag, text=text))
+        raise InputError(
+            _("{flag}: expected a number from 0, found {text!r}", flag=flag, text=text)
+        )
     return number
 
 
 def _port(text: str, flag: str) -> int:
     number = int(_number(text, flag, int))
     if number > 65535:
-        raise InputError(Sentence("mistakes.no_port", found=number))
+        raise InputError(_("--port: expected a port from 0 to 65535, found {found}", found=number))
     return number
 
 
@@ -221,7 +253,13 @@ def _seconds(text: str, flag: str) -> float:
     try:
         return float(_number(number, flag, float)) * unit
     except InputError as error:
-        raise InputError(Sentence("mistakes.no_time", flag=flag, text=text)) from error
+        raise InputError(
+            _(
+                "{flag}: expected a time such as 90s, 30m or 2h, found {text!r}",
+                flag=flag,
+                text=text,
+            )
+        ) from error
 
 
 _READERS: Mapping[str, Callable[[Any, str], Any]] = {

@@ -1,5 +1,5 @@
 """All verbs, each declared once: Invoke's tasks (tasks.py), the program `boxcar`, its help and its
-completion are made from this table. What a verb and its flags do is said in the catalogue.
+completion are made from this table. What a verb and its flags do is said in help_texts.
 """
 
 from __future__ import annotations

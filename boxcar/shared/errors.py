@@ -9,9 +9,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 
-from boxcar.shared.catalogue.sentence import Sentence, in_language
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, in_language
 
 # What is told to a person, as data: a text, and the command to type next.
 #
@@ -74,7 +74,7 @@ class Message:
     def under(self, head: str) -> Message:
         """The same, said of something: a box, a queue, a file."""
         if isinstance(self.text, Sentence) or isinstance(head, Sentence):
-            return Message(Sentence("good_run.under", head=head, text=self.text), self.command)
+            return Message(_("{head}: {text}", head=head, text=self.text), self.command)
         return Message(f"{head}: {self.text}", self.command)
 
     def typed(

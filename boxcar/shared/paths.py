@@ -15,6 +15,7 @@ from pathlib import Path
 from boxcar.shared import names
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 MANIFEST = "manifest.json"
 RECEIPT = "receipt.json"
@@ -298,13 +299,23 @@ def on_box(text: str) -> Path:
     Raises DamagedError for any other.
     """
     if "\0" in text or not text.startswith(("/", "~/")):
-        raise DamagedError(f"the path {text!r} is expected to be absolute, or to begin with ~/")
+        raise DamagedError(
+            _("the path {text!r} is expected to be absolute, or to begin with ~/", text=text)
+        )
     try:
         path = Path(text).expanduser()
     except RuntimeError as error:
-        raise DamagedError(f"the path {text!r} cannot be resolved here: {error}") from error
+        raise DamagedError(
+            _("the path {text!r} cannot be resolved here: {error}", text=text, error=error)
+        ) from error
     if not path.is_absolute():  # HOME itself may be set to anything
-        raise DamagedError(f"the path {text!r} leads to {str(path)!r}: what is HOME set to?")
+        raise DamagedError(
+            _(
+                "the path {text!r} leads to {path!r}: what is HOME set to?",
+                text=text,
+                path=str(path),
+            )
+        )
     return path
 
 
@@ -322,9 +333,17 @@ def inside(folder: Path, relative: str) -> Path:
     try:
         os.fsencode(relative)
     except UnicodeEncodeError:
-        raise DamagedError(f"the path {relative!r} is not the name of a file") from None
+        raise DamagedError(
+            _("the path {relative!r} is not the name of a file", relative=relative)
+        ) from None
     if "\0" in relative or any(part in ("", ".", "..") for part in parts):
-        raise DamagedError(f"the path {relative!r} does not stay inside {folder}")
+        raise DamagedError(
+            _(
+                "the path {relative!r} does not stay inside {folder}",
+                relative=relative,
+                folder=folder,
+            )
+        )
     return folder.joinpath(*parts)
 
 

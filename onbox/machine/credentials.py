@@ -14,12 +14,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from boxcar.shared import paths
-from boxcar.shared.catalogue.sentence import LANGUAGES
 from boxcar.shared.channels import known
 from boxcar.shared.channels.answer import Endpoint
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.known_secrets import KnownSecrets
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import LANGUAGES
 from boxcar.shared.wire import webhook_secret
 from onbox.machine import secret_env
 

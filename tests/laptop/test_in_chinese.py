@@ -38,8 +38,8 @@ from boxcar.laptop.verbs.repair import repair
 from boxcar.laptop.verbs.status import status
 from boxcar.laptop.verbs.stop import stop
 from boxcar.laptop.verbs.verify import verify
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError
+from boxcar.shared.sentence import Sentence, _
 
 # What is typed, and where something lies.
 NO_SENTENCE = re.compile(r"(?:boxcar|invoke) [\w -]+|/\S+|\{[^}]*\}|`[^`]*`|\S+\.\S+")
@@ -191,7 +191,7 @@ def test_verify_and_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_a_row_of_an_audit_in_a_line() -> None:
-    row = Row(rules.ALL, "clock", "ok", Sentence("audit.as_here"))
+    row = Row(rules.ALL, "clock", "ok", _("as here"))
     said = audit.line(rules.ALL, row)
-    assert said == "OK: all: clock: as here"
+    assert said == "OK: all: clock of the box: as here"
     assert english(said.said("zh")) == []

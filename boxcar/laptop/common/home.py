@@ -16,6 +16,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # Which runs were launched from this machine by this person, whatever folder they are in.
 #
@@ -128,9 +129,14 @@ def results_to(folder: Path) -> Iterator[None]:
         if error.errno not in _REFUSED:
             raise
         raise InputError(
-            f"{error.filename or folder}: {error.strerror}, and what is known of the run is kept "
-            f"in {folder}. Make it writable (whose is it by `ls -ld`, is its disk mounted "
-            "read-only?), and type the same command again. On the boxes nothing was touched"
+            _(
+                "{what}: {error}, and what is known of the run is kept in {folder}. Make it "
+                "writable (whose is it by `ls -ld`, is its disk mounted read-only?), and type the "
+                "same command again. On the boxes nothing was touched",
+                what=error.filename or folder,
+                error=error.strerror,
+                folder=folder,
+            )
         ) from error
 
 

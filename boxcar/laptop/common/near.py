@@ -5,14 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
-from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import Command, InputError, Message
+from boxcar.shared.sentence import Sentence, _, known_word, mark
 
 _MOST_LISTED = 12
 _NEAR = 0.6  # of difflib: of two words of five letters, three in the same order
 _LEAST = 3  # letters by which a longer name is known
 # Shows every cell, queue and box that can be named.
 _ALL = Command("plan")
+_KINDS = (mark("cell"), mark("queue"), mark("box"), mark("cell or task"))
 
 
 def did_you_mean(word: str, known: Iterable[str], spelled: Mapping[str, str] | None = None) -> str:
@@ -22,7 +23,7 @@ def did_you_mean(word: str, known: Iterable[str], spelled: Mapping[str, str] | N
     near = nearest(word, known)
     if not near:
         return ""
-    return Sentence("mistakes.near", name=(spelled or {}).get(near[0], near[0]))
+    return _(" (did you mean {name!r}?)", name=(spelled or {}).get(near[0], near[0]))
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
@@ -42,10 +43,10 @@ def _is_one_letter_off(word: str, name: str) -> bool:
 def no_such(name: str, known: Iterable[str], *, what: str, of: str) -> str:
     """`the run digits has no cell 'recom' (did you mean 'recon'?); it has: class, recon`."""
     there = list(dict.fromkeys(known))
-    return Sentence(
-        "mistakes.no_such",
+    return _(
+        "{of} has no {what} {name!r}{near}; it has: {there}",
         of=of,
-        what=sentence_or_text(f"mistakes.{what}", what),
+        what=known_word(what, _KINDS),
         name=name,
         near=did_you_mean(name, there),
         there=_listed(there),
@@ -55,24 +56,26 @@ def no_such(name: str, known: Iterable[str], *, what: str, of: str) -> str:
 def unknown_of(name: str, known: Iterable[str], *, what: str, of: str) -> Message:
     """The same with the command that shows all that can be named."""
     said = no_such(name, known, what=what, of=of)
-    return Message(Sentence("mistakes.all_of_it", text=said), _ALL)
+    return Message(_("{text}. All of it", text=said), _ALL)
 
 
 def no_choice(flag: str, known: Iterable[str], found: str) -> str:
     """`--to: expected html, md, found 'pdf'`."""
-    return Sentence("mistakes.no_choice", flag=flag, known=", ".join(known), found=found)
+    return _(
+        "{flag}: expected {known}, found {found!r}", flag=flag, known=", ".join(known), found=found
+    )
 
 
 def the_run(name: str) -> Sentence:
     """What has cells, queues and boxes, for `no_such` and `pick`."""
-    return Sentence("mistakes.the_run", run=name)
+    return _("the run {run}", run=name)
 
 
 def _listed(names: Sequence[str]) -> str:
     first, more = ", ".join(names[:_MOST_LISTED]), len(names) - _MOST_LISTED
     if more > 0:
-        return Sentence("mistakes.and_more", names=first, n=more)
-    return first or Sentence("mistakes.none")
+        return _("{names} and {n:,} more", names=first, n=more)
+    return first or _("none")
 
 
 def pick(names: Sequence[str], known: Iterable[str], *, what: str, of: str) -> list[str]:

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 
 from boxcar.laptop.common import units
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import some
 from boxcar.shared.pace import Pace
+from boxcar.shared.sentence import Sentence, _
 
 # A line now and then, where the output is no terminal: for what takes longer than a moment.
 
@@ -128,8 +128,8 @@ class Progress:
         if not total:
             return None
         rate = self._rate(done)
-        return Sentence(
-            "how_far.line",
+        return _(
+            "{what}: {done} of {total} ({percent} %){rate}{left}{doing}",
             what=self.what,
             done=self._spelled(done),
             total=self._spelled(total),
@@ -156,13 +156,13 @@ class Progress:
     def _doing(self) -> str:
         if self.is_one:
             doing = self.parts[0].doing or self.parts[0].name
-            return Sentence("how_far.doing", what=doing) if doing else ""
+            return _(", now {what}", what=doing) if doing else ""
         shares = [
             f"{part.name} {_percent(part.done, part.total)} %"
             for part in self.parts
             if part.is_at_work
         ]
-        return Sentence("how_far.parts", parts=some(shares, _MOST_PARTS)) if shares else ""
+        return _("; {parts}", parts=some(shares, _MOST_PARTS)) if shares else ""
 
 
 def _percent(done: int, total: int) -> int:
@@ -171,10 +171,10 @@ def _percent(done: int, total: int) -> int:
 
 def _spelled_rate(rate: float, left: int) -> str:
     if left and not rate:
-        return Sentence("how_far.stalled")
-    return Sentence("how_far.rate", rate=units.size(int(rate)))
+        return _(", nothing came lately")
+    return _(", {rate}/s", rate=units.size(int(rate)))
 
 
 def _left(rate: float, left: int) -> str:
     """Nothing is said where nothing is left, or nothing is known."""
-    return Sentence("how_far.left", time=units.duration(left / rate)) if rate and left else ""
+    return _(", {time} left", time=units.duration(left / rate)) if rate and left else ""

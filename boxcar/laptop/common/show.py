@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from boxcar.laptop.common import documents, text_layout
+from boxcar.laptop.common.headings import heading
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.progress import BYTES, NowAndThen, Progress
 from boxcar.laptop.common.text_layout import NOTHING, Narrow, narrow_table, plain, wrap_text
 from boxcar.laptop.common.units import duration, four_digits
-from boxcar.shared.catalogue.headings import heading
-from boxcar.shared.catalogue.sentence import Sentence, in_language
 from boxcar.shared.errors import Command, Message
+from boxcar.shared.sentence import _, in_language
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -271,7 +271,11 @@ def waiting(text: str) -> Iterator[None]:
     else:
         began_s = time.monotonic()
         sign = NowAndThen(
-            lambda: Sentence("how_far.still", what=text, time=duration(time.monotonic() - began_s)),
+            lambda: _(
+                "still {what}, for {time} so far",
+                what=text,
+                time=duration(time.monotonic() - began_s),
+            ),
             say,
         )
     with _moved(sign):

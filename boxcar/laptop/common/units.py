@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from boxcar.shared.metrics.records import NOT_METRICS
+from boxcar.shared.sentence import _
 
 # What an hour of a box costs, as a person typed it: `1.98 CNY/h`. Nobody is asked for prices.
 
@@ -21,8 +22,11 @@ def price_of_text(text: str) -> tuple[float, str]:
     found = _PRICE.fullmatch(text)
     if found is None:
         raise ValueError(
-            f'expected an amount, a currency of three letters and /h, such as "1.98 CNY/h"; '
-            f"found {text!r}"
+            _(
+                'expected an amount, a currency of three letters and /h, such as "1.98 CNY/h"; '
+                "found {text!r}",
+                text=text,
+            )
         )
     return float(found["amount"]), found["currency"]
 

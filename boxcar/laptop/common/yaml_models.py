@@ -21,9 +21,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.shared.catalogue.sentence import Sentence, said_by
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark, said_by
 
 LARGEST_FILE_BYTES = 1024 * 1024
 # Aliases make a small file large: ten lines of them can mean a billion nodes.
@@ -51,14 +51,14 @@ _TAGS = frozenset(
     for tag in ("bool", "float", "int", "map", "merge", "null", "seq", "str", "timestamp", "value")
 )
 _EXPECTED = {
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_parsing_size": "a smaller whole number",
-    "int_from_float": "a whole number",
-    "string_type": "text",
-    "tuple_type": "a list",
-    "dict_type": "keys with values",
-    "model_type": "keys with values",
+    "int_type": mark("a whole number"),
+    "int_parsing": mark("a whole number"),
+    "int_parsing_size": mark("a smaller whole number"),
+    "int_from_float": mark("a whole number"),
+    "string_type": mark("text"),
+    "tuple_type": mark("a list"),
+    "dict_type": mark("keys with values"),
+    "model_type": mark("keys with values"),
 }
 
 
@@ -95,9 +95,17 @@ def read_yaml(path: Path) -> Document:
             data = file.read(LARGEST_FILE_BYTES + 1)
     except FileNotFoundError as error:
         folder = shlex.quote(str(path.parent))
-        raise InputError(Sentence("mistakes.no_file", file=path, folder=folder)) from error
+        raise InputError(
+            _(
+                "{file}: there is no such file; to see what is there: ls {folder}",
+                file=path,
+                folder=folder,
+            )
+        ) from error
     except OSError as error:
-        raise InputError(Sentence("mistakes.unreadable", file=path, why=error.strerror)) from error
+        raise InputError(
+            _("{file}: cannot be read: {why}", file=path, why=error.strerror)
+        ) from error
     return parse_document(data, str(path))
 
 
@@ -118,7 +126,7 @@ def build(document: Document, model: type[M]) -> M:
         ]
     if problems:
         raise InputError(
-            [Sentence("files.at", at=_at(*mark), text=text) for mark, text in sorted(problems)]
+            [_("{at}{text}", at=_at(*mark), text=text) for mark, text in sorted(problems)]
         )
     checked._marks = document.marks
     return checked
@@ -167,7 +175,11 @@ def spelled(place: Place) -> str:
 def _decode(data: bytes, where: str) -> str:
     if len(data) > LARGEST_FILE_BYTES:
         raise InputError(
-            f"{where}: larger than {LARGEST_FILE_BYTES} bytes; this is not a settings file"
+            _(
+                "{where}: larger than {largest_file_bytes} bytes; this is not a settings file",
+                where=where,
+                largest_file_bytes=LARGEST_FILE_BYTES,
+            )
         )
     try:
         return data.decode("utf-8-sig")
@@ -175,7 +187,11 @@ def _decode(data: bytes, where: str) -> str:
         line = error.object[: error.start].count(b"\n") + 1
         byte = error.object[error.start]
         raise InputError(
-            f"{_at(where, line)}not UTF-8 text (byte 0x{byte:02x}); save the file as UTF-8"
+            _(
+                "{where}not UTF-8 text (byte 0x{byte:02x}); save the file as UTF-8",
+                where=_at(where, line),
+                byte=byte,
+            )
         ) from error
 
 
@@ -187,7 +203,7 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self.nodes += 1
         if self.nodes > MOST_NODES:
-            raise ValueError(f"it holds more than {MOST_NODES} values")
+            raise ValueError(_("it holds more than {most_nodes} values", most_nodes=MOST_NODES))
         return super().compose_node(parent, index)
 
 
@@ -199,15 +215,27 @@ def _compose(text: str, where: str) -> yaml.Node:
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
         raise InputError(
-            f"{_at(where, line)}the character {chr(error.character)!r} is not allowed"
+            _(
+                "{where}the character {character!r} is not allowed",
+                where=_at(where, line),
+                character=chr(error.character),
+            )
         ) from error
     except RecursionError as error:
-        raise InputError(f"{where}: nested deeper than {MOST_LEVELS} levels") from error
+        raise InputError(
+            _(
+                "{where}: nested deeper than {most_levels} levels",
+                where=where,
+                most_levels=MOST_LEVELS,
+            )
+        ) from error
     except (ValueError, OverflowError) as error:
         # Beside too many values, "\UFFFFFFFF" and a %YAML of 5,000 digits get through the scanner.
-        raise InputError(f"{where}: cannot be read as YAML: {error}") from error
+        raise InputError(
+            _("{where}: cannot be read as YAML: {error}", where=where, error=error)
+        ) from error
     if root is None:
-        raise InputError(Sentence("files.empty", file=where))
+        raise InputError(_("{file}: the file is empty", file=where))
     return root
 
 
@@ -217,13 +245,23 @@ def _syntax(error: yaml.MarkedYAMLError, where: str) -> str:
     mark = error.context_mark if is_open else error.problem_mark
     at = _at(where, mark.line + 1 if mark else 0)
     if is_open and "quoted" in context:
-        return Sentence("files.at", at=at, text=Sentence("files.no_quote"))
+        return _("{at}{text}", at=at, text=_("the quote that opens here is never closed"))
     if is_open and "flow" in context:
-        return Sentence("files.at", at=at, text=Sentence("files.no_bracket"))
+        return _("{at}{text}", at=at, text=_("the bracket that opens here is never closed"))
     if "'\\t'" in problem:
-        return Sentence("files.at", at=at, text=Sentence("files.tab"))
+        return _(
+            "{at}{text}", at=at, text=_("a tab stands where only spaces may: indent with spaces")
+        )
     why = ", ".join(filter(None, (context, problem)))
-    return Sentence("files.at", at=at, text=Sentence("files.no_yaml", why=why))
+    return _(
+        "{at}{text}",
+        at=at,
+        text=_(
+            "not YAML: {why}; a value that begins with one of "
+            "{{ [ * & ! @ % ` or contains ': ' must be quoted",
+            why=why,
+        ),
+    )
 
 
 class _Walk:
@@ -251,11 +289,20 @@ class _Walk:
     def _check_size(self, place: Place, line: int) -> None:
         self._nodes += 1
         if self._nodes > MOST_NODES:
-            raise InputError(f"{_at(self.where, line)}aliases make more than {MOST_NODES} values")
+            raise InputError(
+                _(
+                    "{where}aliases make more than {most_nodes} values",
+                    where=_at(self.where, line),
+                    most_nodes=MOST_NODES,
+                )
+            )
         if len(place) > MOST_LEVELS:
             raise InputError(
-                f"{_at(self.where, line)}nested deeper than {MOST_LEVELS} levels, or an alias that "
-                "holds itself"
+                _(
+                    "{where}nested deeper than {most_levels} levels, or an alias that holds itself",
+                    where=_at(self.where, line),
+                    most_levels=MOST_LEVELS,
+                )
             )
 
     def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
@@ -268,7 +315,9 @@ class _Walk:
             key, inner = key_node.value, (*place, key_node.value)
             if key in found:
                 first = self.marks[inner].line
-                self._note(line, place, Sentence("files.twice", key=key, line=first))
+                self._note(
+                    line, place, _("the key {key!r} is already on line {line}", key=key, line=first)
+                )
                 continue
             self.marks[inner] = Mark(self.where, line)
             found[key] = self.value(value_node, inner)
@@ -292,24 +341,24 @@ def _problem(model: type[Model], marks: Mapping[Place, Mark], error: dict[str, A
     if error["type"] == "extra_forbidden":
         key = str(place[-1])
         near = did_you_mean(key, _known_keys(model, place[:-1]))
-        return mark, Sentence("files.unknown_key", key=spelled(place), near=near)
+        return mark, _("unknown key {key!r}{near}", key=spelled(place), near=near)
     if error["type"] == "missing":
-        return mark, _with_place(place[:-1], Sentence("files.no_key", key=place[-1]))
+        return mark, _with_place(place[:-1], _("the key {key!r} is missing", key=place[-1]))
     return mark, _with_place(place, _sentence(error))
 
 
 def _with_place(place: Place, what: str) -> str:
-    return Sentence("files.of", head=spelled(place), text=what) if place else what
+    return _("{head}: {text}", head=spelled(place), text=what) if place else what
 
 
 def _sentence(error: dict[str, Any]) -> str:
     kind, context, found = error["type"], error.get("ctx", {}), _found(error["input"])
     if kind in _EXPECTED:
-        return _expected(Sentence(f"files.{_EXPECTED[kind]}"), found)
+        return _expected(Sentence(_EXPECTED[kind]), found)
     if kind == "greater_than_equal":
-        return _expected(Sentence("files.at_least", n=context["ge"]), found)
+        return _expected(_("at least {n}", n=context["ge"]), found)
     if kind == "less_than_equal":
-        return _expected(Sentence("files.at_most", n=context["le"]), found)
+        return _expected(_("at most {n}", n=context["le"]), found)
     if kind == "literal_error":
         return _expected(context["expected"], found)
     if kind == "value_error":
@@ -318,14 +367,14 @@ def _sentence(error: dict[str, Any]) -> str:
 
 
 def _expected(what: str, found: str) -> str:
-    return Sentence("files.expected", what=what, found=found)
+    return _("expected {what}, found {found}", what=what, found=found)
 
 
 def _found(value: object) -> str:
     if value is None:
-        return Sentence("files.nothing")
+        return _("nothing")
     if isinstance(value, (dict, list)):
-        return Sentence("files.a list" if isinstance(value, list) else "files.keys with values")
+        return _(mark("a list") if isinstance(value, list) else mark("keys with values"))
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from boxcar.laptop.common import side_by_side
 from boxcar.laptop.fitness.rules import Row, Verdict
 from boxcar.laptop.fitness.tier_check import Ask
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import visible_gpus
 from boxcar.shared.cell.visible_gpus import Devices
 from boxcar.shared.errors import some
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.box_asks import OtherRun, OthersSeen
 
@@ -22,10 +22,19 @@ def check(ask: Ask, boxes: Sequence[str], mine: Devices | None, verdict: Verdict
     """A row for each box on which somebody is in the way of who sees these GPUs; `ask` is as
     `OpenRun.ask`. A box that does not answer is said to by who asks it for more.
     """
-    seen, _ = side_by_side.each_or_why(boxes, lambda box: ask(box, box_asks.SeeOthers()))
+    seen, _silent = side_by_side.each_or_why(boxes, lambda box: ask(box, box_asks.SeeOthers()))
     found = {box: in_the_way(one, mine) for box, one in seen.items()}
     return [
-        Row(box, WHAT, verdict, some(names, _MOST_NAMED), Sentence("audit.beside"))
+        Row(
+            box,
+            WHAT,
+            verdict,
+            some(names, _MOST_NAMED),
+            _(
+                "two trainings on one GPU are slow, or out of memory; env: CUDA_VISIBLE_DEVICES "
+                "in both jobs keeps them apart"
+            ),
+        )
         for box, names in found.items()
         if names
     ]
@@ -34,12 +43,12 @@ def check(ask: Ask, boxes: Sequence[str], mine: Devices | None, verdict: Verdict
 def in_the_way(seen: OthersSeen, mine: Devices | None) -> list[str]:
     """Not those of which both sides say by name which GPUs they use, and none is the same."""
     runs: list[str] = [
-        Sentence("audit.run_beside", run=other.run, what=at_work(other))
+        _("{run} ({what})", run=other.run, what=at_work(other))
         for other in seen.runs
         if other.is_at_work and not visible_gpus.are_apart(mine, other.devices)
     ]
     strangers: list[str] = [
-        Sentence("audit.stranger", program=who.program, pid=who.pid, user=who.user)
+        _("{program} (process {pid} of {user})", program=who.program, pid=who.pid, user=who.user)
         for who in seen.strangers
         if not visible_gpus.are_apart(mine, who.devices)
     ]

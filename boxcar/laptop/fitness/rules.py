@@ -13,12 +13,12 @@ from typing import Literal
 
 from boxcar.laptop.common import units
 from boxcar.laptop.project.resources import Card, Offer, Range, Resources, is_family, refusals
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import Command, Message
 from boxcar.shared.files.plan import SHARED, Cell, Plan
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.facts import Facts, Folder, Folders, TrainingPython
 
@@ -88,7 +88,7 @@ def judge(told_by_box: Mapping[str, Told], wanted: Wanted) -> list[Row]:
     rows = []
     for box, told in told_by_box.items():
         if told.facts is None:
-            rows.append(Row(box, "box", "refuse", Sentence("audit.no_answer"), told.why))
+            rows.append(Row(box, "box", "refuse", _("no answer"), told.why))
             continue
         rows.append(_clock(box, told))
         for rule in _RULES:
@@ -99,9 +99,18 @@ def judge(told_by_box: Mapping[str, Told], wanted: Wanted) -> list[Row]:
 def _clock(box: str, told: Told) -> Row:
     apart_s = abs(told.skew_s)
     if apart_s <= SKEW_S:
-        return Row(box, "clock", "ok", Sentence("audit.as_here"))
-    which = "audit.ahead" if told.skew_s > 0 else "audit.behind"
-    why = "audit.far_off" if apart_s > LONG_SKEW_S else "audit.own_times"
+        return Row(box, "clock", "ok", _("as here"))
+    which = mark("{time} ahead") if told.skew_s > 0 else mark("{time} behind")
+    why = (
+        mark(
+            "the times in its journal are its own; set its clock, or read them with that in mind. "
+            "So far off, webhooks are refused as too old, and TLS may fail on the box"
+        )
+        if apart_s > LONG_SKEW_S
+        else mark(
+            "the times in its journal are its own; set its clock, or read them with that in mind"
+        )
+    )
     found = Sentence(which, time=units.duration(apart_s))
     return Row(box, "clock", "warn", found, Sentence(why))
 
@@ -114,7 +123,7 @@ def _gpus(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     broken = [row.problem for row in rows if row.problem is not None]
     cards = [Card(row.name, row.memory_total_bytes) for row in rows if row.name is not None]
     if broken:
-        found = Sentence("audit.no_answer_from", n=len(broken), all=len(rows))
+        found = _("no answer from {n} of {all}", n=len(broken), all=len(rows))
         yield Row(box, "GPU", "warn", found, broken[0])
     if not rows:
         yield _no_gpu(box, facts, wanted)
@@ -127,9 +136,18 @@ def _gpus(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 
 def _no_gpu(box: str, facts: Facts, wanted: Wanted) -> Row:
     if wanted.resources.gpu:
-        why = "audit.driver" if facts.tools.get("nvidia-smi") else "audit.no_gpu"
-        return Row(box, "GPU", "refuse", Sentence("audit.none"), Sentence(why))
-    return Row(box, "GPU", "warn", Sentence("audit.none"), Sentence("audit.uses_cpu"))
+        why = (
+            mark(
+                "the job asks for one (resources: gpu); rent a box that has it, or take that out. "
+                "nvidia-smi is there and names none: the driver may be broken"
+            )
+            if facts.tools.get("nvidia-smi")
+            else mark(
+                "the job asks for one (resources: gpu); rent a box that has it, or take that out"
+            )
+        )
+        return Row(box, "GPU", "refuse", _("none"), Sentence(why))
+    return Row(box, "GPU", "warn", _("none"), _("training will use the CPU"))
 
 
 def _is_wished(names: tuple[str, ...], card: Card) -> bool:
@@ -147,9 +165,13 @@ def _listed(cards: list[Card]) -> str:
 def _interpreter(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     training = facts.training
     if training.problem is not None or training.path is None:
-        problem = training.problem or Sentence("audit.says_nothing")
-        reason = Sentence("audit.name_python", problem=problem)
-        yield Row(box, "training Python", "refuse", Sentence("audit.not_there"), reason)
+        problem = training.problem or _("it does not say what it is")
+        reason = _(
+            "{problem}; name the Python that has the training's packages in the profile: env: "
+            "{{training_python: …}}",
+            problem=problem,
+        )
+        yield Row(box, "training Python", "refuse", _("not there"), reason)
         return
     found = f"{training.path} ({training.version})"
     yield Row(box, "training Python", "ok", found)
@@ -158,25 +180,43 @@ def _interpreter(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 
 
 def _packages(box: str, training: TrainingPython, wanted: Wanted) -> Iterator[Row]:
-    launched_by, missing = _PACKAGES.get(wanted.launcher), Sentence("audit.not_there")
+    launched_by, missing = _PACKAGES.get(wanted.launcher), _("not there")
     for name in sorted({"torch", launched_by or "torch"}):
         version = training.packages.get(name)
         if version:
             yield Row(box, name, "ok", version)
         elif name == launched_by:
             about = {"launcher": wanted.launcher, "python": training.path}
-            yield Row(box, name, "refuse", missing, Sentence("audit.install_for", **about))
+            yield Row(
+                box,
+                name,
+                "refuse",
+                missing,
+                _("the launcher is {launcher}; install it for {python}", **about),
+            )
         else:
-            yield Row(box, name, "warn", missing, Sentence("audit.hashed_there"))
+            yield Row(
+                box,
+                name,
+                "warn",
+                missing,
+                _("on the box artifacts that need it will be hashed, and not loaded"),
+            )
 
 
 def _cuda(box: str, training: TrainingPython, wanted: Wanted) -> Iterator[Row]:
     if training.cuda_problem is not None:
-        yield Row(box, "CUDA", "warn", Sentence("audit.not_known"), training.cuda_problem)
+        yield Row(box, "CUDA", "warn", _("not known"), training.cuda_problem)
     elif training.has_cuda is False:
         verdict: Verdict = "refuse" if wanted.resources.gpu else "warn"
-        built = Sentence("audit.built_for", what=training.cuda or Sentence("audit.the_cpu"))
-        yield Row(box, "CUDA", verdict, built, Sentence("audit.cpu_torch"))
+        built = _("built for {what}", what=training.cuda or _("the CPU"))
+        yield Row(
+            box,
+            "CUDA",
+            verdict,
+            built,
+            _("this torch cannot use the GPU: it was built for the CPU, or for a newer driver"),
+        )
     elif training.has_cuda:
         yield Row(box, "CUDA", "ok", str(training.cuda))
 
@@ -186,7 +226,7 @@ def _memory(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     known = [limit for limit in limits if limit]
     if known:
         is_little = min(known) < LITTLE_MEMORY_BYTES
-        reason = Sentence("audit.little_memory") if is_little else ""
+        reason = _("a training with workers needs more; cells may be killed") if is_little else ""
         verdict: Verdict = "warn" if is_little else "ok"
         yield Row(box, "memory", verdict, units.size(min(known)), reason)
 
@@ -194,21 +234,29 @@ def _memory(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 def _cpu(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     quota, count = facts.cpu_quota_cores, facts.cpu_count
     if quota is not None and quota < 1:
-        found = Sentence("audit.of_cores", share=f"{quota:.2g}", n=count)
-        yield Row(box, "CPU", "warn", found, Sentence("audit.little_cpu"))
+        found = _("{share} of {n} {n:core|cores}", share=f"{quota:.2g}", n=count)
+        yield Row(
+            box, "CPU", "warn", found, _("less than one core: loading data will hold the GPU up")
+        )
     elif quota is not None and quota < count:
-        yield Row(box, "CPU", "ok", Sentence("audit.of_cores", share=f"{quota:.3g}", n=count))
+        yield Row(
+            box, "CPU", "ok", _("{share} of {n} {n:core|cores}", share=f"{quota:.3g}", n=count)
+        )
     else:
-        yield Row(box, "CPU", "ok", Sentence("audit.cores", n=count))
+        yield Row(box, "CPU", "ok", _("{n} {n:core|cores}", n=count))
 
 
 def _host_name(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     """Gloo, which connects ranks on a CPU, looks up the box's own name."""
     if facts.hostname_problem is None:
-        yield Row(box, "host name", "ok", Sentence("audit.has_address"))
+        yield Row(box, "host name", "ok", _("has an address"))
         return
-    reason = Sentence("audit.no_host_name", problem=facts.hostname_problem)
-    yield Row(box, "host name", "warn", Sentence("audit.no_address"), reason)
+    reason = _(
+        "the box does not find itself by its name ({problem}), so several ranks may hang when "
+        'they connect; type there: echo "127.0.0.1 $(uname -n)" >> /etc/hosts',
+        problem=facts.hostname_problem,
+    )
+    yield Row(box, "host name", "warn", _("no address"), reason)
 
 
 def _shm(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
@@ -217,9 +265,23 @@ def _shm(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
         return
     found = units.size(size_bytes)
     if reasons := refusals(Resources(shm=wanted.resources.shm), Offer(shm_bytes=size_bytes)):
-        yield Row(box, "/dev/shm", "refuse", found, Sentence("audit.more_shm", why=reasons[0]))
+        yield Row(
+            box,
+            "/dev/shm",
+            "refuse",
+            found,
+            _(
+                "{why}; rent the box with more (docker: --shm-size; Kubernetes: an emptyDir of "
+                "medium Memory on /dev/shm), or set num_workers: 0",
+                why=reasons[0],
+            ),
+        )
     elif size_bytes <= SMALL_SHM_BYTES:
-        reason = Sentence("audit.more_shm", why=Sentence("audit.bus_error"))
+        reason = _(
+            "{why}; rent the box with more (docker: --shm-size; Kubernetes: an emptyDir of medium "
+            "Memory on /dev/shm), or set num_workers: 0",
+            why=_("workers of a DataLoader end with 'Bus error' in so little"),
+        )
         yield Row(box, "/dev/shm", "warn", found, reason)
     else:
         yield Row(box, "/dev/shm", "ok", found)
@@ -232,15 +294,23 @@ def _places(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     names = {"data": "data tier", "durable": "durable tier", "credentials": "credentials"}
     for key, name in names.items():
         folder: Folder = getattr(facts.places, key)
-        kind = folder.file_system or Sentence("audit.unknown_file_system")
-        found = Sentence("audit.folder", folder=folder.path, file_system=kind)
+        kind = folder.file_system or _("file system not known")
+        found = _("{folder} ({file_system})", folder=folder.path, file_system=kind)
         if not folder.is_writable:
-            problem = folder.problem or Sentence("audit.no_reason")
-            yield Row(box, name, "refuse", found, Sentence("audit.unwritable", problem=problem))
+            problem = folder.problem or _("no reason is known")
+            yield Row(
+                box, name, "refuse", found, _("cannot be written: {problem}", problem=problem)
+            )
         elif key == "durable" and (row := _not_mounted(box, found, facts.places, wanted)):
             yield row
         elif key == "credentials" and _is_on_shared_tier(box, facts.places, wanted):
-            yield Row(box, name, "refuse", found, Sentence("audit.secrets_on_tier"))
+            yield Row(
+                box,
+                name,
+                "refuse",
+                found,
+                _("secrets would lie on the shared tier; name another file in the profile"),
+            )
         else:
             yield Row(box, name, "ok", found)
 
@@ -261,12 +331,34 @@ def _not_mounted(box: str, found: str, folders: Folders, wanted: Wanted) -> Row 
     if not wanted.has_mounted_tier or not seems_unmounted(folders):
         return None
     if mount == "/" and is_shared:
-        return Row(box, "durable tier", "warn", found, Sentence("audit.seen_but_system"))
+        return Row(
+            box,
+            "durable tier",
+            "warn",
+            found,
+            _("another box sees it, but it lies on this one's system disk and is lost with it"),
+        )
     if mount == "/":
-        return Row(box, "durable tier", "refuse", found, Sentence("audit.not_mounted"))
+        return Row(
+            box,
+            "durable tier",
+            "refuse",
+            found,
+            _(
+                "not mounted: this is the box's own system disk, and results would be lost with "
+                "the box. Attach the shared storage (often only possible when the box is rented "
+                "or started)"
+            ),
+        )
     if is_shared or mount != folders.credentials.mount:
         return None
-    reason = Sentence("audit.seems_unmounted", mount=mount)
+    reason = _(
+        "not mounted, as it seems: {mount} holds the credentials too, so it is the box's own, and "
+        "results would be lost with the box. Attach the shared storage (often only possible when "
+        "the box is rented or started). Where {mount} is that storage, name another file for the "
+        "credentials in the profile",
+        mount=mount,
+    )
     return Row(box, "durable tier", "refuse", found, reason)
 
 
@@ -283,7 +375,13 @@ def _is_on_shared_tier(box: str, folders: Folders, wanted: Wanted) -> bool:
 def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     tools = facts.tools
     if not tools.get("rsync"):
-        yield Row(box, "rsync", "warn", Sentence("audit.not_there"), Sentence("audit.by_tar"))
+        yield Row(
+            box,
+            "rsync",
+            "warn",
+            _("not there"),
+            _("files are sent by tar over ssh: a link that drops costs the whole file"),
+        )
     yield from _bash(box, facts)
     # The others are no programs of the box.
     asked = [name for name in wanted.detach if name in run_asks.DETACH_WAYS]
@@ -291,10 +389,20 @@ def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     if not asked:
         return
     if not there:
-        lacking = Sentence("audit.no_program", names=" and no ".join(asked))
-        yield Row(box, "detach", "refuse", lacking, Sentence("audit.no_detach"))
+        lacking = _("no {names}", names=" and no ".join(asked))
+        yield Row(
+            box,
+            "detach",
+            "refuse",
+            lacking,
+            _("nothing here keeps the agent alive when the link is gone; install tmux"),
+        )
     elif there[0] != asked[0]:
-        reason = Sentence("audit.other_detach", wanted=asked[0], there=there[0])
+        reason = _(
+            "{wanted} is not there; {there} does as well, without a screen to look into",
+            wanted=asked[0],
+            there=there[0],
+        )
         yield Row(box, "detach", "warn", there[0], reason)
     else:
         yield Row(box, "detach", "ok", there[0])
@@ -303,11 +411,15 @@ def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 def _bash(box: str, facts: Facts) -> Iterator[Row]:
     version = facts.bash
     if version is None:
-        yield Row(box, "bash", "refuse", Sentence("audit.not_there"), Sentence("audit.no_bash"))
+        yield Row(
+            box, "bash", "refuse", _("not there"), _("the wrappers run under it; install bash")
+        )
         return
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_BASH:
-        yield Row(box, "bash", "warn", version, Sentence("audit.old_bash"))
+        yield Row(
+            box, "bash", "warn", version, _("the wrappers are not tested on a version this old")
+        )
 
 
 _RULES = (_gpus, _interpreter, _memory, _cpu, _host_name, _shm, _places, _tools)
@@ -326,9 +438,9 @@ OWN_BYTES, OWN_FILES = 64 * 2**20, 500
 FILES_A_CELL = 10
 FILE_SYSTEM_SHARE = 0.05
 _PLACES = {
-    ("data",): "audit.data",
-    ("durable",): "audit.durable",
-    ("data", "durable"): "audit.data_and_durable",
+    ("data",): mark("data"),
+    ("durable",): mark("durable"),
+    ("data", "durable"): mark("data and durable"),
 }
 
 
@@ -420,16 +532,21 @@ def _row(group: Sequence[Load], wished: Range | None, guess_bytes: int) -> Row:
     verdict: Verdict = "refuse" if reasons else "ok"
     if not reasons and free_bytes < guess_bytes:
         verdict = "warn"
-        reasons = [Sentence("audit.may_need", size=units.size(guess_bytes))]
+        reasons = [
+            _(
+                "the cells that are left may need {size} (resources: disk)",
+                size=units.size(guess_bytes),
+            )
+        ]
     places = Sentence(_PLACES[tuple(sorted({load.place for load in group}))])
     free = units.size(free_bytes)
-    found = Sentence("audit.free", size=free)
+    found = _("{size} free", size=free)
     if inodes:
-        found = Sentence("audit.free_inodes", size=free, inodes=min(inodes))
+        found = _("{size} free, {inodes:,} inodes", size=free, inodes=min(inodes))
     boxes = {load.box for load in group}
     box = group[0].box if len(boxes) == 1 else ALL
     reason = reasons[0] if len(reasons) == 1 else "; ".join(reasons)
-    return Row(box, Sentence("audit.room_of", places=places), verdict, found, reason)
+    return Row(box, _("room: {places}", places=places), verdict, found, reason)
 
 
 def _too_small(group: Sequence[Load], wished: Range | None) -> list[str]:
@@ -457,5 +574,11 @@ def _too_few_inodes(inodes: Sequence[int], needs_files: int) -> list[str]:
 
 
 def _unknown(left: Sequence[Cell]) -> Row:
-    reason = Message(Sentence("audit.only_own"), Command("smoke"))
-    return Row(ALL, "room", "warn", Sentence("audit.unknown_size", n=len(left)), reason)
+    reason = Message(
+        _(
+            "only what Boxcar itself writes was counted; say resources: {{disk: 100GB}} in "
+            "job.yaml, or measure the cells"
+        ),
+        Command("smoke"),
+    )
+    return Row(ALL, "room", "warn", _("{n} {n:cell|cells} of unknown size", n=len(left)), reason)

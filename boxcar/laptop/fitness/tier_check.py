@@ -13,8 +13,8 @@ from typing import Protocol
 
 from boxcar.laptop.common import side_by_side
 from boxcar.laptop.fitness.rules import ALL, Row
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.box_asks import TierProbed
 from boxcar.shared.wire.question import A, Question
@@ -125,22 +125,31 @@ def _ask_one(ask: Ask, box: str, question: box_asks.TierProbe) -> TierProbed:
 
 def _seen(box: str, probe: Probe, group: Collection[str]) -> Row:
     if box in probe.problems:
-        return Row(box, "tier shared", "refuse", Sentence("audit.not_tried"), probe.problems[box])
+        return Row(box, "tier shared", "refuse", _("could not be tried"), probe.problems[box])
     seen, others = probe.seen[box], len(group) - 1
     if box in group:
-        alone = Sentence("audit.mounted_alone")
-        found = Sentence("audit.reads_others", n=others) if others else alone
+        alone = _("no other box has it mounted")
+        found = _("reads what {n} {n:other box|other boxes} wrote", n=others) if others else alone
         return Row(box, "tier shared", "ok", found)
     missed = [name for name in probe.written if seen[name] is None]
     if missed:
-        found = Sentence("audit.unseen", boxes=", ".join(missed))
-        return Row(box, "tier shared", "refuse", found, Sentence("audit.other_storage"))
+        found = _("does not see {boxes}", boxes=", ".join(missed))
+        return Row(
+            box,
+            "tier shared",
+            "refuse",
+            found,
+            _(
+                "the path is the same and the storage is another one: another region or data "
+                "center, or not mounted. Rent the boxes where the storage is"
+            ),
+        )
     wrong = [name for name in probe.written if not _reads(box, name, probe)]
     unread = [name for name in probe.written if not _reads(name, box, probe)]
-    found = Sentence("audit.reads_otherwise", boxes=", ".join(wrong))
+    found = _("reads {boxes} otherwise than written", boxes=", ".join(wrong))
     if not wrong:
-        found = Sentence("audit.unreadable", boxes=", ".join(unread))
-    return Row(box, "tier shared", "refuse", found, Sentence("audit.unbelievable"))
+        found = _("{boxes} cannot read what it writes", boxes=", ".join(unread))
+    return Row(box, "tier shared", "refuse", found, _("no result could be believed there"))
 
 
 def _claimed(probe: Probe, group: Collection[str]) -> Row:
@@ -148,10 +157,16 @@ def _claimed(probe: Probe, group: Collection[str]) -> Row:
     # A box that is refused for other reasons may have won on the very same tier.
     winners = [box for box in probe.winners if box in group or box in seen]
     if len(winners) == 1 and seen == {winners[0]}:
-        return Row(ALL, "claims", "ok", Sentence("audit.one_won", n=len(group)))
-    found = Sentence(
-        "audit.won_by",
-        winners=", ".join(winners) or Sentence("audit.nobody"),
-        owners=", ".join(sorted(map(str, seen))) or Sentence("audit.nothing"),
+        return Row(ALL, "claims", "ok", _("one of {n} won", n=len(group)))
+    found = _(
+        "won by {winners}, read as {owners}",
+        winners=", ".join(winners) or _("nobody"),
+        owners=", ".join(sorted(map(str, seen))) or _("nothing"),
     )
-    return Row(ALL, "claims", "refuse", found, Sentence("audit.not_exclusive"))
+    return Row(
+        ALL,
+        "claims",
+        "refuse",
+        found,
+        _("two boxes could run one cell at once: this file system does not create exclusively"),
+    )

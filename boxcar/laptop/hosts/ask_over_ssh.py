@@ -22,6 +22,7 @@ from boxcar.shared.disk import atomic, digest, mounts
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.process import exit_codes
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import envelope
 from boxcar.shared.wire.question import A, Question, RunOnBox
 
@@ -208,9 +209,14 @@ class Hand:
         ran = self.ssh.run([*script, *words], tries=tries, hear=hear)
         if ran.code == _NOT_READY and not is_heard:
             raise InputError(
-                f"{self.ssh.alias}: another box answers under this name than the one that was met, "
-                f"or its {MARKER} is gone: {words[0]} was not run there. Look at the `Host "
-                f"{self.ssh.alias}` of ~/.ssh/config, and at the platform's console"
+                _(
+                    "{alias}: another box answers under this name than the one that was met, or "
+                    "its {marker} is gone: {words} was not run there. Look at the `Host {alias}` "
+                    "of ~/.ssh/config, and at the platform's console",
+                    alias=self.ssh.alias,
+                    marker=MARKER,
+                    words=words[0],
+                )
             )
         return replace(ran, err=ran.err.replace(mark, "", 1))
 

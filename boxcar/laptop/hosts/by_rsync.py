@@ -22,6 +22,7 @@ from boxcar.laptop.hosts import remote_folder
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 PARTIAL = ".rsync-partial"
 VERSION_TIMEOUT_S = 10
@@ -87,12 +88,17 @@ def find_rsync() -> Rsync:
     """Raises InputError, with the command to type, where there is none, or one from before 3.0."""
     program = shutil.which("rsync")
     if program is None:
-        raise InputError(f"rsync is missing on this machine. Type: {_INSTALL}")
+        raise InputError(_("rsync is missing on this machine. Type: {install}", install=_INSTALL))
     rsync = _ask_version(program)
     if not rsync.is_open and (0, 0) < rsync.version < (3, 0):
         raise InputError(
-            f"{program} is rsync {rsync.version[0]}.{rsync.version[1]}, expected 3.0 or newer. "
-            f"Type: {_INSTALL}"
+            _(
+                "{program} is rsync {version}.{version_2}, expected 3.0 or newer. Type: {install}",
+                program=program,
+                version=rsync.version[0],
+                version_2=rsync.version[1],
+                install=_INSTALL,
+            )
         )
     return rsync
 
@@ -164,7 +170,7 @@ def raise_for_end(code: int, words: str, source: Path | Remote, destination: Pat
     why = _LINK_CODES.get(code) or (f"signal {-code} ended it" if code < 0 else first_reason(words))
     sentence = f"{source} -> {destination}: rsync ended with code {code}: {why}"
     if place and remote_folder.NO_FOLDER in words:
-        raise BoxcarError(f"{place}: expected a folder to copy from, found none")
+        raise BoxcarError(_("{place}: expected a folder to copy from, found none", place=place))
     if remote_folder.is_no_room(words) or (code == _FILE_ERROR and _is_full(destination)):
         raise NoRoomError(remote_folder.no_room(sentence, destination))
     if place and code in _NO_RSYNC_CODES and _NO_RSYNC.search(words):
@@ -212,7 +218,14 @@ def _ask_version(program: str) -> Rsync:
             env=remote_folder.child_environment(),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"{program} does not work: {error}. Type: {_INSTALL}") from error
+        raise InputError(
+            _(
+                "{program} does not work: {error}. Type: {install}",
+                program=program,
+                error=error,
+                install=_INSTALL,
+            )
+        ) from error
     return read_version(done.stdout + done.stderr)
 
 

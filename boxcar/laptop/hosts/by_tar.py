@@ -30,6 +30,7 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.errors import BoxcarError, NoRoomError, TemporaryError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # One command on a box with its streams, which ends when nothing moves any more.
 #
@@ -260,7 +261,13 @@ def _list(
         is_whole, code, words = _ended(place, pipe, lambda: _read_list(place, pipe, found))
     _check(code, words, place, None)
     if not is_whole:
-        raise TemporaryError(f"{place}: the box did not list its files: {words}. Try again")
+        raise TemporaryError(
+            _(
+                "{place}: the box did not list its files: {words}. Try again",
+                place=place,
+                words=words,
+            )
+        )
     return _parse(place, b"".join(found))
 
 
@@ -271,7 +278,7 @@ def _read_list(place: Remote, pipe: RemotePipe, found: list[bytes]) -> None:
         found.append(part)
         size_bytes += len(part)
         if size_bytes > _MOST_LIST_BYTES:
-            raise BoxcarError(f"{place}: the list of its files does not end")
+            raise BoxcarError(_("{place}: the list of its files does not end", place=place))
 
 
 def _parse(place: Remote, listed: bytes) -> dict[str, Entry]:
@@ -279,7 +286,13 @@ def _parse(place: Remote, listed: bytes) -> dict[str, Entry]:
     for line in listed.split(b"\0")[:-1]:
         fields = _ENTRY.fullmatch(line)
         if fields is None:
-            raise BoxcarError(f"{place}: expected size, time and name, found {line[:200]!r}")
+            raise BoxcarError(
+                _(
+                    "{place}: expected size, time and name, found {line!r}",
+                    place=place,
+                    line=line[:200],
+                )
+            )
         entries[os.fsdecode(fields[3])] = Entry(int(fields[1]), int(fields[2]))
     return dict(sorted(entries.items()))
 
@@ -289,12 +302,16 @@ def _wanted(
 ) -> dict[str, Entry]:
     missing = [name for name in files or () if name not in there]
     if missing:
-        raise BoxcarError(f"{source}: no such file: {', '.join(missing[:5])}")
+        raise BoxcarError(
+            _("{source}: no such file: {missing}", source=source, missing=", ".join(missing[:5]))
+        )
     wanted = there if files is None else {name: there[name] for name in files}
     for name in wanted:
         paths.inside(destination, name)
         if paths.has_symlink(destination, name):
-            raise BoxcarError(f"{destination / name}: is or lies below a symbolic link")
+            raise BoxcarError(
+                _("{path}: is or lies below a symbolic link", path=destination / name)
+            )
     return wanted
 
 
@@ -331,13 +348,22 @@ def _unpack(pipe: RemotePipe, destination: Path, left: dict[str, Entry]) -> None
         entry = waiting.pop(name, None)
         if header.type not in _PLAIN or entry is None:
             raise BoxcarError(
-                f"the box sent {name!r} (type {header.type!r}), which nobody asked "
-                "for. Nothing of it was written"
+                _(
+                    "the box sent {name!r} (type {type!r}), which nobody asked for. Nothing of it "
+                    "was written",
+                    name=name,
+                    type=header.type,
+                )
             )
         if header.size != entry.size_bytes:
             raise TemporaryError(
-                f"{name!r}: {header.size} bytes came, {entry.size_bytes} were announced: it "
-                "changed meanwhile. Nothing of it was written; the same command asks again"
+                _(
+                    "{name!r}: {size} bytes came, {size_bytes} were announced: it changed "
+                    "meanwhile. Nothing of it was written; the same command asks again",
+                    name=name,
+                    size=header.size,
+                    size_bytes=entry.size_bytes,
+                )
             )
         _write(pipe, destination / name, entry)
     _drain(pipe)
@@ -347,9 +373,13 @@ def _header(block: bytes) -> tarfile.TarInfo:
     try:
         header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
     except (tarfile.HeaderError, ValueError) as error:
-        raise BoxcarError(f"what the box sent is not a tar archive: {error}") from error
+        raise BoxcarError(
+            _("what the box sent is not a tar archive: {error}", error=error)
+        ) from error
     if header.size < 0:
-        raise BoxcarError(f"the box sent {header.name!r} of {header.size} bytes")
+        raise BoxcarError(
+            _("the box sent {header!r} of {size} bytes", header=header.name, size=header.size)
+        )
     return header
 
 
@@ -381,7 +411,7 @@ def _drain(pipe: RemotePipe) -> None:
     while part := pipe.read(65536):
         size_bytes += len(part)
         if part.strip(b"\0") or size_bytes > _MOST_END_BYTES:
-            raise BoxcarError("the box sent more after the end of its tar archive")
+            raise BoxcarError(_("the box sent more after the end of its tar archive"))
 
 
 def _padded(size_bytes: int) -> int:
@@ -432,9 +462,11 @@ def _check(code: int, words: str, source: Path | Remote, destination: Path | Rem
     if code == ssh_errors.SSH_FAILED:
         raise remote_folder.link_error(place, words, f"while files travelled: {sentence}")
     if remote_folder.NO_FOLDER in words:
-        raise BoxcarError(f"{place}: expected a folder to copy from, found none")
+        raise BoxcarError(_("{place}: expected a folder to copy from, found none", place=place))
     if remote_folder.is_no_room(words):
         raise NoRoomError(remote_folder.no_room(sentence, place))
     if words and all(_VANISHED.fullmatch(line) for line in words.splitlines()):
         return
-    raise BoxcarError(f"{sentence} (the box's side ended with code {code})")
+    raise BoxcarError(
+        _("{sentence} (the box's side ended with code {code})", sentence=sentence, code=code)
+    )

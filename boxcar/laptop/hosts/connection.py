@@ -35,6 +35,7 @@ from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # The hosts that ~/.ssh/config names, for a hint; OpenSSH alone decides what they mean.
 
@@ -146,7 +147,9 @@ class Ssh:
                 if not error.is_brief or not left:
                     raise
             self._sleep(pause_s(tries - 1 - left))
-        raise InputError(f"{self.alias}: expected at least one try, found {tries}")
+        raise InputError(
+            _("{alias}: expected at least one try, found {tries}", alias=self.alias, tries=tries)
+        )
 
     def rsync_shell(self) -> str:
         """For `rsync -e`: a connection of its own, since bulk would hold up the short commands.
@@ -191,8 +194,13 @@ class Ssh:
             raise LinkCut(self.alias, why, ssh_errors.MAY_BE_DONE) from None
         except run_program.TooMuchSaid:
             raise DamagedError(
-                f"{self.alias}: printed more than {run_program.MOST_BYTES >> 20} MiB where a short "
-                f"answer was expected, and was cut off. {ssh_errors.MAY_BE_DONE}"
+                _(
+                    "{alias}: printed more than {size_mib} MiB where a short answer was expected, "
+                    "and was cut off. {may_be_done}",
+                    alias=self.alias,
+                    size_mib=run_program.MOST_BYTES >> 20,
+                    may_be_done=ssh_errors.MAY_BE_DONE,
+                )
             ) from None
         before, begun, said = done.stderr.decode(errors="replace").partition(_BEGUN)
         if begun and done.returncode == ssh_errors.SSH_FAILED:
@@ -312,9 +320,12 @@ def check_alias(alias: str) -> None:
     """Raise InputError for what is no plain name."""
     if not _ALIAS.fullmatch(alias):
         raise InputError(
-            f"{alias!r} cannot be the alias of a box: expected letters, digits and . _ - @ : + "
-            "(at most 100, a letter or digit first). Give it a plain name by a `Host` of your "
-            "~/.ssh/config"
+            _(
+                "{alias!r} cannot be the alias of a box: expected letters, digits and . _ - @ : + "
+                "(at most 100, a letter or digit first). Give it a plain name by a `Host` of your "
+                "~/.ssh/config",
+                alias=alias,
+            )
         )
 
 
@@ -322,8 +333,10 @@ def check_ssh() -> None:
     """Raise InputError, with the command to type, where there is no ssh on this machine."""
     if shutil.which("ssh") is None or shutil.which("ssh-keygen") is None:
         raise InputError(
-            "ssh is missing on this machine. Type: sudo apt-get install openssh-client "
-            "(macOS: brew install openssh)"
+            _(
+                "ssh is missing on this machine. Type: sudo apt-get install openssh-client "
+                "(macOS: brew install openssh)"
+            )
         )
 
 
@@ -336,7 +349,7 @@ def pause_s(failures: int) -> float:
 def _line(words: Sequence[str]) -> bytes:
     """The words on one line for sh; `$n` there is a line feed."""
     if not words or any("\0" in word for word in words):
-        raise InputError(f"expected a command without NUL, found {list(words)!r}")
+        raise InputError(_("expected a command without NUL, found {words!r}", words=list(words)))
     quoted = (shlex.quote(word).replace("\n", "'\"$n\"'") for word in words)
     return os.fsencode(" ".join(quoted)) + b"\n"
 

@@ -22,6 +22,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # A box says it, and a person copies it.
 _PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -52,7 +53,9 @@ def read_host_keys(home: Home, alias: str) -> HostRecord | None:
         return codec.from_document(HostRecord, data, str(file))
     except DamagedError as damage:
         accept = f"rm {shlex.quote(str(file))}"
-        raise DamagedError(f"{damage}. To record its key anew, type: {accept}") from damage
+        raise DamagedError(
+            _("{damage}. To record its key anew, type: {accept}", damage=damage, accept=accept)
+        ) from damage
 
 
 def instance_id(home: Home, alias: str) -> str | None:

@@ -20,6 +20,7 @@ from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import AUTO
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 MARK = b"BOXCAR-HELLO "
 MARKER = "boxcar/box.json"  # below the data disk
@@ -112,9 +113,18 @@ def greet(
     said = parse(ran.out)
     if said.get("end") != ["."]:
         told = ran.err.strip()[-500:] or "no output"
-        raise TemporaryError(f"{ssh.alias}: did not say who it is (code {ran.code}): {told}")
+        raise TemporaryError(
+            _(
+                "{alias}: did not say who it is (code {code}): {told}",
+                alias=ssh.alias,
+                code=ran.code,
+                told=told,
+            )
+        )
     if any(len(said.get(key, [])) != 1 for key in ("hostname", "home", "data_dir")):
-        raise DamagedError(f"{ssh.alias}: did not say clearly who it is: {_shown(said)}")
+        raise DamagedError(
+            _("{alias}: did not say clearly who it is: {said}", alias=ssh.alias, said=_shown(said))
+        )
     check_identity(ssh.alias, identity, said)
     check_marker(ssh.alias, said)
     hello = _hello(ssh.alias, said, agent_python)
@@ -158,13 +168,25 @@ def check_identity(alias: str, identity: Identity, said: Mapping[str, list[str]]
     where = f"Nothing was written to it. Check the `Host {alias}` of ~/.ssh/config, or --profile"
     if identity.hostname and not fnmatchcase(hostname, identity.hostname):
         raise InputError(
-            f"{alias} is not a box of this profile: expected a host name like "
-            f"{identity.hostname!r}, found {hostname!r}. {where}"
+            _(
+                "{alias} is not a box of this profile: expected a host name like {hostname!r}, "
+                "found {hostname_2!r}. {where}",
+                alias=alias,
+                hostname=identity.hostname,
+                hostname_2=hostname,
+                where=where,
+            )
         )
     if identity.env and not _first(said, "instance_id"):
         raise InputError(
-            f"{alias} is not a box of this profile: expected its instance's id in the variable "
-            f"{identity.env}, found none (host name {hostname!r}). {where}"
+            _(
+                "{alias} is not a box of this profile: expected its instance's id in the variable "
+                "{env}, found none (host name {hostname!r}). {where}",
+                alias=alias,
+                env=identity.env,
+                hostname=hostname,
+                where=where,
+            )
         )
 
 
@@ -177,12 +199,25 @@ def check_marker(alias: str, said: Mapping[str, list[str]]) -> None:
     try:
         marker = codec.from_document(Marker, said["marker"][0].encode(), f"{alias}: {file}")
     except DamagedError as error:
-        raise DamagedError(f"{error}. To take the box as {alias}, type: {accept}") from error
+        raise DamagedError(
+            _(
+                "{error}. To take the box as {alias}, type: {accept}",
+                error=error,
+                alias=alias,
+                accept=accept,
+            )
+        ) from error
     if marker.box != alias:
         raise InputError(
-            f"{alias} leads to a box that is in use as {marker.box} (so says {file} there). "
-            "Nothing was written to it. Use one name for one box; if nothing runs there any more "
-            f"as {marker.box}, type: {accept}"
+            _(
+                "{alias} leads to a box that is in use as {box} (so says {file} there). Nothing "
+                "was written to it. Use one name for one box; if nothing runs there any more as "
+                "{box}, type: {accept}",
+                alias=alias,
+                box=marker.box,
+                file=file,
+                accept=accept,
+            )
         )
 
 
@@ -198,9 +233,16 @@ def check_unchanged(ssh: Ssh, hello: Hello) -> None:
     ):
         if old and new and old != new:
             raise InputError(
-                f"{ssh.alias} is a different box than before: expected the {what} {old}, found "
-                f"{new}. Nothing was written to it. If you rented it anew under the same alias, "
-                f"type: rm {shlex.quote(str(receipt))}"
+                _(
+                    "{alias} is a different box than before: expected the {what} {old}, found "
+                    "{new}. Nothing was written to it. If you rented it anew under the same "
+                    "alias, type: rm {command}",
+                    alias=ssh.alias,
+                    what=what,
+                    old=old,
+                    new=new,
+                    command=shlex.quote(str(receipt)),
+                )
             )
 
 
@@ -219,16 +261,21 @@ def _hello(alias: str, said: Mapping[str, list[str]], agent_python: str) -> Hell
 
 def _interpreter(alias: str, found: list[str], agent_python: str) -> str:
     """The last one that the box tried, where it is new enough."""
-    version, _, path = found[-1].partition(" ") if found else ("0.0", "", "")
+    version, _space, path = found[-1].partition(" ") if found else ("0.0", "", "")
     numbers = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
     if numbers and (int(numbers[1]), int(numbers[2])) >= (3, 10):
         return path
     there = ", ".join(found) or "none at all"
     looked = "in the usual places" if agent_python == AUTO else f"as {agent_python}"
     raise InputError(
-        f"{alias} has no Python for the agent: expected 3.10 or newer {looked}, found {there}. "
-        "Install one there (conda, uv or the system's own, anywhere), and write its path as "
-        "env.agent_python into a profile of your own"
+        _(
+            "{alias} has no Python for the agent: expected 3.10 or newer {looked}, found {there}. "
+            "Install one there (conda, uv or the system's own, anywhere), and write its path as "
+            "env.agent_python into a profile of your own",
+            alias=alias,
+            looked=looked,
+            there=there,
+        )
     )
 
 

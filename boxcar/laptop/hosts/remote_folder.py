@@ -21,6 +21,7 @@ from boxcar.laptop.hosts.ssh_errors import LinkCut
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 if TYPE_CHECKING:
     from boxcar.laptop.hosts.connection import Ssh
@@ -50,7 +51,11 @@ class Remote:
     def __post_init__(self) -> None:
         if not self.path.startswith("/") or "\0" in self.path:
             raise InputError(
-                f"{self.ssh.alias}: expected an absolute path on the box, found {self.path!r}"
+                _(
+                    "{alias}: expected an absolute path on the box, found {what!r}",
+                    alias=self.ssh.alias,
+                    what=self.path,
+                )
             )
 
     def __str__(self) -> str:
@@ -63,7 +68,7 @@ class Remote:
         not every shell would read alike.
         """
         if re.search(r"['!\n]|\\\\", script):
-            raise ValueError(f"not every login shell reads this alike: {script}")
+            raise ValueError(_("not every login shell reads this alike: {script}", script=script))
         octal = _PLAIN.sub(b"", bytes(range(256)))
         spelled = "".join(
             f"\\0{byte:03o}" if byte in octal else chr(byte) for byte in os.fsencode(self.path)

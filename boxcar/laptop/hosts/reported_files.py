@@ -23,6 +23,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.release import FILE, PLAN
 from boxcar.shared.paths import MANIFEST, RECEIPT, RESUME, DurablePaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.wire.question import Prefix
 from boxcar.shared.wire.run_asks import FilePart
 
@@ -148,7 +149,9 @@ class Mirror:
     def _place(self, name: str) -> Path:
         path = paths.inside(self.tier.root, name)
         if not any(rule.fullmatch(name) for rule in _KNOWN):
-            raise DamagedError(f"a box reported {name!r}, which is no control file of a run")
+            raise DamagedError(
+                _("a box reported {name!r}, which is no control file of a run", name=name)
+            )
         return path
 
 

@@ -17,6 +17,7 @@ from boxcar.laptop.hosts import connection
 from boxcar.laptop.hosts.connection import Ssh
 from boxcar.laptop.hosts.ssh_errors import Unreachable
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
+from boxcar.shared.sentence import _
 
 # A program on a box behind a connection of its own, and ports of this machine that lead there.
 #
@@ -32,12 +33,14 @@ def forward(alias: str, control: Path, there: int) -> int:
     where its sshd forwards none.
     """
     said: str | None = None
-    for _ in range(_TRIES):
+    for _try in range(_TRIES):
         here = _free_port()
         said = _forward(alias, control, "-L", f"127.0.0.1:{here}:127.0.0.1:{there}")
         if said is None:
             return here  # else somebody may have taken the port meanwhile
-    raise InputError(f"{alias}: no port of this machine can lead there: {said}")
+    raise InputError(
+        _("{alias}: no port of this machine can lead there: {said}", alias=alias, said=said)
+    )
 
 
 def _forward(alias: str, control: Path, way: str, ports: str) -> str | None:
@@ -49,7 +52,7 @@ def _forward(alias: str, control: Path, way: str, ports: str) -> str | None:
             words, capture_output=True, text=True, errors="replace", check=False, timeout=_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
-        raise TemporaryError(f"{alias}: its connection opens no port") from None
+        raise TemporaryError(_("{alias}: its connection opens no port", alias=alias)) from None
     return done.stderr.strip() if done.returncode else None
 
 
@@ -97,9 +100,13 @@ class ReversePort:
         if said is not None:
             self.close()
             raise InputError(
-                f"{self.ssh.alias}: its sshd does not open the port {self.port}. It is taken, "
-                "mostly by a connection that was cut a moment ago (try again in a minute, or "
-                "choose another with --port), or AllowTcpForwarding is off in its sshd_config"
+                _(
+                    "{alias}: its sshd does not open the port {port}. It is taken, mostly by a "
+                    "connection that was cut a moment ago (try again in a minute, or choose "
+                    "another with --port), or AllowTcpForwarding is off in its sshd_config",
+                    alias=self.ssh.alias,
+                    port=self.port,
+                )
             )
 
     def keep(self, end: threading.Event, tell: Callable[[str], None]) -> None:

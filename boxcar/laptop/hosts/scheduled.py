@@ -6,31 +6,45 @@ waits for them waits for ever.
 
 from __future__ import annotations
 
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark
 
 # Slurm's words, or how they begin: what a person has to do, by its sentence.
 _NEEDS = {
-    "PartitionTimeLimit": "condition.slurm_time_limit",
-    "PartitionNodeLimit": "condition.slurm_node_limit",
-    "PartitionDown": "condition.slurm_partition_off",
-    "PartitionInactive": "condition.slurm_partition_off",
-    "QOSMax": "condition.slurm_qos_limit",
-    "QOSGrp": "condition.slurm_qos_limit",
-    "QOSMin": "condition.slurm_qos_limit",
-    "QOSNotAllowed": "condition.slurm_qos_unknown",
-    "InvalidQOS": "condition.slurm_qos_unknown",
-    "InvalidAccount": "condition.slurm_account_unknown",
-    "AccountNotAllowed": "condition.slurm_account_unknown",
-    "Assoc": "condition.slurm_account_limit",
-    "BadConstraints": "condition.slurm_constraints",
-    "ReqNodeNotAvail": "condition.slurm_not_available",
-    "DependencyNeverSatisfied": "condition.slurm_dependency",
-    "JobHeldUser": "condition.slurm_held_by_user",
-    "JobHeldAdmin": "condition.slurm_held_by_admin",
-    "job requeued in held state": "condition.slurm_requeued_held",
-    "launch failed requeued held": "condition.slurm_launch_failed",
-    "JobHoldMaxRequeue": "condition.slurm_requeued_too_often",
+    "PartitionTimeLimit": mark(
+        "slurm: {{time: …}} is longer than the partition allows: shorten it"
+    ),
+    "PartitionNodeLimit": mark("the partition has no room for so much: ask for less"),
+    "PartitionDown": mark("the partition is not in use: ask the site, or name another one"),
+    "PartitionInactive": mark("the partition is not in use: ask the site, or name another one"),
+    "QOSMax": mark("a limit of the QOS: ask for less, or name another qos"),
+    "QOSGrp": mark("a limit of the QOS: ask for less, or name another qos"),
+    "QOSMin": mark("a limit of the QOS: ask for less, or name another qos"),
+    "QOSNotAllowed": mark("the QOS may not be used here, or is not known: name another one"),
+    "InvalidQOS": mark("the QOS may not be used here, or is not known: name another one"),
+    "InvalidAccount": mark("the account may not be used here, or is not known: name another one"),
+    "AccountNotAllowed": mark(
+        "the account may not be used here, or is not known: name another one"
+    ),
+    "Assoc": mark("a limit of the account: ask for less, or ask the site"),
+    "BadConstraints": mark(
+        "no node has what was asked for: see gres, mem and constraint in job.yaml"
+    ),
+    "ReqNodeNotAvail": mark(
+        "the nodes that would do are not available: ask the site, or ask for others"
+    ),
+    "DependencyNeverSatisfied": mark("it depends on a job that failed"),
+    "JobHeldUser": mark("it was held: scontrol release it on the login node"),
+    "JobHeldAdmin": mark("an administrator holds it: ask the site"),
+    "job requeued in held state": mark(
+        "it was queued again and held: scontrol release it, or ask the site"
+    ),
+    "launch failed requeued held": mark(
+        "a node could not start it: scontrol release it, or ask the site"
+    ),
+    "JobHoldMaxRequeue": mark(
+        "it was queued again too often: scontrol release it, or ask the site"
+    ),
 }
 
 
@@ -58,7 +72,11 @@ class Scheduled:
     def sentence(self) -> Sentence:
         about = {"task": self.task, "reason": self.reason}
         if need := self.need:
-            return Sentence("condition.slurm_is_held", **about, need=need)
+            return _("its job {task} waits in Slurm ({reason}): {need}", **about, need=need)
         if self.start_at:
-            return Sentence("condition.slurm_waits_until", **about, at=self.start_at)
-        return Sentence("condition.slurm_waits", **about)
+            return _(
+                "its job {task} waits in Slurm ({reason}); Slurm expects to start it at {at}",
+                **about,
+                at=self.start_at,
+            )
+        return _("its job {task} waits in Slurm ({reason})", **about)

@@ -11,11 +11,11 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
+from boxcar.shared.sentence import Sentence, _, mark
 
 SSH_FAILED = 255
-MAY_BE_DONE = Sentence("hosts.may_be_done")
+MAY_BE_DONE = _("What was asked may have been done in part or in full; run the same command again")
 _OFFERED = re.compile(r"key sent by the remote host is\s+(SHA256:[A-Za-z0-9+/=]+)")
 _OTHER_TYPE = re.compile(r"No (\S+) host key is known for|(no matching host key type found)")
 _CHANGED = ("REMOTE HOST IDENTIFICATION HAS CHANGED", "Host key verification failed", "host key is")
@@ -40,13 +40,28 @@ _OF_THE_BOX = re.compile(
 )
 _UNKNOWN_NAME = re.compile(r"Could not resolve hostname (\S+?):? ")
 _BEFORE = (
-    ("Connection refused", "hosts.refused"),
-    ("No route to host", "hosts.no_route"),
-    ("Network is unreachable", "hosts.no_network"),
-    ("Connection to UNKNOWN port 65535 timed out", "hosts.nothing_through"),
-    ("Connection timed out during banner exchange", "hosts.silent"),
-    ("connect to host", "hosts.timed_out"),
-    ("connect failed: Connection timed out", "hosts.timed_out"),
+    (
+        "Connection refused",
+        mark("it refused the connection: no sshd listens at that address and port"),
+    ),
+    ("No route to host", mark("there is no route to it")),
+    ("Network is unreachable", mark("this machine's network does not lead there")),
+    (
+        "Connection to UNKNOWN port 65535 timed out",
+        mark("nothing came back through its ProxyJump or ProxyCommand"),
+    ),
+    (
+        "Connection timed out during banner exchange",
+        mark("it accepted the connection and then said nothing"),
+    ),
+    (
+        "connect to host",
+        mark("the connection timed out: the box is off, or something swallows packets"),
+    ),
+    (
+        "connect failed: Connection timed out",
+        mark("the connection timed out: the box is off, or something swallows packets"),
+    ),
 )
 
 
@@ -59,9 +74,9 @@ class Unreachable(TemporaryError):
 
     def __init__(self, alias: str, why: str, to_do: str = "", *, is_brief: bool = False) -> None:
         self.alias, self.why, self.is_brief = alias, why, is_brief
-        told = Sentence("hosts.unreachable", alias=alias, why=why)
+        told = _("{alias} cannot be reached: {why}", alias=alias, why=why)
         if to_do:
-            told = Sentence("hosts.unreachable_do", alias=alias, why=why, to_do=to_do)
+            told = _("{alias} cannot be reached: {why}. {to_do}", alias=alias, why=why, to_do=to_do)
         super().__init__(told)
 
 
@@ -82,7 +97,15 @@ class KeyRefused(InputError):
 
     def __init__(self, alias: str, why: str) -> None:
         self.alias, self.why = alias, why
-        super().__init__(Sentence("hosts.key_refused", alias=alias, why=why))
+        super().__init__(
+            _(
+                "{alias} refuses your key ({why}). Expected: that `ssh {alias} true` works "
+                "without a question. Check User and IdentityFile of {alias} in ~/.ssh/config, "
+                "unlock the key (ssh-add), and put its public half into the platform's console",
+                alias=alias,
+                why=why,
+            )
+        )
 
 
 class HostKeyChanged(InputError):
@@ -90,8 +113,21 @@ class HostKeyChanged(InputError):
 
     def __init__(self, alias: str, recorded: Sequence[str], offered: str, forget: str) -> None:
         self.alias, self.recorded, self.offered = alias, tuple(recorded), offered
-        self.why = Sentence("hosts.key_changed", recorded=", ".join(recorded), offered=offered)
-        super().__init__(Sentence("hosts.compare_key", alias=alias, why=self.why, forget=forget))
+        self.why = _(
+            "the host key changed: recorded {recorded}, offered {offered}",
+            recorded=", ".join(recorded),
+            offered=offered,
+        )
+        super().__init__(
+            _(
+                "{alias}: {why}. Nothing was sent. If you rented or reset this box since, compare "
+                "the offered fingerprint with the platform's console and type: {forget}\nIf you "
+                "did not, another machine answers as {alias}: check ~/.ssh/config first",
+                alias=alias,
+                why=self.why,
+                forget=forget,
+            )
+        )
 
 
 def read_ssh_error(
@@ -142,10 +178,10 @@ def _is_known(line: str) -> bool:
 
 def _proxy_failed(alias: str, line: str, jumps: Sequence[str]) -> ProxyFailed:
     if jumps:
-        why = Sentence("hosts.jump_failed", jump=", ".join(jumps), line=line)
+        why = _("its jump host {jump} failed ({line})", jump=", ".join(jumps), line=line)
     else:
-        why = Sentence("hosts.proxy_failed", line=line)
-    to_do = Sentence("hosts.try_the_way", command=shlex.join([*_to_the_last(jumps or [alias])]))
+        why = _("its ProxyJump or ProxyCommand failed ({line})", line=line)
+    to_do = _("To see it, try: {command}", command=shlex.join([*_to_the_last(jumps or [alias])]))
     is_brief = "Connection refused" in line or _CROWDED.search(line) is not None
     return ProxyFailed(alias, why, to_do, is_brief=is_brief)
 
@@ -159,25 +195,40 @@ def _to_the_last(hosts: Sequence[str]) -> list[str]:
 
 def _unreachable(alias: str, said: str, instance: str | None) -> Unreachable:
     if unknown := _UNKNOWN_NAME.search(said):
-        why = Sentence("hosts.no_address", name=unknown[1])
-        return Unreachable(alias, why, Sentence("hosts.is_it_there", alias=alias))
+        why = _("there is no address for {name}", name=unknown[1])
+        return Unreachable(
+            alias,
+            why,
+            _("Is there a `Host {alias}` in ~/.ssh/config? Are you online?", alias=alias),
+        )
     if crowded := _CROWDED.search(said):
-        why = Sentence("hosts.crowded", line=_line_of(said, crowded))
-        to_do = Sentence("hosts.few_at_a_time")
+        why = _("sshd closed the connection at once ({line})", line=_line_of(said, crowded))
+        to_do = _(
+            "It accepts only a few at a time (MaxStartups), or it shuts this address out for "
+            "failed log-ins (OpenSSH 9.8 and newer): wait a minute, then try the same command again"
+        )
         return TooManyConnections(alias, why, to_do, is_brief=True)
     for sign, name in _BEFORE:
         if sign in said:
             is_brief = sign == "Connection refused"
-            to_do = Sentence("hosts.look_at_console", alias=alias)
+            to_do = _(
+                "See in the platform's console whether it runs; then try: ssh {alias} true",
+                alias=alias,
+            )
             if instance:
-                to_do = Sentence("hosts.look_for_id", alias=alias, id=instance)
+                to_do = _(
+                    "See in the platform's console whether it runs (its id there: {id}); then "
+                    "try: ssh {alias} true",
+                    alias=alias,
+                    id=instance,
+                )
             return Unreachable(alias, Sentence(name), to_do, is_brief=is_brief)
     return LinkCut(alias, *cut(said))
 
 
 def cut(said: str) -> tuple[str, str]:
     """Why and what to do, of a connection that broke off after the command was sent."""
-    return Sentence("hosts.cut", said=_tail(said)), MAY_BE_DONE
+    return _("the link was cut ({said})", said=_tail(said)), MAY_BE_DONE
 
 
 def _offered(said: str) -> str:

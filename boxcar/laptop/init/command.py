@@ -25,8 +25,8 @@ from boxcar.laptop.init.flags import (
 from boxcar.laptop.init.readme import Typed
 from boxcar.laptop.init.script import Script
 from boxcar.laptop.init.source import lies
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 _CHECKPOINT = re.compile(r"\.(pt|pth|ckpt|pth\.tar|safetensors|pkl|bin)$")
 
@@ -158,11 +158,17 @@ def is_config(root: Path, word: str) -> bool:
 def _word(root: Path, word: str, todo: list[str], *, is_in_out: bool) -> str:
     """One of the pages' words; a path of the code is found from everywhere."""
     if readme.is_blank(word):
-        todo.append(Sentence("init.word_is_yours", word=word))
+        todo.append(_("{word} stands for something of yours: write it", word=word))
     elif "/" in word and "://" not in word:
         is_here = lies(root, word)
         if not is_here and word.startswith(("/", "~", ".", "data")):
-            todo.append(Sentence("init.path_is_yours", path=word))
+            todo.append(
+                _(
+                    "{path} does not lie here: write where it lies on the box, such as below "
+                    "$BOXCAR_DATA_DIR",
+                    path=word,
+                )
+            )
         elif is_here and is_in_out and not word.startswith("/"):
             return f"{{code}}/{quoted(word.removeprefix('./'))}"
     return quoted(word)

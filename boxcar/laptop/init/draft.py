@@ -33,20 +33,22 @@ from boxcar.laptop.init.readme import Typed
 from boxcar.laptop.init.saves import Saved
 from boxcar.laptop.init.script import GROUPS, Script
 from boxcar.laptop.init.trainers import Trainer
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark
 
 _MARKS = ("last", "latest", "checkpoint", "ckpt", "step", "epoch", "iter")
 _DEFAULT_EPOCHS = 10
 # Why a key stands there at all.
 _WHY = {
-    "links": "reads_links",
-    "epochs": "default_epochs",
-    "collect": "tracker",
-    "resume": "newest",
-    "resume_args": "only_with_checkpoint",
-    "smoke": "short",
-    "env": "env_of",
+    "links": mark(
+        "folders of the code that it reads from where it starts: links to them in the cell's own"
+    ),
+    "epochs": mark("where a queue line gives none"),
+    "collect": mark("what its tracker leaves, carried beside the result"),
+    "resume": mark("the newest of what it saves"),
+    "resume_args": mark("only where there is a checkpoint"),
+    "smoke": mark("what makes a run short enough to try each cell on a CPU"),
+    "env": mark("a tracker without its server, or where its modules lie"),
 }
 
 
@@ -103,7 +105,10 @@ def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) ->
     text = source.data_of(folder.root / script.path).decode(errors="replace")
     metrics = metrics_proposal.proposed(text)
     why = dict(_why(script, known, place, typed))
-    why["metrics"] = Sentence("init.prints", lines=", ".join(str(one.line) for one in metrics))
+    why["metrics"] = _(
+        "numbers that the script prints or writes (line {lines}); take out what is no result",
+        lines=", ".join(str(one.line) for one in metrics),
+    )
     open_: dict[str, tuple[str, ...]] = {
         "command": (*words.open, *_unseen(script, typed, is_hidden=is_hidden)),
         "links": open_links,
@@ -112,7 +117,11 @@ def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) ->
         "resume": open_resume,
         # Many import a tracker that they use only where it is there.
         "secrets": tuple(
-            Sentence("init.tracker_secret", name=row.name, secret=row.secret)
+            _(
+                "{name} is imported: where it is used, write secrets: [{secret}]",
+                name=row.name,
+                secret=row.secret,
+            )
             for row in beside
             if row.secret and not row.env
         ),
@@ -167,7 +176,10 @@ def _words(
         is_in_out = workdir == "out"
         words = command.of_page(folder.root, script, typed, given, told, is_in_out=is_in_out)
     left = (flag for flag in command.needed(script, given) if flag.key not in words.keys)
-    said = [Sentence("init.add_flag", flag=flag.word, at=flag.where) for flag in left]
+    said = [
+        _("{flag} has to be given ({at}): add it to command", flag=flag.word, at=flag.where)
+        for flag in left
+    ]
     return replace(words, open=(*words.open, *said)), words.configs or (fit if config else [])
 
 
@@ -182,7 +194,7 @@ def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None 
     has_cfg = any("{cfg}" in word for word in words)
     lines = queue_lines.of(Script(words[0]), None, (configs[:1] or same) if has_cfg else [])
     open_ = [word for word in trainer.open if word in words and not typed]
-    todo = tuple(Sentence("init.word_is_yours", word=word) for word in open_)
+    todo = tuple(_("{word} stands for something of yours: write it", word=word) for word in open_)
     return Draft(
         name=name,
         script=Script(" ".join(words[:2]) if typed else same[0]),
@@ -194,8 +206,8 @@ def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None 
         resume=trainer.resume or None,
         resume_args=trainer.resume_args,
         why={
-            "command": Sentence("init.trainer", name=trainer.name),
-            "launcher": Sentence("init.own_ranks", framework=trainer.name),
+            "command": _("the words and keys are those of {name}", name=trainer.name),
+            "launcher": _("{framework} forms its ranks itself under it", framework=trainer.name),
             "artifacts": f"what {trainer.name} writes by itself",
         },
         open={"command": todo} if todo else {},
@@ -216,9 +228,12 @@ def _same(folder: Folder, config: str, trainer: Trainer) -> bool:
 
 def _unseen(script: Script, typed: Typed | None, *, is_hidden: bool) -> Iterator[str]:
     if script.reads_words and not (script.flags or script.settings or typed):
-        yield Sentence("init.by_position", script=script.path)
+        yield _("{script} reads its words by position: add them to command", script=script.path)
     if is_hidden and not frameworks.of(script).words:
-        yield Sentence("init.flags_unseen", script=script.path)
+        yield _(
+            "{script} takes flags that were not seen: boxcar init --run-help shows them",
+            script=script.path,
+        )
 
 
 def _links(folder: Folder, script: Script, workdir: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -235,7 +250,16 @@ def _links(folder: Folder, script: Script, workdir: str) -> tuple[tuple[str, ...
     own = [f"{saved.name}/" for saved in script.saves]
     left = [path for path in tops if not is_link[path]]
     left = [p for p in left if not any(s.startswith(f"{PurePosixPath(p)}/") for s in own)]
-    return links, tuple(Sentence("init.reads_here", script=script.path, path=path) for path in left)
+    return links, tuple(
+        _(
+            "{script} names {path}, which lies here; it starts in each cell's own folder, where "
+            "nothing does: where it only reads there, write links: with that folder; else give it "
+            "the whole path",
+            script=script.path,
+            path=path,
+        )
+        for path in left
+    )
 
 
 def _env(
@@ -275,8 +299,28 @@ def _resume(
         if script.goes_on or known.name == "accelerate":
             return path, command.resume_words(flag), ()
         if "resume" in flag.key.lower():
-            return path, command.resume_words(flag), (Sentence("init.goes_on", **about),)
-        return None, "", (Sentence("init.weights_alone", **about),)
+            return (
+                path,
+                command.resume_words(flag),
+                (
+                    _(
+                        "does {flag} go on at the epoch ({at})? Nothing but weights is seen to be "
+                        "loaded; if it does not, leave resume out",
+                        **about,
+                    ),
+                ),
+            )
+        return (
+            None,
+            "",
+            (
+                _(
+                    "does {flag} go on at the epoch ({at})? It is seen to load weights alone, so "
+                    "resume is left out and a killed cell begins anew",
+                    **about,
+                ),
+            ),
+        )
     init = script.flag("init_from")
     if init and init.is_setting and "resume" in script.words:
         return path, f"{init.word}=resume", ()
@@ -294,34 +338,56 @@ def _launcher(
 ) -> tuple[str, str, tuple[str, ...]]:
     """What starts it, why, and whether nobody can tell."""
     if typed and typed.launcher != "python" and known.launcher != "python":
-        return typed.launcher, Sentence("init.typed_so", where=typed.where), ()
+        return typed.launcher, _("as {where} starts it", where=typed.where), ()
     if known.launcher:
-        return known.launcher, Sentence("init.own_ranks", framework=known.name), ()
+        return (
+            known.launcher,
+            _("{framework} forms its ranks itself under it", framework=known.name),
+            (),
+        )
     if "spawn" in script.reaches:
-        return "python", Sentence("init.spawns"), ()
+        return "python", _("it starts its ranks itself"), ()
     # Under torchrun each rank of MPI's would be the first.
     is_hidden = script.is_cut or "mpi4py" in script.reaches_imports
     if script.forms_group and not is_hidden:
-        return "torchrun", Sentence("init.forms_ranks"), ()
+        return "torchrun", _("the script forms a group of ranks"), ()
     is_hidden |= bool(GROUPS & script.maybe)
     is_unread = not (script.trains or known.name or script.saves)
     if is_hidden or is_unread:
-        return "python", "", (Sentence("init.ranks_unknown", script=script.path),)
-    return "python", Sentence("init.one_process"), ()
+        return (
+            "python",
+            "",
+            (
+                _(
+                    "does {script} form a group of ranks? It was not seen; if it does: torchrun",
+                    script=script.path,
+                ),
+            ),
+        )
+    return "python", _("nothing in the script forms a group of ranks, so one process"), ()
 
 
 def _why(
     script: Script, known: Framework, place: Flag | None, typed: Typed | None
 ) -> Iterator[tuple[str, str]]:
-    yield from ((key, Sentence(f"init.{name}")) for key, name in _WHY.items())
-    yield "command", Sentence("init.command", script=script.path, why=known.why)
+    yield from ((key, Sentence(name)) for key, name in _WHY.items())
+    yield (
+        "command",
+        _("{script} looks most like what trains{why}", script=script.path, why=known.why),
+    )
     if typed:
-        yield "command", Sentence("init.typed", where=typed.where, line=typed.line)
+        yield "command", _("{where} starts it so: {line}", where=typed.where, line=typed.line)
     if known.is_told_where:
-        yield "workdir", Sentence("init.says_where", word=known.words[-1])
+        yield "workdir", _("{word} says where to write", word=known.words[-1])
     elif place:
-        yield "workdir", Sentence("init.says_where_at", word=place.word, at=place.where)
+        yield "workdir", _("{word} says where to write ({at})", word=place.word, at=place.where)
     else:
-        yield "workdir", Sentence("init.takes_no_folder")
+        yield "workdir", _("it takes no folder to write to, so it starts in the cell's own")
     if known.env:
-        yield "env", Sentence("init.env", framework=known.name)
+        yield (
+            "env",
+            _(
+                "without it {framework} cannot load its own checkpoints (torch 2.6 and newer)",
+                framework=known.name,
+            ),
+        )

@@ -11,9 +11,9 @@ from boxcar.laptop.init.frameworks import Framework, Kept
 from boxcar.laptop.init.paths import ANY
 from boxcar.laptop.init.saves import Saved
 from boxcar.laptop.init.script import Script
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.plan import ALL, NEWEST, SAFE, TRUSTED
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 _PICKLES = (".pkl", ".pickle", ".joblib")
 _MOST = 6
@@ -40,19 +40,36 @@ def of(script: Script, known: Framework, place: Flag | None) -> Found:
         return Found(saved, known.artifacts, known.artifacts_why)
     if place and (name := command.file_of(place)):
         return Found(
-            saved, (Kept(name),), Sentence("init.names_file", word=place.word, at=place.where)
+            saved,
+            (Kept(name),),
+            _("the file that {word} is for ({at})", word=place.word, at=place.where),
         )
     if saved:
         at = ", ".join(dict.fromkeys(f"{each.file}:{each.line}" for each in saved))
         unsure = [each for each in saved if not _is_sure(each, place)]
         said = [
-            Sentence("init.saved_where", name=each.name, at=f"{each.file}, line {each.line}")
+            _(
+                "does {name} lie right in the cell's folder? How the path begins was not seen "
+                "({at}); smoke shows it",
+                name=each.name,
+                at=f"{each.file}, line {each.line}",
+            )
             for each in unsure
         ]
         open_ = (*said, *_unseen(script, saved))
-        return Found(saved, tuple(map(_kept, saved)), Sentence("init.saves", at=at), open_)
-    named = Sentence("init.saved_as", at=script.unnamed[0]) if script.unnamed else ""
-    unknown = named or Sentence("init.saves_unknown", script=script.path)
+        return Found(saved, tuple(map(_kept, saved)), _("what is saved at {at}", at=at), open_)
+    named = (
+        _(
+            "under which name is the model saved ({at})? It was not seen; smoke shows it",
+            at=script.unnamed[0],
+        )
+        if script.unnamed
+        else ""
+    )
+    unknown = named or _(
+        "what does {script} save? Nothing that was read says it; name it, as smoke shows it",
+        script=script.path,
+    )
     return Found((), (Kept(ANY),), "", (unknown,))
 
 
@@ -72,9 +89,15 @@ def _unseen(script: Script, saved: Sequence[Saved]) -> Iterator[str]:
     if any(each.is_torchs for each in saved):
         return
     if script.unnamed:
-        yield Sentence("init.saved_as", at=script.unnamed[0])
+        yield _(
+            "under which name is the model saved ({at})? It was not seen; smoke shows it",
+            at=script.unnamed[0],
+        )
     elif "import_module" in script.reaches or script.is_cut:
-        yield Sentence("init.saves_unknown", script=script.path)
+        yield _(
+            "what does {script} save? Nothing that was read says it; name it, as smoke shows it",
+            script=script.path,
+        )
 
 
 def _is_sure(saved: Saved, place: Flag | None) -> bool:

@@ -10,9 +10,9 @@ from pathlib import Path
 from boxcar.laptop.init import flags, paths, reached, saves, source
 from boxcar.laptop.init.flags import Flag
 from boxcar.laptop.init.saves import Saved
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # Who calls one of these takes flags.
 _PARSERS = frozenset(
@@ -128,7 +128,9 @@ def read(root: Path, path: Path) -> Script | None:
         return _judged(root, path, tree)
     except Exception as error:
         about = {"file": path.relative_to(root).as_posix(), "why": error}
-        raise InputError(Sentence("init.not_judged", **about, kind=type(error).__name__)) from error
+        raise InputError(
+            _("{file} could not be judged: {kind}: {why}", **about, kind=type(error).__name__)
+        ) from error
 
 
 def _judged(root: Path, path: Path, tree: ast.Module) -> Script:

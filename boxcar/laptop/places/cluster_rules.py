@@ -12,14 +12,14 @@ from boxcar.laptop.common import units
 from boxcar.laptop.fitness.rules import ALL, SMALL_SHM_BYTES, Row, Verdict
 from boxcar.laptop.project.profiles.slurm_options import seconds_of
 from boxcar.laptop.release.batch_jobs import BatchJob
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.plan import Plan
+from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.wire.cluster_asks import SlurmFacts, SlurmTried
 
 _FLOCK = {
-    "works": "cluster.flock_works",
-    "fails": "cluster.flock_fails",
-    "lies": "cluster.flock_lies",
+    "works": mark("flock works"),
+    "fails": mark("flock fails"),
+    "lies": mark("flock lies"),
 }
 _NO_LIMIT = ("UNLIMITED", "INFINITE", "NONE", "")
 
@@ -28,8 +28,8 @@ def judge_cluster(
     facts: SlurmFacts, jobs: Sequence[BatchJob], plan: Plan, login: str | None
 ) -> list[Row]:
     """All rows; `box` is a queue, or all."""
-    where = login or Sentence("cluster.here")
-    version = Sentence("cluster.version", version=facts.version, where=where)
+    where = login or _("this machine")
+    version = _("{version} on {where}", version=facts.version, where=where)
     rows = [Row(ALL, "Slurm", "ok", version)]
     rows += _places(facts, plan)
     for job in jobs:
@@ -46,7 +46,7 @@ def judge_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
     """What a short srun found there. A cluster without a free node refuses nothing."""
     box = ", ".join(plan.queues[queue] for queue in job.queues.values())
     if tried.silent:
-        silent = Sentence("cluster.no_python", nodes=", ".join(tried.silent))
+        silent = _("{nodes}: the training's Python does not start", nodes=", ".join(tried.silent))
         return [Row(box, "node", "refuse", silent, tried.problem or "")]
     if not tried.nodes:
         return [
@@ -54,8 +54,8 @@ def judge_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
                 box,
                 "node",
                 "warn",
-                Sentence("cluster.untried"),
-                Sentence("cluster.no_free_node", problem=tried.problem),
+                _("not tried"),
+                _("no node was free: {problem}", problem=tried.problem),
             )
         ]
     rows = [
@@ -63,20 +63,23 @@ def judge_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
             box,
             "node",
             "ok",
-            Sentence("cluster.nodes", nodes=", ".join(tried.nodes), python=tried.python),
+            _("{nodes}: Python {python}", nodes=", ".join(tried.nodes), python=tried.python),
         ),
         *_gpus(tried, job, box),
     ]
     if tried.hook_problem:
-        failed = Sentence("cluster.hook_failed")
+        failed = _(
+            "cells go on without what the hook sets; where `module` is not found: source "
+            "/etc/profile.d/modules.sh first"
+        )
         rows.append(Row(box, "hook", "warn", tried.hook_problem, failed))
     if tried.shm_free_bytes is not None and tried.shm_free_bytes < SMALL_SHM_BYTES:
         found = units.size(tried.shm_free_bytes)
-        rows.append(Row(box, "/dev/shm", "warn", found, Sentence("cluster.small_shm")))
+        rows.append(Row(box, "/dev/shm", "warn", found, _("set num_workers=0, or ask for more")))
     if tried.problem:
         return [
             *rows,
-            Row(box, "tier from nodes", "refuse", Sentence("cluster.unwritten"), tried.problem),
+            Row(box, "tier from nodes", "refuse", _("not written"), tried.problem),
         ]
     return [*rows, *_of_two_nodes(tried, box)]
 
@@ -84,25 +87,31 @@ def judge_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
 def _gpus(tried: SlurmTried, job: BatchJob, box: str) -> Iterator[Row]:
     if job.options.gres and "gpu" in job.options.gres:
         verdict: Verdict = "ok" if tried.gpus else "refuse"
-        reason = "" if tried.gpus else Sentence("cluster.no_gpu_seen")
-        yield Row(box, "GPUs", verdict, Sentence("cluster.visible", n=tried.gpus), reason)
+        reason = "" if tried.gpus else _("the job asks for GPUs, and a job there sees none")
+        yield Row(box, "GPUs", verdict, _("{n} visible", n=tried.gpus), reason)
 
 
 def _of_two_nodes(tried: SlurmTried, box: str) -> Iterator[Row]:
     if not tried.is_one_winner:
-        yield Row(box, "claims", "refuse", ", ".join(tried.nodes), Sentence("cluster.two_won"))
-    elif tried.flock is None:
         yield Row(
-            box, "claims", "warn", Sentence("cluster.one_node"), Sentence("cluster.no_second")
+            box,
+            "claims",
+            "refuse",
+            ", ".join(tried.nodes),
+            _("two nodes won one claim: the tier is not one place for all nodes"),
         )
+    elif tried.flock is None:
+        yield Row(box, "claims", "warn", _("tried on one node"), _("a second one was not free"))
     else:
-        yield Row(box, "claims", "ok", Sentence("cluster.one_winner", n=len(tried.nodes)))
-        reason = "" if tried.flock == "works" else Sentence("cluster.job_owns")
+        yield Row(box, "claims", "ok", _("one winner of {n} nodes", n=len(tried.nodes)))
+        reason = (
+            "" if tried.flock == "works" else _("a queue's owner is its Slurm job, so it will do")
+        )
         yield Row(
             box,
             "file locks",
             "ok",
-            Sentence(_FLOCK.get(tried.flock, "cluster.flock_fails")),
+            Sentence(_FLOCK.get(tried.flock, mark("flock fails"))),
             reason,
         )
 
@@ -117,8 +126,8 @@ def _places(facts: SlurmFacts, plan: Plan) -> Iterator[Row]:
 
 def _refusal(facts: SlurmFacts, job: BatchJob, box: str) -> Iterator[Row]:
     said = facts.refusals.get(job.script)
-    asked = " ".join(job.options.lines()) or Sentence("cluster.defaults")
-    reason = Sentence("cluster.sbatch_says", said=said) if said else ""
+    asked = " ".join(job.options.lines()) or _("the cluster's defaults")
+    reason = _("sbatch says: {said}", said=said) if said else ""
     yield Row(box, "request", "refuse" if said else "ok", asked, reason)
 
 
@@ -132,29 +141,46 @@ def _partitions(facts: SlurmFacts, job: BatchJob, box: str) -> Iterator[Row]:
         if asked_s > longest_s:
             longest = units.duration(longest_s)
             about = {"asked": job.options.time, "partition": ", ".join(named), "longest": longest}
-            found = Sentence("cluster.too_long", **about)
-            yield Row(box, "time", "refuse", found, Sentence("cluster.for_ever"))
+            found = _("{asked}, and {partition} allows {longest}", **about)
+            yield Row(
+                box,
+                "time",
+                "refuse",
+                found,
+                _("sbatch would take it, and it would wait for ever: ask for less"),
+            )
         else:
             yield Row(box, "time", "ok", str(job.options.time))
     for name, one in known:
         if one.get("State", "UP") != "UP":
-            found = Sentence("cluster.is_in_state", name=name, state=one["State"])
-            yield Row(box, "partition", "warn", found, Sentence("cluster.its_jobs_wait"))
+            found = _("{name} is {state}", name=name, state=one["State"])
+            yield Row(box, "partition", "warn", found, _("its jobs wait"))
     if job.options.time is None:
-        reason = Sentence("cluster.default_time")
-        yield Row(box, "time", "warn", Sentence("cluster.not_named"), reason)
+        reason = _("the partition's default counts: name one as slurm: {{time: …}}")
+        yield Row(box, "time", "warn", _("not named"), reason)
 
 
 def _array(facts: SlurmFacts, job: BatchJob, box: str) -> Iterator[Row]:
     largest = max(job.queues)
     if facts.max_array_size is not None and largest >= facts.max_array_size:
-        found = Sentence("cluster.large_array", index=largest, most=facts.max_array_size)
-        yield Row(box, "array", "refuse", found, Sentence("cluster.join_queues"))
+        found = _(
+            "index {index}, and MaxArraySize is {most}", index=largest, most=facts.max_array_size
+        )
+        yield Row(box, "array", "refuse", found, _("join some queue files"))
 
 
 def _resume(plan: Plan) -> Iterator[Row]:
     if plan.resume is None and not any(rule.resume for rule in plan.rules):
-        yield Row(ALL, "resume", "warn", Sentence("audit.none"), Sentence("cluster.begins_anew"))
+        yield Row(
+            ALL,
+            "resume",
+            "warn",
+            _("none"),
+            _(
+                "a cell that is not through when the time limit comes begins anew: name its "
+                "checkpoint as resume: in job.yaml"
+            ),
+        )
 
 
 def _limit_s(text: str) -> float | None:

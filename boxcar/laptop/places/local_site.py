@@ -34,7 +34,6 @@ from boxcar.laptop.run.open_run import ASK_TIMEOUT_S
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared import paths, timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, TemporaryError
@@ -42,6 +41,7 @@ from boxcar.shared.files import progress
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.wire.question import A, Question
 
 GONE_WITHIN_S = 60.0
@@ -64,14 +64,16 @@ class LocalSite(Site):
 
     def box_label(self, box: str) -> str:
         # Who forgot --profile would read the alias of a rented box.
-        return Sentence("good_run.box_here", box=box)
+        return _("{box}, which is a folder on this machine", box=box)
 
     def give_up_boxes(self, names: Iterable[str]) -> None:
         for name in names:
             if name != self.plan.durable_dir:
-                raise InputError(f"--gone {name}: it is a folder on this machine, and can be asked")
+                raise InputError(
+                    _("--gone {name}: it is a folder on this machine, and can be asked", name=name)
+                )
             if self.tier.root.exists():
-                raise InputError(f"--gone {name}: the run is there, so it is not gone")
+                raise InputError(_("--gone {name}: the run is there, so it is not gone", name=name))
             self._gone.add(name)
 
     def tier_doubts(self) -> list[str]:
@@ -142,9 +144,9 @@ class LocalSite(Site):
     def folders_here(self, boxes: Collection[str]) -> dict[str, Path]:
         known = [box for box in self.plan.boxes if box.name in boxes]
         scratch: dict[str, Path] = {
-            Sentence("planning.scratch_of", box=box.name): Path(box.data_dir) for box in known
+            _("scratch of {box}", box=box.name): Path(box.data_dir) for box in known
         }
-        return {Sentence("planning.durable_tier"): self.tier.root} | scratch
+        return {_("durable tier"): self.tier.root} | scratch
 
     # --- its end
 
@@ -159,7 +161,7 @@ class LocalSite(Site):
 
     def end_price(self) -> list[str]:
         return [
-            *(Sentence("gate.credentials", file=path) for path in self.credentials_files()),
+            *(_("credentials: {file}", file=path) for path in self.credentials_files()),
             *(_price_of(folder) for folder in self.run_folders()),
         ]
 
@@ -186,10 +188,10 @@ class LocalSite(Site):
         """What is removed of the run, in this order."""
         plan = self.plan
         scratches = [
-            RunFolder(Sentence("planning.scratch_of", box=box.name), Path(box.data_dir), plan.run)
+            RunFolder(_("scratch of {box}", box=box.name), Path(box.data_dir), plan.run)
             for box in plan.boxes
         ]
-        tier = RunFolder(Sentence("planning.durable_tier"), Path(plan.durable_dir), plan.run)
+        tier = RunFolder(_("durable tier"), Path(plan.durable_dir), plan.run)
         return [*scratches, tier]
 
 
@@ -213,7 +215,7 @@ class RunFolder:
 
 def _price_of(folder: RunFolder) -> Sentence:
     size = units.size(results_folder.bytes_below(folder.path))
-    return Sentence("gate.folder", what=folder.what, folder=folder.path, size=size)
+    return _("{what}: {folder} ({size})", what=folder.what, folder=folder.path, size=size)
 
 
 def _clear(path: Path) -> None:
@@ -228,8 +230,13 @@ def _clear(path: Path) -> None:
                 raise BoxcarError(told, Command("down")) from error
             if time.monotonic() > deadline:
                 raise TemporaryError(
-                    f"{path}: is still there after {GONE_WITHIN_S:.0f} s ({error}); something "
-                    "holds it open. Try again",
+                    _(
+                        "{path}: is still there after {gone_within_s:.0f} s ({error}); something "
+                        "holds it open. Try again",
+                        path=path,
+                        gone_within_s=GONE_WITHIN_S,
+                        error=error,
+                    ),
                     Command("down"),
                 ) from error
             time.sleep(_LOOK_EVERY_S)

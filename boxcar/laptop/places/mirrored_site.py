@@ -31,6 +31,7 @@ from boxcar.shared.errors import BoxcarError, DamagedError, InputError, Temporar
 from boxcar.shared.files import heartbeat, receipt
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.paths import MANIFEST, DurablePaths
+from boxcar.shared.sentence import _
 from boxcar.shared.wire.question import A, Question
 from boxcar.shared.wire.run_asks import Report, Reported
 
@@ -95,7 +96,7 @@ class MirroredSite(Site):
                 said = unknown_of(box, known, what="box", of=the_run(self.plan.run))
                 raise InputError(said.under(f"--gone {box}"))
             if box in self._replies or (box in self._ended - self._gone and self._answers(box)):
-                raise InputError(f"--gone {box}: it answers, so it is not gone")
+                raise InputError(_("--gone {box}: it answers, so it is not gone", box=box))
             self._gone.add(box)
             self._silent.pop(box, None)
         self._ended |= self._gone
@@ -190,8 +191,11 @@ class MirroredSite(Site):
             # Where a person has to mend each of them, the same call will not succeed later.
             is_mendable = all(isinstance(why, InputError) for why in whys)
             raise (InputError if is_mendable else TemporaryError)(
-                f"none of {', '.join(boxes)} answers, so the durable tier is out of reach: "
-                f"{'; '.join(map(str, whys))}"
+                _(
+                    "none of {boxes} answers, so the durable tier is out of reach: {whys}",
+                    boxes=", ".join(boxes),
+                    whys="; ".join(map(str, whys)),
+                )
             )
         return answering[:1]
 
@@ -209,7 +213,7 @@ class MirroredSite(Site):
         for box in (*owners, *planned, *self._names):
             if box not in self._silent:
                 return self.folder_on(box, str(self.project.on_tier.cell(cell)))
-        raise TemporaryError(f"{cell}: no box that holds it answers")
+        raise TemporaryError(_("{cell}: no box that holds it answers", cell=cell))
 
     def run_program(
         self, box: str, words: Sequence[str], on_start: Callable[[], None] = lambda: None
@@ -252,7 +256,11 @@ class MirroredSite(Site):
         seeing = [box for box in self._replies if self._sees_tier(box)]
         if seeing and (self._is_shared or len(seeing) == len(self._replies)):
             raise InputError(
-                f"--gone {self.plan.durable_dir}: {', '.join(seeing)} can see it, so it is not gone"
+                _(
+                    "--gone {durable_dir}: {seeing} can see it, so it is not gone",
+                    durable_dir=self.plan.durable_dir,
+                    seeing=", ".join(seeing),
+                )
             )
 
     def _answers(self, box: str) -> bool:
@@ -277,7 +285,7 @@ class MirroredSite(Site):
         """
         self._reader = next(iter(reader), self._reader)
         until = time.monotonic() + LONGEST_LOOK_S
-        for _ in range(MOST_ANSWERS):
+        for _answer in range(MOST_ANSWERS):
             side_by_side.each(
                 boxes,
                 lambda box: self._report(box, is_reader=box in reader),

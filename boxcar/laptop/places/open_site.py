@@ -10,6 +10,7 @@ from boxcar.laptop.project.profiles import training_here
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.open_run import Tell
 from boxcar.shared.errors import InputError
+from boxcar.shared.sentence import _
 
 SITES: dict[str, type[Site]] = {"local": LocalSite, "ssh": SshSite, "slurm": SlurmSite}
 
@@ -34,8 +35,11 @@ def open_site(project: Project, tell: Tell) -> Site:
     site = find_site(project, tell)
     if site is None:
         raise InputError(
-            f"the profile {project.profile.name!r} is of kind {project.profile.connection.kind!r}, "
-            "which Boxcar can describe but not run yet. Where you can ssh to the machine, make a "
-            "profile that extends ssh"
+            _(
+                "the profile {name!r} is of kind {kind!r}, which Boxcar can describe but not run "
+                "yet. Where you can ssh to the machine, make a profile that extends ssh",
+                name=project.profile.name,
+                kind=project.profile.connection.kind,
+            )
         )
     return site

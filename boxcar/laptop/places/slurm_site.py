@@ -46,6 +46,7 @@ from boxcar.shared.errors import (
     message_of,
 )
 from boxcar.shared.files import heartbeat, receipt
+from boxcar.shared.sentence import _
 from boxcar.shared.slurm.submitted import Task
 from boxcar.shared.wire import box_asks, cluster_asks, run_asks
 from boxcar.shared.wire.cluster_asks import SlurmLooked
@@ -133,7 +134,7 @@ class SlurmSite(MirroredSite):
         """Only the tier and the login node can be gone; a queue has no machine of its own."""
         if any(name in self._names for name in names):
             raise InputError(
-                "--gone names a machine, and a queue of a cluster has none: down cancels its job"
+                _("--gone names a machine, and a queue of a cluster has none: down cancels its job")
             )
         super().give_up_boxes(names)
 
@@ -314,7 +315,10 @@ class SlurmSite(MirroredSite):
             if alive:
                 named = ", ".join(str(at_work.queue or at_work.cell) for at_work in alive)
                 raise TemporaryError(
-                    f"{named} is at work though its job is gone, so nothing was ended",
+                    _(
+                        "{named} is at work though its job is gone, so nothing was ended",
+                        named=named,
+                    ),
                     DRAIN_OR_STOP,
                 )
             steps.ended(box.name)
@@ -329,8 +333,11 @@ class SlurmSite(MirroredSite):
                 return
             if time.monotonic() > until:
                 raise TemporaryError(
-                    f"{looked.problem or ', '.join(left) + ' does not end'}: the run's files and "
-                    "secrets stay. Look at it on the login node (squeue --me), then",
+                    _(
+                        "{what}: the run's files and secrets stay. Look at it on the login node "
+                        "(squeue --me), then",
+                        what=looked.problem or ", ".join(left) + " does not end",
+                    ),
                     Command("down"),
                 )
             time.sleep(_LOOK_EVERY_S)

@@ -27,7 +27,6 @@ from boxcar.laptop.run.view import CellView
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP, OnBoxes, on_boxes, stays
 from boxcar.laptop.tensorboard.shown import OnBox, Place
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import (
     BoxcarError,
     Command,
@@ -39,6 +38,7 @@ from boxcar.shared.errors import (
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.paths import ScratchPaths
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
 
 # Whether a box that was told to end itself has fallen silent, and not only the way to it.
@@ -163,36 +163,37 @@ class SshSite(MirroredSite):
     def end_price(self) -> list[str]:
         profile, boxes = self.project.profile, self.plan.boxes
         told: list[str] = [
-            Sentence("gate.credentials_on", file=box.credentials, box=box.name)
+            _("credentials: {file} on {box}", file=box.credentials, box=box.name)
             for box in boxes
             if not self.is_gone(box.name)
         ]
         told += [
-            Sentence("gate.unseen", box=box.name, at=self.seen_at(box.name))
+            _("what {box} did after {at}, its last answer", box=box.name, at=self.seen_at(box.name))
             for box in boxes
             if self.is_gone(box.name)
         ]
         tiers = profile.storage.tiers
         lost = [name for name in tiers if name not in profile.meter_stop.preserves]
-        mounted = Sentence("gate.where_mounted")
+        mounted = _("wherever it is mounted")
         return [
             *told,
-            *(
-                Sentence("good_run.under", head=name, text=tiers[name].path or mounted)
-                for name in lost
-            ),
+            *(_("{head}: {text}", head=name, text=tiers[name].path or mounted) for name in lost),
         ]
 
     def end_keeps(self) -> list[str]:
         """What the platform keeps, and what it goes on to bill."""
         verb, tiers = self.project.profile.meter_stop, self.project.profile.storage.tiers
-        as_it_is = Sentence("gate.as_it_is")
+        as_it_is = _("as it is")
         return [
             *(
-                Sentence("gate.on_platform", tier=name, folder=tiers[name].path or as_it_is)
+                _(
+                    "{tier} on the platform: {folder}",
+                    tier=name,
+                    folder=tiers[name].path or as_it_is,
+                )
                 for name in verb.preserves
             ),
-            *(Sentence("gate.still_bills", what=what) for what in verb.still_bills),
+            *(_("still bills: {what}", what=what) for what in verb.still_bills),
         ]
 
     def others_on_boxes(self, begun: Teardown | None) -> OnBoxes:
@@ -205,7 +206,11 @@ class SshSite(MirroredSite):
         return on_boxes(
             seen,
             [
-                Sentence("gate.others_unseen", box=box, why=message_of(error).text)
+                _(
+                    "who else works on {box} is not known: {why}",
+                    box=box,
+                    why=message_of(error).text,
+                )
                 for box, error in errors.items()
                 if box not in ended  # which may be off by now, by a person's hand
             ],
@@ -237,7 +242,12 @@ class SshSite(MirroredSite):
         ids = {box: self._id(box) for box in self._names}
         names = ", ".join(f"{box} ({known})" if known else box for box, known in ids.items())
         where = "; ".join(dict.fromkeys(self._where(box) for box in ids))
-        return Sentence("gate.yourself", verb=verb.verb, boxes=names, where=where)
+        return _(
+            "Now {verb} {boxes} yourself ({where}): until then the meter runs",
+            verb=verb.verb,
+            boxes=names,
+            where=where,
+        )
 
     def _end_all(self, steps: Steps) -> list[Message]:
         """Boxcar's own part on each box; what is wrong with those that could not be reached."""
@@ -253,7 +263,11 @@ class SshSite(MirroredSite):
                 continue
             if alive:
                 raise TemporaryError(
-                    f"{box.name}: {', '.join(alive)} is at work there, so nothing was ended",
+                    _(
+                        "{box}: {alive} is at work there, so nothing was ended",
+                        box=box.name,
+                        alive=", ".join(alive),
+                    ),
                     DRAIN_OR_STOP,
                 )
             steps.ended(box.name)
@@ -302,34 +316,62 @@ class SshSite(MirroredSite):
         sign = wait_until_silent(lambda name: self.run_program(name, ["true"]), box, others)
         if sign is Sign.ANSWERS:
             return Message(
-                f"{box}: still answers {WITHIN_S:.0f} s after {shlex.join(words)}. "
-                f"{self._by_hand(box)}, then again",
+                _(
+                    "{box}: still answers {within_s:.0f} s after {command}. {box_2}, then again",
+                    box=box,
+                    within_s=WITHIN_S,
+                    command=shlex.join(words),
+                    box_2=self._by_hand(box),
+                ),
                 Command("down"),
             )
         if sign:
             return self._unknown(box, steps.now.told[box], sign)
         steps.off(box)
-        self.tell(Sentence("gate.silent", box=box, verb=verb.verb))
+        self.tell(
+            _(
+                "{box}: {verb}: it does not answer any more. The console shows the meter",
+                box=box,
+                verb=verb.verb,
+            )
+        )
         return None
 
     def _refused(self, box: str, words: Sequence[str], ran: Ran) -> Message:
         return Message(
-            f"{box}: {shlex.join(words)} ended there with code {ran.code}, so its meter runs: "
-            f"{ran.err.strip()[-300:] or 'no output'}. {self._by_hand(box)}, then",
+            _(
+                "{box}: {command} ended there with code {code}, so its meter runs: {what}. "
+                "{box_2}, then",
+                box=box,
+                command=shlex.join(words),
+                code=ran.code,
+                what=ran.err.strip()[-300:] or "no output",
+                box_2=self._by_hand(box),
+            ),
             _again(box),
         )
 
     def _untold(self, box: str, error: Exception) -> Message:
         return Message(
-            f"{box}: was not told to end itself, so its meter runs: {message_of(error).text}. "
-            f"{self._by_hand(box)}, or again",
+            _(
+                "{box}: was not told to end itself, so its meter runs: {text}. {box_2}, or again",
+                box=box,
+                text=message_of(error).text,
+                box_2=self._by_hand(box),
+            ),
             _again(box),
         )
 
     def _unknown(self, box: str, told_at: str, sign: Sign) -> Message:
         return Message(
-            f"{box}: was told to end itself at {told_at}, and whether it did is not known: "
-            f"{sign.value}. Look at the console ({self._where(box)}), then",
+            _(
+                "{box}: was told to end itself at {told_at}, and whether it did is not known: "
+                "{sign}. Look at the console ({box_2}), then",
+                box=box,
+                told_at=told_at,
+                sign=sign.value,
+                box_2=self._where(box),
+            ),
             _again(box),
         )
 
@@ -347,7 +389,7 @@ class SshSite(MirroredSite):
 
 def _named(at_work: box_asks.AtWork) -> str:
     what = str(at_work.queue or at_work.cell)
-    return Sentence("gate.of_run", what=what, run=at_work.run) if at_work.run else what
+    return _("{what} of the run {run}", what=what, run=at_work.run) if at_work.run else what
 
 
 def _again(box: str) -> Command:

@@ -15,6 +15,7 @@ from boxcar.shared.channels.answer import WEBHOOK, Endpoint, key_of
 from boxcar.shared.errors import InputError
 from boxcar.shared.known_secrets import KnownSecrets
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import webhook_secret
 
 # Each line of `notify:` by itself, with what it takes from this machine's environment.
@@ -187,7 +188,14 @@ def resolve_secrets(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
     missing = [name for name in job.secrets if not environ.get(name)]
     if missing:
         raise InputError(
-            [f"{job.at('secrets')}: {name} is not set; type: export {name}=…" for name in missing]
+            [
+                _(
+                    "{job}: {name} is not set; type: export {name}=…",
+                    job=job.at("secrets"),
+                    name=name,
+                )
+                for name in missing
+            ]
         )
     return {name: environ[name] for name in job.secrets}
 

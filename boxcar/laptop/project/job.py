@@ -43,8 +43,8 @@ from boxcar.laptop.project.profiles.slurm_options import SlurmOfJob
 from boxcar.laptop.project.resources import Resources
 from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared import errors
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError
+from boxcar.shared.sentence import _
 
 
 class Artifact(Model):
@@ -71,7 +71,12 @@ def _artifact(value: object) -> object:
 def _said(value: object) -> object:
     """None may be left behind, where a person says so; nobody shall have forgotten them."""
     if value is None:
-        raise ValueError(Sentence("files.no_artifacts"))
+        raise ValueError(
+            _(
+                "say what a finished cell must hold, such as artifacts: [best.pth]; artifacts: [] "
+                "where its log is all"
+            )
+        )
     return value
 
 
@@ -158,21 +163,21 @@ class Job(Model):
         if not isinstance(value, dict) or value.get("run") is None:
             return value
         if "queues" in value:
-            raise ValueError("run names the queues as well: leave one of run and queues out")
+            raise ValueError(_("run names the queues as well: leave one of run and queues out"))
         return value | {"queues": job_values.queues_of(value["run"])}
 
     @model_validator(mode="after")
     def _prices_of_boxes(self) -> Job:
         known = {*self.queues.values(), *self.candidates}
         for name in self.price.keys() - known - {EVERY_BOX}:
-            raise ValueError(f"price: {no_such(name, known, what='box', of='queues')}")
+            raise ValueError(_("price: {name}", name=no_such(name, known, what="box", of="queues")))
         return self
 
     @model_validator(mode="after")
     def _slurm_of_queues(self) -> Job:
         for file in self.slurm.queues.keys() - self.queues.keys():
             said = no_such(file, self.queues, what="queue file", of="queues")
-            raise ValueError(f"slurm.queues: {said}")
+            raise ValueError(_("slurm.queues: {said}", said=said))
         return self
 
 
@@ -180,7 +185,11 @@ def read_job(path: Path) -> Job:
     """job.yaml, checked. Raises InputError with all its problems."""
     if not path.exists():
         raise InputError(
-            Sentence("mistakes.no_job", file=path),
+            _(
+                "{file}: there is no such file; go to your project's folder, name it with --job "
+                "PATH, or have one made from your code",
+                file=path,
+            ),
             errors.Command("init"),
         )
     return yaml_models.load(path, Job)

@@ -18,12 +18,12 @@ from boxcar.laptop.common.units import Price
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.shared import names, paths
 from boxcar.shared.artifacts import resume_match
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_line, duration, placeholders
 from boxcar.shared.cell.placeholders import KNOWN, MORE, UnknownPlaceholderError
 from boxcar.shared.channels import known
 from boxcar.shared.files import plan
 from boxcar.shared.files.plan import ALL, BYTES_ONLY, CSV, JSON, LOG
+from boxcar.shared.sentence import _
 
 # Which keys of an artifact in job.yaml go together.
 
@@ -31,10 +31,17 @@ from boxcar.shared.files.plan import ALL, BYTES_ONLY, CSV, JSON, LOG
 def refuse_odd_artifact(path: str, *, keys: Sequence[str], load: str, take: str) -> None:
     """Raises ValueError for keys that cannot both hold."""
     if keys and load == BYTES_ONLY:
-        raise ValueError(f"keys are looked for when {path!r} is loaded, and load: bytes is not to")
+        raise ValueError(
+            _("keys are looked for when {path!r} is loaded, and load: bytes is not to", path=path)
+        )
     if take != ALL and not resume_match.is_pattern(path):
         raise ValueError(
-            f"take: {take} is said of a pattern, such as checkpoints/*.ckpt, and {path!r} is none"
+            _(
+                "take: {take} is said of a pattern, such as checkpoints/*.ckpt, and {path!r} is "
+                "none",
+                take=take,
+                path=path,
+            )
         )
 
 
@@ -68,9 +75,15 @@ def queues_of(text: object) -> dict[str, str]:
     words = shlex.split(text) if isinstance(text, str) else []
     files = words[len(_PROGRAM) :]
     if words[: len(_PROGRAM)] != _PROGRAM or not files:
-        raise ValueError(f"expected {' '.join(_PROGRAM)} FILE [FILE ...], found {text!r}")
+        raise ValueError(
+            _(
+                "expected {program} FILE [FILE ...], found {text!r}",
+                program=" ".join(_PROGRAM),
+                text=text,
+            )
+        )
     if len(files) > len(ascii_lowercase):
-        raise ValueError(f"{len(files)} queues: name each with its box, under queues:")
+        raise ValueError(_("{n} queues: name each with its box, under queues:", n=len(files)))
     return {file: f"box-{letter}" for file, letter in zip(files, ascii_lowercase, strict=False)}
 
 
@@ -86,15 +99,22 @@ def refuse_odd_pattern(text: str) -> None:
     """Raises ValueError for what nothing could match, whatever a script saves."""
     if "{" in text or "}" in text:
         raise ValueError(
-            f"{text!r} takes no placeholder: it is below each cell's own {{out}}. What changes "
-            "from one save to the next is a *, such as checkpoints/step_*.pt"
+            _(
+                "{text!r} takes no placeholder: it is below each cell's own {{out}}. What changes "
+                "from one save to the next is a *, such as checkpoints/step_*.pt",
+                text=text,
+            )
         )
     if "**" in text:
         raise ValueError(
-            f"{text!r} has '**': a * stands for characters of one name; write */ for each folder"
+            _(
+                "{text!r} has '**': a * stands for characters of one name; write */ for each "
+                "folder",
+                text=text,
+            )
         )
     if resume_match.is_pattern(text) and "[" in text:
-        raise ValueError(f"{text!r} has a '[': only * and ? stand for something else")
+        raise ValueError(_("{text!r} has a '[': only * and ? stand for something else", text=text))
 
 
 def misplaced_pattern(resume: str | None, words: Iterable[str]) -> str:
@@ -123,7 +143,13 @@ def queue_name(file: str) -> str:
 
 def _run_name(text: str) -> str:
     if not names.RUN.fullmatch(text):
-        raise ValueError(Sentence("files.run_name", found=repr(text)))
+        raise ValueError(
+            _(
+                "expected 1 to 63 of a-z, 0-9 and -, beginning with a letter or digit; found "
+                "{found}",
+                found=repr(text),
+            )
+        )
     return text
 
 
@@ -135,7 +161,11 @@ def _queue_file(text: str) -> str:
 def _place_name(text: str) -> str:
     if not names.PLACE.fullmatch(text):
         raise ValueError(
-            f"the name {text!r} may hold letters, digits and ._- and begins with a letter or digit"
+            _(
+                "the name {text!r} may hold letters, digits and ._- and begins with a letter or "
+                "digit",
+                text=text,
+            )
         )
     return text
 
@@ -143,9 +173,11 @@ def _place_name(text: str) -> str:
 def _words(value: object) -> tuple[str, ...]:
     words = tuple(cell_line.split_words(_text(value)))
     if not words:
-        raise ValueError(Sentence("files.no_command"))
+        raise ValueError(_("expected the train script and its flags, found nothing"))
     if words[0] in _LAUNCHERS:
-        raise ValueError(Sentence("files.launcher_first", word=words[0]))
+        raise ValueError(
+            _("leave {word!r} out: the launcher is put before the command", word=words[0])
+        )
     check_command(words)
     return words
 
@@ -154,7 +186,7 @@ def _resume_args(value: object) -> tuple[str, ...]:
     words = tuple(cell_line.split_words(_text(value)))
     check_command(words)
     if MORE in words:
-        raise ValueError(f"{MORE} stands in the command, not here")
+        raise ValueError(_("{more} stands in the command, not here", more=MORE))
     return words
 
 
@@ -164,20 +196,22 @@ def _time_s(value: object) -> int:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError("expected one text")
+        raise ValueError(_("expected one text"))
     return _without_nul(value)
 
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("holds a NUL, which no program can be given")
+        raise ValueError(_("holds a NUL, which no program can be given"))
     return text
 
 
 def _inside(text: str) -> str:
     parts = text.split("/")
     if any(part in ("", ".", "..") for part in parts) or not text.isprintable():
-        raise ValueError(f"{text!r} must be a plain relative path, without '..', '.' or '//'")
+        raise ValueError(
+            _("{text!r} must be a plain relative path, without '..', '.' or '//'", text=text)
+        )
     return text
 
 
@@ -196,7 +230,9 @@ def _artifact_path(text: str) -> str:
 
 def _not_ours(text: str) -> str:
     if text.split("/", maxsplit=1)[0].casefold() in paths.AGENTS_OWN:
-        raise ValueError(f"{text!r} is written by Boxcar itself; give the file another name")
+        raise ValueError(
+            _("{text!r} is written by Boxcar itself; give the file another name", text=text)
+        )
     return text
 
 
@@ -215,21 +251,27 @@ def _link_name(name: object, known: Collection[str]) -> str:
     text = _text(name).removesuffix("/")
     is_ours = text.casefold() in paths.AGENTS_OWN
     if "/" in text or text in ("", ".", "..") or resume_match.is_pattern(text) or is_ours:
-        raise ValueError(Sentence("files.link_name", name=repr(name)))
+        raise ValueError(
+            _(
+                "{name} is not a name below {{out}}: write a folder's name, such as data, or a "
+                "name and its folder of the code: - data: datasets/cifar",
+                name=repr(name),
+            )
+        )
     if text in known:
-        raise ValueError(f"{text!r} is listed twice")
+        raise ValueError(_("{text!r} is listed twice", text=text))
     return text
 
 
 def _some_queues(value: dict[str, str]) -> dict[str, str]:
     if not value:
-        raise ValueError(Sentence("files.no_queues"))
+        raise ValueError(_("expected at least one, such as queues: {{queues/queue_1.txt: box-a}}"))
     return value
 
 
 def distinct(texts: tuple[str, ...]) -> tuple[str, ...]:
     if twice := [text for text in texts if texts.count(text) > 1]:
-        raise ValueError(f"{twice[0]!r} is listed twice")
+        raise ValueError(_("{twice!r} is listed twice", twice=twice[0]))
     return texts
 
 
@@ -244,9 +286,11 @@ def _auto(value: object) -> object:
 def _env_name(text: str) -> str:
     # The sentence does not repeat the text: somebody may have typed the value after the name.
     if not names.VARIABLE.fullmatch(text):
-        raise ValueError("expected only the name of an environment variable: letters, digits, _")
+        raise ValueError(_("expected only the name of an environment variable: letters, digits, _"))
     if text.startswith("BOXCAR_"):
-        raise ValueError(f"{text!r}: names that begin with BOXCAR_ are set by Boxcar itself")
+        raise ValueError(
+            _("{text!r}: names that begin with BOXCAR_ are set by Boxcar itself", text=text)
+        )
     return text
 
 
@@ -254,7 +298,7 @@ def _webhook_url(text: str) -> str:
     if text.startswith(ENV_PREFIX):
         return reference(text)
     if not is_http_url(text):
-        raise ValueError('expected an http(s) URL with a host, or "env:NAME"')
+        raise ValueError(_('expected an http(s) URL with a host, or "env:NAME"'))
     if service := known.service_of(text):
         raise ValueError(robot_under_webhook(service))
     return text
@@ -271,8 +315,10 @@ def _env_reference(text: str) -> str:
     # The sentence does not repeat the value: it may be a secret.
     if not text.startswith(ENV_PREFIX):
         raise ValueError(
-            "who has it can write there, so it is never written into a file: put it into the "
-            'environment and write "env:" with the name of its variable'
+            _(
+                "who has it can write there, so it is never written into a file: put it into the "
+                'environment and write "env:" with the name of its variable'
+            )
         )
     return reference(text)
 
@@ -281,15 +327,17 @@ def _webhook_secret(text: str) -> str:
     # The sentence does not repeat the value: it may be a secret.
     if not text.startswith(ENV_PREFIX):
         raise ValueError(
-            "a secret is never written into a file: put it into the environment and write "
-            'secret: "env:BOXCAR_WEBHOOK_SECRET"'
+            _(
+                "a secret is never written into a file: put it into the environment and write "
+                'secret: "env:BOXCAR_WEBHOOK_SECRET"'
+            )
         )
     return reference(text)
 
 
 def reference(text: str) -> str:
     if not names.VARIABLE.fullmatch(text.removeprefix(ENV_PREFIX)):
-        raise ValueError('expected "env:" and the name of an environment variable')
+        raise ValueError(_('expected "env:" and the name of an environment variable'))
     return text
 
 
@@ -347,10 +395,15 @@ _OF_NUMBERS = ("9.5e-05", "-0.5")
 def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise ValueError(
-            f"the name {text!r} may hold letters, digits and _./@%+-, and begins with a letter"
+            _(
+                "the name {text!r} may hold letters, digits and _./@%+-, and begins with a letter",
+                text=text,
+            )
         )
     if text in _TAKEN:
-        raise ValueError(f"{text!r} has a column of its own: give the number another name")
+        raise ValueError(
+            _("{text!r} has a column of its own: give the number another name", text=text)
+        )
     return text
 
 
@@ -358,11 +411,17 @@ def _expression(text: str) -> str:
     try:
         groups = re.compile(text).groups
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+        raise ValueError(
+            _("{text!r} is not a regular expression: {error}", text=text, error=error)
+        ) from None
     if groups != 1:
         raise ValueError(
-            f"{text!r} has {groups} groups, expected one around the number, such as "
-            "'val loss (\\S+)'; a group that only holds together is (?:...)"
+            _(
+                "{text!r} has {groups} groups, expected one around the number, such as 'val loss "
+                "(\\S+)'; a group that only holds together is (?:...)",
+                text=text,
+                groups=groups,
+            )
         )
     return text
 
@@ -390,7 +449,7 @@ class Metric(Model):
         given = [name for name in _SOURCES if self._of(name) is not None]
         if len(given) != 1:
             found = " and ".join(given) or "none of them"
-            raise ValueError(f"expected one of log, csv and json, found {found}")
+            raise ValueError(_("expected one of log, csv and json, found {found}", found=found))
         _refuse_other_keys(given[0], column=self.column, key=self.key)
         return self
 
@@ -436,13 +495,13 @@ def _group(pattern: str) -> tuple[str, re.Pattern[str] | None]:
 
 def _refuse_other_keys(source: str, *, column: str | None, key: str | None) -> None:
     if source == CSV and not column:
-        raise ValueError("csv: needs the column: {csv: summary.csv, column: eval_top1}")
+        raise ValueError(_("csv: needs the column: {{csv: summary.csv, column: eval_top1}}"))
     if source == JSON and not key:
-        raise ValueError("json: needs the key: {json: metrics.json, key: dice}")
+        raise ValueError(_("json: needs the key: {{json: metrics.json, key: dice}}"))
     if source != CSV and column is not None:
-        raise ValueError(f"column: is said of a csv, and this is of {source}")
+        raise ValueError(_("column: is said of a csv, and this is of {source}", source=source))
     if source != JSON and key is not None:
-        raise ValueError(f"key: is said of a json, and this is of {source}")
+        raise ValueError(_("key: is said of a json, and this is of {source}", source=source))
 
 
 MetricName = Annotated[str, AfterValidator(_name)]

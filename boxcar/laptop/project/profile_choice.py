@@ -24,12 +24,12 @@ from boxcar.laptop.project.profiles import survival
 from boxcar.laptop.project.profiles.profile import Profile, known, load_profile
 from boxcar.laptop.project.resources import Offer, Resources
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError, Message, joined
 from boxcar.shared.files import codec
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, known_word, mark
 
 # `candidates` of job.yaml: which profile is taken where a person names none, and why.
 #
@@ -63,7 +63,10 @@ def chosen(job: Job, root: Path, kinds: Collection[str]) -> str:
             return candidate.profile
     raise InputError(
         [
-            f"{job.at('candidates')}: none of them can be taken; or name one: --profile NAME",
+            _(
+                "{job}: none of them can be taken; or name one: --profile NAME",
+                job=job.at("candidates"),
+            ),
             *(candidate.reason.under(f"  {candidate.profile}") for candidate in found),
         ]
     )
@@ -82,11 +85,13 @@ def resolve_candidates(job: Job, root: Path, kinds: Collection[str]) -> list[Can
             found.append(Candidate(name, False, reason))
         elif taken:
             found.append(
-                Candidate(name, False, Message(Sentence("planning.would_do", taken=taken)))
+                Candidate(name, False, Message(_("would do; {taken} comes first", taken=taken)))
             )
         else:
             taken = name
-            found.append(Candidate(name, True, Message(Sentence("planning.first_fitting"))))
+            found.append(
+                Candidate(name, True, Message(_("the first that has what the job asks for")))
+            )
     return found
 
 
@@ -102,8 +107,9 @@ def unknown(job: Job, root: Path) -> list[Sentence]:
     """The candidates that name no profile at all: mostly a slip of the fingers."""
     there = known(root)
     return [
-        Sentence(
-            "planning.no_candidate",
+        _(
+            "{at}: there is no profile {name!r}{near}; it is left out of the choice. Take it out, "
+            "or write the name of one: {known}",
             at=job.at("candidates"),
             name=name,
             near=did_you_mean(name, there),
@@ -117,8 +123,7 @@ def unknown(job: Job, root: Path) -> list[Sentence]:
 def rows(candidates: Sequence[Candidate]) -> list[tuple[str, str, Message]]:
     """For a table: candidate, whether it is taken, and why."""
     return [
-        (item.profile, Sentence("planning.taken") if item.is_taken else "-", item.reason)
-        for item in candidates
+        (item.profile, _("taken") if item.is_taken else "-", item.reason) for item in candidates
     ]
 
 
@@ -129,7 +134,12 @@ def problems(
     kind = profile.connection.kind
     if kind not in kinds:
         return [
-            Message(f"its boxes are of kind {kind!r}, which Boxcar can describe but not run yet")
+            Message(
+                _(
+                    "its boxes are of kind {kind!r}, which Boxcar can describe but not run yet",
+                    kind=kind,
+                )
+            )
         ]
     return [
         *map(Message, survival.survival_problems(profile)),
@@ -262,15 +272,19 @@ def profiles_of(results: ResultPaths) -> list[str]:
         return [*found, str(json.loads(last)["profile"])] if last else found
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError(
-            f"{results.root / LAUNCHES}: its last line is not the record of a launch: {error}. "
-            "Remove "
-            "that line, and launch with --profile"
+            _(
+                "{path}: its last line is not the record of a launch: {error}. Remove that line, "
+                "and launch with --profile",
+                path=results.root / LAUNCHES,
+                error=error,
+            )
         ) from error
 
 
 FILE = "profile.json"
 HERE = DEFAULT
 AUDITED, SMOKED, PUSHED, LAUNCHED = "audited", "smoked", "pushed", "launched"
+_DONE = (mark("audited"), mark("smoked"), mark("pushed"), mark("launched"))
 
 
 @dataclass(frozen=True)
@@ -282,7 +296,7 @@ class Choice:
 
     @property
     def sentence(self) -> Sentence:
-        return Sentence("planning.profile", name=self.profile, why=self.why)
+        return _("profile {name}: {why}", name=self.profile, why=self.why)
 
 
 @dataclass(frozen=True)
@@ -323,28 +337,42 @@ def choose_profile(
     elsewhere; DamagedError for a record that cannot be read.
     """
     if named:
-        return Choice(named, Sentence("planning.named"))
+        return Choice(named, _("named by --profile"))
     launched = profiles_of(results)
     if elsewhere := [profile for profile in launched if profile != HERE]:
-        return Choice(elsewhere[-1], Sentence("planning.launched_with"))
+        return Choice(elsewhere[-1], _("this run was launched with it"))
     if first := _first_use(results):
-        return Choice(first.profile, Sentence("planning.first_used", done=_done(first.done)))
+        return Choice(first.profile, _("this run was first {done} with it", done=_done(first.done)))
     if before := [one for one in home.profiles_of(job.name, root) if one != HERE]:
-        return Choice(before[-1], Sentence("planning.launched_before"))
+        return Choice(
+            before[-1],
+            _(
+                "this run was launched with it from this machine (runs.jsonl), and its results "
+                "are not here any more"
+            ),
+        )
     if default:
-        return Choice(default, Sentence("planning.settings"))
+        return Choice(default, _("your settings name it (invoke.yaml, or the environment)"))
     if launched:
-        return Choice(HERE, Sentence("planning.launched_here"))
+        return Choice(HERE, _("this run was launched here"))
     taken = chosen(job, root, kinds)
     if job.candidates:
-        return Choice(taken, Sentence("planning.first_candidate"))
+        return Choice(taken, _("the first of the job's candidates that fits"))
     if met := [box for box in job.queues.values() if Home(root).host(box).exists()]:
-        raise InputError(Sentence("planning.met_elsewhere", box=met[0], run=job.name))
-    return Choice(taken, Sentence("planning.here"))
+        raise InputError(
+            _(
+                "{box} was reached over ssh before (.boxcar/hosts), and nothing here says where "
+                "the run {run} belongs. Name its platform: --profile NAME; or --profile local, to "
+                "run it on this machine",
+                box=met[0],
+                run=job.name,
+            )
+        )
+    return Choice(taken, _("this machine, because no other was named for this run"))
 
 
 def _done(done: str) -> str:
-    return sentence_or_text(f"planning.{done}", done)
+    return known_word(done, _DONE)
 
 
 def _first_use(results: ResultPaths) -> FirstUse | None:
@@ -355,5 +383,8 @@ def _first_use(results: ResultPaths) -> FirstUse | None:
         return None
     except DamagedError as error:
         raise DamagedError(
-            f"{error}. It says where this run is: name it (--profile), or remove that file"
+            _(
+                "{error}. It says where this run is: name it (--profile), or remove that file",
+                error=error,
+            )
         ) from error

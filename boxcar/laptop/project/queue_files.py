@@ -10,13 +10,13 @@ from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.project.queues.sync import complete
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import stored_names
 from boxcar.shared.disk import regular_file
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # Which file of the code folder a queue line's config is, whatever form its name is stored in.
 
@@ -99,10 +99,14 @@ def read_queue_file(root: Path, file: str, box: str, *, in_use: Collection[str] 
             # One byte more than is allowed, so that the parser says it; never a whole device.
             data = opened.read(queue_line.LARGEST_FILE_BYTES + 1)
     except FileNotFoundError:
-        why = Sentence("files.no_queue_file", near=nearest_file(root, file, in_use))
+        why = _(
+            "the queue file is not there{near}; write one, <cfg> <task> [epochs] a line, or leave "
+            "it out",
+            near=nearest_file(root, file, in_use),
+        )
         return QueueFile(name, box, file, path, Queue(), why)
     except OSError as error:
-        why = Sentence("files.queue_unreadable", why=error.strerror)
+        why = _("the queue file cannot be read: {why}", why=error.strerror)
         return QueueFile(name, box, file, path, Queue(), why)
     return QueueFile(name, box, file, path, queue_line.parse_queue(complete(data)))
 
@@ -120,14 +124,19 @@ def bad_lines(queues: Sequence[QueueFile]) -> Iterator[str]:
             alike.setdefault(line.reason, []).append(line.number)
         for reason, (first, *more) in alike.items():
             text = _and_in(reason, more)
-            yield Sentence("files.at", at=f"{queue.file}:{first}: ", text=text)
+            yield _("{at}{text}", at=f"{queue.file}:{first}: ", text=text)
 
 
 def _and_in(reason: str, more: Sequence[int]) -> str:
     if len(more) > MOST_LINES_NAMED:
-        return Sentence("files.so_are", text=reason, n=len(more), line=more[-1])
+        return _(
+            "{text}; so are {n} more lines, the last is line {line}",
+            text=reason,
+            n=len(more),
+            line=more[-1],
+        )
     for line in more:
-        reason = Sentence("files.so_is", text=reason, line=line)
+        reason = _("{text}; so is line {line}", text=reason, line=line)
     return reason
 
 
@@ -140,7 +149,7 @@ def nearest_file(root: Path, file: str, in_use: Collection[str] = ()) -> str:
     try:
         beside = [folder / item.name for item in (root / folder).iterdir()]
     except OSError:
-        return Sentence("files.no_folder", folder=root / folder)
+        return _(": there is no folder {folder}", folder=root / folder)
     there = {path.stem: str(path) for path in beside if path.suffix == Path(file).suffix}
     used = {Path(one) for one in in_use}
     free = [stem for stem, path in there.items() if Path(path) not in used]

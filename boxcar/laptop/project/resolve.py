@@ -27,7 +27,6 @@ from boxcar.laptop.project.queue_files import (
 )
 from boxcar.laptop.triage import failures_file
 from boxcar.shared.artifacts import cadence
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_name, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.duration import GRACE_S
@@ -36,6 +35,7 @@ from boxcar.shared.errors import InputError, Message
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan, Rule
 from boxcar.shared.files.release import RUN_ONE
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # What only a template holds that fills the words itself.
 _OLD_TEMPLATE = "{{ words }}"
@@ -131,12 +131,15 @@ def _unread_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
 
 
 def _said(place: str, text: str) -> str:
-    return Sentence("files.at", at=f"{place}: ", text=text)
+    return _("{at}{text}", at=f"{place}: ", text=text)
 
 
 def _no_cells(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
     if not any(queue.unread or queue.queue.lines for queue in queues):
-        said = Sentence("files.no_cell", files=", ".join(job.queues))
+        said = _(
+            "no cell yet; write <cfg> <task> [epochs], one per line: {files}",
+            files=", ".join(job.queues),
+        )
         yield _said(job.at("queues"), said)
 
 
@@ -147,7 +150,12 @@ def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
         key = cell_name.same_name_key(line.name)
         other, first = first_use.setdefault(key, (queue, line))
         if other is not queue:
-            twin = Sentence("files.in_two", name=line.name, other=other.at(first))
+            twin = _(
+                "the cell {name!r} is already in {other}; two cells cannot share a name: give one "
+                "another, name=..., or take one line out",
+                name=line.name,
+                other=other.at(first),
+            )
             yield _said(queue.at(line), twin)
 
 
@@ -159,7 +167,12 @@ def _wrong_code(root: Path, job: Job) -> Iterator[str]:
     script = next(filter(is_script, job.command), None)
     if script and not _is_file_of(code, script):
         near = nearest_file(code, script)
-        said = Sentence("files.no_script", name=script, code=code, near=near)
+        said = _(
+            "there is no script {name!r} in the code folder {code}{near}",
+            name=script,
+            code=code,
+            near=near,
+        )
         yield _said(job.at("command"), said)
 
 
@@ -183,7 +196,7 @@ def _wrong_configs(
     missing = [(queue, line) for queue, line, names in found if not names]
     for queue, line in missing:
         near = nearest_file(code, line.cfg) if len(missing) <= MOST_HINTS else ""
-        said = Sentence("files.no_config", name=line.cfg, code=code, near=near)
+        said = _("there is no config {name!r} in {code}{near}", name=line.cfg, code=code, near=near)
         yield _said(queue.at(line), said)
 
 

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator
 from boxcar.laptop.common import units
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 _UNITS = {"M": (10**6, 2**20), "G": (10**9, 2**30), "T": (10**12, 2**40)}
 _SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([MGT])(i?)B", re.IGNORECASE)
@@ -70,7 +71,9 @@ def _size_from(value: object) -> object:
     """A disk is never too large: one size is the least that is wanted."""
     found = _range(value, _bytes, "the least size that is wanted, such as 100GB")
     if isinstance(found, Range) and "-" in found.text:
-        raise ValueError(f"expected the least size that is wanted, such as 100GB, found {value!r}")
+        raise ValueError(
+            _("expected the least size that is wanted, such as 100GB, found {value!r}", value=value)
+        )
     return Range(found.least, None, found.text) if isinstance(found, Range) else found
 
 
@@ -83,11 +86,14 @@ def _names(value: object) -> object:
     for name in names:
         if not isinstance(name, str) or not _model(name):
             raise ValueError(
-                f"expected a GPU's name such as A100, or a list such as [A100, H100], "
-                f"found {name!r}"
+                _(
+                    "expected a GPU's name such as A100, or a list such as [A100, H100], found "
+                    "{name!r}",
+                    name=name,
+                )
             )
     if not names:
-        raise ValueError("expected at least one GPU's name, such as [A100, H100]")
+        raise ValueError(_("expected at least one GPU's name, such as [A100, H100]"))
     return tuple(names)
 
 
@@ -203,7 +209,9 @@ def _range(value: object, read: _Read, expected: str) -> object:
     try:
         return _parse(text, read)
     except ValueError:
-        raise ValueError(f"expected {expected}, found {value!r}") from None
+        raise ValueError(
+            _("expected {expected}, found {value!r}", expected=expected, value=value)
+        ) from None
 
 
 def _parse(text: str, read: _Read) -> Range:

@@ -22,13 +22,14 @@ from boxcar.shared.cell import cell_line, placeholders, said, terms
 from boxcar.shared.cell.placeholders import Placeholder
 from boxcar.shared.cell.said import Places, SaidCell
 from boxcar.shared.files.plan import Cell, Plan
+from boxcar.shared.sentence import _
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, str):
-        raise ValueError("expected one text")
+        raise ValueError(_("expected one text"))
     words = tuple(cell_line.split_words(value))
     job_values.check_command(words)
     return words
@@ -38,13 +39,15 @@ def _key(text: str) -> str:
     if match := _PLACEHOLDER.fullmatch(text):
         job_values.check_command([text])
         if match[1] not in placeholders.KNOWN:
-            raise ValueError(f"{text} cannot be replaced: name the words that it becomes")
+            raise ValueError(
+                _("{text} cannot be replaced: name the words that it becomes", text=text)
+            )
     return text
 
 
 def _reason(text: str) -> str:
     if not text.strip():
-        raise ValueError("expected the reason, which is recorded with each launch")
+        raise ValueError(_("expected the reason, which is recorded with each launch"))
     return text
 
 
@@ -69,7 +72,7 @@ class ShortRun(Model):
 def of_text(value: object) -> object:
     """Words alone are added. Raises ValueError for what is neither words nor keys."""
     if not isinstance(value, (str, Mapping, ShortRun)):
-        raise ValueError("expected one text, or the keys add, replace and skip")
+        raise ValueError(_("expected one text, or the keys add, replace and skip"))
     return {"add": value} if isinstance(value, str) else value
 
 

@@ -14,12 +14,13 @@ import io
 import re
 import zipfile
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import boxcar
 from boxcar.laptop.common import home
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
+from boxcar.shared.sentence import _
 
 # import name -> distribution
 DEPENDENCIES = {
@@ -47,10 +48,7 @@ LEFT_OUT = (
     "watchdog/tricks/",
     "watchdog/watchmedo.py",
 )
-DATA = ("certifi/cacert.pem",)
-# Of the catalogue, what is said on a box; the other topics are the laptop's.
-CATALOGUE = "boxcar/shared/catalogue/"
-SAID_THERE = ("__init__", "sentence", "good_run", "news", "notify", "triage", "files")
+DATA = ("boxcar/shared/zh.mo", "certifi/cacert.pem")
 LICENSE_NAMES = ("LICENSE", "LICENCE", "COPYING", "NOTICE")
 MAIN = b"import sys\n\nfrom onbox.__main__ import main\n\nsys.exit(main())\n"
 # The oldest time that a zip can say.
@@ -113,7 +111,7 @@ def _formats() -> dict[str, bytes]:
 def _dependency(name: str) -> dict[str, bytes]:
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"{name} is not installed beside boxcar", name=name)
+        raise ModuleNotFoundError(_("{name} is not installed beside boxcar", name=name), name=name)
     origin = Path(spec.origin)
     if origin.name == "__init__.py":
         return _tree(origin.parent, name)
@@ -135,8 +133,6 @@ def _tree(folder: Path, prefix: str) -> dict[str, bytes]:
 
 
 def _travels(name: str) -> bool:
-    if name.startswith(CATALOGUE) and PurePosixPath(name).stem not in SAID_THERE:
-        return False
     return (name.endswith(".py") and not name.startswith(LEFT_OUT)) or name in DATA
 
 

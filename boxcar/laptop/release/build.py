@@ -22,6 +22,7 @@ from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, release
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Release
+from boxcar.shared.sentence import _
 
 
 def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]:
@@ -91,8 +92,13 @@ def _is_there(folder: Path) -> bool:
         problems = [f"{release.FILE} is missing"]
     if problems:
         raise DamagedError(
-            f"{folder}: is not as it was built: {'; '.join(problems)}. It can be built again; "
-            f"type: rm -r {shlex.quote(str(folder))}"
+            _(
+                "{folder}: is not as it was built: {problems}. It can be built again; type: rm -r "
+                "{command}",
+                folder=folder,
+                problems="; ".join(problems),
+                command=shlex.quote(str(folder)),
+            )
         )
     return True
 
@@ -102,8 +108,11 @@ def _write(folder: Path, described: Release, made: dict[str, bytes], taken: Snap
     held = lock.try_hold(folder.parent / ".lock")
     if held is None:
         raise TemporaryError(
-            f"{folder.parent}: another command is building a release there; "
-            "run this one again when it has ended"
+            _(
+                "{parent}: another command is building a release there; run this one again when "
+                "it has ended",
+                parent=folder.parent,
+            )
         )
     try:
         if _is_there(folder):
@@ -135,7 +144,9 @@ def _fill(folder: Path, described: Release, made: dict[str, bytes], taken: Snaps
     for copied in checked_tree.copy_all(folder, copies):
         file = sources[copied.path]
         if (copied.size_bytes, copied.sha256) != expected[copied.path]:
-            raise TemporaryError(f"{file.source}: changed while it was copied; run this again")
+            raise TemporaryError(
+                _("{source}: changed while it was copied; run this again", source=file.source)
+            )
         if file.is_executable:
             (folder / copied.path).chmod(0o755)
     atomic.write_whole(folder / release.FILE, codec.to_document(described))

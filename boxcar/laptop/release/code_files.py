@@ -24,12 +24,12 @@ from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.release import Code
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 if TYPE_CHECKING:
     import pathspec
 from collections.abc import Mapping
 
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell.cell_name import NO_CONFIG, config_path, stored_names
 from boxcar.shared.files.plan import Plan
 
@@ -138,7 +138,7 @@ def take_snapshot(code_dir: Path) -> Snapshot:
     """Find the files to ship. Raises InputError that lists every file that cannot be shipped."""
     folder = Path(os.path.realpath(code_dir))
     if not folder.is_dir():
-        raise InputError(f"{code_dir}: the code folder is not there")
+        raise InputError(_("{code_dir}: the code folder is not there", code_dir=code_dir))
     is_in_git, has_own = git.looks_after(folder), (folder / BOXCARIGNORE).exists()
     rules = _rules(folder, is_in_git=is_in_git)
     in_git = git.files(folder, rules.leave_out) if is_in_git else None
@@ -148,8 +148,12 @@ def take_snapshot(code_dir: Path) -> Snapshot:
     _refuse_too_much(rules, [(file.path, file.source.stat().st_size) for file in files])
     if not files:
         raise InputError(
-            f"{code_dir}: no file of the code folder would be shipped; {BOXCARIGNORE} says "
-            "what is left out, else git, else .gitignore"
+            _(
+                "{code_dir}: no file of the code folder would be shipped; {boxcarignore} says "
+                "what is left out, else git, else .gitignore",
+                code_dir=code_dir,
+                boxcarignore=BOXCARIGNORE,
+            )
         )
     code, diff = _provenance(rules, names, in_git)
     return Snapshot(files, code, diff, _withheld(rules, listed))
@@ -200,8 +204,13 @@ def _names(rules: _Rules, listed: Sequence[str]) -> list[str]:
 def _refuse_too_much(rules: _Rules, sizes_bytes: Sequence[tuple[str, int]]) -> None:
     if problem := size_problem(sizes_bytes):
         raise InputError(
-            f"{rules.folder}: {problem}. Every release is a whole copy; data and checkpoints "
-            f"belong on the box's own disk. {_LEAVE_IT_OUT.capitalize()} (begin with a copy of it)"
+            _(
+                "{folder}: {problem}. Every release is a whole copy; data and checkpoints belong "
+                "on the box's own disk. {leave_it_out} (begin with a copy of it)",
+                folder=rules.folder,
+                problem=problem,
+                leave_it_out=_LEAVE_IT_OUT.capitalize(),
+            )
         )
 
 
@@ -278,25 +287,43 @@ def _code_files(rules: _Rules, names: Sequence[str]) -> tuple[CodeFile, ...]:
 def _source(rules: _Rules, name: str) -> Path:
     """The file that `name` is, or the file or folder that it links to. Raises ValueError."""
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in name):
-        raise ValueError("is not UTF-8 or holds a control character; rename it")
+        raise ValueError(_("is not UTF-8 or holds a control character; rename it"))
     path = rules.folder / name
     source = Path(os.path.realpath(path))
     if path.is_symlink():
         _check_target(rules, source)
     if not source.is_file() and not source.is_dir():
-        raise ValueError(f"is not a regular file; {_LEAVE_IT_OUT}")
+        raise ValueError(_("is not a regular file; {leave_it_out}", leave_it_out=_LEAVE_IT_OUT))
     if not os.access(source, os.R_OK):
-        raise ValueError(f"cannot be read; {_LEAVE_IT_OUT}")
+        raise ValueError(_("cannot be read; {leave_it_out}", leave_it_out=_LEAVE_IT_OUT))
     return source
 
 
 def _check_target(rules: _Rules, target: Path) -> None:
     if not target.is_relative_to(rules.folder):
-        raise ValueError(f"links out of the code folder, to {target}; {_LEAVE_IT_OUT}")
+        raise ValueError(
+            _(
+                "links out of the code folder, to {target}; {leave_it_out}",
+                target=target,
+                leave_it_out=_LEAVE_IT_OUT,
+            )
+        )
     if not target.exists():
-        raise ValueError(f"links to {target}, which is not there; {_LEAVE_IT_OUT}")
+        raise ValueError(
+            _(
+                "links to {target}, which is not there; {leave_it_out}",
+                target=target,
+                leave_it_out=_LEAVE_IT_OUT,
+            )
+        )
     if rules.never(target.relative_to(rules.folder).as_posix()):
-        raise ValueError(f"links to {target}, which is never sent; {_LEAVE_IT_OUT}")
+        raise ValueError(
+            _(
+                "links to {target}, which is never sent; {leave_it_out}",
+                target=target,
+                leave_it_out=_LEAVE_IT_OUT,
+            )
+        )
 
 
 def _nested_links(rules: _Rules, linked_folders: dict[str, Path]) -> Iterator[str]:
@@ -405,7 +432,11 @@ def not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:
     """A sentence on each config, and on each folder of `links`, that an ignore file leaves out."""
     names = stored_names(file.path for file in shipped.files)
     empty = [
-        Sentence("files.link_stays", name=folder)
+        _(
+            "{name}: nothing in this folder would be sent, so links cannot lead there: let it "
+            "travel, or read it below $BOXCAR_DATA_DIR",
+            name=folder,
+        )
         for folder in plan.links.values()
         if not any(file.path.startswith(f"{folder}/") for file in shipped.files)
     ]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from boxcar.shared.errors import InputError
+from boxcar.shared.sentence import _
 
 # A git hook that calls Boxcar hands these on, and git would look at its repository only.
 _PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
@@ -89,8 +90,11 @@ def _nested(
 ) -> dict[str, bool]:
     if not (path / ".git").exists():
         raise InputError(
-            f"{path}: the git submodule is not checked out; type: git submodule update --init, or "
-            f"name it in a .boxcarignore, which then replaces .gitignore"
+            _(
+                "{path}: the git submodule is not checked out; type: git submodule update --init, "
+                "or name it in a .boxcarignore, which then replaces .gitignore",
+                path=path,
+            )
         )
     found = files(path, lambda name: is_left_out(inner + name))
     return {inner + name: is_tracked and its for name, its in found.items()}
@@ -108,7 +112,13 @@ def _output(folder: Path, *words: str) -> bytes:
 
 
 def _failed(folder: Path, done: subprocess.CompletedProcess[bytes]) -> InputError:
-    return InputError(f"{folder}: git says: {done.stderr.decode(errors='replace').strip()}")
+    return InputError(
+        _(
+            "{folder}: git says: {said}",
+            folder=folder,
+            said=done.stderr.decode(errors="replace").strip(),
+        )
+    )
 
 
 def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:

@@ -21,6 +21,7 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files import attempt_spec
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.release import RUN_ONE, RUN_QUEUE, RUN_SLURM
+from boxcar.shared.sentence import _
 from boxcar.shared.slurm import job_comment
 
 if TYPE_CHECKING:
@@ -47,8 +48,13 @@ def render_run_one(plan: Plan, hook: str, templates: Path | None = None) -> str:
     text = _render(name, {"plan": plan, "hook": _hook(hook), "on_box": on_box}, templates)
     if attempt_spec.NAME not in text:
         raise InputError(
-            f"{templates}/{name}: it is made for another Boxcar, whose run_one.sh takes other "
-            f"words. Begin again with Boxcar's own {name}, which takes a {attempt_spec.NAME}"
+            _(
+                "{templates}/{name}: it is made for another Boxcar, whose run_one.sh takes other "
+                "words. Begin again with Boxcar's own {name}, which takes a {name_2}",
+                templates=templates,
+                name=name,
+                name_2=attempt_spec.NAME,
+            )
         )
     return text
 
@@ -84,7 +90,7 @@ def render_run_slurm(
 def quote(text: str) -> str:
     """`text` as one word of a shell, always in quotes: a bare `esac` would end its case."""
     if "\0" in text:
-        raise InputError(f"{text!r} holds a NUL, which no shell can carry")
+        raise InputError(_("{text!r} holds a NUL, which no shell can carry", text=text))
     quoted = shlex.quote(text)
     return quoted if quoted.startswith("'") else f"'{quoted}'"
 
@@ -129,7 +135,9 @@ def _shell(value: object) -> str:
         return " ".join(_shell(item) for item in value)
     text = str(value)  # raises where the variable is undefined
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise jinja2.TemplateRuntimeError(f"expected a text, found a {type(value).__name__}")
+        raise jinja2.TemplateRuntimeError(
+            _("expected a text, found a {name}", name=type(value).__name__)
+        )
     return quote(text)
 
 

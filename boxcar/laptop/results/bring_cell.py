@@ -23,13 +23,13 @@ from boxcar.laptop.results.judge import Pulled
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
 from boxcar.shared import paths
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 
 OnBytes = Callable[[int], None]
@@ -122,7 +122,7 @@ def _fill(
     left = [f for f in wanted.manifest.all_files if not paths.inside(partial, f.path).exists()]
     checked_copy.check_room(partial, [file.size_bytes for file in left])
     look_on = _look_on(source, partial, wanted, on_bytes)
-    for _ in range(TRIES):
+    for _try in range(TRIES):
         folders.fetch_folder(
             source,
             partial,
@@ -135,7 +135,13 @@ def _fill(
         # rsync believes size and time, so it takes a damaged leftover for what it should be.
         shutil.rmtree(partial)
         atomic.make_folder(partial)
-    raise DamagedError(f"{source}: what came is not what was published: {'; '.join(problems)}")
+    raise DamagedError(
+        _(
+            "{source}: what came is not what was published: {problems}",
+            source=source,
+            problems="; ".join(problems),
+        )
+    )
 
 
 def _fill_carried(
@@ -144,7 +150,7 @@ def _fill_carried(
     if not wanted.carried:
         return
     look_on = _look_on(source, partial, wanted, on_bytes)
-    for _ in range(TRIES):
+    for _try in range(TRIES):
         try:
             folders.fetch_folder(
                 source, partial, files=wanted.carried, keep_open=[held], on_wait=look_on
@@ -192,8 +198,13 @@ def size_so_far(source: Path | Remote, partial: Path, size_bytes: int) -> int:
     if came_bytes > most_bytes_of(size_bytes):
         shutil.rmtree(partial, ignore_errors=True)
         raise DamagedError(
-            f"{source}: {came_bytes} bytes came of what is {size_bytes} bytes there. What had come "
-            "was removed"
+            _(
+                "{source}: {came_bytes} bytes came of what is {size_bytes} bytes there. What had "
+                "come was removed",
+                source=source,
+                came_bytes=came_bytes,
+                size_bytes=size_bytes,
+            )
         )
     return came_bytes
 
@@ -388,7 +399,14 @@ def _look_on_small(run: OpenRun, portion: Portion, on_bytes: OnBytes) -> Callabl
             results_folder.bytes_below(run.results.partial / cell.cell) for cell in portion.cells
         )
         if came_bytes > most_bytes:
-            raise DamagedError(f"{portion.source}: {came_bytes} bytes came of {portion.size_bytes}")
+            raise DamagedError(
+                _(
+                    "{source}: {came_bytes} bytes came of {size_bytes}",
+                    source=portion.source,
+                    came_bytes=came_bytes,
+                    size_bytes=portion.size_bytes,
+                )
+            )
         on_bytes(came_bytes)
 
     return seldom(look)
@@ -445,15 +463,28 @@ def carried_sentences(cells: Sequence[Pulled]) -> list[str]:
     found: list[str] = []
     if files:
         of = {"cells": len(with_files), "all": len(cells)}
-        found.append(Sentence("good_run.carried", n=files, size=size, **of))
+        found.append(
+            _(
+                "carried, not proven: {n:,} {n:file|files} ({size}) of {cells} of {all} "
+                "{all:cell|cells}",
+                n=files,
+                size=size,
+                **of,
+            )
+        )
     lost = sum(len(cell.carried_differences) for cell in cells)
     if lost:
-        found.append(Sentence("good_run.carried_lost", n=lost))
+        found.append(_("{n:,} carried {n:file is|files are} not here as published", n=lost))
     left_out = Counter(
         why.partition(": ")[0] for cell in cells for why in cell.manifest.carried.left_out
     )
     return found + [
-        Sentence("good_run.not_carried", n=count, why=why) for why, count in left_out.items()
+        _(
+            "left out of it, {why}: of {n} {n:cell|cells}; explain --cell CELL names the files",
+            n=count,
+            why=why,
+        )
+        for why, count in left_out.items()
     ]
 
 

@@ -26,6 +26,7 @@ from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
 from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 MOST_KIB_S = 8 * 1024
 
@@ -94,8 +95,12 @@ def keep(run: OpenRun, wanted: Due, partial: Path) -> None:
     if difference := manifest.compare_one(partial, file):
         shutil.rmtree(partial)
         raise TemporaryError(
-            f"{wanted.cell}: its checkpoint {difference.path} {difference.problem}: the next look "
-            "tries the newest one"
+            _(
+                "{cell}: its checkpoint {difference} {problem}: the next look tries the newest one",
+                cell=wanted.cell,
+                difference=difference.path,
+                problem=difference.problem,
+            )
         )
     target = run.results.resume(wanted.cell)
     _place(run, wanted, paths.inside(partial, file.path), target)
@@ -179,4 +184,4 @@ class Bringing:
 
     def _end_if_over(self) -> None:
         if self._is_over.is_set():
-            raise TemporaryError("nobody looks on any more")
+            raise TemporaryError(_("nobody looks on any more"))

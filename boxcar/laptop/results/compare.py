@@ -16,12 +16,12 @@ from boxcar.laptop.results.results_folder import from_second_home
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing, RosterCell
 from boxcar.shared import paths
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest, tree_sync
 from boxcar.shared.errors import Command, DamagedError, NewerError, message_of
 from boxcar.shared.files import journal, manifest, receipt
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.receipt import CellReceipt
+from boxcar.shared.sentence import _
 
 OnFile = Callable[[int], None]
 CompareOne = Callable[[Path, FileRecord], manifest.Difference | None]
@@ -119,14 +119,21 @@ def _other(original: Path, copy: Path) -> Missing:
         name = "receipt" if is_receipt else f"journal {original.stem}"
         what = f"the {name} on the tier is damaged: {message_of(error).text}"
         return Missing(None, what, Command("repair"))
-    return Missing(None, Sentence("story.other_copy", path=copy), Command("pull"))
+    return Missing(None, _("{path} is not as it is on the tier", path=copy), Command("pull"))
 
 
 def check_manifest(found: Manifest, run: str, cell: str, where: Path) -> None:
     """Raise DamagedError for a manifest that was put into another cell's or run's folder."""
     if (found.run, found.cell) != (run, cell):
         raise DamagedError(
-            f"{where}: expected the manifest of {run}/{cell}, found {found.run}/{found.cell}"
+            _(
+                "{where}: expected the manifest of {run}/{cell}, found {run_2}/{cell_2}",
+                where=where,
+                run=run,
+                cell=cell,
+                run_2=found.run,
+                cell_2=found.cell,
+            )
         )
 
 
@@ -136,7 +143,9 @@ def refuse_link(folder: Path, relative: str) -> None:
     A link from the results to the tier would look like a good copy, and die with the tier.
     """
     if paths.has_symlink(folder, relative):
-        raise DamagedError(f"{folder / relative}: a symbolic link, expected Boxcar's own files")
+        raise DamagedError(
+            _("{path}: a symbolic link, expected Boxcar's own files", path=folder / relative)
+        )
 
 
 def _with_tier(facts: CellFacts, run: OpenRun) -> CellFacts:
@@ -224,7 +233,7 @@ def compare(
 def _refuse_same_file(here: Path, there: Path) -> None:
     """A bind mount or hard link shows the tier's own file here: that is no copy of it."""
     if there.exists() and here.samefile(there):
-        raise DamagedError(f"{here}: is the durable tier's own file, not a copy of it")
+        raise DamagedError(_("{here}: is the durable tier's own file, not a copy of it", here=here))
 
 
 def size_bytes(run: OpenRun, cell: str) -> int:

@@ -19,7 +19,6 @@ from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.run.view import CellView
 from boxcar.shared import paths
 from boxcar.shared.artifacts.to_load import files_of, loaded_of, said_as, to_load
-from boxcar.shared.catalogue.sentence import Sentence, chained
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest, regular_file
 from boxcar.shared.errors import Command, InputError
@@ -36,6 +35,7 @@ from boxcar.shared.files.receipt import (
 )
 from boxcar.shared.process.load_child import UNCHECKED
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, chained, mark
 from boxcar.shared.state import Failed, Verified
 from boxcar.shared.wire import run_asks
 
@@ -103,24 +103,26 @@ def how_checked(findings: Sequence[Finding]) -> str:
     hashed = [finding for finding in looked if finding.is_hashed]
     trusted = [finding for finding in looked if finding.is_trusted and not finding.is_hashed]
     counts = (
-        _counted("loaded", len(looked) - len(trusted) - len(hashed)),
-        _counted("hashed", len(hashed), where=_where(hashed)),
-        _counted("trusted", len(trusted), where=_where(trusted)),
-        _counted("bad", len(findings) - len(good)),
-        _counted("bytes_only", bytes_only),
-        _counted("in_part", sum("unlooked" in finding.facts for finding in good)),
-        _counted("gaps", sum(finding.facts.get("gaps", 0) for finding in findings)),
+        _counted(mark("{n} loaded"), len(looked) - len(trusted) - len(hashed)),
+        _counted(mark("{n} hashed{where}"), len(hashed), where=_where(hashed)),
+        _counted(mark("{n} trusted{where}"), len(trusted), where=_where(trusted)),
+        _counted(mark("{n} bad"), len(findings) - len(good)),
+        _counted(mark("{n} bytes only"), bytes_only),
+        _counted(mark("{n} in part"), sum("unlooked" in finding.facts for finding in good)),
+        _counted(
+            mark("{n} {n:gap|gaps}"), sum(finding.facts.get("gaps", 0) for finding in findings)
+        ),
     )
-    return chained("good_run.and", [sentence for sentence in counts if sentence])
+    return chained(mark("{first}, {second}"), [sentence for sentence in counts if sentence])
 
 
-def _counted(what: str, count: int, **fields: str) -> Sentence | None:
-    return Sentence(f"good_run.n_{what}", n=count, **fields) if count else None
+def _counted(template: str, count: int, **fields: str) -> Sentence | None:
+    return Sentence(template, n=count, **fields) if count else None
 
 
 def _where(findings: Sequence[Finding]) -> str:
     boxes = sorted({found.facts[LOADED_ON] for found in findings if LOADED_ON in found.facts})
-    return Sentence("good_run.loaded_on", boxes=", ".join(boxes)) if boxes else ""
+    return _(" (loaded on {boxes})", boxes=", ".join(boxes)) if boxes else ""
 
 
 # Not as it was published; as it was, and it does not load; not here.
@@ -234,14 +236,14 @@ def judge_cell(
 
 def _not_here(facts: CellFacts) -> Missing:
     if facts.tier_sha256 and not facts.damage:
-        return Missing(facts.cell, Sentence("gate.not_pulled"), Command("pull"))
+        return Missing(facts.cell, _("is published and was not pulled"), Command("pull"))
     if facts.doubt:
         return facts.doubt
     if facts.damage:
         return Missing(facts.cell, _damage(facts), Command("repair"))
     not_yet = Command("watch" if facts.is_at_work else "launch")
     command = _explain(facts.cell) if facts.has_failed else not_yet
-    return Missing(facts.cell, Sentence("gate.not_published"), command)
+    return Missing(facts.cell, _("is not published"), command)
 
 
 def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:
@@ -249,22 +251,33 @@ def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:
     if not is_tier_there or here is None:
         return
     if facts.damage:
-        what = Sentence("gate.copy_as_pulled", damage=_damage(facts))
+        what = _("{damage}. The copy here is kept as it was pulled", damage=_damage(facts))
         yield Missing(facts.cell, what, Command("repair"))
     elif facts.tier_sha256 == here:
         return
     elif facts.tier_sha256 is None:
-        yield Missing(facts.cell, Sentence("gate.tier_lost"), _explain(facts.cell))
+        yield Missing(
+            facts.cell,
+            _("has no manifest on the durable tier, though one was pulled"),
+            _explain(facts.cell),
+        )
     elif facts.tier_damage:
-        what = Sentence("gate.copy_as_published", damage=facts.tier_damage)
+        what = _("{damage}. The copy here is kept as it was published", damage=facts.tier_damage)
         yield Missing(facts.cell, what, Command("repair"))
     else:
         both = {"there": digest.short(facts.tier_sha256), "here": digest.short(here)}
-        yield Missing(facts.cell, Sentence("gate.again", **both), Command("pull"))
+        yield Missing(
+            facts.cell,
+            _(
+                "was published again: the manifest on the tier is {there}…, the one here {here}…",
+                **both,
+            ),
+            Command("pull"),
+        )
 
 
 def _damage(facts: CellFacts) -> str:
-    return Sentence("gate.damage", damage=facts.damage)
+    return _("is verified in its journal, but {damage}", damage=facts.damage)
 
 
 def _file_rows(facts: CellFacts) -> Iterator[Missing]:
@@ -285,10 +298,12 @@ def _artifact_rows(
     for artifact in artifacts:
         if not files_of(artifact.path, manifest):
             yield Missing(
-                cell, Sentence("gate.unpublished_file", file=artifact.path), _explain(cell)
+                cell, _("{file} was not published with it", file=artifact.path), _explain(cell)
             )
         elif not loaded_of(artifact.path, manifest):
-            yield Missing(cell, Sentence("gate.empty_files", file=artifact.path), _explain(cell))
+            yield Missing(
+                cell, _("{file} holds only empty files", file=artifact.path), _explain(cell)
+            )
     vouched = vouched_by_receipt(findings, manifest, pulled.sha256, pulled.receipt)
     loaded = {finding.path: finding for finding in vouched}
     for file in to_load(artifacts, manifest):
@@ -297,11 +312,13 @@ def _artifact_rows(
 
 def _load_rows(cell: str, file: Artifact, finding: Finding | None) -> Iterator[Missing]:
     if finding is None:
-        yield Missing(cell, Sentence("gate.not_loaded", file=file.path), Command("verify"))
+        yield Missing(cell, _("{file} was not loaded", file=file.path), Command("verify"))
         return
     if finding.load != file.load:
         both = {"then": finding.load, "now": file.load}
-        what = Sentence("gate.loaded_otherwise", file=file.path, **both)
+        what = _(
+            "{file} was loaded as `load: {then}`, now it is `load: {now}`", file=file.path, **both
+        )
         yield Missing(cell, what, Command("verify"))
         return
     for problem in finding.problems:
@@ -362,7 +379,10 @@ def allowed(paths: Sequence[str], names: Sequence[str]) -> list[str]:
     }
     if unknown := [name for name, found in fits.items() if not found]:
         raise InputError(
-            [f"--allow-pickle {name}: no artifact here has this name" for name in unknown]
+            [
+                _("--allow-pickle {name}: no artifact here has this name", name=name)
+                for name in unknown
+            ]
         )
     return sorted({path for found in fits.values() for path in found})
 

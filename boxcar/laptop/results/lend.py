@@ -19,12 +19,12 @@ from boxcar.laptop.results.results_folder import Proof, proof_of_cell, receipt_o
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.shared import paths, timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.errors import Command, DamagedError, InputError, Message, TemporaryError, some
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.receipt import Accepted
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.run_asks import LentResult
 
@@ -131,8 +131,13 @@ def _here(run: OpenRun, queue: str, cells: Sequence[str]) -> list[Here]:
 def _unseen(run: OpenRun, one: Here) -> Message:
     cell, what = one[0].cell, one[1].lacks[0].what
     return Message(
-        f"{cell}: its result lies here, and {what}, so whether it is to be trained again is not "
-        f"known. To have it trained again in any case, move {run.results.cell(cell)} away; else",
+        _(
+            "{cell}: its result lies here, and {what}, so whether it is to be trained again is "
+            "not known. To have it trained again in any case, move {cell_2} away; else",
+            cell=cell,
+            what=what,
+            cell_2=run.results.cell(cell),
+        ),
         Command("verify", note="then launch"),
     )
 
@@ -235,12 +240,13 @@ def lend_checkpoint(run: OpenRun, queue: str, cell: str, bar: Progress) -> Itera
         there = run.folder_on(box, str(run.project.on_tier.resume(cell)))
         part = bar.part(pointer.file.size_bytes, box)
         folders.send_folder(run.results.resume(cell), there, on_bytes=part.at)
-        part.doing = Sentence("how_far.checking")
+        part.doing = _("the box compares it")
         answer = run.ask(box, question, timeout_s=TAKE_S)
         part.end()
     if answer.is_lacking:
         raise TemporaryError(
-            f"{cell}: its checkpoint did not come to {box} whole", Command("launch")
+            _("{cell}: its checkpoint did not come to {box} whole", cell=cell, box=box),
+            Command("launch"),
         )
     if answer.is_taken:
         yield f"{cell}: continues on {box} from its checkpoint of {pointer.at}"

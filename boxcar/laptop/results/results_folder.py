@@ -27,6 +27,7 @@ from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellReceipt, CellVerdict, Finding
 from boxcar.shared.paths import MANIFEST, RECEIPT, ResultPaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # What the laptop has of a run's small files on the tier, where that is not what the tier has.
 #
@@ -228,7 +229,7 @@ def keep_from_second_home(results: ResultPaths, cell: str, sha256: str) -> None:
 def bytes_below(folder: Path) -> int:
     """What the files in `folder` take, without following links; 0 for one that is not there."""
     total_bytes = 0
-    for parent, _, names in os.walk(folder):
+    for parent, _folders, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(FileNotFoundError):  # rsync renames meanwhile
                 total_bytes += (Path(parent) / name).lstat().st_size
@@ -240,8 +241,12 @@ def _take(path: Path) -> int:
     while (fd := lock.try_hold(path)) is None:
         if time.monotonic() > until:
             raise TemporaryError(
-                f"{path}: another pull, verify or down of this run is at work, or an rsync that a "
-                "killed pull left behind (it ends by itself). Try again when it has ended."
+                _(
+                    "{path}: another pull, verify or down of this run is at work, or an rsync "
+                    "that a killed pull left behind (it ends by itself). Try again when it has "
+                    "ended.",
+                    path=path,
+                )
             )
         time.sleep(0.1)
     return fd

@@ -36,6 +36,7 @@ from boxcar.shared.paths import DurablePaths
 from boxcar.shared.process import second_home_child
 from boxcar.shared.process.second_home_child import Child
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.state import Synced, Verified
 from boxcar.shared.wire import box_asks
 
@@ -154,13 +155,20 @@ def _refuse_other(run: OpenRun, cell: CellView, wanted: Published) -> None:
     if isinstance(now, (Synced, Verified)) and wanted.manifest.attempt <= now.attempt:
         if found != now.manifest_sha256:
             raise DamagedError(
-                f"{where}: is not the result that its journal names: its manifest "
-                f"{digest.other(found, now.manifest_sha256)}"
+                _(
+                    "{where}: is not the result that its journal names: its manifest {found}",
+                    where=where,
+                    found=digest.other(found, now.manifest_sha256),
+                )
             )
     elif wanted.manifest.release not in _launched(run):
         raise DamagedError(
-            f"{where}: is of the release {digest.short(wanted.manifest.release)}, which was not "
-            "launched from here: is it of an earlier run of this name?"
+            _(
+                "{where}: is of the release {release}, which was not launched from here: is it of "
+                "an earlier run of this name?",
+                where=where,
+                release=digest.short(wanted.manifest.release),
+            )
         )
 
 

@@ -17,9 +17,9 @@ from boxcar.laptop.run.view import (
     RunView,
 )
 from boxcar.shared import state, timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files import control
 from boxcar.shared.process import ended_by
+from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.state import CellRecord, Session
 from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.signatures.all_rows import BY_ID
@@ -85,16 +85,19 @@ FROZEN_AFTER_GAPS = 5
 TRAINER_GRACE_S = 30.0
 
 
-_THEN = {control.DRAIN: "condition.and_drains", control.STOP: "condition.and_stops"}
+_THEN = {
+    control.DRAIN: mark("{sentence}; it drains: nothing new starts"),
+    control.STOP: mark("{sentence}; it is stopping"),
+}
 
 
 def condition_of(queue: QueueView, now: str) -> Condition:
     """What is the matter with the queue. Doubt has its own words; it is never called dead."""
     session = queue.session
     if queue.is_damaged:
-        return Condition("damaged", Sentence("condition.journal_damaged"))
+        return Condition("damaged", _("its journal is damaged; nothing after the damage is known"))
     if queue.state is None:
-        return Condition("unknown", Sentence("condition.journal_unread"))
+        return Condition("unknown", _("its journal cannot be read at the moment"))
     # Another box may see its lock on a shared tier: that its box is silent is to be said first.
     is_open = queue.is_alive or (queue.is_alive is None and not (session and session.ended))
     if is_open and queue.silent is not None:
@@ -102,7 +105,7 @@ def condition_of(queue: QueueView, now: str) -> Condition:
     if queue.is_alive:
         return _with_agent(queue, session, now)
     if is_open:
-        return Condition("unknown", Sentence("condition.lock_unasked"))
+        return Condition("unknown", _("its lock cannot be asked: the agent may be alive or not"))
     if queue.scheduled:
         word = "held" if queue.scheduled.need else "pending"
         return Condition(word, queue.scheduled.sentence)
@@ -156,55 +159,82 @@ def _unreachable(queue: QueueView, now: str) -> Condition:
     """Not a word on dead: a shared tier may even show that the agent is well."""
     age_s, who = heartbeat_age_s(queue, now), {"box": queue.box, "why": queue.silent}
     if age_s is None:
-        return Condition("unreachable", Sentence("condition.unreachable", **who))
+        return Condition("unreachable", _("{box} does not answer ({why})", **who))
     return Condition(
-        "unreachable", Sentence("condition.unreachable_since", **who, seconds=f"{age_s:.0f}")
+        "unreachable",
+        _(
+            "{box} does not answer ({why}); its last heartbeat is {seconds} s old",
+            **who,
+            seconds=f"{age_s:.0f}",
+        ),
     )
 
 
 def _without_agent(queue: QueueView, session: Session | None) -> Condition:
     if session is None:
-        return Condition("not started", Sentence("condition.not_started"))
+        return Condition("not started", _("no agent has run it yet"))
     if session.ended is None:
         return Condition("agent dead", _agent_dead(queue, session))
     if session.ended == "queue.done":
         if session.reason:
-            return Condition("incomplete", Sentence("condition.incomplete", reason=session.reason))
-        return Condition("done", Sentence("condition.done"))
+            return Condition(
+                "incomplete", _("not every line was run: {reason}", reason=session.reason)
+            )
+        return Condition("done", _("every line was run"))
     if session.by == ended_by.DRAIN:
-        return Condition("drained", Sentence("condition.drained"))
+        return Condition("drained", _("its agent ended, as it was asked to"))
     if session.by == ended_by.SIGNAL:
-        return Condition("stopped", Sentence("condition.ended_by_system"))
-    return Condition("stopped", session.reason or Sentence("condition.no_reason"))
+        return Condition(
+            "stopped",
+            _("the system told its agent to end: its job was cancelled, or its box went down"),
+        )
+    return Condition("stopped", session.reason or _("it gave no reason"))
 
 
 def _agent_dead(queue: QueueView, session: Session) -> Sentence:
-    doing = Sentence("condition.between_cells")
+    doing = _("between two cells")
     if queue.active:
-        doing = Sentence("condition.while_cell", cell=queue.active)
-    gone = Sentence("condition.agent_dead", pid=session.pid, box=session.box, doing=doing)
+        doing = _("while {cell} was under way", cell=queue.active)
+    gone = _(
+        "its agent (process {pid} on {box}) is gone without a last event, {doing}",
+        pid=session.pid,
+        box=session.box,
+        doing=doing,
+    )
     if queue.is_cell_alive:
-        return Sentence("condition.agent_dead_cell_runs", sentence=gone)
+        return _("{sentence}; the cell itself still runs", sentence=gone)
     return gone
 
 
 def _with_agent(queue: QueueView, session: Session | None, now: str) -> Condition:
     if session is None or session.ended:
-        return Condition("running", Sentence("condition.starting"))
+        return Condition("running", _("its agent is starting, or sending its last words"))
     # The heartbeat may still be that of the agent before.
     last_sign = max(session.at, queue.heartbeat.at) if queue.heartbeat else session.at
     silent_s = _age_s(queue, last_sign, now)
     if queue.is_cell_alive is False and _unseen_s(queue, now) > TRAINER_GRACE_S:
-        return Condition("trainer dead", Sentence("condition.trainer_dead", cell=queue.active))
+        return Condition(
+            "trainer dead",
+            _("no process of {cell} is left, and its agent did not say so", cell=queue.active),
+        )
     if silent_s > STALLED_AFTER_S:
         return Condition(
-            "stalled agent", Sentence("condition.stalled_agent", seconds=f"{silent_s:.0f}")
+            "stalled agent",
+            _(
+                "its agent holds the lock, but gave no sign for {seconds} s",
+                seconds=f"{silent_s:.0f}",
+            ),
         )
     still_s, allowed_s = _still_s(queue, now), _allowed_s(queue.steps_at)
     if still_s > allowed_s:
         within = {"seconds": f"{still_s:.0f}", "allowed": f"{allowed_s:.0f}"}
         return Condition(
-            "step frozen", Sentence("condition.step_frozen", cell=queue.active, **within)
+            "step frozen",
+            _(
+                "{cell} made no step for {seconds} s (expected one in {allowed} s)",
+                cell=queue.active,
+                **within,
+            ),
         )
     now_at = _at_work(queue)
     then = _THEN.get(queue.wanted)
@@ -214,15 +244,22 @@ def _with_agent(queue: QueueView, session: Session | None, now: str) -> Conditio
 def _at_work(queue: QueueView) -> Condition:
     record = queue.state.cells.get(queue.active or "") if queue.state else None
     if record and isinstance(record.state, state.Waiting) and record.state.awaits_room:
-        return Condition("no room", Sentence("condition.no_room", cell=queue.active, box=queue.box))
+        return Condition(
+            "no room",
+            _(
+                "{cell} waits for room on {box}: make some, and it continues by itself",
+                cell=queue.active,
+                box=queue.box,
+            ),
+        )
     if queue.active and (waits := next_try(queue.active, record, queue.clock_ahead_s)):
         return Condition("idle", waits)
     if queue.active:
-        return Condition("running", Sentence("condition.works_on", cell=queue.active))
+        return Condition("running", _("works on {cell}", cell=queue.active))
     if queue.heartbeat and queue.heartbeat.phase == "idle":
-        waits_for = waits_for_cell(queue) or Sentence("condition.waits_for_lines")
+        waits_for = waits_for_cell(queue) or _("waits for new lines")
         return Condition("idle", waits_for)
-    return Condition("running", Sentence("condition.at_work_between"))
+    return Condition("running", _("between two cells"))
 
 
 def next_try(cell: str, record: CellRecord | None, clock_ahead_s: float = 0.0) -> Sentence | None:
@@ -234,8 +271,10 @@ def next_try(cell: str, record: CellRecord | None, clock_ahead_s: float = 0.0) -
         return None
     ends_at = timestamp.parse_utc(timestamp.after(now.until, -clock_ahead_s)).astimezone()
     is_away = now.course == Course.WAIT_NETWORK.value
-    return Sentence(
-        "condition.waits_for_network" if is_away else "condition.waits_to_be_tried",
+    return _(
+        mark("{cell} waits for the network until {at}, {tries}")
+        if is_away
+        else mark("{cell} is tried again at {at}, {tries}"),
         cell=cell,
         at=ends_at.strftime("%H:%M"),
         tries=_tries(now.failure, record.retries.get(now.failure, 0) + 1),
@@ -246,8 +285,8 @@ def _tries(failure: str, number: int) -> Sentence:
     """A person's own signature has no row here that says how often."""
     row = BY_ID.get(failure)
     if row is None or number > len(row.waits_s) + 1:
-        return Sentence("condition.try_n", n=number)
-    return Sentence("condition.try_n_of", n=number, all=len(row.waits_s) + 1)
+        return _("try {n}", n=number)
+    return _("try {n} of {all}", n=number, all=len(row.waits_s) + 1)
 
 
 def _still_s(queue: QueueView, now: str) -> float:

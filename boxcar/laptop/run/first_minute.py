@@ -14,10 +14,10 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import state, timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, Message, message_of
 from boxcar.shared.process import ended_by
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.state import Session
 from boxcar.shared.wire import run_asks
 
@@ -79,9 +79,12 @@ def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[Message]
 def _in_vain(one: Started, queue: QueueView) -> Message:
     """An agent may be well and have a reason to wait, such as a disk that is full."""
     if queue.session is None or queue.session == one.before:
-        return Message(f"its agent gave no sign within {PROBE_S:.0f} s")
+        return Message(_("its agent gave no sign within {probe_s:.0f} s", probe_s=PROBE_S))
     return Message(
-        f"its agent runs, but no cell was at work within {PROBE_S:.0f} s. To see why",
+        _(
+            "its agent runs, but no cell was at work within {probe_s:.0f} s. To see why",
+            probe_s=PROBE_S,
+        ),
         Command("status"),
     )
 
@@ -98,7 +101,10 @@ def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     """Whether the agent works, and what it does; None while this cannot be told yet."""
     session = queue.session
     if session and session != one.before and session.by == ended_by.TURN:
-        return Sign(True, Message(Sentence("good_run.took_its_turn")))
+        return Sign(
+            True,
+            Message(_("its first task has ended with its cell; the next one takes the next cell")),
+        )
     if session and session != one.before and session.by == ended_by.SIGNAL and _has_job(queue):
         # Its time limit came, or it was preempted: Slurm starts it again.
         job = queue.scheduled
@@ -117,13 +123,13 @@ def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     if queue.is_alive is False:
         return _failed(run, one)
     if queue.active is None:
-        waits = Sign(True, Message(Sentence("good_run.waits")))
+        waits = Sign(True, Message(_("its agent runs and waits for lines")))
         return waits if run.plan.linger_s else None
     if _is_from_before(queue, session):
         return None
     if _has_log(run, one.box, queue.active):
         box = run.box_label(one.box)
-        return Sign(True, Message(Sentence("good_run.runs", cell=queue.active, box=box)))
+        return Sign(True, Message(_("runs {cell} on {box}", cell=queue.active, box=box)))
     return None
 
 
@@ -145,13 +151,17 @@ def _ended(run: OpenRun, one: Started, queue: QueueView) -> Sign:
     if queue.session.ended != "queue.done":
         return _failed(run, one)
     if queue.session.reason:
-        skipped = Message(f"done, but not every line was run: {queue.session.reason}")
+        skipped = Message(
+            _("done, but not every line was run: {reason}", reason=queue.session.reason)
+        )
         return Sign(False, skipped)
     failed = [name for name, now in queue.state.cells.items() if now.state.word == "failed"]
     if failed:
-        done = Message(f"done, with failed cells ({', '.join(failed)})", Command("status"))
+        done = Message(
+            _("done, with failed cells ({failed})", failed=", ".join(failed)), Command("status")
+        )
         return Sign(False, done)
-    return Sign(True, Message(Sentence("good_run.done")))
+    return Sign(True, Message(_("done")))
 
 
 def _failed(run: OpenRun, one: Started) -> Sign:

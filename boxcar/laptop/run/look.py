@@ -21,7 +21,6 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell, survey
 from boxcar.laptop.run.view import QueueView, RunView, active_cell
 from boxcar.shared import state
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, DamagedError, message_of
 from boxcar.shared.files import control, delivered, heartbeat, journal
 from boxcar.shared.files.delivered import Cursor, Delivered
@@ -30,6 +29,7 @@ from boxcar.shared.files.journal import PUBLIC_TYPES, Reading
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news.wanted import REFUSALS, is_told
 from boxcar.shared.record import replace
+from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.state import State
 
 # What a queue's news came to that its endpoints have not taken. Pure.
@@ -58,7 +58,15 @@ def delivery_problems(
     found = [s for cursor in sent.endpoints.values() for s in _of_cursor(queue, cursor, warned)]
     found += [s for cursor in sent.endpoints.values() for s in _away(queue, cursor, events)]
     if is_over and sent.endpoints and (left := count_unsent(events, sent)):
-        found.append(Sentence("notify.untold", queue=queue, n=left, command=Command("watch")))
+        found.append(
+            _(
+                "{queue}: {n} {n:event was|events were} told to nobody yet; {command} has its box "
+                "send {n:it|them}",
+                queue=queue,
+                n=left,
+                command=Command("watch"),
+            )
+        )
     return tuple(found)
 
 
@@ -66,16 +74,25 @@ def _of_cursor(queue: str, cursor: Cursor, warned: Sequence[str]) -> Iterator[Se
     about = {"queue": queue, "channel": cursor.channel}
     if cursor.set_aside:
         fields = about | {"n": cursor.set_aside, "times": REFUSALS, "why": cursor.set_aside_why}
-        yield Sentence("notify.set_aside", **fields)
+        yield _(
+            "{queue}: {n} {n:message was|messages were} set aside, because {channel} refused each "
+            "of them {times} times: {why}",
+            **fields,
+        )
     if cursor.refused and not any(cursor.refused in text for text in warned):
-        yield Sentence("notify.refuses", **about, why=cursor.refused)
+        yield _("{queue}: {channel} refuses its messages: {why}", **about, why=cursor.refused)
 
 
 def _away(queue: str, cursor: Cursor, events: Sequence[Event]) -> Iterator[Sentence]:
     """What this machine could not send: nobody else says it."""
     if cursor.away and (left := count_unsent(events, Delivered({"": cursor}))):
         fields = {"channel": cursor.channel, "n": left, "why": cursor.away}
-        yield Sentence("notify.away", queue=queue, **fields)
+        yield _(
+            "{queue}: {n} {n:event has|events have} not reached {channel} from here ({why}); the "
+            "next look tries again",
+            queue=queue,
+            **fields,
+        )
 
 
 T = TypeVar("T")

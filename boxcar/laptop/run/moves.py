@@ -16,7 +16,6 @@ from typing import ClassVar
 
 from boxcar.laptop.common import home
 from boxcar.laptop.run.open_run import OpenRun, Tell
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, TemporaryError, message_of
 from boxcar.shared.files import attempt, codec, heartbeat, resume_pointer
@@ -25,6 +24,7 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.state import State, Verified
 from boxcar.shared.wire import run_asks
 
@@ -66,8 +66,10 @@ def _wait(results: ResultPaths, tell: Tell) -> int:
         if (fd := lock.try_hold(path)) is not None:
             return fd
     raise TemporaryError(
-        "another launch of this run is still at work; nothing was sent or started here. See what "
-        "it has started",
+        _(
+            "another launch of this run is still at work; nothing was sent or started here. See "
+            "what it has started"
+        ),
         Command("status"),
     )
 
@@ -129,10 +131,24 @@ def tell_boxes(run: OpenRun, say: Callable[[str], None]) -> None:
             run.ask(box, run_asks.MoveClaim(move.claim, move.queue_before, is_told=True))
         except (BoxcarError, OSError) as error:
             why = message_of(error).text
-            say(Sentence("orders.not_told", box=box, cell=move.claim.cell, why=why))
+            say(
+                _(
+                    "{box} was not told that {cell} was moved: {why}",
+                    box=box,
+                    cell=move.claim.cell,
+                    why=why,
+                )
+            )
             continue
         boxes_told(run.results, move)
-        say(Sentence("orders.told", box=box, cell=move.claim.cell, queue=move.claim.queue))
+        say(
+            _(
+                "{box} was told that {cell} is {queue}'s now",
+                box=box,
+                cell=move.claim.cell,
+                queue=move.claim.queue,
+            )
+        )
 
 
 def refuse_untold(run: OpenRun, queue: str) -> None:
@@ -140,15 +156,20 @@ def refuse_untold(run: OpenRun, queue: str) -> None:
     for move in _untold(run):
         if move.queue_before == queue:
             raise TemporaryError(
-                f"{move.box_before} has to be told first that {move.claim.cell} was moved"
+                _(
+                    "{box_before} has to be told first that {cell} was moved",
+                    box_before=move.box_before,
+                    cell=move.claim.cell,
+                )
             )
 
 
 def untold(run: OpenRun) -> list[str]:
     """For people: what may be trained twice."""
     return [
-        Sentence(
-            "orders.untold",
+        _(
+            "{cell} was moved to {queue}, and {box} has not been told: if it comes back by "
+            "itself, it trains the cell until it is",
             cell=move.claim.cell,
             queue=move.claim.queue,
             box=move.box_before,
@@ -165,7 +186,7 @@ def continued_moves(run: OpenRun, events: Mapping[str, Sequence[Event]]) -> Iter
             continue
         how = _from(run, move, events.get(move.queue_before, ()))
         about = {"cell": name, "before": move.queue_before, "queue": queue, "how": how}
-        yield Sentence("orders.moved_back", **about)
+        yield _("{cell}: moved from {before} to {queue}, where it {how}", **about)
 
 
 def _from(run: OpenRun, move: Move, events: Sequence[Event]) -> str:
@@ -177,21 +198,21 @@ def _from(run: OpenRun, move: Move, events: Sequence[Event]) -> str:
             else resume_pointer.read_resume_pointer(run.tier.resume(cell))
         )
     except (DamagedError, OSError) as error:
-        return Sentence("orders.begins_unless", error=error)
+        return _("begins anew, if its checkpoint stays as it is: {error}", error=error)
     if pointer is None:
-        return Sentence("orders.begins_anew")
+        return _("begins anew: no checkpoint of it is within reach")
     steps = [
         event.data["progress"].get("step")
         for event in events
         if event.type == "cell.progress" and event.cell == cell and event.at <= pointer.at
     ]
     if steps and steps[-1] is not None:
-        step = Sentence("orders.from_step", step=steps[-1])
-        return Sentence("orders.continues", at=pointer.at, step=step)
+        step = _(", from step {step} or later", step=steps[-1])
+        return _("continues from its checkpoint of {at}{step}", at=pointer.at, step=step)
     # An event tells of a step once a minute, the heartbeat always: of one that is not saved yet.
     last = _last_step(run, move)
-    seen = Sentence("orders.last_step", step=last) if last is not None else ""
-    return Sentence("orders.continues", at=pointer.at, step=seen)
+    seen = _("; the last step that was seen is {step}", step=last) if last is not None else ""
+    return _("continues from its checkpoint of {at}{step}", at=pointer.at, step=seen)
 
 
 def _last_step(run: OpenRun, move: Move) -> object:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.state_words import condition_sentence, state_sentence
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.board import condition_sentence, state_sentence
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news.text import said_warning
+from boxcar.shared.sentence import Sentence, _
 
 WARNINGS_SHOWN = 5
 # What an agent says of a line that got a `#`; journals keep the text.
@@ -47,7 +47,7 @@ def standings(view: RunView) -> dict[tuple[object, ...], str]:
         if attempts != 0:
             found[cell.name, cell.word, attempts] = _of_cell(cell, attempts)
     for queue_name, event in warnings(view):
-        text = Sentence("looks.warning", text=said_warning(event.data))
+        text = _("warning: {text}", text=said_warning(event.data))
         found[event.id,] = _under(queue_name, text)
     return found
 
@@ -55,12 +55,12 @@ def standings(view: RunView) -> dict[tuple[object, ...], str]:
 def _of_cell(cell: CellView, attempts: int | None) -> Sentence:
     state = cell.sentence if cell.accepted else state_sentence(cell.word)
     if attempts is None:
-        return Sentence("looks.cell_unknown", cell=cell.name, state=state)
-    return Sentence("looks.cell", cell=cell.name, state=state, attempt=attempts)
+        return _("{cell}: {state}, attempt unknown", cell=cell.name, state=state)
+    return _("{cell}: {state}, attempt {attempt}", cell=cell.name, state=state, attempt=attempts)
 
 
 def _under(head: str, text: str) -> Sentence:
-    return Sentence("good_run.under", head=head, text=text)
+    return _("{head}: {text}", head=head, text=text)
 
 
 def warnings(view: RunView) -> list[tuple[str, Event]]:

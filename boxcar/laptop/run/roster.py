@@ -11,7 +11,6 @@ from pathlib import Path
 from boxcar.laptop.project.queues import sync
 from boxcar.laptop.project.queues.sync import Diverged
 from boxcar.laptop.run.open_run import OpenRun
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_line, cell_name
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
@@ -20,6 +19,7 @@ from boxcar.shared.files import attempt, manifest, queue_line, receipt, release
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.paths import MANIFEST
 from boxcar.shared.record import dataclass, replace
+from boxcar.shared.sentence import _
 
 # What stands between a run and its end: one row of what `verify` and `down` say.
 
@@ -39,7 +39,7 @@ class Missing:
     def message(self) -> Message:
         if isinstance(self.command, Command):
             return Message(self.what, self.command)
-        return Message(Sentence("good_run.what_then", what=self.what, then=self.command))
+        return Message(_("{what}. {then}", what=self.what, then=self.command))
 
 
 WAY_OUT = Command("repair")
@@ -82,11 +82,15 @@ class RosterCell:
     def doubt(self) -> Missing | None:
         """Where its line was deleted, nobody knows whether that was meant; or it cannot come."""
         if self.line is Line.IS_HELD_BACK:
-            what = Sentence("gate.line_held_back", queue=self.queue)
+            what = _(
+                "never ran: its line is only in the local file of {queue}. The shared file has "
+                "other lines, so that a push is refused, and says what to do",
+                queue=self.queue,
+            )
             return Missing(self.name, what, Command("push"))
         if self.line is Line.IS_GONE:
-            then = Sentence("gate.put_line_back", queue=self.queue)
-            return Missing(self.name, Sentence("gate.line_gone"), then)
+            then = _("Put it back into {queue}; with a # the cell is dropped", queue=self.queue)
+            return Missing(self.name, _("never ran, and its line is in no queue any more"), then)
         return None
 
 
@@ -431,8 +435,15 @@ def _of_release(folder: Path) -> Roster:
 
 
 def _still_typed(path: Path) -> Missing:
-    then = Sentence("files.last_line_then", seconds=int(queue_line.LAST_LINE_S))
-    return Missing(None, Sentence("files.last_line", path=str(path)), then)
+    then = _(
+        "Look again: it counts once the file has stood still for {seconds} s",
+        seconds=int(queue_line.LAST_LINE_S),
+    )
+    return Missing(
+        None,
+        _("{path}: its last line has no line feed, and may still be typed", path=str(path)),
+        then,
+    )
 
 
 def _unreadable(path: Path, error: Exception) -> Missing:

@@ -11,9 +11,8 @@ from boxcar.laptop.hosts.scheduled import Scheduled
 from boxcar.laptop.project.queues import sync
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Roster, RosterCell
+from boxcar.laptop.run.state_words import state_sentence
 from boxcar.shared import state
-from boxcar.shared.catalogue.board import state_sentence
-from boxcar.shared.catalogue.sentence import Sentence, chained
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import Command, some
 from boxcar.shared.files import control, queue_line
@@ -21,6 +20,7 @@ from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, chained, mark
 from boxcar.shared.state import CellRecord, Session, State
 
 # A result is settled while the next cell runs: of two, the one that runs is the one at work.
@@ -137,7 +137,7 @@ class CellView:
         word = state_sentence(self.word)
         if self.accepted is None or not self.is_verified:
             return word
-        return chained("good_run.and", [word, accepted_sentence(self.accepted)])
+        return chained(mark("{first}, {second}"), [word, accepted_sentence(self.accepted)])
 
     @property
     def word(self) -> str:
@@ -204,10 +204,14 @@ def accepted_sentence(made: Accepted) -> Sentence:
     """Such as `accepted by verify on 2026-11-22: model.pkl unpickled`."""
     at = made.at[:10]
     if made.is_lent:
-        return Sentence("story.lent_here", at=at)
+        return _("lent: its result is on this machine, proven on {at}", at=at)
     if made.unpickled:
-        return Sentence("story.accepted_with", at=at, files=some(made.unpickled, _NAMED))
-    return Sentence("story.accepted_by", at=at)
+        return _(
+            "accepted by verify on {at}: {files} unpickled",
+            at=at,
+            files=some(made.unpickled, _NAMED),
+        )
+    return _("accepted by verify on {at}", at=at)
 
 
 @dataclass(frozen=True)
@@ -312,10 +316,10 @@ def _is_to_come(cell: CellView) -> bool:
 def _why_never(cell: CellView | None) -> str:
     """Why a cell that another comes after will not be verified by itself; '' where it may."""
     if cell is None:
-        return Sentence("next_step.in_no_queue")
+        return _("is in no queue")
     if cell.is_dropped:
-        return Sentence("next_step.is_dropped")
-    return Sentence("next_step.has_failed") if cell.word == state.Failed.word else ""
+        return _("is dropped")
+    return _("failed") if cell.word == state.Failed.word else ""
 
 
 # Where a queue begins: `--start-index` means a cell, and is kept as that cell's name.

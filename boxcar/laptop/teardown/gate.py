@@ -19,7 +19,6 @@ from boxcar.laptop.results.judge import CellFacts, judge_cell, missing
 from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.teardown.still_running import Beside
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files import codec
@@ -27,6 +26,7 @@ from boxcar.shared.files.plan import Artifact
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 SHORTEST_APPROVAL = 12
 TYPED = "typed"
@@ -99,29 +99,37 @@ def obstacles(facts: GateFacts) -> tuple[Missing, ...]:
 def _tier(facts: GateFacts) -> Iterator[Missing]:
     is_going_on = facts.approval is not None and facts.approval.how == CONTINUED
     if not (facts.is_tier_there or is_going_on or facts.is_tier_gone):
-        what = Sentence("gate.no_tier", tier=facts.tier)
+        what = _(
+            "the run is not on its durable tier, {tier}, so the results cannot be compared with "
+            "it. Mount the tier. A run that was never launched has nothing to end",
+            tier=facts.tier,
+        )
         yield Missing(None, what, tier_is_gone(facts.tier))
 
 
 def tier_is_gone(tier: str) -> Command:
     """What a person types who knows that it will never be seen again."""
     words = ("--gone", tier, "--because", "…")
-    return Command("down", words, note=Sentence("gate.tier_gone"))
+    return Command("down", words, note=_("only for a tier that is gone for good"))
 
 
 def _receipt(facts: GateFacts) -> Iterator[Missing]:
     if not facts.cells:
-        yield Missing(None, Sentence("gate.empty_roster"), Command("plan"))
+        yield Missing(None, _("the roster is empty: nothing is known of this run"), Command("plan"))
     if facts.receipt is None:
-        yield Missing(None, Sentence("gate.no_receipt"), Command("verify"))
+        yield Missing(None, _("there is no receipt"), Command("verify"))
     elif facts.receipt.run != facts.run:
-        what = Sentence("gate.other_receipt", found=facts.receipt.run, run=facts.run)
+        what = _(
+            "the receipt is that of the run {found!r}, expected {run!r}",
+            found=facts.receipt.run,
+            run=facts.run,
+        )
         yield Missing(None, what, Command("verify"))
     else:
         roster = {cell.cell for cell in facts.cells}
         for verdict in facts.receipt.cells:
             if verdict.cell not in roster:
-                what = Sentence("gate.not_in_roster")
+                what = _("is in the receipt, but no longer in the roster")
                 yield Missing(verdict.cell, what, Command("verify"))
 
 
@@ -136,9 +144,7 @@ def _cells(facts: GateFacts) -> Iterator[Missing]:
             is_tier_there=facts.is_tier_there,
         )
         if verdict is None:
-            yield from rows or (
-                Missing(cell.cell, Sentence("gate.not_in_receipt"), Command("verify")),
-            )
+            yield from rows or (Missing(cell.cell, _("is not in the receipt"), Command("verify")),)
         elif verdict.because is None:
             yield from rows or _unlike(verdict, cell, rows)
         elif facts.is_tier_there or verdict.manifest_sha256 != cell.manifest_sha256:
@@ -149,7 +155,7 @@ def _unlike(verdict: CellVerdict, cell: CellFacts, rows: tuple[Missing, ...]) ->
     """What is approved is what the receipt says: neither better nor worse."""
     now = tuple(row.what for row in rows)
     if (verdict.manifest_sha256, verdict.missing) != (cell.manifest_sha256, now):
-        yield Missing(cell.cell, Sentence("gate.changed_since"), Command("verify"))
+        yield Missing(cell.cell, _("is not as it was when the receipt was made"), Command("verify"))
 
 
 def _beside(facts: GateFacts) -> Iterator[Missing]:
@@ -157,7 +163,7 @@ def _beside(facts: GateFacts) -> Iterator[Missing]:
     named = facts.approval.beside if facts.approval else ()
     for one in facts.beside:
         if one.run not in named:
-            note = Sentence("gate.type_beside_note", run=one.run)
+            note = _("and type {run} when it asks, to end the box all the same", run=one.run)
             yield Missing(None, one.what, Command("down", note=note))
 
 
@@ -167,17 +173,28 @@ def _not_approved(facts: GateFacts) -> Iterator[Missing]:
     wanted, approval = facts.receipt.digest, facts.approval
     command = Command("down", ("--approve", digest.short(wanted)))
     if approval is None:
-        yield Missing(None, Sentence("gate.not_approved"), command)
+        yield Missing(None, _("nobody has approved it"), command)
     elif approval.how == TYPED:
         if approval.text != facts.run:
-            what = Sentence("gate.not_the_name", run=facts.run, typed=approval.text)
+            what = _(
+                "expected the run's name {run!r}, found {typed!r}",
+                run=facts.run,
+                typed=approval.text,
+            )
             yield Missing(None, what, Command("down"))
     elif approval.how == GIVEN:
         if len(approval.text) < SHORTEST_APPROVAL or not wanted.startswith(approval.text):
-            what = Sentence("gate.other_state", given=approval.text, digest=digest.short(wanted))
+            what = _(
+                "{given!r} approves another state of the results than this one ({digest}); look "
+                "at it again, then approve it",
+                given=approval.text,
+                digest=digest.short(wanted),
+            )
             yield Missing(None, what, command)
     elif approval.how != CONTINUED or approval.text != wanted:
-        yield Missing(None, Sentence("gate.other_results"), command)
+        yield Missing(
+            None, _("the teardown that was begun was approved for other results"), command
+        )
 
 
 # Giving a cell up, by name and with a reason: it is written into the receipt, and said.
@@ -192,15 +209,20 @@ def reasons_to_give_up(
     whys = [because] if isinstance(because, str) else list(because or ())
     given_up = [*(f"--abandon {cell}" for cell in cells), *(f"--gone {box}" for box in gone)]
     if given_up and not (whys and all(why.strip() for why in whys)):
-        raise InputError(f'{given_up[0]} needs the reason: --because "..."')
+        raise InputError(_('{given_up} needs the reason: --because "..."', given_up=given_up[0]))
     if whys and not given_up:
-        raise InputError("--because needs what is given up: --abandon CELL, or --gone BOX")
+        raise InputError(_("--because needs what is given up: --abandon CELL, or --gone BOX"))
     if len(whys) == 1:
         whys *= len(given_up)
     if len(whys) != len(given_up) or (len(set(whys)) > 1 and cells and gone):
         raise InputError(
-            f"{len(given_up)} given up ({', '.join(given_up)}) for {len(whys)} reasons: type one "
-            "--because for all, or one for each cell, or for each box, in the same order"
+            _(
+                "{n} given up ({given_up}) for {n_2} reasons: type one --because for all, or one "
+                "for each cell, or for each box, in the same order",
+                n=len(given_up),
+                given_up=", ".join(given_up),
+                n_2=len(whys),
+            )
         )
     return dict(zip([*cells, *gone], whys, strict=True))
 
@@ -250,7 +272,9 @@ def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | Message
         is_tier_there=facts.is_tier_there,
     )
     if not rows:
-        return Message(f"{cell}: lacks nothing, so there is nothing to abandon", Command("verify"))
+        return Message(
+            _("{cell}: lacks nothing, so there is nothing to abandon", cell=cell), Command("verify")
+        )
     return judge_cell(now[cell], rows, findings, because)
 
 

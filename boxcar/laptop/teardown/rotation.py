@@ -12,11 +12,11 @@ from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.from_environment import credential_names
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.teardown.gate import Steps
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.paths import ResultPaths
+from boxcar.shared.sentence import _
 
 _WHERE = {
     "WANDB_API_KEY": "https://wandb.ai/settings",
@@ -59,23 +59,35 @@ def rotation_steps(teardown: Teardown | None) -> list[Message]:
     if not names_left:
         return []
     rows = [
-        Message(Sentence("gate.rotate", name=name, boxes=boxes, where=where_to_rotate(name)))
+        Message(
+            _(
+                "rotate {name}: {boxes} still holds it. Replace it: {where}",
+                name=name,
+                boxes=boxes,
+                where=where_to_rotate(name),
+            )
+        )
         for name, boxes in names_left.items()
     ]
     words = tuple(word for name in names_left for word in ("--rotated", name))
-    return [*rows, Message(Sentence("gate.when_rotated"), Command("down", words))]
+    return [*rows, Message(_("When that is done"), Command("down", words))]
 
 
 def where_to_rotate(name: str) -> str:
     """Where a credential of that name is replaced, as far as its name tells."""
-    return _WHERE.get(name) or Sentence("gate.where_made")
+    return _WHERE.get(name) or _("where you made it")
 
 
 def confirm_rotated(results: ResultPaths, credentials: Sequence[str]) -> Teardown:
     """Write down that these were replaced. Raises InputError for one that was not to be."""
     teardown = receipt.read_teardown(results.teardown)
     if teardown is None or not teardown.exposed:
-        raise InputError(f"--rotated {credentials[0]}: no box was given up with credentials on it")
+        raise InputError(
+            _(
+                "--rotated {credentials}: no box was given up with credentials on it",
+                credentials=credentials[0],
+            )
+        )
     chosen = pick(credentials, teardown.exposed, what="credential to rotate", of="the teardown")
     steps = Steps(results.teardown, teardown)
     for name in chosen:

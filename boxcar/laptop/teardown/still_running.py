@@ -13,10 +13,10 @@ from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.teardown import proven_here
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import Command, some
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.wire.box_asks import OtherRun, OthersSeen
 
 # Whose else a box is that `down` is to end: one at work there, or with its only results.
@@ -52,7 +52,14 @@ def on_boxes(seen: Mapping[str, OthersSeen], doubts: Iterable[str] = ()) -> OnBo
             for what in _harmed(box, other)
         ),
         tuple(
-            Sentence("gate.stranger", box=box, pid=who.pid, program=who.program, user=who.user)
+            _(
+                "on {box}: {program} (process {pid} of {user}), which works on its GPU and is no "
+                "run's",
+                box=box,
+                pid=who.pid,
+                program=who.program,
+                user=who.user,
+            )
             for box, one in seen.items()
             for who in one.strangers
         ),
@@ -63,11 +70,25 @@ def on_boxes(seen: Mapping[str, OthersSeen], doubts: Iterable[str] = ()) -> OnBo
 def _harmed(box: str, other: OtherRun) -> list[str]:
     found: list[str] = []
     if other.is_at_work:
-        found.append(Sentence("gate.works_beside", box=box, run=other.run, what=at_work(other)))
+        found.append(
+            _(
+                "the run {run} is at work on {box} ({what}), which this would end",
+                box=box,
+                run=other.run,
+                what=at_work(other),
+            )
+        )
     if lost := proven_here.not_proven(other.run, other.results):
         cells = some(lost, _MOST_NAMED)
         found.append(
-            Sentence("gate.results_beside", box=box, run=other.run, cells=cells, n=len(lost))
+            _(
+                "the run {run} has {n} {n:cell|cells} on {box} that this machine does not have "
+                "verified ({cells}), and they go with the box",
+                box=box,
+                run=other.run,
+                cells=cells,
+                n=len(lost),
+            )
         )
     return found
 
@@ -82,8 +103,8 @@ def stays(profile: Profile) -> dict[str, bool]:
     }
 
 
-DRAIN_OR_STOP = Command("drain", note=Sentence("gate.finishes"), or_else=Command("stop"))
-_TAKE_OVER = Command("launch", note=Sentence("gate.takes_over"))
+DRAIN_OR_STOP = Command("drain", note=_("it finishes its cell"), or_else=Command("stop"))
+_TAKE_OVER = Command("launch", note=_("it takes the cell over; then stop it"))
 
 
 def find_alive(run: OpenRun, cells: Iterable[str]) -> tuple[Missing, ...]:
@@ -133,7 +154,7 @@ def _queues(run: OpenRun) -> list[str]:
 
 
 def _asked(ask: Callable[[], bool | None], row: Missing) -> Iterator[Missing]:
-    why: str = Sentence("gate.no_answer")
+    why: str = _("its box does not answer")
     try:
         found = ask()
     except OSError as error:
@@ -141,13 +162,13 @@ def _asked(ask: Callable[[], bool | None], row: Missing) -> Iterator[Missing]:
     if found:
         yield row
     elif found is None:
-        unknown = Sentence("gate.not_asked", what=row.what, why=why)
+        unknown = _("it cannot be asked whether {what}: {why}", what=row.what, why=why)
         yield Missing(row.cell, unknown, Command("status"))
 
 
 def _agent(queue: str) -> Missing:
-    return Missing(None, Sentence("gate.at_work", queue=queue), DRAIN_OR_STOP)
+    return Missing(None, _("the agent of {queue} is at work", queue=queue), DRAIN_OR_STOP)
 
 
 def _attempt(cell: str, box: str) -> Missing:
-    return Missing(cell, Sentence("gate.still_runs", box=box), _TAKE_OVER)
+    return Missing(cell, _("still runs on {box}, but its agent is dead", box=box), _TAKE_OVER)

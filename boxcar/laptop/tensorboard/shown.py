@@ -22,6 +22,7 @@ from boxcar.laptop.hosts.reverse_port import forward
 from boxcar.shared.environment import after_hook
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # A box that sleeps, and an interpreter on a cold network disk; TensorBoard imports a lot.
 FOUND_WITHIN_S, SHOWN_WITHIN_S = 90.0, 120.0
@@ -69,7 +70,9 @@ class Shown:
                     int(record["events"]), bool(record["tensorboard"]), str(record["python"])
                 )
             said = f"{said}{line}"[-_SAID_KEPT:]
-        raise TemporaryError(f"it did not say what it has: {said.strip() or 'it said nothing'}")
+        raise TemporaryError(
+            _("it did not say what it has: {what}", what=said.strip() or "it said nothing")
+        )
 
     def port(self) -> int:
         """Where its TensorBoard listens there. Raises TemporaryError where it does not come up."""
@@ -78,7 +81,9 @@ class Shown:
             if at := _URL.search(line):
                 return int(at.group(1))
             said = f"{said}{line}"[-_SAID_KEPT:]
-        raise TemporaryError(f"TensorBoard did not come up: {said.strip() or 'it said nothing'}")
+        raise TemporaryError(
+            _("TensorBoard did not come up: {what}", what=said.strip() or "it said nothing")
+        )
 
     def is_over(self) -> bool:
         return self._process.poll() is not None

@@ -18,11 +18,11 @@ from boxcar.laptop.view.report.cell_series import Pulled, Series
 from boxcar.laptop.view.report.groups import ReportCell
 from boxcar.laptop.view.report.run_report import Report
 from boxcar.shared import paths
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest
 from boxcar.shared.files.plan import Metric
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # Which cells a tracker gets, from a report and the results beside its receipt.
 #
@@ -79,7 +79,11 @@ def _proven(project: Project, cell: ReportCell, metrics: Sequence[Metric]) -> Pu
         published = {file.path for file in pulled.manifest.files}
         for found in differing:
             if found.path in published:
-                changed = Sentence("report.export_changed", file=found.path, problem=found.problem)
+                changed = _(
+                    "{file} {problem}, and a curve of it would prove nothing",
+                    file=found.path,
+                    problem=found.problem,
+                )
                 return NotExported(cell.run, cell.name, changed)
     except (OSError, DamagedError, ValueError) as error:
         return NotExported(cell.run, cell.name, str(error))

@@ -21,6 +21,7 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
 from boxcar.shared.metrics import records
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # A cell's export that is a folder: made aside, and given its name once it is whole.
 
@@ -80,11 +81,19 @@ def read_export_record(folder: Path, to: str) -> ExportRecord:
     path = folder / RECORD_FILE
     if not path.exists():
         if any(path.name not in (RECORD_LOCK, PARTIAL) for path in folder.iterdir()):
-            raise InputError(f"{folder}: expected an empty folder, or one that export made")
+            raise InputError(
+                _("{folder}: expected an empty folder, or one that export made", folder=folder)
+            )
         return ExportRecord(to)
     found = codec.from_document(ExportRecord, path.read_bytes(), str(path))
     if found.to != to:
-        raise InputError(f"{folder}: holds an export to {found.to}: name another folder, --out")
+        raise InputError(
+            _(
+                "{folder}: holds an export to {to}: name another folder, --out",
+                folder=folder,
+                to=found.to,
+            )
+        )
     return found
 
 
@@ -199,7 +208,7 @@ def points_of_series(
     for key, points in series.items():
         is_timed = any(at is not None for _, at, _ in points)
         places = zip(_steps(points), cell_series.times(points, began_s, ended_s), strict=True)
-        for (step, at), (_, _, value) in zip(places, points, strict=True):
+        for (step, at), (_step, _at, value) in zip(places, points, strict=True):
             values.setdefault(step, {})[key] = value
             if is_timed or step not in times:
                 times[step] = at

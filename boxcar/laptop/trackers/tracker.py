@@ -12,6 +12,7 @@ from boxcar.laptop.common import home
 from boxcar.laptop.common.near import no_choice
 from boxcar.laptop.trackers.exported_cell import ExportedCell
 from boxcar.shared.errors import InputError
+from boxcar.shared.sentence import _
 
 
 class Tracker(Protocol):
@@ -43,7 +44,11 @@ def load(name: str) -> Tracker:
     """Raises InputError, with what to type, where its library is not here."""
     if not _is_installed(name):
         raise InputError(
-            f"{name} is not installed where Boxcar runs. Type: {home.install_line(name)}"
+            _(
+                "{name} is not installed where Boxcar runs. Type: {name_2}",
+                name=name,
+                name_2=home.install_line(name),
+            )
         )
     module: Tracker = importlib.import_module(f"boxcar.laptop.trackers.to_{name}")
     return module

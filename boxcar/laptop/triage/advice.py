@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark
+from boxcar.shared.triage.course_words import FOLLOWS, WHAT_TO_DO
 from boxcar.shared.triage.evidence import CHANGE_FIRST, Cause, Course, Quote
 from boxcar.shared.triage.ladders import LADDERS
 from boxcar.shared.triage.signatures.agents_own import AGENTS_OWN
@@ -67,14 +68,18 @@ def advice_of(
     known = row or _OWN.get(row_id)
     course = course or (known.course if known else None)
     if known is None:
-        name = "triage.own_error" if course is Course.FIX_CODE else "triage.unknown"
+        name = (
+            mark("the script ended with an error of its own")
+            if course is Course.FIX_CODE
+            else mark("nobody knows: no signature fits")
+        )
         words = reason or Sentence(name)
         return Advice(id, course, words, None, _types("", course, cell), (), PAGE)
     return Advice(
         id,
         course,
-        Sentence(f"triage.is.{row_id}"),
-        Sentence(f"triage.do.{row_id}"),
+        Sentence(known.words),
+        Sentence(known.todo or WHAT_TO_DO[known.course]),
         _types(row.types if row else "", course, cell),
         _ladder(row_id, course),
         f"{PAGE}#{row_id}",
@@ -87,11 +92,11 @@ def reason(id: str, text: str) -> str:
     """
     if id not in BY_ID:
         return text
-    words = Sentence(f"triage.is.{id}")
+    words = Sentence(BY_ID[id].words)
     if text == words:
         return words
     head, colon, quoted = text.partition(f"{words}: ")
-    return Sentence("triage.reason", words=words, text=quoted) if colon and not head else text
+    return _("{words}: {text}", words=words, text=quoted) if colon and not head else text
 
 
 def is_to_change(failure: str) -> bool:
@@ -107,8 +112,7 @@ def _types(own: str, course: Course | None, cell: str) -> Command:
 
 def _ladder(id: str, course: Course | None) -> tuple[Sentence, ...]:
     name = _LADDER_OF.get(id) or ("host" if course is Course.OUT_OF_MEMORY else "")
-    steps = LADDERS[name][1] if name else ()
-    return tuple(Sentence(f"triage.ladder.{name}.{number}") for number in range(len(steps)))
+    return tuple(map(Sentence, LADDERS[name][1])) if name else ()
 
 
 # A verdict on a failure in lines: what it is, its evidence, what follows, what to do and type.
@@ -118,21 +122,21 @@ def verdict_lines(found: Advice, quotes: Sequence[Quote]) -> Iterator[Sentence]:
     if found.course is None:
         return
     about = {"course": found.course.value, "id": found.id or "?", "words": found.words}
-    yield Sentence("triage.verdict", **about)
+    yield _("{course} ({id}): {words}", **about)
     yield from map(_quoted_evidence, quotes)
-    yield Sentence("triage.then", text=Sentence(f"triage.follows.{found.course.value}"))
+    yield _("what follows: {text}", text=Sentence(FOLLOWS[found.course]))
     if found.todo:
-        yield Sentence("triage.todo", text=found.todo)
+        yield _("what to do: {text}", text=found.todo)
     for number, step in enumerate(found.ladder, 1):
-        yield Sentence("triage.step", n=number, text=step)
-    yield Sentence("triage.type", text=found.types.typed())
-    yield Sentence("triage.more", link=found.link)
+        yield _("  {n}. {text}", n=number, text=step)
+    yield _("type: {text}", text=found.types.typed())
+    yield _("more: {link}", link=found.link)
 
 
 def _quoted_evidence(quote: Quote) -> Sentence:
     if quote.line:
-        return Sentence("triage.line", line=quote.line, text=quote.text)
-    return Sentence("triage.said", text=quote.text)
+        return _("  line {line}: {text}", line=quote.line, text=quote.text)
+    return _("  {text}", text=quote.text)
 
 
 # A verdict on a failure as JSON: what it is, its evidence, what follows, what to do and type.
@@ -145,7 +149,7 @@ def verdict_document(found: Advice, quotes: Sequence[Quote]) -> dict[str, Any]:
         "class": course,
         "words": str(found.words),
         "evidence": [{"line": one.line, "text": one.text} for one in quotes],
-        "follows": str(Sentence(f"triage.follows.{course}")) if course else None,
+        "follows": str(Sentence(FOLLOWS[found.course])) if found.course else None,
         "todo": str(found.todo) if found.todo else None,
         "type": found.types.typed("invoke"),
         "ladder": [str(step) for step in found.ladder],

@@ -11,10 +11,10 @@ from pydantic import AfterValidator, Field
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.shared.catalogue.sentence import Said
-from boxcar.shared.catalogue.triage import FOLLOWS, WHAT_TO_DO
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import OwnSignature
+from boxcar.shared.sentence import LANGUAGES, Sentence, _
+from boxcar.shared.triage.course_words import FOLLOWS, WHAT_TO_DO
 from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.ladders import LADDERS
 from boxcar.shared.triage.signature import Signature
@@ -46,7 +46,7 @@ the artifacts were written after that (docs/decisions/0003-what-a-success-is.md)
 def page() -> str:
     parts = [_HEAD, *_classes(), *_ladders()]
     for title, rows in TOPICS:
-        parts += [f"\n## {title.en} / {title.zh}\n", *_table(rows)]
+        parts += [f"\n## {_both(title, ' / ')}\n", *_table(rows)]
     parts += ["\n## What the agent says by itself / agent 自己得出的\n", *_table(AGENTS_OWN)]
     return "\n".join(parts) + "\n"
 
@@ -54,14 +54,14 @@ def page() -> str:
 def _classes() -> Iterator[str]:
     yield "\n## Classes / 类别\n"
     yield "| class | what follows | 之后 |\n| --- | --- | --- |"
-    yield "\n".join(_row(f"`{one.value}`", *FOLLOWS[one]) for one in Course)
+    yield "\n".join(_row(f"`{one.value}`", *_in_each(FOLLOWS[one])) for one in Course)
 
 
 def _ladders() -> Iterator[str]:
     yield "\n## What to try, in this order / 按此顺序尝试"
     for title, steps in LADDERS.values():
-        yield f"\n### {title.en} / {title.zh}\n"
-        yield "\n".join(f"{n}. {step.en}<br>{step.zh}" for n, step in enumerate(steps, 1))
+        yield f"\n### {_both(title, ' / ')}\n"
+        yield "\n".join(f"{n}. {_both(step)}" for n, step in enumerate(steps, 1))
 
 
 def _table(rows: Sequence[Signature] | Sequence[OwnFailure]) -> Iterator[str]:
@@ -77,8 +77,12 @@ def _row(*fields: str) -> str:
     return "| " + " | ".join(field.replace("|", "\\|") for field in fields) + " |"
 
 
-def _both(said: Said) -> str:
-    return f"{said.en}<br>{said.zh}"
+def _both(template: str, between: str = "<br>") -> str:
+    return between.join(_in_each(template))
+
+
+def _in_each(template: str) -> list[str]:
+    return [Sentence(template).said(language) for language in LANGUAGES]
 
 
 NAME = "failures.yaml"
@@ -104,9 +108,13 @@ _WAITS_S = {Course.RESUME_SAME: (30.0, 300.0), Course.WAIT_NETWORK: (60.0, 300.0
 
 def _id(text: str) -> str:
     if not _ID.fullmatch(text) or text.startswith("EXIT"):
-        raise ValueError(f"the id {text!r} may hold capital letters, digits, _ and -: STORE-LOCKED")
+        raise ValueError(
+            _("the id {text!r} may hold capital letters, digits, _ and -: STORE-LOCKED", text=text)
+        )
     if text in _TAKEN:
-        raise ValueError(f"{text!r} is the id of a row of Boxcar's own: take another one")
+        raise ValueError(
+            _("{text!r} is the id of a row of Boxcar's own: take another one", text=text)
+        )
     return text
 
 
@@ -114,9 +122,13 @@ def _expression(text: str) -> str:
     try:
         re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{text!r} is not a regular expression: {error}") from None
+        raise ValueError(
+            _("{text!r} is not a regular expression: {error}", text=text, error=error)
+        ) from None
     if not text or len(text) > _LONGEST:
-        raise ValueError(f"expected 1 to {_LONGEST} characters, found {len(text)}")
+        raise ValueError(
+            _("expected 1 to {longest} characters, found {n}", longest=_LONGEST, n=len(text))
+        )
     return text
 
 
@@ -152,5 +164,11 @@ def _checked(found: FailuresFile, where: str) -> tuple[OwnSignature, ...]:
     ids = [row.id for row in found.signatures]
     twice = sorted({id for id in ids if ids.count(id) > 1})
     if twice:
-        raise InputError(f"{where}: the id {twice[0]} is there twice: give one another name")
+        raise InputError(
+            _(
+                "{where}: the id {twice} is there twice: give one another name",
+                where=where,
+                twice=twice[0],
+            )
+        )
     return tuple(row.planned() for row in found.signatures)

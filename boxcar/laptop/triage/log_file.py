@@ -8,8 +8,8 @@ import stat
 import sys
 from pathlib import Path
 
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, InputError
+from boxcar.shared.sentence import _
 from boxcar.shared.triage import log_lines
 from boxcar.shared.triage.log_lines import Tail
 
@@ -33,7 +33,9 @@ def read_log_file(log: str) -> Tail:
     """`log` is a file, or `-` for stdin. Raises InputError."""
     tail = log_lines.tail_of_stream(sys.stdin.buffer, MOST_BYTES) if log == STDIN else _of_file(log)
     if tail.text.count("\ufffd") > _MOST_UNREADABLE * len(tail.text):
-        raise InputError(f"{log} is no text: a log was expected, found bytes that are no UTF-8")
+        raise InputError(
+            _("{log} is no text: a log was expected, found bytes that are no UTF-8", log=log)
+        )
     return tail
 
 
@@ -47,10 +49,12 @@ def _of_file(log: str) -> Tail:
             _refuse_packed(log, file.read(6))
             return log_lines.tail_of_file(file, 0, MOST_BYTES)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        text = Sentence("mistakes.no_such_log", log=log)
+        text = _("{log}: there is no such log here; of a cell", log=log)
         raise InputError(text, Command("explain", ("--cell", path.name))) from None
     except OSError as error:
-        raise InputError(f"{log} cannot be read: {error.strerror or error}") from None
+        raise InputError(
+            _("{log} cannot be read: {what}", log=log, what=error.strerror or error)
+        ) from None
 
 
 def _refuse_what_waits(log: str, mode: int) -> None:
@@ -58,14 +62,18 @@ def _refuse_what_waits(log: str, mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError
     if not stat.S_ISREG(mode) and not log.startswith(_SHELLS_PIPES):
-        text = (
-            f"{log} is a pipe or a device: to judge what comes out of it, type boxcar triage - < "
+        raise InputError(
+            _(
+                "{log} is a pipe or a device: to judge what comes out of it, type boxcar triage - "
+                "< {file}",
+                log=log,
+                file=shlex.quote(os.fspath(log)),
+            )
         )
-        raise InputError(f"{text}{shlex.quote(os.fspath(log))}")
 
 
 def _refuse_packed(log: str, head: bytes) -> None:
     for begins, program in _PACKED.items():
         if head.startswith(begins):
             line = f"{program} {shlex.quote(log)} | boxcar triage -"
-            raise InputError(f"{log} is compressed: type {line}")
+            raise InputError(_("{log} is compressed: type {line}", log=log, line=line))

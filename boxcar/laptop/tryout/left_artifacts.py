@@ -15,13 +15,13 @@ from boxcar.shared.artifacts import resume_match
 from boxcar.shared.artifacts.file_kinds import BY_TORCH, kind_of
 from boxcar.shared.artifacts.resume_match import is_of_folders, is_pattern
 from boxcar.shared.artifacts.to_load import said_as, to_load
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import said, terms
 from boxcar.shared.errors import some
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.plan import BYTES_ONLY, LOG, NEWEST, Artifact, Cell, Plan
 from boxcar.shared.process import load_child, strays
 from boxcar.shared.process.load_child import UNCHECKED, Child, Manner
+from boxcar.shared.sentence import _
 
 _NOTHING = Manifest("", "", "", "", "", 0, "", "", 0, "", "", ())
 _OF_MODELS = BY_TORCH | {"lightgbm", "mindspore", "onnx", "ubjson"}
@@ -44,7 +44,7 @@ def problem(stage: Stage, cell: Cell) -> str:
     if not bad:
         return ""
     told = "; ".join(f"{one.path}: {', '.join(one.problems)}" for one in bad[:MOST_NAMED])
-    return Sentence("good_run.does_not_load", problems=told)
+    return _("what it wrote is none that a box takes (BAD-ART): {problems}", problems=told)
 
 
 def _as_published(plan: Plan, cell: Cell, out: Path, artifacts: Sequence[Artifact]) -> Manifest:
@@ -111,8 +111,8 @@ def in_no_cell(plan: Plan, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], 
 
 def _failed(item: Outcome, lost: set[str]) -> Outcome:
     lacks = some(sorted(lost & {*item.lacks}), MOST_NAMED)
-    why = Sentence("good_run.did_not_write", files=lacks)
+    why = _("did not write {files}", files=lacks)
     if item.others:
-        wrote = Sentence("good_run.wrote", files=some(item.others, MOST_NAMED))
-        why = Sentence("good_run.then", first=why, second=wrote)
+        wrote = _("but wrote {files}", files=some(item.others, MOST_NAMED))
+        why = _("{first}; {second}", first=why, second=wrote)
     return replace(item, word=FAILED, why=why, log=None)

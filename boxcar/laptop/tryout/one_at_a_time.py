@@ -12,18 +12,34 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
+from boxcar.shared.sentence import Sentence, _, mark
 
 
 @contextlib.contextmanager
 def alone_in(folder: Path) -> Iterator[int]:
     """The descriptor that a try has to inherit. Raises TemporaryError, with who is there."""
     with contextlib.ExitStack() as held:
-        _hold(held, folder / ".smoke", "good_run.smoke_at_work", _verbs_pid(folder))
+        _hold(
+            held,
+            folder / ".smoke",
+            mark(
+                "{folder}: another smoke or rehearse of this run is at work there (process "
+                "{pid}). Wait for its end, or end it: kill {pid}"
+            ),
+            _verbs_pid(folder),
+        )
         _note(_verbs_pid(folder), os.getpid())
-        fd = _hold(held, folder / ".lock", "good_run.try_at_work", _trys_pid(folder))
+        fd = _hold(
+            held,
+            folder / ".lock",
+            mark(
+                "{folder}: a try goes on there whose smoke or rehearse was killed. End it, then "
+                "run this again: kill -- -{pid}"
+            ),
+            _trys_pid(folder),
+        )
         yield fd
 
 
@@ -50,7 +66,12 @@ def _who(file: Path, sentence: str, noted: Path) -> Sentence:
     try:
         return Sentence(sentence, folder=file.parent, pid=int(noted.read_text()))
     except (OSError, ValueError):
-        return Sentence("good_run.unknown_at_work", folder=file.parent, file=shlex.quote(str(file)))
+        return _(
+            "{folder}: somebody is at work there. To see which process: lsof {file}. Run this "
+            "again when it has ended",
+            folder=file.parent,
+            file=shlex.quote(str(file)),
+        )
 
 
 def _note(file: Path, pid: int) -> None:

@@ -7,9 +7,9 @@ from dataclasses import field
 from typing import Any
 
 from boxcar.laptop.tryout.code_copy import Written
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import some
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark
 
 PASSED, BEFORE, FAILED, TIMED_OUT = "passed", "passed before", "failed", "timed out"
 MOST_NAMED = 3
@@ -79,17 +79,21 @@ def try_note(item: Outcome) -> str:
     """What a table says of it beyond its result."""
     parts = [item.why]
     if item.is_good:
-        parts += _of_files("did_not_write", item.lacks) + _of_files("wrote", item.wrote)
-        parts += _of_files("wrote_beside", item.beside) + _of_files("reserved", item.reserved)
+        parts += _of_files(mark("did not write {files}"), item.lacks) + _of_files(
+            mark("but wrote {files}"), item.wrote
+        )
+        parts += _of_files(mark("wrote {files} beside its code"), item.beside) + _of_files(
+            mark("{files}: names that Boxcar uses itself"), item.reserved
+        )
     parts += [item.again] if item.again else []
-    parts += [Sentence("good_run.same_as", cell=item.like)] if item.like else []
+    parts += [_("the same as {cell}", cell=item.like)] if item.like else []
     said = [part for part in parts if part]
     return functools.reduce(_and, said) if said else ""
 
 
-def _of_files(name: str, files: tuple[str, ...]) -> list[str]:
-    return [Sentence(f"good_run.{name}", files=some(files, MOST_NAMED))] if files else []
+def _of_files(template: str, files: tuple[str, ...]) -> list[str]:
+    return [Sentence(template, files=some(files, MOST_NAMED))] if files else []
 
 
 def _and(first: str, second: str) -> str:
-    return Sentence("good_run.then", first=first, second=second)
+    return _("{first}; {second}", first=first, second=second)

@@ -26,12 +26,11 @@ from boxcar.laptop.run.view import RunView
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs.next_step import before_launch, has_begun, next_step
 from boxcar.shared import state, timestamp
-from boxcar.shared.catalogue.audit import named
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import visible_gpus
 from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of, some
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.facts import Facts
 
@@ -64,7 +63,7 @@ def audit(
     with open_site(project, show.say) as site:
         for box in boxes or ():
             project.scratch(box)  # raises for a box that is not in the plan
-        with show.waiting(Sentence("how_far.asking_what")):
+        with show.waiting(_("asking the boxes what they are")):
             site.refresh()
             view = look_at_run(site, timestamp.utc_now())
             report = of_run(site, view, boxes=boxes, is_thorough=True)
@@ -146,11 +145,11 @@ def present(site: Site, report: Report, then: Command, *, as_json: bool) -> None
         show.json_document("audit", found | {"rows": list(report.rows), "facts": report.facts})
         return
     rows = [
-        (_boxes(boxes), named(row.what), named(row.verdict), row.found, row.reason)
+        (_boxes(boxes), _name(row.what), _name(row.verdict), row.found, row.reason)
         for boxes, row in of_alike_boxes(report)
     ]
     show.table(
-        Sentence("good_run.audit_of", run=site.plan.run),
+        _("{run}: audit", run=site.plan.run),
         ("box", "what", "verdict", "found", "reason"),
         rows,
     )
@@ -178,14 +177,19 @@ def of_alike_boxes(report: Report) -> list[tuple[str, Row]]:
 
 def line(boxes: str, row: Row) -> Sentence:
     """A row in one line, for a log."""
-    said = {"verdict": named(row.verdict), "boxes": _boxes(boxes), "what": named(row.what)}
+    said = {"verdict": _name(row.verdict), "boxes": _boxes(boxes), "what": _name(row.what)}
     if not row.reason:
-        return Sentence("audit.line", **said, found=row.found)
-    return Sentence("audit.line_because", **said, found=row.found, reason=show.typed(row.reason))
+        return _("{verdict}: {boxes}: {what}: {found}", **said, found=row.found)
+    return _(
+        "{verdict}: {boxes}: {what}: {found}. {reason}",
+        **said,
+        found=row.found,
+        reason=show.typed(row.reason),
+    )
 
 
 def _boxes(boxes: str) -> str:
-    return named(boxes) if boxes == rules.ALL else boxes
+    return _name(boxes) if boxes == rules.ALL else boxes
 
 
 def _end(rows: Sequence[Row], then: Command) -> Message:
@@ -193,12 +197,12 @@ def _end(rows: Sequence[Row], then: Command) -> Message:
     count = {verdict: sum(row.verdict == verdict for row in rows) for verdict in _ORDER}
     if count["refuse"]:
         boxes = ", ".join(sorted({row.box for row in rows if row.verdict == "refuse"}))
-        refused = Sentence("audit.refused", n=count["refuse"], boxes=_boxes(boxes))
+        refused = _("{n} refused ({boxes}). Fix that, then", n=count["refuse"], boxes=_boxes(boxes))
         return Message(refused, Command("audit"))
     if count["warn"]:
-        warned = Sentence("good_run.audit_warned", n=count["warn"])
+        warned = _("nothing is refused, {n} {n:warning|warnings}. Next", n=count["warn"])
         return Message(warned, then)
-    return Message(Sentence("good_run.audit_fine"), then)
+    return Message(_("all is as it should be. Next"), then)
 
 
 def skew_s(before: str, at: str, after: str) -> float:
@@ -221,7 +225,7 @@ def _ask_all(ask: Ask, plan: Plan, wanted: Wanted, names: Sequence[str]) -> dict
         part.add()
         return answer
 
-    with show.progress(Sentence("how_far.audit"), THINGS) as bar:
+    with show.progress(_("audit"), THINGS) as bar:
         part = bar.part(len(names))
         part.doing = some(left, _MOST_NAMED)
         return dict(zip(names, side_by_side.each(names, ask_one), strict=True))
@@ -260,3 +264,44 @@ def _wanted(site: Site) -> Wanted:
 def _has_tier(facts: Facts) -> bool:
     durable = facts.places.durable
     return durable.is_writable and (durable.is_there or durable.mount != "/")
+
+
+# What was looked at, and verdicts.
+_NAMES = {
+    "ok": mark("OK"),
+    "warn": mark("warn"),
+    "refuse": mark("refuse"),
+    "all": mark("all"),
+    "box": mark("box"),
+    "clock": mark("clock of the box"),
+    "GPU": mark("GPU"),
+    "training Python": mark("training Python"),
+    "memory": mark("memory"),
+    "host name": mark("host name"),
+    "data tier": mark("data tier"),
+    "durable tier": mark("durable tier"),
+    "credentials": mark("credentials"),
+    "detach": mark("detach"),
+    "tier shared": mark("tier shared"),
+    "claims": mark("claims"),
+    "other runs": mark("other runs"),
+    "second home": mark("second home"),
+    "request": mark("request"),
+    "time": mark("time limit"),
+    "partition": mark("partition"),
+    "array": mark("array"),
+    "resume": mark("resume"),
+    "node": mark("node"),
+    "hook": mark("hook"),
+    "GPUs": mark("GPUs"),
+    "tier from nodes": mark("tier from nodes"),
+    "file locks": mark("file locks"),
+    "room": mark("free room"),
+    "data": mark("data"),
+    "durable": mark("durable"),
+}
+
+
+def _name(text: str) -> str:
+    """As a person reads it; one of a newer version stays as it is."""
+    return Sentence(_NAMES[text]) if text in _NAMES else text

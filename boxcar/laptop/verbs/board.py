@@ -28,11 +28,11 @@ from boxcar.laptop.view.page.live_page import Reading
 from boxcar.laptop.view.page.privacy import Private
 from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # A file is written by somebody's cron, nobody knows how often.
 _FILE = Reading(every_s=60.0, old_s=3600.0)
@@ -75,9 +75,9 @@ def board(
     neither, both, a port that is taken and a file that cannot be written.
     """
     if is_served and to:
-        raise InputError(Sentence("live_page.one_of_both"))
+        raise InputError(_("--serve and --to FILE are two ways: type one of them"))
     if port is not None and not is_served:
-        raise InputError(Sentence("live_page.port_of_serve"))
+        raise InputError(_("--port belongs to --serve"))
     if not is_served and not to:
         raise InputError(_which())
     with open_site(project, show.say) as site:
@@ -86,25 +86,39 @@ def board(
         try:
             return _serve(site, port or 0, as_json=as_json)
         except KeyboardInterrupt:
-            show.say(Message(Sentence("live_page.ended"), Command("board", ("--serve",))))
+            show.say(
+                Message(
+                    _("the page is served no more; the run continues. Again"),
+                    Command("board", ("--serve",)),
+                )
+            )
             return exit_codes.INTERRUPTED
 
 
 def _which() -> list[Message]:
     return [
-        Message(Sentence("live_page.which"), Command("board", ("--serve",))),
-        Message(Sentence("live_page.which_file"), Command("board", ("--to", "board.html"))),
-        Message(Sentence("live_page.which_terminal"), Command("watch")),
+        Message(
+            _(
+                "board is a page of HTML, and needs to know where it shall be. On this machine, "
+                "refreshed by itself, until Ctrl-C"
+            ),
+            Command("board", ("--serve",)),
+        ),
+        Message(
+            _("As a file, once, for a cron and a web server of your own"),
+            Command("board", ("--to", "board.html")),
+        ),
+        Message(_("In the terminal"), Command("watch")),
     ]
 
 
 def _write(site: Site, path: Path, *, as_json: bool) -> int:
     """0 also where a cell has failed: a cron copies the page behind `&&`."""
     if path.is_dir():
-        raise InputError(Sentence("live_page.is_folder", file=path))
+        raise InputError(_("--to: expected a file, and {file} is a folder", file=path))
     if not path.parent.is_dir():
-        raise InputError(Sentence("live_page.no_folder", folder=path.parent))
-    with show.waiting(Sentence("how_far.asking")):
+        raise InputError(_("--to: there is no folder {folder}", folder=path.parent))
+    with show.waiting(_("asking the boxes")):
         site.refresh()
     moves.tell_boxes(site, show.say)
     view = look_at_run(site, timestamp.utc_now())
@@ -121,7 +135,7 @@ def _write(site: Site, path: Path, *, as_json: bool) -> int:
 def _serve(site: Site, port: int, *, as_json: bool) -> int:
     """The first look comes before the address, so that the page has something to say."""
     views = _looks_for_ever(site)
-    with show.waiting(Sentence("how_far.asking")):
+    with show.waiting(_("asking the boxes")):
         first = next(views)
     with server.serve(port) as page_server:
         watched = NOTHING.after(site, first)
@@ -152,7 +166,12 @@ def _looks_for_ever(site: Site) -> Iterator[RunView]:
         except (BoxcarError, OSError) as error:
             if not has_looked:
                 raise
-            show.say(Sentence("live_page.no_look", why=message_of(error).text))
+            show.say(
+                _(
+                    "the page stays as it was, because this look failed: {why}",
+                    why=message_of(error).text,
+                )
+            )
             time.sleep(site.poll_s)
 
 
@@ -161,11 +180,17 @@ def _tell(view: RunView, url: str, every_s: float, *, as_json: bool) -> None:
         show.json_document("board", {"run": view.run, "at": view.at, "file": None, "url": url})
         return
     show.line(url)
-    show.say(Sentence("live_page.serving", every=units.duration(every_s)))
+    show.say(
+        _(
+            "this page is refreshed every {every} until Ctrl-C; only who has its address can read "
+            "it",
+            every=units.duration(every_s),
+        )
+    )
 
 
 def _page(site: Site, view: RunView, watched: Watched, reading: Reading) -> bytes:
-    at_work = Sentence("live_page.at_work")
+    at_work = _("agents are at work; there is nothing to do")
     rows = rows_of_run(site, view, next_step(view, site), watched.history, at_work=at_work)
     rows = replace(rows, facts=replace(rows.facts, glyphs=UNICODE))
     private = Private(known_secrets(site.project.job, os.environ))

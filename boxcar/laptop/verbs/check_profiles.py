@@ -14,9 +14,9 @@ from boxcar.laptop.common import show
 from boxcar.laptop.project.profiles import survival
 from boxcar.laptop.project.profiles.profile import Profile, known, load_file
 from boxcar.laptop.project.profiles.schema import GROUPS
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import InputError, Message, counted
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 MOST_MONTHS = 6
 
@@ -74,7 +74,7 @@ def stale_facts(profile: Profile, today: date) -> Iterator[Stale]:
 def _load_all(root: Path) -> tuple[list[Profile], list[Message]]:
     profiles: list[Profile] = []
     unreadable: list[Message] = []
-    for _, path in sorted(known(root).items()):
+    for _name, path in sorted(known(root).items()):
         try:
             profiles.append(load_file(path, root))
         except InputError as error:
@@ -103,7 +103,14 @@ def _tell(profiles: list[Profile], found: list[Stale], lost: list[str]) -> None:
     for problem in lost:
         show.line(problem)
     counts = {"n": len(profiles), "old": len(found), "lost": len(lost)}
-    show.say(Sentence("bring.profiles", **counts, months=MOST_MONTHS))
+    show.say(
+        _(
+            "{n} {n:profile|profiles}: {old} {old:group|groups} of facts older than {months} "
+            "months, {lost} durable {lost:tier|tiers} that would be lost",
+            **counts,
+            months=MOST_MONTHS,
+        )
+    )
 
 
 def _age(months: int) -> str:

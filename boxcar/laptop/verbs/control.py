@@ -18,7 +18,6 @@ from boxcar.laptop.run.first_minute import PROBE_S
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import (
     BoxcarError,
     Command,
@@ -31,6 +30,7 @@ from boxcar.shared.errors import (
 )
 from boxcar.shared.files.control import DRAIN, RUN, STOP, Control
 from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 
 
@@ -48,8 +48,8 @@ def request(
     """
     if is_torn_down(site.results):
         # The boxes may be somebody else's by now.
-        raise InputError(Sentence("orders.torn_down", run=site.plan.run))
-    with show.waiting(Sentence("how_far.asking")):
+        raise InputError(_("the run {run!r} was torn down; nothing of it runs", run=site.plan.run))
+    with show.waiting(_("asking the boxes")):
         site.refresh()
     view = look_at_run(site, timestamp.utc_now())
     named = [view.queue(name) for name in _known(view, queues, boxes)]
@@ -57,7 +57,7 @@ def request(
     waiting = [queue for queue in named if queue.scheduled and want == STOP]
     for queue in named:
         if queue not in (*asked, *waiting):
-            show.say(Sentence("orders.nothing_runs", queue=queue.name))
+            show.say(_("{queue}: nothing is running, so nothing was asked", queue=queue.name))
     done, errors = side_by_side.each_or_why(
         [queue.name for queue in asked],
         lambda name: write_control(site, _reached_by(site, view.queue(name)), name, want),
@@ -73,20 +73,40 @@ def _call_off(site: Site, waiting: Sequence[QueueView]) -> None:
     """The jobs that wait. Raises what `boxes.ask` raises."""
     tasks = site.call_off([queue.name for queue in waiting])
     if tasks:
-        about = Sentence("orders.called_off", tasks=", ".join(tasks), n=len(tasks))
+        about = _(
+            "taken back before {n:it|they} ran: {tasks}. To submit {n:it|them} again, with the "
+            "limits that are set by then",
+            tasks=", ".join(tasks),
+            n=len(tasks),
+        )
         show.say(Message(about, Command("launch")))
     for queue in waiting:
         if queue.scheduled and queue.scheduled.task not in tasks:
-            show.say(Sentence("orders.has_begun", queue=queue.name, task=queue.scheduled.task))
+            show.say(
+                _(
+                    "{queue}: its job {task} no longer waits and was left alone; the same command "
+                    "again asks its agent",
+                    queue=queue.name,
+                    task=queue.scheduled.task,
+                )
+            )
 
 
 def _not_asked(want: str, asked: Sequence[str], errors: Mapping[str, Exception]) -> BoxcarError:
     """One error of all, of the kind that they have in common."""
-    others = Sentence("orders.none_was_asked")
+    others = _("no queue was")
     if asked:
-        others = Sentence("orders.others_asked", queues=", ".join(asked), n=len(asked))
+        others = _("{queues} {n:was|were}", queues=", ".join(asked), n=len(asked))
     messages = [
-        message_of(error).under(Sentence("orders.not_asked", queue=name, want=want, others=others))
+        message_of(error).under(
+            _(
+                "{queue} was not asked to {want}, {others}. The same command again asks all of "
+                "them",
+                queue=name,
+                want=want,
+                others=others,
+            )
+        )
         for name, error in errors.items()
     ]
     common = (InputError, NoRoomError, TemporaryError)
@@ -104,7 +124,14 @@ def _reached_by(site: Site, queue: QueueView) -> str:
     if site.is_planned(queue.box):
         return queue.box
     if site.plan.durable_scope == EACH_BOX:
-        raise InputError(Sentence("orders.left_the_job", queue=queue.name, box=queue.box))
+        raise InputError(
+            _(
+                "{queue} ran on {box}, which has left the job and cannot be asked: put its line "
+                "back into queues of job.yaml",
+                queue=queue.name,
+                box=queue.box,
+            )
+        )
     return site.reach_tiers([box.name for box in site.plan.boxes])[0]
 
 
@@ -137,7 +164,14 @@ def until_left(site: Site, view: RunView, queues: Sequence[str]) -> RunView:
     _take_back_drains(site, [queue for queue in _of(view, queues) if _is_asked(queue, DRAIN)])
     if stopping := [queue.name for queue in _of(view, queues) if is_stopping(queue)]:
         named = some(stopping, _MOST_WAITED)
-        show.say(Sentence("orders.waits_for_end", queues=named, n=len(stopping)))
+        show.say(
+            _(
+                "{queues}: {n:was|were} asked to stop; launch waits until {n:it has|they have} "
+                "ended, then starts {n:it|them} again (Ctrl-C: {n:it stays|they stay} stopped)",
+                queues=named,
+                n=len(stopping),
+            )
+        )
         view = _until(site, view, queues, is_stopping, LEAVES_WITHIN_S)
     if any(queue.is_alive for queue in _of(view, queues)):
         time.sleep(LOOKS_AGAIN_S)
@@ -151,7 +185,13 @@ def is_stopping(queue: QueueView) -> bool:
 
 
 def does_not_end(queue: QueueView) -> Message:
-    return Message(Sentence("orders.does_not_end", queue=queue.name), Command("launch"))
+    return Message(
+        _(
+            "{queue}: was asked to stop and has not ended yet, so nothing was started. Once it has",
+            queue=queue.name,
+        ),
+        Command("launch"),
+    )
 
 
 def _is_asked(queue: QueueView, want: str) -> bool:
@@ -173,7 +213,7 @@ def _take_back_drains(site: Site, queues: Sequence[QueueView]) -> None:
         by_name, lambda name: write_control(site, by_name[name], name, RUN)
     )
     for name in done:
-        show.say(Sentence("orders.drain_taken_back", queue=name))
+        show.say(_("{queue}: its drain is taken back, and its agent goes on", queue=name))
     for name, error in errors.items():
         show.say(message_of(error).under(name))
 
@@ -190,12 +230,12 @@ def _until(
     left = [queue.name for queue in _of(view, queues) if is_about_to_end(queue)]
     if not left:
         return view
-    with show.progress(Sentence("how_far.leaving"), THINGS) as bar:
+    with show.progress(_("waiting for agents that end"), THINGS) as bar:
         part = bar.part(len(left))
         while left and time.monotonic() - began < most_s:
             time_s = duration(time.monotonic() - began)
             names = some(left, _MOST_WAITED)
-            part.doing = Sentence("how_far.leaves", queues=names, time=time_s)
+            part.doing = _("{queues}, for {time} so far", queues=names, time=time_s)
             time.sleep(site.tick_s)
             view = _look_again(site)
             ended = [name for name in left if not is_about_to_end(view.queue(name))]

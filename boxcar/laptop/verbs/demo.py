@@ -35,10 +35,10 @@ from boxcar.laptop.view.report.run_report import Asked
 from boxcar.laptop.webhooks import receiver
 from boxcar.laptop.webhooks.receiver import Notification
 from boxcar.shared import state, timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files import receipt
+from boxcar.shared.sentence import _
 
 FOLDER = "boxcar-demo"
 _LOOK_EVERY_S = 0.5
@@ -58,14 +58,14 @@ def demo() -> int:
     name_the_project()
     project = open_project(root / "job.yaml", "local")
     _put_finished_run_aside(project)
-    show.say(Sentence("bring.demo_begins", folder=root))
+    show.say(_("[1/4] two queues on two local boxes; the project is {folder}", folder=root))
     with _receiver(root) as environ:
         view = _run_queues(project, environ)
-    show.say(Sentence("bring.demo_pull"))
+    show.say(_("[2/4] pull: every result to this machine, checked against its manifest"))
     pull(project)
-    show.say(Sentence("bring.demo_verify"))
+    show.say(_("[3/4] verify: every artifact is loaded and checked"))
     verified = verify(project, allow_pickle=[])
-    show.say(Sentence("bring.demo_down"))
+    show.say(_("[4/4] down: the gate"))
     took_s = time.monotonic() - began  # before the question: nobody knows how long a person thinks
     is_down = verified == 0 and down(project, abandon=[], because=None, approve=None) == 0
     _report(project, view, took_s, is_down=is_down)
@@ -82,8 +82,9 @@ def _check_libraries() -> None:
     python = training_here.for_training()
     if missing := training_here.missing_packages(python, _TRAINS_WITH):
         raise InputError(
-            Sentence(
-                "bring.demo_lacks",
+            _(
+                "the demo trains with {needs}, and {python} has no {missing}. To install it for "
+                "the CPU, type: {line}",
                 needs=", ".join(_TRAINS_WITH),
                 python=python,
                 missing=", ".join(missing),
@@ -126,7 +127,7 @@ def _put_finished_run_aside(project: Project) -> None:
     stamp = timestamp.utc_now().replace(":", "")
     aside = project.results.root.with_name(f"{project.plan.run}-{stamp}")
     project.results.root.rename(aside)
-    show.say(Sentence("bring.demo_aside", folder=aside))
+    show.say(_("the results of the last demo were put aside: {folder}", folder=aside))
 
 
 # --- the receiver of the webhooks
@@ -138,11 +139,11 @@ def _receiver(root: Path) -> Iterator[dict[str, str]]:
     port, secret = _address(root)
 
     def take(event: Notification) -> None:
-        show.say(Sentence("bring.demo_event", event=event.line()))
+        show.say(_("  webhook  {event}", event=event.line()))
 
     with receiver.serve(port, secret, take, show.say) as server:
         _keep_address(root, server.server_address[1], secret)
-        show.say(Sentence("bring.demo_webhooks", url=server.url))
+        show.say(_("      webhooks arrive, signed, at {url}", url=server.url))
         yield {"BOXCAR_WEBHOOK_URL": server.url, "BOXCAR_WEBHOOK_SECRET": secret}
 
 
@@ -170,19 +171,24 @@ def _address_file(root: Path) -> Path:
 
 def _run_queues(project: Project, environ: dict[str, str]) -> RunView:
     """Launch, and follow the queues to their end; a dead agent's queue is launched again."""
-    for _ in range(_LAUNCHES):
+    for _launch in range(_LAUNCHES):
         launch(project, environ=environ)
         with open_site(project, show.say) as site:
             view = _follow(site)
         dead = [q.name for q in view.queues if q.condition.word == "agent dead"]
         if not dead:
             break
-        show.say(Sentence("bring.demo_again", queues=", ".join(dead)))
+        show.say(
+            _(
+                "the agent of {queues} is gone; launching again resumes its queue",
+                queues=", ".join(dead),
+            )
+        )
     return view
 
 
 def _follow(site: Site) -> RunView:
-    with show.progress(Sentence("how_far.running"), THINGS) as bar:
+    with show.progress(_("running"), THINGS) as bar:
         of = Counter(cell.queue for cell in site.plan.cells)
         parts = {name: bar.part(of[name], name) for name in site.plan.queues}
         while True:
@@ -205,16 +211,25 @@ def _update(part: Part, view: RunView, queue: QueueView) -> None:
 
 def _report(project: Project, view: RunView, seconds: float, *, is_down: bool) -> None:
     took = {"n": len(view.cells), "time": f"{seconds:.0f}"}
-    show.say(Sentence("bring.demo_took", run=project.plan.run, **took))
+    show.say(_("{run}: {n} {n:cell|cells} in {time} s", run=project.plan.run, **took))
     report(project, asked_of(project, (), Asked(())))
-    show.say(Sentence("bring.demo_results", path=project.results.cells))
-    show.say(Sentence("bring.demo_receipt", path=project.results.receipt))
-    show.say(Sentence("bring.demo_journals", path=project.results.journals))
+    show.say(_("results   {path}", path=project.results.cells))
+    show.say(_("receipt   {path}", path=project.results.receipt))
+    show.say(_("journals  {path}", path=project.results.journals))
     if is_down:
         show.remember_flags("", "", program=_program())  # the demo itself takes none
-        show.say(Message(Sentence("bring.demo_ended"), Command("demo")))
+        show.say(Message(_("The local boxes are gone; the results stay. Again"), Command("demo")))
     else:
-        show.say(Message(Sentence("bring.demo_kept", folder=project.root), Command("down")))
+        show.say(
+            Message(
+                _(
+                    "The run is still there, and nothing was removed. Look around in {folder}, "
+                    "then",
+                    folder=project.root,
+                ),
+                Command("down"),
+            )
+        )
 
 
 def _program() -> str:

@@ -40,12 +40,12 @@ from boxcar.laptop.teardown.gate import (
 from boxcar.laptop.teardown.still_running import find_alive, kept_still
 from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import BoxcarError, Command, DamagedError
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import RunReceipt, Teardown
+from boxcar.shared.sentence import _
 
 # How often the run's name may be typed.
 _TRIES = 3
@@ -76,14 +76,21 @@ def down(
         with results_folder.hold(site):
             if rotated:
                 return _confirm(site, rotated)
-            with show.waiting(Sentence("how_far.asking")):
+            with show.waiting(_("asking the boxes")):
                 site.refresh()
             moves.tell_boxes(site, show.say)
             begun = receipt.read_teardown(site.results.teardown)
             if begun and begun.finished_at:
                 return _report(site, begun, (), as_json=as_json)
             if begun is None and not why and _was_never_launched(site):
-                nothing = Missing(None, Sentence("gate.never_launched"), Command("launch"))
+                nothing = Missing(
+                    None,
+                    _(
+                        "was never launched, as far as this machine and its boxes know, so there "
+                        "is nothing to end. To start it"
+                    ),
+                    Command("launch"),
+                )
                 return _report(site, None, (nothing,), as_json=as_json)
             given_up = {cell: why[cell] for cell in abandon}
             lost = {name: why[name] for name in gone}
@@ -111,8 +118,8 @@ def _through_the_gate(
     if given_up:
         facts = replace(facts, receipt=give_up(site.results, facts, given_up))
         for cell, because in given_up.items():
-            abandoned = Sentence("good_run.abandoned", because=because)
-            show.say(Sentence("good_run.under", head=cell, text=abandoned))
+            abandoned = _("abandoned because {because}", because=because)
+            show.say(_("{head}: {text}", head=cell, text=abandoned))
     facts = _approved(site, facts, notes, begun, approve, hashed=hashed, tries=tries)
     decision = decide(facts)
     if not isinstance(decision, Open):
@@ -148,20 +155,32 @@ def _tell_last_news(site: Site, begun: Teardown | None) -> None:
     if not queues:
         return
     try:
-        with show.waiting(Sentence("notify.last_minute", n=len(queues))):
+        with show.waiting(
+            _(
+                "delivering the last news of {n} {n:queue|queues}, for a minute at most",
+                n=len(queues),
+            )
+        ):
             left = from_here.deliver_news(site, queues, os.environ)
     except (BoxcarError, OSError) as error:
         show.say(str(error))
         return
     for queue, count in left.items():
         if count:
-            show.say(Sentence("notify.nobody_took", queue=queue, n=count))
+            show.say(
+                _(
+                    "{queue}: {n} {n:event|events} of its news were taken by nobody; they stay in "
+                    "its journal",
+                    queue=queue,
+                    n=count,
+                )
+            )
 
 
 def _confirm(site: Site, rotated: Sequence[str]) -> int:
     """Write down what was replaced; 0 also where more is left, which is said."""
     now = rotation.confirm_rotated(site.results, rotated)
-    show.say(Sentence("gate.noted", names=", ".join(dict.fromkeys(rotated))))
+    show.say(_("noted as replaced: {names}", names=", ".join(dict.fromkeys(rotated))))
     for sentence in rotation.rotation_steps(now):
         show.say(sentence)
     return 0
@@ -172,17 +191,30 @@ def _say_kept(site: Site, begun: Teardown | None, gone: Sequence[str]) -> None:
     names = rotation.held_credentials(site.project.job, site.results)
     for box in gone if names else ():
         if not begun or box not in begun.boxes:
-            show.say(Sentence("gate.keeps", box=box, names=", ".join(names)))
+            show.say(
+                _(
+                    "{box} keeps the run's credentials, so rotate these: {names}",
+                    box=box,
+                    names=", ".join(names),
+                )
+            )
 
 
 def _say_uncompared(site: Site) -> None:
     tier = site.plan.durable_dir
     if not site.is_gone(tier):
         return
-    with_what = Sentence("bring.with_manifests")
+    with_what = _("their own manifests and the receipt")
     if site.tier.root.exists():
-        with_what = Sentence("bring.with_reports")
-    show.say(Sentence("bring.tier_is_gone", tier=tier, with_what=with_what))
+        with_what = _("what the boxes had last reported of it")
+    show.say(
+        _(
+            "{tier} is said to be gone: the results here are compared with {with_what}, not with "
+            "it",
+            tier=tier,
+            with_what=with_what,
+        )
+    )
 
 
 def _look(
@@ -254,14 +286,16 @@ def _approved(
     if {one.run for one in facts.beside} - {*beside}:
         return facts
     typed = _ask_name(
-        site.plan.run, Sentence("gate.type", run=site.plan.run, verb=_verb(site)), tries
+        site.plan.run,
+        _("Type the run's name ({run}) to approve {verb!r}: ", run=site.plan.run, verb=_verb(site)),
+        tries,
     )
     if not typed:
         return facts
     # The person took their time: all is looked at again, and what they read has to be true still.
     site.refresh()
     hashed.trust()
-    now, _ = _look(site, hashed, begun)
+    now, _notes = _look(site, hashed, begun)
     is_same = facts.receipt and now.receipt and now.receipt.digest == facts.receipt.digest
     return replace(now, approval=Approval(TYPED, typed, beside)) if is_same else now
 
@@ -272,7 +306,12 @@ def _ask_beside(facts: GateFacts, tries: int, named: tuple[str, ...] = ()) -> tu
         for one in facts.beside:
             if one.run == run:
                 show.say(one.what)
-        if _ask_name(run, Sentence("gate.type_beside", run=run), tries) != run:
+        if (
+            _ask_name(
+                run, _("Type that run's name ({run}) to end the box all the same: ", run=run), tries
+            )
+            != run
+        ):
             break
         named += (run,)
     return named
@@ -285,36 +324,57 @@ def _ask_name(run: str, question: str, tries: int) -> str:
         typed = show.ask(question)
         if typed in ("", run) or not left or not sys.stdin.isatty():
             break
-        show.say(Sentence("gate.not_its_name", typed=typed))
+        show.say(_("{typed!r} is not the run's name; nothing was touched", typed=typed))
     return typed
 
 
 def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     """What will be lost, and what stays."""
     does = site.project.profile.meter_stop.does
-    show.say(Sentence("gate.will", verb=_verb(site), does=does))
+    show.say(_("{verb!r} will {does}. This is lost:", verb=_verb(site), does=does))
     for sentence in site.end_price():
         _say_item(sentence)
     for verdict in facts.receipt.cells if facts.receipt else ():
         if verdict.because is not None:
-            _say_item(Sentence("gate.abandoned", cell=verdict.cell, because=verdict.because))
+            _say_item(
+                _(
+                    "the cell {cell}, abandoned because {because}",
+                    cell=verdict.cell,
+                    because=verdict.because,
+                )
+            )
         if verdict.is_dropped:
-            _say_item(Sentence("gate.dropped", cell=verdict.cell))
+            _say_item(_("the cell {cell}, dropped: its line is commented out", cell=verdict.cell))
     for cell in facts.cells:
         if cell.pulled and (doubt := cell.pulled.manifest.doubt):
-            _say_item(Sentence("gate.in_doubt", cell=cell.cell, doubt=doubt))
+            _say_item(
+                _(
+                    "the box on which the cell {cell} could be trained again; its result is in "
+                    "doubt: {doubt}",
+                    cell=cell.cell,
+                    doubt=doubt,
+                )
+            )
     if hashed := _hashed(facts):
-        _say_item(Sentence("gate.hashed", n=hashed))
+        _say_item(
+            _(
+                "{n} {n:artifact|artifacts}: each was hashed here and loaded by its box alone, as "
+                "verify found no torch",
+                n=hashed,
+            )
+        )
     for note in notes:
         _say_item(note)
     size_bytes = results_folder.bytes_below(site.results.root)
-    show.say(Sentence("gate.stays", folder=site.results.root, size=units.size(size_bytes)))
+    show.say(
+        _("This stays: {folder} ({size})", folder=site.results.root, size=units.size(size_bytes))
+    )
     for sentence in site.end_keeps():
         _say_item(sentence)
 
 
 def _say_item(sentence: str) -> None:
-    show.say(Sentence("gate.item", sentence=sentence))
+    show.say(_("  {sentence}", sentence=sentence))
 
 
 def _hashed(facts: GateFacts) -> int:
@@ -329,7 +389,7 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
     boxes = [name for name in gone if name != site.plan.durable_dir]
     beside = dict.fromkeys(facts.approval.beside, timestamp.utc_now())
     if begun and facts.approval.how == CONTINUED:
-        show.say(Sentence("gate.continued", at=begun.approved_at))
+        show.say(_("continuing the teardown that was approved at {at}", at=begun.approved_at))
         exposed = rotation.exposed_credentials(begun, boxes, credentials)
         return replace(begun, gone=begun.gone | gone, exposed=exposed, beside=beside | begun.beside)
     made = Teardown(
@@ -362,8 +422,19 @@ def _done(site: Site, teardown: Teardown) -> str:
     at, approval = teardown.finished_at, short(teardown.digest)
     to_do = site.end_by_hand()
     if to_do is None:
-        return Sentence("gate.done", verb=teardown.verb, at=at, approval=approval)
-    return Sentence("gate.our_part", verb=teardown.verb, at=at, approval=approval, to_do=to_do)
+        return _(
+            "{verb}: done at {at}, approval {approval}",
+            verb=teardown.verb,
+            at=at,
+            approval=approval,
+        )
+    return _(
+        "{verb}: Boxcar's part was done at {at}, approval {approval}.\n{to_do}",
+        verb=teardown.verb,
+        at=at,
+        approval=approval,
+        to_do=to_do,
+    )
 
 
 def _report(
@@ -376,14 +447,14 @@ def _report(
     """Say how it ended, and return the exit code for it."""
     is_down = teardown is not None and teardown.finished_at is not None
     for row in reasons:
-        show.say(row.message.under(row.cell or Sentence("gate.the_run")))
+        show.say(row.message.under(row.cell or _("the run")))
     if teardown and is_down:
         show.say(_done(site, teardown))
         for sentence in rotation.rotation_steps(teardown):
             show.say(sentence)
-        show.say(Sentence("gate.results_stay", folder=site.results.root))
+        show.say(_("The results stay in {folder}", folder=site.results.root))
     else:
-        show.say(Sentence("gate.refused", n=len(reasons)))
+        show.say(_("refused, and nothing removed: {n} {n:thing|things} missing", n=len(reasons)))
     if as_json:
         show.json_document(
             "down",

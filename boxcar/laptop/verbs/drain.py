@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from boxcar.laptop.common import show
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.verbs import control
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, Message
 from boxcar.shared.files.control import DRAIN
+from boxcar.shared.sentence import Sentence, _, mark
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
@@ -23,10 +23,14 @@ def drain(
     with open_site(project, show.say) as site:
         asked = control.request(site, DRAIN, queues, boxes)
     for queue in asked:
-        which = "drains_after" if queue.is_at_cell else "drains"
+        which = (
+            mark("{queue} on {box}: finishes {cell}, then ends; no further cell starts")
+            if queue.is_at_cell
+            else mark("{queue} on {box}: ends; no further cell starts")
+        )
         about = {"queue": queue.name, "box": queue.box, "cell": queue.active}
-        show.say(Sentence(f"orders.{which}", **about))
+        show.say(Sentence(which, **about))
     if asked:
-        show.say(Message(Sentence("orders.see_end"), Command("watch")))
-        show.say(Message(Sentence("orders.go_on_later"), Command("launch")))
+        show.say(Message(_("To see it end"), Command("watch")))
+        show.say(Message(_("To continue later"), Command("launch")))
     return 0

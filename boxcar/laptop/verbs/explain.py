@@ -26,14 +26,13 @@ from boxcar.laptop.results.judge import how_checked
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
+from boxcar.laptop.run.state_words import condition_sentence, state_sentence
 from boxcar.laptop.run.view import CellView, RunView, blocked_of_run
 from boxcar.laptop.triage import advice
 from boxcar.laptop.triage.advice import Advice
 from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import NextStep, is_missing_here, next_step, sentence
 from boxcar.shared import state, timestamp
-from boxcar.shared.catalogue.board import condition_sentence, state_sentence
-from boxcar.shared.catalogue.sentence import Sentence, chained
 from boxcar.shared.cell import cell_line
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import Command, DamagedError, Message
@@ -41,6 +40,7 @@ from boxcar.shared.files import attempt, manifest, receipt
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.receipt import LAPTOP
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, chained, mark
 from boxcar.shared.triage.evidence import Quote, course_of, quotes_of
 
 # What happened to a cell, event by event, over all queues: the history that `explain` shows.
@@ -73,7 +73,44 @@ def _moments(type_: str, row: list[Event]) -> Iterable[Moment]:
         ]
     first, last = row[0], row[-1]
     words = {"first": tell_history(first), "last": tell_history(last), "at": last.at, "n": len(row)}
-    return [Moment(first.at, first.data.get("queue", "?"), Sentence("story.row", **words))]
+    return [
+        Moment(
+            first.at,
+            first.data.get("queue", "?"),
+            _("{first} … {last}, at {at} ({n} reports)", **words),
+        )
+    ]
+
+
+_TOLD = {
+    "cell.claimed": mark("claimed by {queue} on {box}"),
+    "cell.started": mark("attempt {attempt} started: {cfg} {task}, {on}"),
+    "cell.progress": mark("attempt {attempt}: {numbers}"),
+    "cell.retried": mark(
+        "attempt {attempt} failed after {time} ({failure}: {reason}); the same again in {wait_s} s"
+    ),
+    "cell.preempted": mark(
+        "attempt {attempt} ended after {time}: {why}; the next launch goes on with it"
+    ),
+    "cell.failed": mark("attempt {attempt} failed after {time} ({failure}: {reason}); {action}"),
+    "cell.succeeded": mark("attempt {attempt} ended after {time}, and all its artifacts are there"),
+    "cell.synced": mark("published: {published}, {size}, manifest {manifest}"),
+    "cell.copied": mark("copied to {url}, {size}, manifest {manifest}"),
+    "cell.verified": mark("{proven}{metrics}"),
+    "box.warning": mark("warning: {text}"),
+    "box.idle": mark("attempt {attempt}: every GPU was under 10 % for {time}"),
+}
+_NOUNS = {
+    "epochs": mark("{n} {n:epoch|epochs}"),
+    "ranks": mark("{n} {n:rank|ranks}"),
+    "files": mark("{n} {n:file|files}"),
+}
+_PAPERS = {
+    "claim": mark("claim"),
+    "tier": mark("on the tier"),
+    "receipt": mark("receipt"),
+    "results": mark("in the results"),
+}
 
 
 def tell_history(event: Event) -> str:
@@ -94,27 +131,31 @@ def tell_history(event: Event) -> str:
         "action": advice_for_cell(
             data.get("is_final", False), data.get("is_kept", False), data.get("failure", "")
         ),
-        "on": chained("good_run.and", [*_size(data), *_more(event)]),
+        "on": chained(mark("{first}, {second}"), [*_size(data), *_more(event)]),
         "published": count_moments("files", data.get("files")),
     }
-    try:
-        return Sentence(f"story.{event.type}", **words)
-    except KeyError:
-        return event.type
+    told = _TOLD.get(event.type)
+    return Sentence(told, **words) if told else event.type
 
 
 def advice_for_cell(is_final: bool, is_kept: bool, failure: str) -> Sentence:
     """What follows from a failure that an agent has given up."""
     if is_kept:
-        return Sentence("story.is_kept")
+        return _(
+            "what it left is kept, and the next launch judges it anew; it is not trained again"
+        )
     if is_final:
-        return Sentence("story.is_final")
-    return Sentence("story.to_change" if advice.is_to_change(failure) else "story.given_up")
+        return _("it is not tried again under this release")
+    return _(
+        mark("unless it is changed it fails in the same way")
+        if advice.is_to_change(failure)
+        else mark("this agent gave it up; the next one tries it again")
+    )
 
 
 def count_moments(noun: str, number: object) -> str:
     """Such as `3 epochs`; with a `?` for what is not known."""
-    return Sentence(f"story.n_{noun}", n=number if isinstance(number, int) else "?")
+    return Sentence(_NOUNS[noun], n=number if isinstance(number, int) else "?")
 
 
 def _size(data: dict[str, Any]) -> list[str]:
@@ -129,25 +170,27 @@ def _numbers(numbers: dict[str, Any], best: dict[str, Any]) -> str:
 def _metrics(data: dict[str, Any]) -> str:
     metrics = named_numbers(data.get("metrics", {}))
     notes = [
-        Sentence("story.metric_note", name=name, why=why)
+        _("; {name}: {why}", name=name, why=why)
         for name, why in data.get("metric_notes", {}).items()
     ]
     return (
-        chained("story.beside", [Sentence("story.metrics", text=metrics), *notes])
-        if metrics
-        else ""
+        chained(mark("{first}{second}"), [_(": {text}", text=metrics), *notes]) if metrics else ""
     )
 
 
 def _proven(data: dict[str, Any]) -> Sentence:
     if data.get("by") != LAPTOP:
-        return Sentence("story.proven")
+        return _("every artifact was loaded and checked")
     at, files = data.get("accepted_at", "?"), data.get("unpickled") or []
     if data.get("is_lent"):
-        return Sentence("story.lent", at=at)
+        return _("lent: its result is on the laptop, proven at {at}", at=at)
     if files:
-        return Sentence("story.accepted_unpickled", at=at, files=", ".join(map(str, files)))
-    return Sentence("story.accepted", at=at)
+        return _(
+            "accepted: verify proved it on the laptop at {at}, {files} unpickled",
+            at=at,
+            files=", ".join(map(str, files)),
+        )
+    return _("accepted: verify proved it on the laptop at {at}", at=at)
 
 
 def _more(event: Event) -> list[str]:
@@ -196,7 +239,7 @@ def explain(project: Project, *, cell: str, as_json: bool = False) -> int:
 
 
 def explanation(site: Site, name: str) -> Explanation:
-    with show.waiting(Sentence("how_far.asking")):
+    with show.waiting(_("asking the boxes")):
         site.refresh()
     view = look_at_run(site, timestamp.utc_now())
     cell = find(view, name)
@@ -206,7 +249,7 @@ def explanation(site: Site, name: str) -> Explanation:
         state=cell.word,
         facts=(
             *(_where(cell), _how_far(cell)),
-            *([Sentence("board.in_doubt", doubt=cell.marked)] if cell.marked else ()),
+            *([_("in doubt: {doubt}", doubt=cell.marked)] if cell.marked else ()),
             *(advice.verdict_lines(*verdict) if verdict else ()),
             *(*_what_it_waits_for(cell, view), *_its_queue(cell, view), *_papers(site, cell)),
         ),
@@ -219,33 +262,43 @@ def explanation(site: Site, name: str) -> Explanation:
 def next_for(cell: CellView, view: RunView) -> NextStep:
     """What brings this one cell on."""
     if cell.is_dropped:
-        return NextStep(Command("verify"), Sentence("story.next_dropped"))
+        return NextStep(Command("verify"), _("nothing of it is missing; append its line to run it"))
     if cell.damage:
-        return NextStep(Command("repair"), Sentence("story.next_damaged", damage=cell.damage))
+        return NextStep(
+            Command("repair"), _("it is verified in its journal, but {damage}", damage=cell.damage)
+        )
     is_at_work = any(may_run(q) for q in view.queues if q.name == cell.queue)
     match cell.record.state if cell.record else None:
         case None:
-            return NextStep(Command("status"), Sentence("story.next_unread"))
+            return NextStep(Command("status"), _("a journal cannot be read; status says which"))
         case state.Verified():
-            return NextStep(Command("pull"), Sentence("story.next_verified"))
+            return NextStep(Command("pull"), _("its result is proven on the durable tier"))
         case state.Failed(is_final=True):
-            again = Message(Sentence("story.next_final"), _give_up(cell.name))
+            again = Message(
+                _("fix what it says and launch again, or give the cell up"), _give_up(cell.name)
+            )
             return NextStep(Command("logs", ("--cell", cell.name)), again)
         case state.Failed(is_kept=True):
-            return NextStep(Command("launch"), Sentence("story.next_kept"))
+            return NextStep(
+                Command("launch"), _("put right what it says, and the next agent judges it anew")
+            )
         case state.Failed(failure="NOCFG"):
-            return NextStep(Command("push"), Sentence("story.next_no_config"))
+            return NextStep(Command("push"), _("its line cannot run before that is fixed"))
         case state.Failed(failure=failure):
             return _after_a_failure(cell.name, failure)
         case _ if kept := blocked_of_run(view).get(cell.name):
-            return NextStep(kept.command, Sentence("story.next_after", by=kept.by, why=kept.why))
+            return NextStep(
+                kept.command, _("it comes after {by}, which {why}", by=kept.by, why=kept.why)
+            )
         case _ if not is_at_work:
-            return NextStep(Command("launch"), Sentence("story.next_no_agent", queue=cell.queue))
+            return NextStep(
+                Command("launch"), _("no agent is at work in {queue}", queue=cell.queue)
+            )
         case state.Queued():
-            return NextStep(Command("watch"), Sentence("story.next_turn"))
+            return NextStep(Command("watch"), _("it waits for its turn"))
         case _:
             follow = Command("logs", ("--cell", cell.name, "--follow"))
-            return NextStep(follow, Sentence("story.next_running"))
+            return NextStep(follow, _("it is running"))
 
 
 def _give_up(cell: str) -> Command:
@@ -254,10 +307,12 @@ def _give_up(cell: str) -> Command:
 
 def _after_a_failure(cell: str, failure: str) -> NextStep:
     if not advice.is_to_change(failure):
-        again = Message(Sentence("story.next_fix"), Command("launch"))
+        again = Message(
+            _("fix what it says; as it is, the next agent only tries it again"), Command("launch")
+        )
         return NextStep(Command("logs", ("--cell", cell)), again)
     launch = Command("launch", note=advice.advice_of(failure).todo or "", or_else=_give_up(cell))
-    return NextStep(launch, Sentence("triage.change_first"))
+    return NextStep(launch, _("as it is, it would fail in the same way"))
 
 
 def _verdict(view: RunView, cell: CellView) -> tuple[Advice, tuple[Quote, ...]] | None:
@@ -281,10 +336,10 @@ def _next(site: Site, cell: CellView, view: RunView) -> NextStep:
 
 
 def _where(cell: CellView) -> Sentence:
-    of_job = Sentence("story.epochs_of_job")
-    index = Sentence("story.index", index=cell.index) if cell.index is not None else ""
-    return Sentence(
-        "story.where",
+    of_job = _("epochs as the job says")
+    index = _(", index {index}", index=cell.index) if cell.index is not None else ""
+    return _(
+        "{cfg} {task}, {epochs}; in {queue}{index}, on {box}",
         cfg=cell.cfg,
         task=cell.task,
         epochs=count_moments("epochs", cell.epochs) if cell.epochs else of_job,
@@ -296,32 +351,41 @@ def _where(cell: CellView) -> Sentence:
 
 def _how_far(cell: CellView) -> Sentence:
     if cell.record is None:
-        return Sentence("story.state_unknown")
+        return _("state unknown: the journal that may hold it cannot be read")
     if cell.is_dropped:
-        return Sentence("story.dropped")
-    spent = Sentence("story.spent", n=cell.record.attempts, time=units.duration(cell.seconds))
+        return _("dropped: it never ran, and its line is commented out")
+    spent = _(
+        "{n} {n:attempt|attempts}, {time}",
+        n=cell.record.attempts,
+        time=units.duration(cell.seconds),
+    )
     now = cell.record.state
     if isinstance(now, state.Failed):
         reason = advice.reason(now.failure, now.reason)
         action = advice_for_cell(now.is_final, now.is_kept, now.failure)
         about = {"failure": now.failure, "reason": reason, "action": action}
-        return Sentence("story.failed", **about, spent=spent)
+        return _("failed ({failure}): {reason}; {action}; {spent}", **about, spent=spent)
     if cell.damage:
         words = {"word": state_sentence(cell.word), "state": state_sentence(now.word)}
-        return Sentence("story.damaged", **words, damage=cell.damage, spent=spent)
-    return Sentence("story.so_far", state=cell.sentence, spent=spent)
+        return _(
+            "{word}: {state} in its journal, but {damage}; {spent}",
+            **words,
+            damage=cell.damage,
+            spent=spent,
+        )
+    return _("{state}; {spent}", state=cell.sentence, spent=spent)
 
 
 def _what_it_waits_for(cell: CellView, view: RunView) -> list[Sentence]:
     kept = blocked_of_run(view).get(cell.name)
-    return [Sentence("story.blocked", by=kept.by, why=kept.why)] if kept else []
+    return [_("blocked by {by}, which {why}", by=kept.by, why=kept.why)] if kept else []
 
 
 def _its_queue(cell: CellView, view: RunView) -> list[Sentence]:
     found = [queue.condition for queue in view.queues if queue.name == cell.queue]
     return [
-        Sentence(
-            "story.its_queue",
+        _(
+            "{queue} is {word}: {sentence}",
             queue=cell.queue,
             word=condition_sentence(now.word),
             sentence=now.sentence,
@@ -333,7 +397,9 @@ def _its_queue(cell: CellView, view: RunView) -> list[Sentence]:
 def _papers(site: Site, cell: CellView) -> list[Sentence]:
     """What the claim, the manifests and the receipt say, or that there is none."""
     name, tier = cell.name, site.tier
-    none = Sentence("story.torn_down" if is_over(site) else "story.none_yet")
+    none = _(
+        mark("not asked any more: the run was torn down") if is_over(site) else mark("none yet")
+    )
     of_tier: dict[str, Callable[[], str]] = {
         "claim": lambda: _claimed(attempt.read_claim(tier.claim(name)), none),
         "tier": lambda: _published(manifest.read_manifest(tier.manifest(name))),
@@ -344,7 +410,7 @@ def _papers(site: Site, cell: CellView) -> list[Sentence]:
         _say_if_there(
             "results",
             lambda: _published(manifest.read_manifest(site.results.manifest(name))),
-            Sentence("story.none_yet"),
+            _("none yet"),
         ),
     ]
 
@@ -355,27 +421,32 @@ def _say_if_there(what: str, read: Callable[[], str], none: Sentence) -> Sentenc
     except FileNotFoundError:
         text = none
     except (DamagedError, OSError) as error:
-        text = Sentence("story.unreadable", error=error)
-    return Sentence("good_run.under", head=Sentence(f"story.{what}"), text=text)
+        text = _("cannot be read: {error}", error=error)
+    return _("{head}: {text}", head=Sentence(_PAPERS[what]), text=text)
 
 
 def _claimed(found: attempt.Claim | None, none: Sentence) -> Sentence:
     if found is None:
         return none
-    return Sentence("story.claimed", queue=found.queue, box=found.box, at=found.at)
+    return _("{queue} on {box}, at {at}", queue=found.queue, box=found.box, at=found.at)
 
 
 def _published(found: manifest.Manifest) -> str:
     carried, release = found.carried, digest.short(found.release)
-    beside = [Sentence("story.carried", n=len(carried.files))] if carried.files else []
+    beside = [_("{n} {n:file|files} carried", n=len(carried.files))] if carried.files else []
     parts = [
-        Sentence("story.attempt_of", attempt=found.attempt, box=found.box, release=release),
-        Sentence("story.files", n=len(found.files)),
+        _(
+            "attempt {attempt} of {box}, release {release}",
+            attempt=found.attempt,
+            box=found.box,
+            release=release,
+        ),
+        _("{n} {n:file|files}", n=len(found.files)),
         *beside,
         units.size(found.size_bytes),
-        *(Sentence("story.not_carried", text=text) for text in carried.left_out),
+        *(_("not carried, {text}", text=text) for text in carried.left_out),
     ]
-    return chained("good_run.and", parts)
+    return chained(mark("{first}, {second}"), parts)
 
 
 def _checked(found: receipt.CellReceipt) -> str:
@@ -385,8 +456,8 @@ def _checked(found: receipt.CellReceipt) -> str:
             for f in found.findings
             if receipt.WHY_BYTES in f.facts
         ]
-        good = Sentence("story.good", how=how_checked(found.findings), at=found.checked_at)
-        return chained("good_run.and", [good, *why]) if why else good
+        good = _("good: {how}, at {at}", how=how_checked(found.findings), at=found.checked_at)
+        return chained(mark("{first}, {second}"), [good, *why]) if why else good
     bad = [f"{f.path}: {', '.join(f.problems)}" for f in found.findings if f.problems]
     return "; ".join(bad)
 
@@ -396,9 +467,9 @@ def _explain_cell(found: Explanation, as_json: bool) -> None:
         show.json_document("explain", found)
         return
     state = state_sentence(found.state)
-    show.line(Sentence("good_run.under", head=found.cell, text=state))
+    show.line(_("{head}: {text}", head=found.cell, text=state))
     for fact in found.facts:
-        show.line(Sentence("triage.said", text=fact))
+        show.line(_("  {text}", text=fact))
     rows = [(moment.at, moment.queue, moment.what) for moment in found.history]
     show.table("what happened", ("at", "queue", "what"), rows)
     show.say(sentence(found.next))

@@ -20,9 +20,9 @@ from boxcar.laptop.trackers.export_cells import LEFT_OUT, UNCHANGED, Due, Outcom
 from boxcar.laptop.trackers.exported_cell import ExportedCell, ExportRecord, offline
 from boxcar.laptop.view.report import gather
 from boxcar.laptop.view.report.run_report import Asked
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
+from boxcar.shared.sentence import _
 
 FOLDER = "export"
 
@@ -61,13 +61,15 @@ def export(project: Project, asked: Asked, *, to: str, out: str = "", as_json: b
 def _hold(folder: Path) -> int:
     held = lock.try_hold(folder / exported_cell.RECORD_LOCK)
     if held is None:
-        raise TemporaryError(f"{folder}: another export is at work there. Try again when it ended")
+        raise TemporaryError(
+            _("{folder}: another export is at work there. Try again when it ended", folder=folder)
+        )
     return held
 
 
 def _write(folder: Path, record: ExportRecord, wanted: Sequence[Due], to: str) -> ExportRecord:
     # What it prints names folders that are there for a moment; what is wrong it raises.
-    with offline(io.StringIO()), show.progress(Sentence("how_far.export"), THINGS) as bar:
+    with offline(io.StringIO()), show.progress(_("export"), THINGS) as bar:
         part = bar.part(len(wanted))
 
         def on_cell(cell: ExportedCell) -> None:
@@ -83,18 +85,43 @@ def _left_out(found: Sequence[Outcome]) -> list[Outcome]:
 
 def _report(folder: Path, found: Sequence[Outcome], step: str) -> None:
     for one in _left_out(found):
-        show.say(Sentence("report.export_left_out", cell=one.cell, why=one.because))
+        show.say(_("{cell} is left out: {why}", cell=one.cell, why=one.because))
         if one.where:
-            show.say(Sentence("report.export_stale", cell=one.cell, where=folder / one.where))
+            show.say(
+                _(
+                    "{cell} was exported when it was proven; what lies there is of then: {where}",
+                    cell=one.cell,
+                    where=folder / one.where,
+                )
+            )
     states = Counter(one.state for one in found)
     for one in found:
         if one.state == export_cells.CHANGED:
-            show.say(Sentence("report.export_trained_again", cell=one.cell, id=one.id))
+            show.say(
+                _(
+                    "{cell} is another result by now, under the same id ({id}); what was sent on "
+                    "before is not changed by this",
+                    cell=one.cell,
+                    id=one.id,
+                )
+            )
     if set(states) <= {LEFT_OUT}:
         return  # there is nothing to look at
     if set(states) <= {UNCHANGED, LEFT_OUT}:
-        show.line(Sentence("report.export_nothing", n=states[UNCHANGED], folder=folder))
+        show.line(
+            _(
+                "nothing changed: {n} {n:cell is|cells are} in {folder} as they are in the results",
+                n=states[UNCHANGED],
+                folder=folder,
+            )
+        )
     else:
         counts = {"added": states["added"], "changed": states["changed"], "same": states[UNCHANGED]}
-        show.line(Sentence("report.export_done", folder=folder, **counts))
-    show.say(Sentence("report.export_next", step=step))
+        show.line(
+            _(
+                "{folder}: {added} added, {changed} changed, {same} as before",
+                folder=folder,
+                **counts,
+            )
+        )
+    show.say(_("nothing was sent. Next: {step}", step=step))

@@ -19,10 +19,10 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queue_files import QueueFile
 from boxcar.laptop.project.queues import rewrite
 from boxcar.laptop.verbs import split
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_line
 from boxcar.shared.errors import Command, Message, some
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def grid(
 def _write_configs(code: Path, configs: Mapping[str, bytes]) -> None:
     """Before the lines that name them. Killed in between, the same command finishes it."""
     if written := cell_configs.write_configs(code, configs):
-        show.say(Sentence("spread.n_written", n=written))
+        show.say(_("{n} {n:config|configs} written", n=written))
 
 
 def _write_lines(project: Project, queues: Sequence[QueueFile], after: Mapping[str, bytes]) -> None:
@@ -101,22 +101,34 @@ def _report(
         show.json_document("grid", {"is_written": is_written, "cells": cells, "left_out": left_out})
     elif cells:
         rows = [(cell.cell, cell.queue, cell.line) for cell in cells]
-        show.table(Sentence("spread.new_cells", n=len(cells)), ("cell", "queue", "line"), rows)
+        show.table(_("grid: {n} new {n:cell|cells}", n=len(cells)), ("cell", "queue", "line"), rows)
     there = [one for one in left_out if not one.is_dropped]
     dropped = [one for one in left_out if one.is_dropped]
     if there:
         named = some((f"{one.cell} ({one.at})" for one in there), 1)
-        show.say(Sentence("spread.in_already", n=len(there), first=named))
+        show.say(
+            _(
+                "{n} {n:cell|cells} left out, in the queues already: {first}",
+                n=len(there),
+                first=named,
+            )
+        )
     for one in dropped:
-        show.say(Sentence("spread.has_hash", cell=one.cell, at=one.at))
+        show.say(
+            _(
+                "{cell} left out: {at} has a # before it; append that line to run it",
+                cell=one.cell,
+                at=one.at,
+            )
+        )
 
 
 def _say_next(project: Project, cells: Sequence[GridCell], is_to_write: bool) -> None:
     if not cells:
-        show.say(Sentence("spread.none_new"))
+        show.say(_("no cell is new; the queue files are as they were"))
     elif not is_to_write:
-        show.say(Sentence("spread.to_append"))
+        show.say(_("no file was changed; the same command with --write appends the lines"))
     else:
         was_launched = bool(profile_choice.profiles_of(project.results))
         command = Command("launch" if was_launched else "plan")
-        show.say(Message(Sentence("spread.lines_appended", n=len(cells)), command))
+        show.say(Message(_("{n} {n:line|lines} appended. Next", n=len(cells)), command))

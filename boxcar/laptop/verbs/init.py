@@ -23,9 +23,9 @@ from boxcar.laptop.project.project import open_project
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import BOXCARIGNORE, not_shipped
 from boxcar.laptop.tryout import run_help
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import Command, InputError, Message
+from boxcar.shared.sentence import _, mark
 
 JOB = "job.yaml"
 _TRIED = ".job-being-made.yaml"
@@ -44,7 +44,7 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
     """
     if (root / JOB).exists():
         raise InputError(
-            f"{root / JOB}: is there, and nothing is overwritten. To see what it says",
+            _("{path}: is there, and nothing is overwritten. To see what it says", path=root / JOB),
             Command("plan"),
         )
     can_ask = sys.stdin.isatty() and not yes
@@ -55,12 +55,16 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
     text = job_text.job(made, connection.read_aliases(Path.home() / ".ssh" / "config"))
     if not can_ask and not yes:
         show.verbatim(text.rstrip())
-        show.say(Message(Sentence("init.to_write"), Command("init", ("--yes",))))
+        show.say(Message(_("Nothing was written. To write it"), Command("init", ("--yes",))))
         return 0
     _tell(made)
     files = ", ".join((JOB, job_text.QUEUE, BOXCARIGNORE))
-    if can_ask and show.ask(Sentence("init.write", files=files)).lower() not in ("", "y", "yes"):
-        show.say(Sentence("init.nothing_written"))
+    if can_ask and show.ask(_("Write {files}? [Y/n] ", files=files)).lower() not in (
+        "",
+        "y",
+        "yes",
+    ):
+        show.say(_("nothing was written"))
         return 1
     return _write(root, made, text)
 
@@ -84,15 +88,30 @@ def _with_launcher(made: Draft) -> Draft:
     """Nobody but a person knows whether it forms ranks."""
     if "launcher" not in made.open:
         return made
-    typed = show.ask(Sentence("init.which_launcher", script=made.script.path))
+    typed = show.ask(
+        _(
+            "Does {script} form a group of ranks? It was not seen. [python, torchrun, accelerate, "
+            "deepspeed; Enter to say it later] ",
+            script=made.script.path,
+        )
+    )
     if typed and typed not in _LAUNCHERS:
-        raise InputError(f"expected one of {', '.join(_LAUNCHERS)}, found {typed!r}")
+        raise InputError(
+            _(
+                "expected one of {launchers}, found {typed!r}",
+                launchers=", ".join(_LAUNCHERS),
+                typed=typed,
+            )
+        )
     return draft.with_launcher(made, typed) if typed else made
 
 
 def _wants_help(chosen: Script) -> bool:
-    show.say(Sentence("init.hidden_flags", script=chosen.path))
-    question = Sentence("init.run_help", script=chosen.path)
+    show.say(_("{script} takes flags that do not stand in it", script=chosen.path))
+    question = _(
+        "Run {script} --help to see them? It runs what the script imports. [y/N] ",
+        script=chosen.path,
+    )
     return show.ask(question).lower() in ("y", "yes")
 
 
@@ -101,14 +120,27 @@ def _with_help(root: Path, chosen: Script) -> Script:
     words = [chosen.path, *frameworks.of(chosen).words[:1] * ("LightningCLI" in chosen.calls)]
     typed = " ".join([*words, "--help"])
     limit = f"{run_help.TIMEOUT_S:g}"
-    with show.waiting(Sentence("init.help_runs", command=typed, seconds=limit)):
+    with show.waiting(_("{command} runs, for {seconds} s at most", command=typed, seconds=limit)):
         said = run_help.run(root, training_here.for_training(), [*words, "--help"])
     found = flags_of_help(said.text)
     about = {"command": typed, "n": len(found)}
     if said.problem:
-        show.say(Sentence("init.help_problem", **about, problem=said.problem))
+        show.say(
+            _(
+                "{command} {problem}; {n} {n:flag|flags} of it are taken",
+                **about,
+                problem=said.problem,
+            )
+        )
     else:
-        show.say(Sentence(f"init.help_{'flags' if found else 'nothing'}", **about))
+        show.say(
+            _(
+                mark("{command} names {n} {n:flag|flags}")
+                if found
+                else mark("{command} names no flags; the source alone counts"),
+                **about,
+            )
+        )
     return chosen.with_flags(found)
 
 
@@ -124,11 +156,17 @@ def _chosen(found: Folder, named: str) -> Script:
             continue
         if others := found.scripts[at + 1 :]:
             shown = ", ".join(others[:_MOST_NAMED])
-            sentence = Sentence("init.others", n=len(others), first=path, others=shown)
+            sentence = _(
+                "{first} is taken; {n} {n:other script looks|others look} like it ({others}). To "
+                "take another",
+                n=len(others),
+                first=path,
+                others=shown,
+            )
             show.say(Message(sentence, Command("init", ("--script", "PATH"))))
         return chosen
     raise InputError(
-        f"{found.root}: no script here looks like one that trains; name it",
+        _("{root}: no script here looks like one that trains; name it", root=found.root),
         Command("init", ("--script", "PATH")),
     )
 
@@ -136,9 +174,11 @@ def _chosen(found: Folder, named: str) -> Script:
 def _named(root: Path, named: str) -> Script:
     path = (root / named).resolve()
     if not path.is_relative_to(root):
-        raise InputError(f"{named}: is not below {root}, where job.yaml would be")
+        raise InputError(
+            _("{named}: is not below {root}, where job.yaml would be", named=named, root=root)
+        )
     if (found := script.read(root, path)) is None:
-        raise InputError(f"{path}: is no Python script that can be read")
+        raise InputError(_("{path}: is no Python script that can be read", path=path))
     return found
 
 
@@ -158,7 +198,7 @@ def _tell(made: Draft) -> None:
     for line in (f"{job_text.QUEUE}:", *made.lines, ""):
         show.verbatim(line)
     for sentence in made.todo:
-        show.say(Sentence("init.to_do", what=sentence))
+        show.say(_("to do: {what}", what=sentence))
 
 
 def _write(root: Path, made: Draft, text: str) -> int:
@@ -167,13 +207,15 @@ def _write(root: Path, made: Draft, text: str) -> int:
     problems = _refused(root, text)
     _create(root / JOB, text)
     for problem in problems:
-        show.say(Sentence("init.refused", what=problem))
+        show.say(_("plan refuses: {what}", what=problem))
     todo = [*made.todo, *problems]
     if todo:
-        show.say(Message(Sentence("init.correct", n=len(todo)), Command("plan")))
+        show.say(
+            Message(_("{n} {n:thing|things} to correct first; then", n=len(todo)), Command("plan"))
+        )
         return 1
-    show.say(Message(Sentence("init.look"), Command("plan")))
-    show.say(Message(Sentence("init.try"), Command("smoke")))
+    show.say(Message(_("Look at it"), Command("plan")))
+    show.say(Message(_("Then try each cell for a moment on this machine"), Command("smoke")))
     return 0
 
 
@@ -181,7 +223,7 @@ def _create(path: Path, text: str) -> None:
     """One that is there stays as it is."""
     atomic.make_folder(path.parent)
     is_new = atomic.create_once(path, text.encode())
-    show.say(Sentence(f"init.{'wrote' if is_new else 'left'}", file=path))
+    show.say(_(mark("wrote {file}") if is_new else mark("left as it is: {file}"), file=path))
 
 
 def _refused(root: Path, text: str) -> list[str]:

@@ -38,7 +38,6 @@ from boxcar.laptop.run.view import DROPPED, QueueView, RunView
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import audit, control, listen, push
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import visible_gpus
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import Command, InputError, Message, NoRoomError, message_of, some
@@ -46,6 +45,7 @@ from boxcar.shared.files.control import RUN
 from boxcar.shared.files.plan import AUTO, EACH_BOX
 from boxcar.shared.files.release import Release
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks, run_asks
 
 # What `launch` does on each tier: the release, the lines and the agents of its queues.
@@ -86,7 +86,7 @@ def serve_all(
     push.check_queues(site)
     groups = push.by_tier(site, queues)
     view = control.until_left(site, view, queues)
-    with show.progress(Sentence("how_far.push")) as bar:
+    with show.progress(_("push")) as bar:
         served, errors = side_by_side.each_or_why(
             groups, lambda box: _serve(site, box, list(map(view.queue, groups[box])), order, bar)
         )
@@ -94,7 +94,14 @@ def serve_all(
         side_by_side.raise_all(errors)
     push.say_release(order.built[0], is_new=any(one.is_new for one in served.values()))
     problems = [
-        Message(Sentence("mistakes.not_launched", queue=queue, why=_sentence(error)), again)
+        Message(
+            _(
+                "{queue}: was not launched: {why} When that is fixed",
+                queue=queue,
+                why=_sentence(error),
+            ),
+            again,
+        )
         for box, error in errors.items()
         for queue, again in ((name, Command("launch", ("--box", box))) for name in groups[box])
     ]
@@ -164,8 +171,13 @@ def _send_and_prepare(
 def _left_alone(queue: QueueView, digest: str) -> str:
     """What is said of an agent that runs already, or that a scheduler is to start."""
     if queue.scheduled:
-        return Sentence("good_run.waits_already", queue=queue.name, why=queue.scheduled.sentence)
-    kept = Sentence("good_run.left_alone", queue=queue.name)
+        return _(
+            "{queue}: is submitted already and was left alone, with the limits it was submitted "
+            "with (stop, then launch, gives it the new ones): {why}",
+            queue=queue.name,
+            why=queue.scheduled.sentence,
+        )
+    kept = _("{queue}: its agent is running and was left alone", queue=queue.name)
     if queue.session is None or queue.session.release == digest:
         return kept
     return (
@@ -175,9 +187,18 @@ def _left_alone(queue: QueueView, digest: str) -> str:
 
 
 def _begins_below(queue: str, cell: str | None) -> Message:
-    which = "begins_with" if cell else "begins_below"
     return Message(
-        Sentence(f"mistakes.{which}", queue=queue, **({"cell": cell} if cell else {})),
+        _(
+            "{queue}: begins with {cell}, as it was launched before; to run the cells above too",
+            queue=queue,
+            cell=cell,
+        )
+        if cell
+        else _(
+            "{queue}: begins below the cells that were there then, as it was launched before; to "
+            "run the cells above too",
+            queue=queue,
+        ),
         Command("launch", ("--start-index", "0")),
     )
 
@@ -244,7 +265,7 @@ def launch(
             _refuse_unsmoked(project)
             _say_unknown(project, unknown)
         push.check_queues(site)  # as the tier was last seen; nothing is written for a refusal
-        with show.waiting(Sentence("how_far.release")):
+        with show.waiting(_("making the release")):
             built = build(project, show.say)
         for text in first_look(project.profile, project.root):
             show.say(text)
@@ -254,7 +275,7 @@ def launch(
         with moves.take_turn(site.results, show.say):
             may_start = is_beside or (None if sys.stdin.isatty() and not as_json else False)
             queues, started, problems = _in_turn(site, queues, order, may_start)
-        with show.waiting(Sentence("how_far.first_minute")):
+        with show.waiting(_("watching whether the first cells really run, for up to a minute")):
             problems += probe(site, started, show.say)
         if as_json:
             row = {"run": site.plan.run, "release": built[0].digest if queues else None}
@@ -274,7 +295,7 @@ def _in_turn(
     """The queues whose boxes are fit, which of them were started, and what is wrong. `may_start`:
     beside others; None where a person is to be asked.
     """
-    with show.waiting(Sentence("how_far.asking")):
+    with show.waiting(_("asking the boxes")):
         # An agent that was killed a moment ago is to be started again, and not left alone.
         site.refresh(is_exact=True)
     moves.tell_boxes(site, show.say)
@@ -293,7 +314,7 @@ def _chosen(project: Project, boxes: Sequence[str] | None, start_index: int | No
     known = project.plan.queues
     chosen = pick(boxes or (), known.values(), what="box", of=the_run(project.plan.run))
     if start_index is not None and start_index < 0:
-        raise InputError(Sentence("mistakes.negative_index", number=start_index))
+        raise InputError(_("--start-index counts cells from 0, found {number}", number=start_index))
     return [queue for queue, box in known.items() if not chosen or box in chosen]
 
 
@@ -303,7 +324,7 @@ def _refuse_full_disks(site: Site, queues: list[str]) -> None:
     if lacking := rules.folders_without_room(site.folders_here(boxes)):
         raise NoRoomError(
             [
-                Message(Sentence("mistakes.make_room", what=what), Command("launch"))
+                Message(_("{what}. Make room, then", what=what), Command("launch"))
                 for what in lacking
             ]
         )
@@ -314,11 +335,17 @@ def _refuse_no_python(site: Site) -> None:
     profile = site.project.profile
     if site.needs_audit or profile.env.training_python == AUTO:
         return
-    with show.waiting(Sentence("how_far.asking_what")):
+    with show.waiting(_("asking the boxes what they are")):
         ended = training_python.ended_otherwise(site.plan, profile.hook)
     if ended:
         python = site.plan.training_python
-        what = Sentence("mistakes.no_python", python=python, ended=ended, profile=profile.name)
+        what = _(
+            "{profile}: expected a Python as training_python, which also checks the results; "
+            "{python} was asked to print a line, and ended with {ended}. Name one, then",
+            python=python,
+            ended=ended,
+            profile=profile.name,
+        )
         raise InputError(what, Command("launch"))
 
 
@@ -329,14 +356,20 @@ def _refuse_unsmoked(project: Project) -> None:
     wanted = [cell.name for cell in project.plan.cells if cell.name not in skipped]
     if lacking := cell_faults.cells_without_smoke(project.job, wanted):
         raise InputError(
-            Sentence("mistakes.no_smoke_words", what=lacking, profile=project.profile.name),
+            _(
+                "{what}, and {profile} bills for what two batches on this machine would show: add "
+                "smoke: (such as smoke: --limit-batches 2 --epochs 1), or launch without",
+                what=lacking,
+                profile=project.profile.name,
+            ),
             _NO_SMOKE,
         )
     missing = passes.missing(project)
     if missing:
         raise InputError(
-            Sentence(
-                "mistakes.no_smoke_pass",
+            _(
+                "{n} {n:cell|cells} without a smoke pass for what would run now, such as {first}, "
+                "and {profile} bills for what two batches on this machine would show",
                 n=len(missing),
                 first=missing[0],
                 profile=project.profile.name,
@@ -350,9 +383,15 @@ def _say_unknown(project: Project, unknown: passes.Unknown) -> None:
     new = {name: reason for name, reason in unknown.skipped.items() if told.get(name) != reason}
     for reason, names in passes.by_reason(new).items():
         words = {"cells": some(names, _MOST_NAMED), "n": len(names), "reason": reason}
-        show.say(Sentence("mistakes.unsmoked", **words))
+        show.say(_("{cells} {n:is|are} launched without a smoke: {reason}", **words))
     if unknown.not_tried and project.profile.is_billed:
-        show.say(Sentence("mistakes.untried", n=unknown.not_tried))
+        show.say(
+            _(
+                "{n} {n:cell|cells} not tried: no smoke has tried them, only others of their "
+                "kind; smoke --all tries each",
+                n=unknown.not_tried,
+            )
+        )
 
 
 def _with_work(site: Site, view: RunView, queues: list[str], order: Order) -> list[str]:
@@ -361,7 +400,9 @@ def _with_work(site: Site, view: RunView, queues: list[str], order: Order) -> li
         return queues
     done = [name for name in queues if _is_done(view, name)]
     for name in done:
-        show.say(Sentence("good_run.nothing_left", queue=name))
+        show.say(
+            _("{queue}: every cell of it is verified, so no job is submitted for it", queue=name)
+        )
     return [name for name in queues if name not in done]
 
 
@@ -379,7 +420,7 @@ def _audited(
         _say_beside_here(site, queues)
         return queues, []
     boxes = {queue: site.plan.queues[queue] for queue in queues}
-    with show.waiting(Sentence("how_far.asking_what")):
+    with show.waiting(_("asking the boxes what they are")):
         report = audit.of_run(site, view, boxes=list(boxes.values()))
     for boxes_alike, row in audit.of_alike_boxes(report):
         if row.verdict != "ok":
@@ -389,7 +430,11 @@ def _audited(
     unfit = {queue: box for queue, box in boxes.items() if refused & {box, ALL}}
     problems = [
         Message(
-            Sentence("audit.unfit", queue=queue, box=box),
+            _(
+                "{queue}: was not launched: the audit refuses {box}. When that is fixed",
+                queue=queue,
+                box=box,
+            ),
             Command("launch", () if ALL in refused else ("--box", box)),
         )
         for queue, box in unfit.items()
@@ -411,16 +456,24 @@ def _refuse_beside(report: audit.Report, boxes: Collection[str], may_start: bool
     if not taken or may_start:
         return
     names = {"boxes": ", ".join(taken)}
-    if may_start is None and _is_yes(Sentence("mistakes.beside_ask", **names)):
+    if may_start is None and _is_yes(
+        _("{boxes}: others are at work there. Start beside them all the same? [y/N] ", **names)
+    ):
         return
-    raise InputError(Sentence("mistakes.beside", **names), Command("launch", ("--beside",)))
+    raise InputError(
+        _(
+            "{boxes}: others are at work there, so nothing was started. To start beside them",
+            **names,
+        ),
+        Command("launch", ("--beside",)),
+    )
 
 
 def _say_beside_here(site: Site, queues: list[str]) -> None:
     """On the person's own machine, where any box sees it all."""
     first = [site.plan.queues[queue] for queue in queues][:1]
     for row in other_runs.check(site.ask, first, visible_gpus.of_plan(site.plan), "ok"):
-        show.say(Sentence("mistakes.beside_here", others=row.found))
+        show.say(_("also at work on this machine: {others}", others=row.found))
 
 
 def _is_yes(question: str) -> bool:

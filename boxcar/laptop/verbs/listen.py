@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts.connection import Ssh
-from boxcar.laptop.hosts.reverse_port import ReversePort
+from boxcar.laptop.hosts.reverse_port import AGAIN, CUT, ReversePort
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.webhooks.receiver import kept_secret, serve
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, Message
 from boxcar.shared.process import exit_codes
+from boxcar.shared.sentence import Sentence, _, mark
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 
@@ -40,7 +40,7 @@ def listen(
     # A pipe is read as it comes, so nothing waits in a buffer.
     with serve(port, chosen, lambda event: show.line(event.line()), show.say) as receiver:
         try:
-            show.say(Sentence("listen.here", url=receiver.url))
+            show.say(_("listening at {url}  (Ctrl-C ends it)", url=receiver.url))
             with _through(dict.fromkeys(through), home, receiver.server_address[1]):
                 _say_exports(receiver.url, None if secret else home.listen_secret)
                 receiver.thread.join()
@@ -48,7 +48,7 @@ def listen(
             return exit_codes.INTERRUPTED  # as its first line says
         finally:
             counts = {"received": receiver.received, "again": receiver.duplicates}
-            show.say(Sentence("listen.count", **counts))
+            show.say(_("events: {received}; came again: {again}", **counts))
     return 0
 
 
@@ -62,10 +62,23 @@ def unheard(project: Project, endpoints: Sequence[Mapping[str, str]]) -> list[Me
     boxes = [box.name for box in project.plan.boxes]
     words = tuple(word for box in boxes for word in ("--through", box))
     return [
-        Message(Sentence("listen.loopback", address=host), Command("listen", words))
+        Message(
+            _(
+                "the webhooks' address {address} is each box itself, not this machine: they are "
+                "heard as long as somebody listens through them",
+                address=host,
+            ),
+            Command("listen", words),
+        )
         for host in hosts
         if host in _LOOPBACK
     ]
+
+
+_TOLD = {
+    CUT: mark("{box}: the connection was cut; events wait on the box, and this tries again"),
+    AGAIN: mark("{box}: the connection is there again"),
+}
 
 
 @contextlib.contextmanager
@@ -79,7 +92,7 @@ def _through(boxes: Mapping[str, None], home: Home, port: int) -> Iterator[None]
             there = ReversePort(ssh, port)
             opened.callback(there.close)
             there.open()
-            show.say(Sentence("listen.through", box=box, port=port))
+            show.say(_("{box}: its own 127.0.0.1:{port} leads here", box=box, port=port))
             thread = threading.Thread(target=there.keep, args=(end, partial(_tell, box)))
             opened.callback(thread.join)
             opened.callback(end.set)
@@ -88,11 +101,11 @@ def _through(boxes: Mapping[str, None], home: Home, port: int) -> Iterator[None]
 
 
 def _tell(box: str, what: str) -> None:
-    show.say(Sentence(f"listen.{what}", box=box))
+    show.say(Sentence(_TOLD[what], box=box))
 
 
 def _say_exports(url: str, secret_file: Path | None) -> None:
-    show.say(Sentence("listen.exports"))
+    show.say(_("Where you launch, type:"))
     show.quote(f"export BOXCAR_WEBHOOK_URL={shlex.quote(url)}")
     if secret_file:
         show.quote(f'export BOXCAR_WEBHOOK_SECRET="$(cat {shlex.quote(str(secret_file))})"')

@@ -18,11 +18,11 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.look import look_at_run
+from boxcar.laptop.run.state_words import state_sentence
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.board import state_sentence
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, InputError, Message
+from boxcar.shared.sentence import _
 
 # A cell of which there may be a log later.
 NOT_BEGUN = ("queued", "preempted", "unknown")
@@ -59,7 +59,7 @@ def logs(
 
 def _say_nothing_yet(place: CellView, *, as_json: bool) -> None:
     words = {"cell": place.name, "state": state_sentence(place.word)}
-    none = Message(Sentence("mistakes.no_log", **words), Command("status"))
+    none = Message(_("{cell}: no log yet; the cell is {state}. See", **words), Command("status"))
     show.say(none)
     if as_json:
         show.json_error("logs", 1, [none])
@@ -72,7 +72,7 @@ def _awaited(site: Site, place: CellView) -> tuple[CellView, LogSource | None]:
     while (source := site.log_of(place)) is None and _may_begin(view, place):
         if not is_told:
             words = {"cell": place.name, "state": state_sentence(place.word)}
-            show.say(Sentence("mistakes.log_awaited", **words))
+            show.say(_("{cell} is {state}; its log is shown from its first line on", **words))
             is_told = True
         time.sleep(min(site.poll_s, MOST_BETWEEN_LOOKS_S))
         site.refresh()

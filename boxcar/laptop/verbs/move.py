@@ -24,11 +24,11 @@ from boxcar.laptop.teardown.gate import reasons_to_give_up
 from boxcar.laptop.verbs import push
 from boxcar.laptop.verbs.logs import find
 from boxcar.shared import state, timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 
 
@@ -51,7 +51,7 @@ def move(
         if project.doubts:
             raise InputError(project.doubts)
         pick([queue], project.plan.queues, what="queue", of=the_run(project.plan.run))
-        with show.waiting(Sentence("how_far.asking")):
+        with show.waiting(_("asking the boxes")):
             site.refresh()
         site.give_up_boxes(gone)
         push.check_queues(site)
@@ -64,7 +64,7 @@ def move(
         for one in _moves(site, found, queue):
             _take(site, one)
         if site.plan.durable_scope == EACH_BOX:
-            with show.progress(Sentence("how_far.push")) as bar:
+            with show.progress(_("push")) as bar:
                 for text in lend_checkpoint(site, queue, cell, bar):
                     show.say(text)
         if source != queue:
@@ -81,7 +81,11 @@ def _queue_with_line(project: Project, cell: str) -> str:
         ):
             return name
     raise InputError(
-        Sentence("orders.no_line", cell=cell),
+        _(
+            "{cell}: its line is in no local queue file: take the tier's lines into it first. To "
+            "see what is there",
+            cell=cell,
+        ),
         Command("push"),
     )
 
@@ -128,9 +132,13 @@ def _tell_old_box(site: Site, wanted: Move) -> None:
 
 def _refuse_settled(site: Site, cell: CellView) -> None:
     if site.tier.manifest(cell.name).exists() or cell.word in ("synced", "verified", DAMAGED):
-        raise InputError(Sentence("orders.published_already", cell=cell.name), Command("pull"))
+        raise InputError(
+            _("{cell} is published, so there is nothing to move", cell=cell.name), Command("pull")
+        )
     if cell.is_dropped:
-        raise InputError(Sentence("orders.dropped_already", cell=cell.name))
+        raise InputError(
+            _("{cell} was dropped: append its line to the queue that shall run it", cell=cell.name)
+        )
 
 
 def _refuse_at_work(site: Site, view: RunView, cell: CellView) -> None:
@@ -143,16 +151,26 @@ def _refuse_at_work(site: Site, view: RunView, cell: CellView) -> None:
     if attempt is False and (agent is False or (agent and _is_waiting(cell))):
         return
     if agent or attempt:
-        agents = Sentence("orders.agent_of", queue=queue)
-        who = agents if agent else Sentence("orders.attempt_at", cell=cell.name)
+        agents = _("the agent of {queue}", queue=queue)
+        who = agents if agent else _("an attempt at {cell}", cell=cell.name)
         raise InputError(
-            Sentence("orders.is_at_work", who=who, box=box, cell=cell.name),
+            _(
+                "{who} is at work on {box}, so {cell} stays: stop it first",
+                who=who,
+                box=box,
+                cell=cell.name,
+            ),
             Command("stop", ("--queue", queue)),
         )
     words = ("--cell", cell.name, "--queue", "QUEUE", "--gone", box, "--because", "…")
     raise InputError(
-        Sentence("orders.may_be_at_work", box=box, queue=queue, cell=cell.name),
-        Command("status", or_else=Command("move", words, note=Sentence("orders.gone_for_good"))),
+        _(
+            "{box} does not answer, and {queue} may be at work there, so {cell} stays. Look again",
+            box=box,
+            queue=queue,
+            cell=cell.name,
+        ),
+        Command("status", or_else=Command("move", words, note=_("only where it is gone for good"))),
     )
 
 
@@ -176,7 +194,7 @@ def _move_line(project: Project, cell: str, source: str, queue: str) -> None:
 def _send_lines(site: Site, source: str, queue: str) -> None:
     """A box that is gone has a tier of its own, and nobody reads its lines any more."""
     is_shared = site.plan.durable_scope != EACH_BOX
-    with show.progress(Sentence("how_far.push")) as bar:
+    with show.progress(_("push")) as bar:
         for name in dict.fromkeys((queue, source)):
             if is_shared or not site.is_out_of_reach(site.plan.queues[name]):
                 push.send_queue(site, name, bar)
@@ -188,12 +206,8 @@ def _report(site: Site, cell: str, source: str, queue: str, *, as_json: bool) ->
     if as_json:
         show.json_document("move", {"cell": cell, "from": source, "to": queue})
     said = [text for text in view.problems if text.startswith(f"{cell}: moved from ")]
-    show.say(said[0] if said else Sentence("orders.is_in", cell=cell, queue=queue))
+    show.say(said[0] if said else _("{cell} is in {queue}", cell=cell, queue=queue))
     for text in moves.untold(site):
         show.say(text)
     if not view.queue(queue).is_alive:
-        show.say(
-            Message(
-                Sentence("orders.to_run_it"), Command("launch", ("--box", site.plan.queues[queue]))
-            )
-        )
+        show.say(Message(_("To run it"), Command("launch", ("--box", site.plan.queues[queue]))))

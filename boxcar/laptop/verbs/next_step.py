@@ -25,23 +25,55 @@ from boxcar.laptop.run.view import (
     blocked_of_run,
 )
 from boxcar.laptop.tryout import passes
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, DamagedError, Message
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.receipt import RunReceipt
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.process import ended_by
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark
 
 # A queue's condition, the verb to type, and why; the worst comes first.
 _TROUBLES = (
-    ("damaged", "repair", "next_step.damaged"),
-    ("unknown", "status", "next_step.unknown"),
-    ("unreachable", "status", "next_step.unreachable"),
-    ("held", "status", "next_step.held"),
-    ("trainer dead", "stop", "next_step.trainer_dead"),
-    ("agent dead", "launch", "next_step.agent_dead"),
-    ("no room", "watch", "next_step.no_room"),
+    ("damaged", "repair", mark("{queues} {n:is|are} damaged: nothing else is safe before that")),
+    (
+        "unknown",
+        "status",
+        mark("{queues} {n:is|are} not readable now: look again before you decide anything"),
+    ),
+    (
+        "unreachable",
+        "status",
+        mark(
+            "{queues} {n:is|are} out of reach, which is not dead: look again later, and where "
+            "boxes are rented at their console (balance, power, a new port)"
+        ),
+    ),
+    (
+        "held",
+        "status",
+        mark(
+            "{queues} {n:is|are} held in Slurm until somebody changes something, as is said above"
+        ),
+    ),
+    (
+        "trainer dead",
+        "stop",
+        mark("{queues} {n:is|are} without a training process: stop it, then launch it again"),
+    ),
+    (
+        "agent dead",
+        "launch",
+        mark("{queues} {n:is|are} without an agent: it continues where it was"),
+    ),
+    (
+        "no room",
+        "watch",
+        mark(
+            "{queues} {n:is|are} waiting for room on a full disk: make some, and it continues by "
+            "itself"
+        ),
+    ),
 )
 _OVER = (DAMAGED, DROPPED, ABANDONED)
 
@@ -58,7 +90,9 @@ def next_step(view: RunView, site: Site) -> NextStep:
     """The one command that brings the run on, from the view and from the results here."""
     results = site.results
     if is_over(site):
-        return NextStep(None, Sentence("next_step.torn_down", folder=results.root))
+        return NextStep(
+            None, _("the run was torn down; its results are in {folder}", folder=results.root)
+        )
     step = _next_for_queues(view, site) or _next_for_results(view, site)
     if step.command == Command("launch") and not has_begun(view):
         step = NextStep(before_launch(site.project, needs_audit=site.needs_audit), step.because)
@@ -86,15 +120,15 @@ def _after_a_fix(step: NextStep, problems: Sequence[Message]) -> NextStep:
     """What is refused while the local files are wrong is no next step: `plan` lists all of it."""
     if step.command is None or step.command.verb not in ("launch", "push"):
         return step
-    first = Sentence("next_step.fix_first", problem=problems[0].text)
+    first = _("fix the local files first: {problem}. Then", problem=problems[0].text)
     return NextStep(Command("plan"), Message(first, step.command))
 
 
 def sentence(step: NextStep) -> Sentence:
     because = show.typed(step.because)
     if step.command is None:
-        return Sentence("next_step.nothing", because=because)
-    return Sentence("next_step.next", command=show.typed(step.command), because=because)
+        return _("next: {because}", because=because)
+    return _("next: {command}  ({because})", command=show.typed(step.command), because=because)
 
 
 def _next_for_queues(view: RunView, site: Site) -> NextStep | None:
@@ -108,7 +142,11 @@ def _next_for_queues(view: RunView, site: Site) -> NextStep | None:
             return NextStep(Command(verb), Sentence(because, queues=", ".join(named), n=len(named)))
     ended = [queue.name for queue in view.queues if _was_ended(queue)]
     if named := [name for name in ended if name in at_work]:
-        because = Sentence("next_step.ended_by_system", queues=", ".join(named), n=len(named))
+        because = _(
+            "{queues} {n:was|were} told to end by the system: it continues where it was",
+            queues=", ".join(named),
+            n=len(named),
+        )
         return NextStep(Command("launch"), because)
     if any(queue.is_alive or queue.scheduled for queue in view.queues):
         return NextStep(Command("watch"), _while_at_work(view))
@@ -129,12 +167,25 @@ def _next_for_queues(view: RunView, site: Site) -> NextStep | None:
         return NextStep(kept[0].command, _are_blocked(kept))
     if _are_above(view, unfinished):
         again = Command("launch", ("--start-index", "0"))
-        return NextStep(again, Sentence("next_step.above", n=len(unfinished)))
-    return NextStep(Command("launch"), Sentence("next_step.unfinished", n=len(unfinished)))
+        return NextStep(
+            again,
+            _(
+                "{n} {n:cell|cells} not run, above where the queue was told to begin",
+                n=len(unfinished),
+            ),
+        )
+    return NextStep(
+        Command("launch"), _("{n} {n:cell|cells} not run to the end", n=len(unfinished))
+    )
 
 
 def _are_blocked(kept: Sequence[Blocked]) -> Sentence:
-    return Sentence("next_step.blocked", n=len(kept), by=kept[0].by, why=kept[0].why)
+    return _(
+        "{n} {n:cell waits|cells wait} for {by}, which {why}; a launch alone begins none of them",
+        n=len(kept),
+        by=kept[0].by,
+        why=kept[0].why,
+    )
 
 
 def _with_work(view: RunView) -> set[str]:
@@ -175,22 +226,26 @@ def _damaged(view: RunView) -> list[str]:
 
 def _are_damaged(cells: list[str]) -> Sentence:
     if len(cells) == 1:
-        return Sentence("next_step.result_damaged", cell=cells[0])
-    return Sentence("next_step.results_damaged", n=len(cells))
+        return _("the result of {cell} is not on the durable tier as published", cell=cells[0])
+    return _("the results of {n} cells are not on the durable tier as published", n=len(cells))
 
 
 def _while_at_work(view: RunView) -> Message:
     if damaged := _damaged(view):
-        then = Sentence("next_step.at_work_damaged", damaged=_are_damaged(damaged))
+        then = _(
+            "agents are at work; {damaged}. When they have ended", damaged=_are_damaged(damaged)
+        )
         return Message(then, Command("repair"))
     is_at_work, failed = any(queue.is_alive for queue in view.queues), _failed(view)
     if not failed:
         return Message(
-            Sentence("next_step.at_work") if is_at_work else Sentence("next_step.queued")
+            _("agents are at work; there is nothing to do")
+            if is_at_work
+            else _("Slurm starts what waits by itself; there is nothing to do")
         )
     n = len(failed)
-    said = Sentence("next_step.queued_failed", n=n)
-    said = Sentence("next_step.at_work_failed", n=n) if is_at_work else said
+    said = _("Slurm starts what waits by itself; {n} {n:cell|cells} failed", n=n)
+    said = _("agents are at work; {n} {n:cell|cells} failed", n=n) if is_at_work else said
     return Message(said, _explain(failed[0]))
 
 
@@ -201,18 +256,26 @@ def _failed(view: RunView) -> list[str]:
 def _next_for_results(view: RunView, site: Site) -> NextStep:
     results = site.results
     if doubts := view.roster.doubts:
-        return NextStep(Command("verify"), Sentence("next_step.open", doubt=doubts[0].what))
+        return NextStep(
+            Command("verify"),
+            _("nothing is torn down while this is open: {doubt}", doubt=doubts[0].what),
+        )
     if is_settled(view, site):
         if stale := compare.beside_the_manifests(site, view.roster.cells):
             return NextStep(Command("pull"), stale[0].what)
-        return NextStep(Command("down"), Sentence("next_step.down"))
+        return NextStep(
+            Command("down"),
+            _("every cell is verified, dropped or abandoned; the boxes may go when you say so"),
+        )
     if lost := [cell.doubt for cell in view.roster.cells if cell.doubt]:
         return _for_lost(lost[0])
     if missing := _missing_here(view, results):
         return NextStep(Command("pull"), _to_pull(missing, _failed(view)))
     if failed := _failed(view):
-        return NextStep(_explain(failed[0]), Sentence("next_step.failed", n=len(failed)))
-    return NextStep(Command("verify"), Sentence("next_step.verify"))
+        return NextStep(_explain(failed[0]), _("{n} {n:cell|cells} failed", n=len(failed)))
+    return NextStep(
+        Command("verify"), _("every cell is here; load them all before anything is torn down")
+    )
 
 
 def _for_lost(doubt: Missing) -> NextStep:
@@ -224,8 +287,12 @@ def _for_lost(doubt: Missing) -> NextStep:
 
 def _to_pull(verified: int, failed: Sequence[str]) -> Message:
     if not failed:
-        return Message(Sentence("next_step.to_pull", n=verified))
-    both = Sentence("next_step.to_pull_failed", n=verified, failed=len(failed))
+        return Message(_("{n} verified {n:cell|cells} not here yet", n=verified))
+    both = _(
+        "{n} verified {n:cell|cells} not here yet; {failed} {failed:cell|cells} failed",
+        n=verified,
+        failed=len(failed),
+    )
     return Message(both, _explain(failed[0]))
 
 

@@ -14,17 +14,28 @@ from boxcar.laptop.project.from_environment import Target, targets
 from boxcar.laptop.project.notify.endpoints import BOX, LAPTOP
 from boxcar.laptop.project.project import Project
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.channels.answer import WEBHOOK, Endpoint
 from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.news.text import trial
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.wire import news_asks
 
 OFF = "off"
 _TRIED = ("endpoint", "message", "answer")
 _SHOWN = ("endpoint", "sent by", "variables", "taken when")
-_PROOFS = {WEBHOOK: "proof_2xx", posting.EMAIL: "proof_250", posting.APPRISE: "sent"}
+_PROOFS = {
+    WEBHOOK: mark("any 2xx"),
+    posting.EMAIL: mark("the server's 250"),
+    posting.APPRISE: mark("sent, not proven"),
+}
+_VERDICTS = {
+    news_asks.TAKEN: mark("delivered"),
+    "refused": mark("refused"),
+    "later": mark("not now"),
+    OFF: mark("off"),
+    "sent": mark("sent, not proven"),
+}
 
 
 @dataclass(frozen=True)
@@ -60,17 +71,17 @@ def notify(
     is set here now, which it does not keep. Raises InputError.
     """
     if box and not is_test:
-        raise InputError("--from says who sends a test message", Command("notify", ("--test",)))
+        raise InputError(_("--from says who sends a test message"), Command("notify", ("--test",)))
     found = _chosen(project, targets(project.job, environ), only)
     # What the job says this machine sends goes to no box, for a try neither.
     found = [one for one in found if not box or one.place == BOX]
-    place = Sentence("notify.box", box=box) if box else Sentence("notify.laptop")
+    place = _("box {box}", box=box) if box else _("the laptop")
     rows = _tried(project, found, box, place, environ) if is_test and found else _listed(found)
     if as_json:
         about = {"run": project.plan.run, "from": box or None, "is_test": is_test}
         show.json_document("notify", about | {"endpoints": rows})
     elif not rows:
-        show.say(Sentence("notify.nothing"))
+        show.say(_("the job has no notify:, so nobody is told anything; see docs/notify.md"))
     else:
         _present(project, rows, place, is_test=is_test)
     return 1 if is_test and any(row.verdict not in posting.THROUGH for row in rows) else 0
@@ -88,7 +99,11 @@ def _listed(found: Sequence[Target]) -> list[Row]:
 
 
 def _off(one: Target) -> Row:
-    said = Sentence("notify.is_off", endpoint=one.label, variable=one.off)
+    said = _(
+        "{endpoint}: {variable} is not set, so nothing is sent there; type: export {variable}=…",
+        endpoint=one.label,
+        variable=one.off,
+    )
     return Row(one.label, one.variables, OFF, reason=said, by=one.place)
 
 
@@ -103,7 +118,9 @@ def _tried(
     language = project.job.language or language_of("", environ)
     text = trial(project.plan.run, place, timestamp.utc_now(), language)
     endpoints = [one.endpoint for one in sent if one.endpoint]
-    with show.waiting(Sentence("notify.sending", n=len(sent), place=place)):
+    with show.waiting(
+        _("sending {n} test {n:message|messages} from {place}", n=len(sent), place=place)
+    ):
         if box:
             posted = _from_box(project, box, endpoints, text)
         else:
@@ -130,11 +147,13 @@ def _row(one: Target, posted: news_asks.Posted) -> Row:
 def _present(project: Project, rows: Sequence[Row], place: Sentence, *, is_test: bool) -> None:
     run = project.plan.run
     if is_test:
-        tried = [(row.endpoint, Sentence(f"notify.{row.verdict}"), row.answer) for row in rows]
-        show.table(Sentence("notify.tried", run=run, place=place), _TRIED, tried)
+        tried = [
+            (row.endpoint, Sentence(_VERDICTS[row.verdict or OFF]), row.answer) for row in rows
+        ]
+        show.table(_("{run}: test messages from {place}", run=run, place=place), _TRIED, tried)
     else:
         shown = [(r.endpoint, _by(r), ", ".join(r.variables), _proof(r)) for r in rows]
-        show.table(Sentence("notify.goes_to", run=run), _SHOWN, shown)
+        show.table(_("{run}: where news goes", run=run), _SHOWN, shown)
     for row in rows:
         if row.reason:
             show.say(row.reason)
@@ -142,21 +161,30 @@ def _present(project: Project, rows: Sequence[Row], place: Sentence, *, is_test:
 
 
 def _by(row: Row) -> Sentence:
-    return Sentence("notify.laptop" if row.by == LAPTOP else "notify.its_box")
+    return _(mark("the laptop") if row.by == LAPTOP else mark("each box"))
 
 
 def _proof(row: Row) -> Sentence:
     if row.verdict == OFF:
-        return Sentence("notify.off")
+        return _("off")
     channel = row.endpoint.partition(" ")[0]
-    return Sentence(f"notify.{_PROOFS.get(channel, 'proof_answer')}")
+    return Sentence(_PROOFS.get(channel, mark("the service's own answer")))
 
 
 def _end(rows: Sequence[Row], *, is_test: bool) -> str | Message:
     if not is_test:
-        return Message(Sentence("notify.tells"), Command("notify", ("--test",)))
+        return Message(_("To see whether each of them arrives"), Command("notify", ("--test",)))
     if missing := sum(row.verdict not in posting.THROUGH for row in rows):
-        told = Sentence("notify.some_not", not_taken=missing, n=len(rows))
+        told = _(
+            "{not_taken} of {n} {n:message|messages} not taken. When that is fixed",
+            not_taken=missing,
+            n=len(rows),
+        )
         return Message(told, Command("notify", ("--test",)))
     is_proven = all(row.verdict == news_asks.TAKEN for row in rows)
-    return Sentence("notify.all_taken" if is_proven else "notify.all_sent", n=len(rows))
+    return _(
+        mark("{n} {n:message|messages} taken, each by the service's own answer")
+        if is_proven
+        else mark("{n} {n:message|messages} sent; of those not proven look at the chat itself"),
+        n=len(rows),
+    )

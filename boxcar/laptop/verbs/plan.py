@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.common.headings import heading
 from boxcar.laptop.fitness import rules
 from boxcar.laptop.places.open_site import SITES, find_site
 from boxcar.laptop.project import profile_choice
@@ -22,8 +23,6 @@ from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import LeftOut, Snapshot, not_shipped
 from boxcar.laptop.verbs import listen, push, split
 from boxcar.laptop.verbs.next_step import before_launch
-from boxcar.shared.catalogue.headings import heading
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_line, duration, said, terms
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk.mounts import disk_room
@@ -31,6 +30,7 @@ from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files.plan import EACH_BOX, Artifact, Cell, Plan
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
@@ -93,17 +93,31 @@ def plan(project: Project, *, as_json: bool = False) -> int:
 def _long_queues(plan: Plan) -> Iterator[Sentence]:
     for queue, n in Counter(cell.queue for cell in plan.cells).items():
         if n > LONG_QUEUE:
-            yield Sentence("planning.long_queue", queue=queue, n=n, most=LONG_QUEUE)
+            yield _(
+                "the queue {queue} has {n} cells. Everything works beyond {most}, but all of its "
+                "lines are read whenever it has changed, and the gap between two cells grows with "
+                "them: finish one part of them before you append the next, or put them into "
+                "several queues",
+                queue=queue,
+                n=n,
+                most=LONG_QUEUE,
+            )
 
 
 def _next(project: Project, size: Expected, *, is_refused: bool) -> Message:
     """How much it is, and the command that brings the run on."""
-    said = Sentence("planning.size", cells=size.cells, boxes=size.boxes)
+    said = _(
+        "{cells:,} {cells:cell|cells}, {boxes} {boxes:box|boxes}",
+        cells=size.cells,
+        boxes=size.boxes,
+    )
     if size.seconds is not None:
-        said = Sentence("planning.size_and_time", size=said, time=units.duration(size.seconds))
+        said = _(
+            "{size}, about {time} (from earlier runs)", size=said, time=units.duration(size.seconds)
+        )
     if is_refused:
-        return Message(Sentence("planning.not_yet", size=said), Command("plan"))
-    return Message(Sentence("planning.next", size=said), _next_command(project))
+        return Message(_("{size}. Fix what is said above, then", size=said), Command("plan"))
+    return Message(_("{size}. Next", size=said), _next_command(project))
 
 
 def _next_command(project: Project) -> Command:
@@ -203,13 +217,13 @@ def _show(document: dict[str, Any], project: Project) -> None:
     facts = [
         ("run", plan.run),
         ("profile", plan.profile),
-        ("code", Sentence("planning.files", n=code["files"], commit=_commit(code))),
+        ("code", _("{n} {n:file|files}, {commit}", n=code["files"], commit=_commit(code))),
         *(("left out", text) for text in _left_out(code["left_out"])),
         ("durable tier", _tier(project)),
         *((_left_after(death), what) for death, what in document["survives"].items()),
         ("ends with", _ending(project)),
         ("results", document["results"]),
-        ("webhooks", Sentence(f"planning.{document['webhooks']}")),
+        ("webhooks", _(mark("on") if document["webhooks"] == "on" else mark("off"))),
         ("artifacts", _artifacts(plan.artifacts)),
         ("launcher", plan.launcher),
         ("trains with", plan.training_python),
@@ -227,25 +241,32 @@ def _show(document: dict[str, Any], project: Project) -> None:
     if rooms:
         show.table("room", ("place", "folder", "free", "free inodes"), rooms)
     else:
-        show.say(Message(Sentence("planning.box_rooms"), Command("audit")))
+        show.say(Message(_("What each box has, and has left"), Command("audit")))
     if chosen := profile_choice.rows(document["candidates"]):
         show.table("candidates", ("profile", "taken", "why"), chosen)
 
 
 def _commit(code: dict[str, Any]) -> Sentence:
     if not code["commit"]:
-        return Sentence("planning.no_commit")
-    which = "commit_changed" if code["is_dirty"] else "commit"
-    return Sentence(f"planning.{which}", commit=code["commit"][:10])
+        return _("no git commit")
+    which = mark("commit {commit}, with changes") if code["is_dirty"] else mark("commit {commit}")
+    return Sentence(which, commit=code["commit"][:10])
+
+
+_DEATHS = {
+    "a box": mark("a box"),
+    "the durable tier": mark("the durable tier"),
+    "this machine": mark("this machine"),
+}
 
 
 def _left_after(death: str) -> Sentence:
-    return Sentence("planning.left_after", death=Sentence(f"planning.{death}"))
+    return _("left after {death} dies", death=Sentence(_DEATHS[death]))
 
 
 def _artifacts(artifacts: Sequence[Artifact]) -> str:
     names = ", ".join(artifact.path for artifact in artifacts)
-    return names or Sentence("planning.log_alone")
+    return names or _("none: a cell that ends with exit code 0 is done, and its log is its result")
 
 
 def _counted(number: int | None) -> str | None:
@@ -255,11 +276,15 @@ def _counted(number: int | None) -> str | None:
 def _left_out(stays: Sequence[LeftOut]) -> Iterator[str]:
     """What ignore rules keep from being shipped, the largest first."""
     for item in stays[:_MOST_LEFT_OUT]:
-        which = "left_out_more" if item.is_more else "left_out"
+        which = (
+            mark("{name} ({size} or more) by {rule}")
+            if item.is_more
+            else mark("{name} ({size}) by {rule}")
+        )
         size = units.size(item.size_bytes)
-        yield Sentence(f"planning.{which}", name=item.name, size=size, rule=item.rule)
+        yield Sentence(which, name=item.name, size=size, rule=item.rule)
     if len(stays) > _MOST_LEFT_OUT:
-        yield Sentence("planning.smaller", n=len(stays) - _MOST_LEFT_OUT)
+        yield _("and {n} smaller", n=len(stays) - _MOST_LEFT_OUT)
 
 
 def _show_cells(plan: Plan) -> None:
@@ -275,8 +300,8 @@ def _show_cells(plan: Plan) -> None:
 
 def _ranks(plan: Plan, cell: Cell) -> int | str:
     if terms.terms_of_cell(plan, cell.name, cell.own).launcher == "python":
-        return Sentence("planning.one_process")
-    ranks = cell.nproc or Sentence("planning.all_gpus")
+        return _("one process")
+    ranks = cell.nproc or _("all GPUs, else 1")
     return f"{cell.nodes} x {ranks}" if cell.nodes > 1 else ranks
 
 
@@ -290,12 +315,19 @@ def _said(plan: Plan, cell: Cell) -> str:
 def _tier(project: Project) -> str:
     folder = str(project.on_tier.root)
     if project.plan.durable_scope == EACH_BOX:
-        return Sentence("planning.on_each_box", folder=folder)
+        return _(
+            "{folder} on each box; results are safe once they are pulled to this machine",
+            folder=folder,
+        )
     return folder
 
 
 def _ending(project: Project) -> str:
     verb = project.profile.meter_stop
-    kept = ", ".join(verb.preserves) or Sentence("planning.nothing_kept")
-    which = "ends_reversibly" if verb.is_reversible else "ends_for_good"
-    return Sentence(f"planning.{which}", verb=verb.verb, kept=kept)
+    kept = ", ".join(verb.preserves) or _("nothing on the platform")
+    which = (
+        mark("{verb} (reversible); keeps {kept}")
+        if verb.is_reversible
+        else mark("{verb} (for good); keeps {kept}")
+    )
+    return Sentence(which, verb=verb.verb, kept=kept)

@@ -44,7 +44,6 @@ from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.view import ABANDONED, CellView, RunView
 from boxcar.laptop.verbs.next_step import is_settled, next_step
 from boxcar.shared import paths, timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, checked_copy, tree_sync
 from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import (
@@ -59,6 +58,7 @@ from boxcar.shared.errors import (
 )
 from boxcar.shared.files import journal, receipt
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.state import Succeeded, Synced
 
 # What became of one cell of a pull, or of one journal.
@@ -131,7 +131,9 @@ class _Looked:
 def _look_at(site: Site, cell: RosterCell, damage: str | None, hashed: HashedBefore) -> _Looked:
     try:
         if damage:
-            raise DamagedError(f"it is verified in its journal, but {damage}", Command("repair"))
+            raise DamagedError(
+                _("it is verified in its journal, but {damage}", damage=damage), Command("repair")
+            )
         published = _read_published(site, cell.name)
         if published is None:
             return _Looked(cell.name, None, Outcome(cell.name, NOT_PUBLISHED))
@@ -216,9 +218,12 @@ def _fetch(site: Site, wanted: Published, held: int, on_bytes: OnBytes) -> Path 
         if found is None or not found.is_lent:
             raise
         raise DamagedError(
-            f"{site.results.cell(wanted.cell)} is not as it was pulled, and its box was rented "
-            f"anew and has only what was lent to it: {message_of(error).text}. Put a good copy of "
-            "that folder in its place, or else",
+            _(
+                "{cell} is not as it was pulled, and its box was rented anew and has only what "
+                "was lent to it: {text}. Put a good copy of that folder in its place, or else",
+                cell=site.results.cell(wanted.cell),
+                text=message_of(error).text,
+            ),
             Command("down", ("--abandon", wanted.cell, "--because", "…")),
         ) from error
 
@@ -230,7 +235,7 @@ def _read_published(site: Site, cell: str) -> Published | None:
         raise
     except DamagedError as error:
         raise DamagedError(
-            f"the manifest on the tier is damaged: {error}", Command("repair")
+            _("the manifest on the tier is damaged: {error}", error=error), Command("repair")
         ) from error
 
 
@@ -308,7 +313,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
     """
     with open_site(project, show.say) as site:
         folders.check_rsync(show.say)
-        with show.waiting(Sentence("how_far.asking")):
+        with show.waiting(_("asking the boxes")):
             site.refresh()
         _check_tier(site)
         view = look_at_run(site, timestamp.utc_now())
@@ -316,7 +321,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
         for sentence in (*view.roster.sentences, *map(Message, site.doubts())):
             show.say(sentence)
         with results_folder.hold(site) as held:
-            with show.progress(Sentence("how_far.pull")) as bar:
+            with show.progress(_("pull")) as bar:
                 outcomes = pull_cells(site, view, wanted, held, bar)
                 journals = pull_journals(site)
             copies = _pull_second_home(site, view, outcomes)
@@ -343,9 +348,19 @@ def _check_tier(site: Site) -> None:
     if site.tier.root.is_dir() or second_home.is_needed(site):
         return
     if results_folder.is_torn_down(site.results):
-        raise InputError(Sentence("mistakes.pulled_and_gone", folder=site.results.root))
+        raise InputError(
+            _(
+                "there is nothing to pull: the run was torn down, after its results had come here "
+                "({folder})",
+                folder=site.results.root,
+            )
+        )
     raise InputError(
-        Sentence("mistakes.nothing_to_pull", tier=site.plan.durable_dir),
+        _(
+            "there is nothing to pull: the durable tier ({tier}) is not mounted, or the run was "
+            "not launched yet",
+            tier=site.plan.durable_dir,
+        ),
         Command("launch"),
     )
 
@@ -356,7 +371,7 @@ def _wanted(run: str, found: Roster, names: Sequence[str] | None) -> list[Roster
     if chosen := frozenset(pick(names or (), known, what="cell", of=the_run(run))):
         return [cell for cell in found.cells if cell.name in chosen]
     if dropped := [cell.name for cell in found.cells if cell.is_dropped]:
-        show.say(Sentence("bring.dropped", cells=some(dropped, MOST_NAMED)))
+        show.say(_("dropped, so not waited for: {cells}", cells=some(dropped, MOST_NAMED)))
     return [cell for cell in found.cells if not cell.is_dropped]
 
 
@@ -378,7 +393,7 @@ def _pull_second_home(site: Site, view: RunView, outcomes: Sequence[Outcome]) ->
     if not lacking or not second_home.is_needed(site):
         return {}
     cells = {cell.name: cell for cell in view.cells}
-    with show.waiting(Sentence("how_far.second_home", url=site.plan.second)):
+    with show.waiting(_("looking into the second home, {url}", url=site.plan.second)):
         try:
             found = second_home.look(site, [one.name for one in lacking])
         except (BoxcarError, OSError) as error:
@@ -400,13 +415,21 @@ def _from_second(site: Site, cell: CellView, lying: Lying, before: Outcome) -> O
         if wanted := lying.published:
             aside = second_home.bring_result(site, cell, wanted)
             replaced = str(aside) if aside else None
-            why, left = Sentence("bring.from_second", url=second), lacks_cells(site, wanted)
+            why, left = _("from the second home, {url}", url=second), lacks_cells(site, wanted)
             made = wanted.manifest
             return Outcome(cell.name, PULLED, why, made.size_bytes, replaced, left, made.doubt)
         pointer = lying.pointer
         if pointer and second_home.bring_live_checkpoint(site, cell, pointer):
             about = {"cell": cell.name, "at": pointer.at, "url": second}
-            show.say(Message(Sentence("bring.checkpoint_came", **about), Command("launch")))
+            show.say(
+                Message(
+                    _(
+                        "{cell}: its checkpoint of {at} came from the second home, {url}. Next",
+                        **about,
+                    ),
+                    Command("launch"),
+                )
+            )
     except (BoxcarError, OSError) as error:
         return Outcome(cell.name, FAILED, show.typed(message_of(error)))
     return before
@@ -414,21 +437,34 @@ def _from_second(site: Site, cell: CellView, lying: Lying, before: Outcome) -> O
 
 def _said_of(log: BroughtLog) -> str:
     if log.path is None:
-        return Sentence("bring.no_failed_log", cell=log.cell, why=log.problem)
-    return Sentence("bring.failed_log", cell=log.cell, file=log.path)
+        return _("{cell}: its log could not be brought here: {why}", cell=log.cell, why=log.problem)
+    return _("{cell} failed; its log: {file}", cell=log.cell, file=log.path)
 
 
 def _say_outcome(outcome: Outcome) -> None:
     name = outcome.name
     if outcome.replaced:
-        show.say(Sentence("bring.is_aside", name=name, folder=outcome.replaced))
+        show.say(
+            _(
+                "{name}: the copy that was here is now in {folder}",
+                name=name,
+                folder=outcome.replaced,
+            )
+        )
     if outcome.word == PULLED and outcome.why:
-        show.say(Sentence("bring.came", name=name, why=outcome.why))
+        show.say(_("{name}: pulled {why}", name=name, why=outcome.why))
     if outcome.lacks:
         names, n = some(outcome.lacks, MOST_NAMED), len(outcome.lacks)
-        show.say(Sentence("good_run.not_come", cell=name, n=n, names=names))
+        show.say(
+            _(
+                "{cell}: {n:,} carried {n:file|files} did not come as published: {names}",
+                cell=name,
+                n=n,
+                names=names,
+            )
+        )
     if outcome.doubt:
-        show.say(Sentence("looks.cell_in_doubt", cell=name, doubt=outcome.doubt))
+        show.say(_("{cell}: in doubt: {doubt}", cell=name, doubt=outcome.doubt))
 
 
 def _next(
@@ -436,7 +472,12 @@ def _next(
 ) -> Message:
     """How much is here, and what to type."""
     there = {one.name for one in outcomes if one.word in (HERE, PULLED)}
-    here_now = Sentence("good_run.here", here=len(there), n=len(outcomes), folder=site.results.root)
+    here_now = _(
+        "{here} of {n} {n:cell|cells} here: {folder}",
+        here=len(there),
+        n=len(outcomes),
+        folder=site.results.root,
+    )
     has_failed = any(one.word == FAILED for one in (*outcomes, *journals))
     checked = [name for name in _still_checked(view) if name in there]
     wanted = {one.name for one in outcomes} - there
@@ -444,17 +485,27 @@ def _next(
     if not (wanted or has_failed or checked):
         proven = next_step(view, site).command if is_settled(view, site) else None
         then = proven or Command("verify")
-        return Message(Sentence("good_run.here_next", here=here_now), then)
+        return Message(_("{here}. Next", here=here_now), then)
     if not (wanted or has_failed):
         names = some(checked, MOST_NAMED)
-        said = Sentence("bring.here_unchecked", here=here_now, n=len(checked), cells=names)
+        said = _(
+            "{here}; {n} {n:is still checked by its box|are still checked by their boxes}: "
+            "{cells}. In a moment",
+            here=here_now,
+            n=len(checked),
+            cells=names,
+        )
         return Message(said, Command("pull"))
     if failed:
         explain = Command("explain", ("--cell", failed[0]))
-        return Message(Sentence("bring.here_failed", here=here_now, n=len(failed)), explain)
+        return Message(
+            _("{here}; {n} {n:cell|cells} failed. Why", here=here_now, n=len(failed)), explain
+        )
     if has_failed:
         return Message(here_now)
-    return Message(Sentence("bring.here_rest", here=here_now), Command("status"))
+    return Message(
+        _("{here}; the others are not published yet. To look", here=here_now), Command("status")
+    )
 
 
 def _by_reason(outcomes: Iterable[Outcome]) -> dict[str | None, list[str]]:
@@ -472,6 +523,6 @@ def _report(outcomes: Sequence[Outcome], journals: Sequence[Outcome]) -> None:
         _say_outcome(outcome)
     for why, names in _by_reason(everything).items():
         name = some(names, MOST_NAMED)
-        show.say(Sentence("bring.not_pulled", name=name, n=len(names), why=why))
+        show.say(_("{name} {n:was|were} not pulled: {why}", name=name, n=len(names), why=why))
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
-        show.say(Sentence("good_run.not_published", cells=", ".join(missing)))
+        show.say(_("not published yet: {cells}", cells=", ".join(missing)))

@@ -28,13 +28,13 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.mixed_code import NewLines, ToPush
 from boxcar.laptop.run.view import RunView
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import Command, DamagedError, InputError, Message, NoRoomError, message_of
 from boxcar.shared.files import receipt
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
+from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.wire import run_asks
 
 CHECK_TIMEOUT_S = 600.0  # a slow network disk reads the whole release for it
@@ -52,21 +52,21 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
         profile_choice.remember_profile(
             project.results, project.profile.name, profile_choice.PUSHED
         )
-        with show.waiting(Sentence("how_far.asking")):
+        with show.waiting(_("asking the boxes")):
             site.refresh()
         check_queues(site)
         groups = by_tier(site, list(project.queue_files))
-        with show.waiting(Sentence("how_far.release")):
+        with show.waiting(_("making the release")):
             built = build(project, show.say)
         view = look_at_run(site, timestamp.utc_now())
         problems = say_mixed(site, view, built[0], is_mixed=is_mixed)
-        with show.progress(Sentence("how_far.push")) as bar:
+        with show.progress(_("push")) as bar:
             sent, unserved = side_by_side.each_or_why(
                 groups, lambda box: serve(site, box, built, bar)
             )
         if sent:
             say_release(built[0], is_new=any(sent.values()))
-        with show.progress(Sentence("how_far.push")) as bar:
+        with show.progress(_("push")) as bar:
             queues, unsent = side_by_side.each_or_why(
                 [queue for box in sent for queue in groups[box]],
                 lambda name: send_queue(site, name, bar),
@@ -98,7 +98,12 @@ def say_mixed(site: Site, view: RunView, made: Release, *, is_mixed: bool) -> li
         raise InputError(mixed)
     for lines in found:
         if not lines.refused:
-            show.say(Sentence("orders.runs_on", **_of_lines(lines, made)))
+            show.say(
+                _(
+                    "{queue}: {cells} will run on {release}; all other cells stay on {old}",
+                    **_of_lines(lines, made),
+                )
+            )
     problems = [_not_taken(lines, made) for lines in found if lines.refused]
     lacking = mixed_code.without_config(site.tier, site.plan.queues, made)
     problems += [_nowhere(site, name, lines) for name, lines in lacking.items()]
@@ -116,8 +121,10 @@ def _not_run(project: Project) -> list[str]:
 
 def _mixed(lines: NewLines, made: Release) -> Message:
     return Message(
-        Sentence(
-            "orders.mixed",
+        _(
+            "{queue}: its agent runs release {old}, which lacks the configs of {cells}. They "
+            "would run on {release}, in which {files} {n:differs|differ} too: other code than "
+            "that of the cells before them. If that is meant",
             **_of_lines(lines, made),
             files=", ".join(lines.other),
             n=len(lines.other),
@@ -137,15 +144,21 @@ def _of_lines(lines: NewLines, made: Release) -> dict[str, str]:
 
 def _not_taken(lines: NewLines, made: Release) -> Message:
     return Message(
-        Sentence("orders.not_taken", **_of_lines(lines, made), parts=", ".join(lines.refused)),
-        Command("drain", note=Sentence("orders.then_launch")),
+        _(
+            "{queue}: its agent keeps release {old}, and cannot take over {release}, whose plan "
+            "has other {parts}. {cells} will wait for a relaunch",
+            **_of_lines(lines, made),
+            parts=", ".join(lines.refused),
+        ),
+        Command("drain", note=_("then launch")),
     )
 
 
 def _nowhere(site: Site, queue: str, lines: Sequence[str]) -> Message:
     return Message(
-        Sentence(
-            "orders.no_config",
+        _(
+            "{file}: the configs of these lines are in no release and not in {code}, so that they "
+            "cannot run: {lines}. Add the files, or put a # before the lines; then",
             file=site.project.on_tier.queue(queue),
             code=site.project.job.code,
             lines="; ".join(lines),
@@ -164,9 +177,13 @@ def by_tier(site: Site, queues: Sequence[str]) -> dict[str, list[str]]:
 
 
 def say_release(made: Release, *, is_new: bool) -> None:
-    which = "release_new" if is_new else "release_there"
+    which = (
+        mark("release {release} is new: {origin}")
+        if is_new
+        else mark("release {release} was there already: {origin}")
+    )
     origin = _origin(made)
-    show.say(Sentence(f"good_run.{which}", release=short(made.digest), origin=origin))
+    show.say(Sentence(which, release=short(made.digest), origin=origin))
 
 
 def serve(site: Site, box: str, built: tuple[Release, Path], bar: Progress) -> bool:
@@ -204,14 +221,26 @@ def refuse_a_finished_run(project: Project) -> None:
     teardown = receipt.read_teardown(project.results.teardown)
     if teardown and teardown.finished_at:
         raise InputError(
-            Sentence("orders.run_is_over", run=project.plan.run, folder=project.results.root)
+            _(
+                "the run {run!r} was torn down, and its results are kept in {folder}. Give the "
+                "job another name, or move that folder away",
+                run=project.plan.run,
+                folder=project.results.root,
+            )
         )
 
 
 def refuse_a_tier_out_of_sight(site: Site) -> None:
     """Raise InputError where all that ran before would run again, on an empty tier."""
     if site.is_tier_out_of_sight():
-        raise InputError(Sentence("orders.no_tier", tier=site.tier.root, folder=site.results.root))
+        raise InputError(
+            _(
+                "the run was launched here, and {tier} is not there. Mount it, or put it back; to "
+                "begin anew without what it holds, move {folder} away",
+                tier=site.tier.root,
+                folder=site.results.root,
+            )
+        )
 
 
 def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> None:
@@ -224,13 +253,15 @@ def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> N
     try:
         kept = site.ask(box, prepare).kept
     except NoRoomError as error:
-        raise NoRoomError(f"{error}. Make room there, and run the same command again") from error
+        raise NoRoomError(
+            _("{error}. Make room there, and run the same command again", error=error)
+        ) from error
     target = site.project.on_tier.release(made.digest)
     unfinished = target.with_name(kept) if kept else atomic.temporary_name(target)
     part = bar.part(sum(sizes_bytes), box)
     folders.send_folder(folder, site.folder_on(box, str(unfinished)), on_bytes=part.at)
     install = run_asks.Install(made.digest, unfinished.name)
-    part.doing = Sentence("how_far.checking")
+    part.doing = _("the box compares it")
     site.ask(box, install, timeout_s=CHECK_TIMEOUT_S)
     part.end()
 
@@ -238,9 +269,13 @@ def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> N
 def _refuse(site: Site, box: str, made: Release, problems: Sequence[str]) -> None:
     if problems:
         raise DamagedError(
-            f"{box}: {site.project.on_tier.release(made.digest)} is not as it was pushed: "
-            f"{'; '.join(problems[:5])}. It is left as it is; move the folder away if no agent "
-            "runs from it, and push again."
+            _(
+                "{box}: {digest} is not as it was pushed: {problems}. It is left as it is; move "
+                "the folder away if no agent runs from it, and push again.",
+                box=box,
+                digest=site.project.on_tier.release(made.digest),
+                problems="; ".join(problems[:5]),
+            )
         )
 
 
@@ -273,11 +308,18 @@ def send_queue(site: Site, name: str, bar: Progress) -> str:
         read = (len(there or b""), digest.of_bytes(there or b""))
         site.ask(box, run_asks.CommentOut(name, read, change.data))
         for line in change.lines:
-            show.say(Sentence("orders.commented_out", queue=name, line=line))
+            show.say(_("{queue}: commented out on the tier: {line}", queue=name, line=line))
         _say_appended(site, name, change.data.count(b"\n") - (there or b"").count(b"\n"))
         return "commented out"
     if isinstance(change, Ahead):
-        show.say(Sentence("orders.ahead", queue=name, n=len(change.lines), file=local))
+        show.say(
+            _(
+                "{queue}: {n} {n:line|lines} appended on the tier; {file} lacks them",
+                queue=name,
+                n=len(change.lines),
+                file=local,
+            )
+        )
         return "ahead"
     return "same"
 
@@ -285,19 +327,39 @@ def send_queue(site: Site, name: str, bar: Progress) -> str:
 def _say_appended(site: Site, name: str, lines: int) -> None:
     if lines > 0:
         file = site.project.on_tier.queue(name)
-        show.say(Sentence("good_run.appended", queue=name, n=lines, file=file))
+        show.say(
+            _("{queue}: {n} {n:line|lines} appended to {file}", queue=name, n=lines, file=file)
+        )
 
 
 def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:
     for number, line in found.lines:
-        show.say(Sentence("orders.commented_there", queue=name, number=number, line=line))
+        show.say(
+            _(
+                "{queue}: line {number} has a # on the tier and none here: {line}",
+                queue=name,
+                number=number,
+                line=line,
+            )
+        )
     command = sync.to_comment_out(local, found.lines)
-    show.say(Sentence("orders.comment_here", queue=name, command=command))
+    show.say(
+        _(
+            "{queue}: what has a # there does not run. To put it here too: {command}; after that "
+            "a new line below may run the cell",
+            queue=name,
+            command=command,
+        )
+    )
 
 
 def _origin(made: Release) -> str:
     code = made.code
     if code.commit is None:
-        return Sentence("good_run.no_commit")
-    which = "commit_changed" if code.is_dirty else "commit"
-    return Sentence(f"good_run.{which}", commit=code.commit[:10])
+        return _("the code is in no git commit")
+    which = (
+        mark("commit {commit} with changes (kept as code.diff)")
+        if code.is_dirty
+        else mark("commit {commit}")
+    )
+    return Sentence(which, commit=code.commit[:10])

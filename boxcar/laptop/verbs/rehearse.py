@@ -27,11 +27,11 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.tryout import one_at_a_time, passes
 from boxcar.laptop.tryout.stage import Stage, prepare, start, write_files
 from boxcar.shared.artifacts import resume_match
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.errors import BoxcarError, InputError, some
 from boxcar.shared.files.plan import IN_OUT, Cell
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 MODULE = "boxcar.training.rehearse"
 MOST_KILLS = 100
@@ -73,7 +73,7 @@ def rehearse(
     chosen = _wanted(project, cells) if cells else _first_of_each_kind(_unskipped(project))
     with (
         prepare(project, python_here(project)) as stage,
-        show.progress(Sentence("how_far.rehearse"), THINGS) as bar,
+        show.progress(_("rehearse"), THINGS) as bar,
     ):
         outcomes = _rehearse_all(stage, chosen, flags, bar.part(len(chosen)))
     _report(project, outcomes, as_json=as_json)
@@ -83,13 +83,37 @@ def rehearse(
 def _refuse(project: Project, kills: int, tolerance: float | None) -> None:
     job, problems = project.job, []
     if not (job.rehearse.is_given or cell_faults.is_smoke_given(job)):
-        problems.append(Sentence("mistakes.no_rehearse_words", at=job.at("rehearse")))
+        problems.append(
+            _(
+                "{at}: the job does not say what makes a run some dozens of steps long. Add the "
+                "words that your script takes for it, such as: rehearse: --limit-batches 8 "
+                "--epochs 5",
+                at=job.at("rehearse"),
+            )
+        )
     if not job.resume:
-        problems.append(Sentence("mistakes.no_resume", at=job.at("resume")))
+        problems.append(
+            _(
+                "{at}: the job names no file from which a cell resumes, so there is no resume to "
+                "rehearse. Add it, such as: resume: latest.pth",
+                at=job.at("resume"),
+            )
+        )
     if not 1 <= kills <= MOST_KILLS:
-        problems.append(Sentence("mistakes.kills", most=MOST_KILLS, found=kills))
+        problems.append(
+            _(
+                "--kills: expected a number from 1 to {most}, found {found}",
+                most=MOST_KILLS,
+                found=kills,
+            )
+        )
     if tolerance is not None and not 0 <= tolerance < 1:
-        problems.append(Sentence("mistakes.tolerance", found=f"{tolerance:g}"))
+        problems.append(
+            _(
+                "--tolerance: expected a number from 0 to below 1, found {found}",
+                found=f"{tolerance:g}",
+            )
+        )
     if problems:
         raise InputError(problems)
 
@@ -104,7 +128,7 @@ def _unskipped(project: Project) -> list[Cell]:
     left_out = passes.skipped(project)
     for reason, names in passes.by_reason(left_out).items():
         words = {"cells": some(names, _MOST_NAMED), "n": len(names), "reason": reason}
-        show.say(Sentence("mistakes.skipped", **words))
+        show.say(_("{cells} {n:is|are} skipped: {reason}", **words))
     return [cell for cell in project.plan.cells if cell.name not in left_out]
 
 
@@ -120,7 +144,9 @@ def _with_words(project: Project) -> Project:
     """The stage makes a run short as a smoke does: here it is as a rehearsal does."""
     job = project.job
     if not job.rehearse.is_given:
-        show.say(Sentence("mistakes.smoke_words"))
+        show.say(
+            _("the job has no rehearse: words, so those of smoke: are used; they may be too short")
+        )
         return project
     cells = {name: rule.model_copy(update={"smoke": None}) for name, rule in job.cells.items()}
     return replace(project, job=job.model_copy(update={"smoke": job.rehearse, "cells": cells}))
@@ -135,7 +161,7 @@ def _rehearse_all(
     outcomes = []
     for number, cell in enumerate(cells, 1):
         part.doing = cell.name
-        show.say(Sentence("mistakes.rehearsing", cell=cell.name, n=number, all=len(cells)))
+        show.say(_("--- {cell} ({n} of {all})", cell=cell.name, n=number, all=len(cells)))
         outcomes.append(_rehearse(stage, cell, flags))
         part.add()
     return outcomes
@@ -202,7 +228,9 @@ def _run_child(stage: Stage, argv: Sequence[str], environment: dict[str, str]) -
             pass_fds=(stage.held,),
         )
     except OSError as error:
-        raise InputError(f"{argv[0]}: cannot be started: {error.strerror}") from error
+        raise InputError(
+            _("{argv}: cannot be started: {error}", argv=argv[0], error=error.strerror)
+        ) from error
     try:
         one_at_a_time.note_try(stage.folder, process.pid)
         for line in process.stderr or ():
@@ -226,7 +254,12 @@ def _read(path: Path, cell: Cell, code: int) -> dict[str, Any]:
         document = json.loads(path.read_bytes())
     except FileNotFoundError:
         raise BoxcarError(
-            Sentence("mistakes.no_rehearsal_report", cell=cell.name, code=code)
+            _(
+                "{cell}: the rehearsal ended with exit code {code} and left no report; the reason "
+                "is above",
+                cell=cell.name,
+                code=code,
+            )
         ) from None
     return dict(document)
 
@@ -240,14 +273,16 @@ def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> 
     else:
         rows = [(item.cell, item.word, item.seconds, _suspects(item)) for item in outcomes]
         columns = ("cell", "result", "seconds", "probably not restored")
-        show.table(Sentence("mistakes.rehearsal_of", run=project.plan.run), columns, rows)
+        show.table(_("rehearsal of {run}", run=project.plan.run), columns, rows)
         for item in outcomes:
             first = item.lines[0] if item.lines else item.word
-            show.line(Sentence("good_run.under", head=item.cell, text=first))
+            show.line(_("{head}: {text}", head=item.cell, text=first))
             for text in item.lines[1:]:
                 show.line(text)
     if bad := [item.cell for item in outcomes if not item.is_good]:
-        show.say(Sentence("mistakes.not_as_before", cells=", ".join(bad)))
+        show.say(
+            _("not proven to resume as if nothing had happened: {cells}", cells=", ".join(bad))
+        )
 
 
 def _suspects(item: Outcome) -> str:

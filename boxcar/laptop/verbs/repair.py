@@ -11,10 +11,10 @@ from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import results_folder
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.wire import run_asks
 
 TIMEOUT_S = 600.0
@@ -35,8 +35,10 @@ def repair(project: Project, *, is_to_write: bool = False, as_json: bool = False
     """Returns 0 where nothing is damaged any more."""
     with open_site(project, show.say) as site:
         if results_folder.is_torn_down(site.results):
-            raise InputError(Sentence("orders.repair_over", run=site.plan.run))
-        with show.waiting(Sentence("how_far.asking")):
+            raise InputError(
+                _("the run {run!r} was torn down; its results are here", run=site.plan.run)
+            )
+        with show.waiting(_("asking the boxes")):
             site.refresh()
             boxes = site.reach_tiers([box.name for box in site.plan.boxes])
             found = [_of_box(site, box, is_to_write=is_to_write) for box in boxes]
@@ -89,26 +91,35 @@ def _report(site: Site, found: list[Found]) -> None:
     if damages:
         rows = [(damage.path, _state(damage), damage.source) for damage in damages]
         show.table(
-            Sentence("orders.damaged_files", run=site.plan.run),
+            _("{run}: damaged files", run=site.plan.run),
             ("file", "state", "proven by"),
             rows,
         )
     for damage in damages:
-        which = "damage_aside" if damage.aside else "damage"
+        which = (
+            mark("{file}: {problem}; the damaged file is beside it: {aside}")
+            if damage.aside
+            else mark("{file}: {problem}")
+        )
         about = {"file": damage.path, "problem": damage.problem, "aside": damage.aside}
-        show.say(Sentence(f"orders.{which}", **about))
+        show.say(Sentence(which, **about))
     for each in found:
         if each.problem:
             show.say(each.problem.under(each.box))
     if any(damage.source and not damage.is_put_back for damage in damages):
-        show.say(Message(Sentence("orders.to_put_back"), PUT_BACK))
+        show.say(Message(_("To put back what is proven"), PUT_BACK))
     if lost := [damage for damage in damages if damage.source is None]:
-        show.say(Sentence("orders.nothing_proves", n=len(lost)))
+        show.say(
+            _(
+                "of {n} {n:file|files} nothing here proves what it was: see docs/reliability.md",
+                n=len(lost),
+            )
+        )
     if not damages and not any(each.problem for each in found):
-        show.say(Sentence("orders.nothing_damaged"))
+        show.say(_("nothing is damaged"))
 
 
 def _state(damage: run_asks.Damage) -> str:
     if damage.is_put_back:
-        return Sentence("orders.put_back")
-    return Sentence("orders.can_be_put_back" if damage.source else "orders.not_proven")
+        return _("put back")
+    return _(mark("can be put back") if damage.source else mark("not proven"))

@@ -14,9 +14,9 @@ from boxcar.laptop.common.near import no_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.view.report import as_text, gather, report_page
 from boxcar.laptop.view.report.run_report import Asked, Report
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
+from boxcar.shared.sentence import _
 
 TEXTS = {"md": as_text.markdown, "latex": as_text.latex, "csv": as_text.as_csv}
 KINDS = ("html", *TEXTS, "json")
@@ -43,23 +43,40 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
 def _show(project: Project, made: Report) -> None:
     runs = ", ".join(made.asked.runs)
     for table in made.tables:
-        title = Sentence("report.table", runs=runs, task=table.task, baseline=table.baseline)
+        title = _(
+            "{runs}: {task}; baseline: {baseline}",
+            runs=runs,
+            task=table.task,
+            baseline=table.baseline,
+        )
         columns = [show.typed(name) for name in as_text.columns(table)]
         rows = [as_text.fields(table, row) for row in table.rows]
         show.table(title, columns, rows, names=columns[:1], first_to_go=columns[:-3:-1])
         for note in table.notes:
             show.say(note)
     receipts = ", ".join(map(digest.short, made.receipts.values()))
-    show.say(Sentence("report.receipt", digest=receipts))
-    show.say(Sentence("report.interval"))
+    show.say(_("receipt {digest}", digest=receipts))
+    show.say(
+        _(
+            "mean±standard deviation over seeds; a difference has its 95 % interval (Welch) where "
+            "both sides have three seeds"
+        )
+    )
     path = report_page.write_page(project, made)
-    show.say(Sentence("report.written", file=path))
+    show.say(_("written: {file}", file=path))
 
 
 def _say_left_out(made: Report) -> int:
     names = as_text.left_out(made)
     if names:
-        show.say(Sentence("report.left_out", n=len(names), names=", ".join(names)))
+        show.say(
+            _(
+                "{n} incomplete {n:group is|groups are} left out: {names}. With --incomplete "
+                "{n:it stands|they stand} there in brackets",
+                n=len(names),
+                names=", ".join(names),
+            )
+        )
     return 1 if names else 0
 
 

@@ -22,15 +22,15 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import ABANDONED, DROPPED, Condition, QueueView, RunView
 from boxcar.laptop.view.spending import amounts, left_by_queue, money_of_run, nearest_clock
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message, message_of
 from boxcar.shared.files import journal, receipt, release
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _, known_word, mark
 
 LOCAL = "local"
 COLUMNS = (
-    *("run", "state", Sentence("runs.cells"), "boxes", "spent", "clock"),
+    *("run", "state", _("cells"), "boxes", "spent", "clock"),
     *("profile", "launched", "seen", "job"),
 )
 # Absent where no run has anything to say.
@@ -70,7 +70,11 @@ def runs(*, as_json: bool = False) -> int:
         _say_problems(found)
         _say_renamed(found)
     else:
-        show.say(Message(Sentence("runs.none"), Command("launch")))
+        show.say(
+            Message(
+                _("no run was launched from this machine yet. The first one"), Command("launch")
+            )
+        )
     return 1 if any(one.problem for one in found) else 0
 
 
@@ -82,7 +86,11 @@ def _is_past(one: KnownRun) -> bool:
 def _seen(one: KnownRun) -> SeenRun:
     about = SeenRun(one.run, str(one.job), one.profile, one.at, "unknown")
     if not os.path.exists(one.job):  # noqa: PTH110  (a Path raises for one that may not be looked at)
-        return replace(about, state="gone", problem=Sentence("runs.gone", job=one.job))
+        return replace(
+            about,
+            state="gone",
+            problem=_("{job} is not there any more; its boxes may still bill", job=one.job),
+        )
     try:
         project = open_project(one.job, one.profile, kinds=SITES, despite_faults=True)
         if project.plan.run != one.run:
@@ -108,7 +116,14 @@ def _as_launched(project: Project, run: str) -> Project:
     for folder in folders:
         with contextlib.suppress(FileNotFoundError):
             return replace(known, plan=release.read_plan(folder))
-    raise InputError(Sentence("runs.renamed", run=run, now=project.plan.run))
+    raise InputError(
+        _(
+            "{run}: its job file names {now} by now. To see more of {run}, to bring it home or to "
+            "end it, write `name: {run}` there again (a copy of the file will do)",
+            run=run,
+            now=project.plan.run,
+        )
+    )
 
 
 def _of_site(site: Site, about: SeenRun) -> SeenRun:
@@ -177,12 +192,23 @@ def _show(found: Sequence[SeenRun]) -> None:
     show.table("runs", columns, [[row[at] for at in kept] for row in rows])
 
 
+_STATES = (
+    mark("bring home"),
+    mark("at work"),
+    mark("unfinished"),
+    mark("proven here, down is next"),
+    mark("torn down"),
+    mark("unknown"),
+    mark("gone"),
+)
+
+
 def _row(one: SeenRun) -> Sequence[object]:
     cells = _cells(one.cells) if one.cells else None
     return (
         *(
             one.run,
-            sentence_or_text(f"runs.is_{one.state.replace(' ', '_')}", one.state),
+            known_word(one.state, _STATES),
             cells,
             ", ".join(one.boxes),
             amounts(one.spent) if one.spent else None,
@@ -196,20 +222,28 @@ def _row(one: SeenRun) -> Sequence[object]:
 def _cells(cells: dict[str, int]) -> str:
     """`34 of 400 verified, 1 failed`."""
     total = sum(cells.values()) - cells.get(DROPPED, 0) - cells.get(ABANDONED, 0)
-    verified = Sentence("runs.verified", n=cells.get("verified", 0), total=total)
+    verified = _("{n} of {total} verified", n=cells.get("verified", 0), total=total)
     if failed := cells.get("failed"):
-        return Sentence("runs.failed", verified=verified, n=failed)
+        return _("{verified}, {n} failed", verified=verified, n=failed)
     return verified
 
 
 def _say_problems(found: Collection[SeenRun]) -> None:
     for one in found:
         if one.problem:
-            show.say(Sentence("good_run.under", head=one.run, text=one.problem))
+            show.say(_("{head}: {text}", head=one.run, text=one.problem))
 
 
 def _say_renamed(found: Collection[SeenRun]) -> None:
     """How its other verbs are reached, while there is something to be done."""
     for one in found:
         if one.job_is_now and one.state != "torn down" and not one.problem:
-            show.say(Sentence("runs.renamed", run=one.run, now=one.job_is_now))
+            show.say(
+                _(
+                    "{run}: its job file names {now} by now. To see more of {run}, to bring it "
+                    "home or to end it, write `name: {run}` there again (a copy of the file will "
+                    "do)",
+                    run=one.run,
+                    now=one.job_is_now,
+                )
+            )

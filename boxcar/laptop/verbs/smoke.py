@@ -24,10 +24,10 @@ from boxcar.laptop.tryout import left_artifacts, one_try, outcome, passes
 from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
 from boxcar.laptop.verbs.next_step import before_launch
-from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import Command, InputError, Message, some
 from boxcar.shared.files.plan import LOG, Cell, Metric
 from boxcar.shared.metrics import read
+from boxcar.shared.sentence import _, known_word, mark
 
 # Of the cells of one failure; their number is said.
 _MOST_NAMED = 5
@@ -53,15 +53,26 @@ def smoke(
         outcomes, lost = _judged(stage, _try_all(stage, wanted))
         _report(stage, outcomes, is_narrowed=bool(cells), as_json=as_json)
         if lost:
-            show.say(Sentence("good_run.in_no_cell", files=some(lost, outcome.MOST_NAMED)))
+            show.say(
+                _(
+                    "no cell wrote {files}, though the short run wrote others: on a box each "
+                    "would fail for it after its whole training (NO-ART). Correct artifacts in "
+                    "job.yaml to what was written; where only a longer run writes it, give smoke "
+                    "words that come to it",
+                    files=some(lost, outcome.MOST_NAMED),
+                )
+            )
     return 0 if all(item.is_good for item in outcomes) else 1
 
 
 def _refuse_without_words(project: Project, cells: Sequence[Cell]) -> None:
     if lacking := cell_faults.cells_without_smoke(project.job, [cell.name for cell in cells]):
         raise InputError(
-            f"{lacking}. Add the words that your script takes for it, such as: "
-            "smoke: --limit-batches 2 --epochs 1"
+            _(
+                "{lacking}. Add the words that your script takes for it, such as: smoke: "
+                "--limit-batches 2 --epochs 1",
+                lacking=lacking,
+            )
         )
 
 
@@ -81,7 +92,7 @@ def _try_all(stage: Stage, cells: Sequence[Cell]) -> list[Outcome]:
     ended: dict[str, Outcome] = {}
     outcomes = []
     _say_fewer_ranks(cells)
-    with show.progress(Sentence("how_far.smoke"), THINGS) as bar:
+    with show.progress(_("smoke"), THINGS) as bar:
         part = bar.part(len(cells))
         for cell in cells:
             part.doing = cell.name
@@ -117,7 +128,7 @@ def _judged(stage: Stage, outcomes: list[Outcome]) -> tuple[list[Outcome], Seque
 
 def _say_fewer_ranks(cells: Sequence[Cell]) -> None:
     if any((cell.nproc or 1) * cell.nodes > passes.MOST_RANKS for cell in cells):
-        show.say(Sentence("good_run.fewer_ranks", n=passes.MOST_RANKS))
+        show.say(_("cells with more ranks are tried with {n}", n=passes.MOST_RANKS))
 
 
 # --- what is shown
@@ -135,14 +146,14 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
         rows: list[tuple[object, ...]] = [
             (item.cell, _word(item), item.seconds, outcome.try_note(item)) for item in outcomes
         ]
-        left_out = Sentence("good_run.skipped")
+        left_out = _("skipped")
         rows += [(name, left_out, None, reason) for name, reason in skipped.items()]
         if untried:
-            more = Sentence("good_run.n_more", n=len(untried))
-            note = Sentence("good_run.one_of_each_kind")
-            rows.append((more, Sentence("good_run.not_tried"), None, note))
+            more = _("{n} more", n=len(untried))
+            note = _("one of each kind was tried; smoke --all tries each")
+            rows.append((more, _("not tried"), None, note))
         show.table(
-            Sentence("good_run.smoke_of", run=project.plan.run),
+            _("smoke of {run}", run=project.plan.run),
             ("cell", "result", "seconds", "note"),
             rows,
         )
@@ -155,18 +166,27 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
     _say_next(stage.project, outcomes)
 
 
+_RESULTS = (
+    mark("passed"),
+    mark("passed before"),
+    mark("failed"),
+    mark("timed out"),
+    mark("skipped"),
+)
+
+
 def _word(item: Outcome) -> str:
-    return sentence_or_text(f"good_run.{item.word.replace(' ', '_')}", item.word)
+    return known_word(item.word, _RESULTS)
 
 
 def _say_next(project: Project, outcomes: Sequence[Outcome]) -> None:
     if bad := sum(not item.is_good for item in outcomes):
-        failed = Sentence("good_run.smoke_failed", bad=bad, n=len(outcomes))
+        failed = _("{bad} of {n} {n:cell|cells} failed. Fix that, then", bad=bad, n=len(outcomes))
         show.say(Message(failed, Command("smoke")))
     else:
         site = find_site(project, show.say)
         then = before_launch(project, needs_audit=site is None or site.needs_audit)
-        show.say(Message(Sentence("good_run.next"), then))
+        show.say(Message(_("Next"), then))
 
 
 def _alike(stage: Stage, failed: Sequence[Outcome]) -> list[list[Outcome]]:
@@ -184,12 +204,12 @@ def _alike(stage: Stage, failed: Sequence[Outcome]) -> list[list[Outcome]]:
 def _say_failure(group: Sequence[Outcome]) -> None:
     first = group[0]
     named = some([item.cell for item in group], _MOST_NAMED)
-    show.say(Sentence("good_run.end_of_log", cells=named, why=first.why, log=first.log))
+    show.say(_("--- {cells}: {why}. The end of {log}:", cells=named, why=first.why, log=first.log))
     for line in tail(Path(first.log or "")):
         show.quote(f"  {line}")
     for hint in first.hints:
         show.say(hint)
-    show.say(Sentence("good_run.by_hand", command=first.by_hand))
+    show.say(_("by hand: {command}", command=first.by_hand))
 
 
 def _say_lacking(outcomes: Sequence[Outcome]) -> None:
@@ -200,13 +220,26 @@ def _say_lacking(outcomes: Sequence[Outcome]) -> None:
             lacking.setdefault(item.lacks, []).append(item.cell)
     for names, cells in lacking.items():
         which = some(cells, outcome.MOST_NAMED)
-        show.say(Sentence("good_run.not_written", files=", ".join(names), cells=which))
+        show.say(
+            _(
+                "not written in so short a run: {files} ({cells}). A finished cell must hold "
+                "that; see that your script writes it into {{out}} when it ends",
+                files=", ".join(names),
+                cells=which,
+            )
+        )
 
 
 def _say_reserved(outcomes: Sequence[Outcome]) -> None:
     names = sorted({name for item in outcomes if item.is_good for name in item.reserved})
     if names:
-        show.say(Sentence("good_run.rename", files=some(names, outcome.MOST_NAMED)))
+        show.say(
+            _(
+                "a box leaves out {files}: Boxcar uses these names itself. Rename them in your "
+                "script; a cell that leaves nothing else of an artifact fails",
+                files=some(names, outcome.MOST_NAMED),
+            )
+        )
 
 
 def _say_numbers(metrics: Sequence[Metric], outcomes: Sequence[Outcome]) -> None:
@@ -218,9 +251,20 @@ def _say_numbers(metrics: Sequence[Metric], outcomes: Sequence[Outcome]) -> None
             which = some([item.cell for item in having], outcome.MOST_NAMED)
             about = {"name": metric.name, "value": units.four_digits(found.value), "cells": which}
             if metric.source == LOG:
-                show.say(Sentence("good_run.found_in_log", **about, line=found.where))
+                show.say(
+                    _(
+                        "{name} is {value}, by this line of the log: {line} ({cells})",
+                        **about,
+                        line=found.where,
+                    )
+                )
             else:
-                where = Sentence("good_run.found_in", **about, file=metric.of, where=found.where)
+                where = _(
+                    "{name} is {value}: {where} of {file} ({cells})",
+                    **about,
+                    file=metric.of,
+                    where=found.where,
+                )
                 show.say(where)
 
 
@@ -234,5 +278,5 @@ def _say_no_number(metrics: Sequence[Metric], outcomes: Sequence[Outcome]) -> No
     for (name, why), cells in lacking.items():
         which, of = some(cells, outcome.MOST_NAMED), patterns.get(name, "")
         is_no_match = why == f"the log: {read.NOTHING}"
-        said = Sentence("good_run.no_match", of=of) if is_no_match else why
-        show.say(Sentence("good_run.not_found", name=name, why=said, cells=which))
+        said = _("nothing in the log matches {of}", of=of) if is_no_match else why
+        show.say(_("{name}: {why} ({cells})", name=name, why=said, cells=which))

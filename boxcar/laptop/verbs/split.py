@@ -12,15 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.common.headings import heading
 from boxcar.laptop.common.near import no_such
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queues import cell_cost, rewrite
 from boxcar.laptop.project.queues.cell_cost import SECONDS, Cost, Sample
-from boxcar.shared.catalogue.sentence import Sentence, sentence_or_text
 from boxcar.shared.errors import Command, DamagedError, InputError, Message
 from boxcar.shared.files import journal
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,9 @@ def split(
 def finish(project_root: Path) -> None:
     """Before the project is opened: finish a split or a grid that was killed while it wrote."""
     if rewrite.finish(project_root):
-        show.say(Sentence("spread.finished_rewrite"))
+        show.say(
+            _("an interrupted rewrite of the queue files was finished; they are as it planned them")
+        )
 
 
 def _decide(
@@ -106,7 +109,7 @@ def measured(project: Project) -> list[Sample]:
         try:
             found += cell_cost.samples(journal.read_journal(path).events)
         except (DamagedError, OSError, KeyError, TypeError) as error:
-            show.say(Sentence("spread.left_out", file=path, error=error))
+            show.say(_("{file}: left out: {error}", file=path, error=error))
     return found
 
 
@@ -119,13 +122,13 @@ def _numbers(flag: str, texts: Iterable[str], what: str, known: Sequence[str]) -
         if not equals or not name:
             sample = text if text in known else next(iter(known), "NAME")
             pair = {"flag": flag, "text": text, "sample": sample}
-            problems.append(Sentence("mistakes.no_pair", **pair))
+            problems.append(_("{flag} {text}: expected NAME=NUMBER, such as {sample}=2", **pair))
         elif name not in known:
-            unknown = no_such(name, known, what=what, of=Sentence("mistakes.the_job"))
-            problems.append(Sentence("files.of", head=f"{flag} {text}", text=unknown))
+            unknown = no_such(name, known, what=what, of=_("the job"))
+            problems.append(_("{head}: {text}", head=f"{flag} {text}", text=unknown))
         elif (value := _positive(number)) is None:
-            above = Sentence("mistakes.above_0", found=repr(number))
-            problems.append(Sentence("files.of", head=f"{flag} {text}", text=above))
+            above = _("expected a number above 0, found {found}", found=repr(number))
+            problems.append(_("{head}: {text}", head=f"{flag} {text}", text=above))
         else:
             found[name] = value
     if problems:
@@ -159,9 +162,18 @@ def _refuse_pushed(project: Project) -> None:
         pushed = [name for name in project.queue_files if site.tier.queue(name).exists()]
         silent = site.silent_boxes()
     if pushed:
-        raise InputError(Sentence("spread.on_tier_already", queues=", ".join(pushed)))
+        raise InputError(
+            _(
+                "{queues}: on the durable tier already, where lines are only appended or "
+                "commented out. No file was changed; put new cells at the end of the queue that "
+                "ends first",
+                queues=", ".join(pushed),
+            )
+        )
     for box, why in silent.items():
-        show.say(Sentence("spread.no_answer", box=box, why=why))
+        show.say(
+            _("{box} did not answer ({why}): it is assumed to have no queue yet", box=box, why=why)
+        )
 
 
 # --- what is shown
@@ -179,11 +191,13 @@ def _report(
     else:
         _tables(moves, loads, unit)
     if not moving:
-        show.say(Sentence("spread.is_even"))
+        show.say(_("the queues are as even as they get; no file was changed"))
     elif is_written:
-        show.say(Sentence("spread.cells_moved", n=len(moving)))
+        show.say(_("{n} {n:cell|cells} moved, with the comments above", n=len(moving)))
     else:
-        show.say(Message(Sentence("spread.to_move"), Command("split", ("--write",))))
+        show.say(
+            Message(_("no file was changed; to move the cells"), Command("split", ("--write",)))
+        )
 
 
 def _tables(moves: Sequence[Move], loads: Sequence[Load], unit: str) -> None:
@@ -194,7 +208,7 @@ def _tables(moves: Sequence[Move], loads: Sequence[Load], unit: str) -> None:
             move.queue,
             _goes(move),
             _spelled(move.amount, unit),
-            sentence_or_text(f"headings.{move.source}", move.source),
+            heading(move.source),
         )
         for move in moves
     ]
@@ -215,9 +229,9 @@ def _tables(moves: Sequence[Move], loads: Sequence[Load], unit: str) -> None:
 
 def _goes(move: Move) -> Sentence:
     if move.to == move.queue:
-        return Sentence("spread.stays")
-    return Sentence("spread.goes", queue=move.to)
+        return _("stays")
+    return _("→ {queue}", queue=move.to)
 
 
 def _spelled(amount: float, unit: str) -> str:
-    return units.duration(amount) if unit == SECONDS else Sentence("spread.n_epochs", n=amount)
+    return units.duration(amount) if unit == SECONDS else _("{n:.0f} epochs", n=amount)

@@ -25,10 +25,10 @@ from boxcar.laptop.view.needs import Quiet, webhooks_off
 from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.laptop.view.run_tables import document_of_run, notes_of_run, tables_of_run
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, DamagedError, Message
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Teardown
+from boxcar.shared.sentence import _
 
 _IN_TROUBLE = {"held", "agent dead", "trainer dead", "damaged", "unknown", "unreachable"}
 
@@ -38,7 +38,7 @@ def status(project: Project, *, as_json: bool = False) -> int:
     damaged or unreadable.
     """
     with open_site(project, show.say) as site:
-        with show.waiting(Sentence("how_far.asking")):
+        with show.waiting(_("asking the boxes")):
             site.refresh()
         moves.tell_boxes(site, show.say)
         view = look_at_run(site, timestamp.utc_now())

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from boxcar.laptop.common import show
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.verbs import control
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, Message
 from boxcar.shared.files.control import STOP
+from boxcar.shared.sentence import Sentence, _, mark
 
 if TYPE_CHECKING:
     from boxcar.laptop.project.project import Project
@@ -23,10 +23,17 @@ def stop(
     with open_site(project, show.say) as site:
         asked = control.request(site, STOP, queues, boxes)
     for queue in asked:
-        which = "stops_after" if queue.is_at_cell else "stops"
+        which = (
+            mark(
+                "{queue} on {box}: {cell} is asked to save a checkpoint, then it ends; finished "
+                "results are still proven"
+            )
+            if queue.is_at_cell
+            else mark("{queue} on {box}: ends; finished results are still proven")
+        )
         about = {"queue": queue.name, "box": queue.box, "cell": queue.active}
-        show.say(Sentence(f"orders.{which}", **about))
+        show.say(Sentence(which, **about))
     if asked:
-        show.say(Message(Sentence("orders.see_end"), Command("watch")))
-        show.say(Message(Sentence("orders.go_on_later"), Command("launch")))
+        show.say(Message(_("To see it end"), Command("watch")))
+        show.say(Message(_("To continue later"), Command("launch")))
     return 0

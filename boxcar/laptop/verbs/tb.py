@@ -16,10 +16,10 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.tensorboard import shown
 from boxcar.laptop.tensorboard.shown import Found, Here, Place, Shown
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, Message, message_of
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 _LOOK_EVERY_S = 1.0
 _LINK_EVERY_S = 15.0
@@ -40,7 +40,7 @@ def tb(project: Project) -> int:
     with ExitStack() as opened:
         site = opened.enter_context(open_site(project, show.say))
         links = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="boxcar-tb-")))
-        with show.waiting(Sentence("tb.asking")):
+        with show.waiting(_("looking for event files")):
             found = _all(site, links, opened)
         rows = [row for row, _ in found]
         _tell(site, rows)
@@ -93,31 +93,41 @@ def _shown(place: Place, opened: ExitStack) -> tuple[Shows, Shown | None]:
 
 
 def _lack(place: Place, found: Found) -> str:
-    where = place.name or Sentence("tb.here")
+    where = place.name or _("here")
     if not found.events:
-        return Sentence("tb.no_event", where=where)
+        return _("{where}: no event file (events.out.tfevents.*)", where=where)
     line = shlex.join([found.python, "-m", "pip", "install", "tensorboard"])
     typed = f"ssh {place.name} {shlex.quote(line)}" if place.name else line
-    said = Sentence("tb.no_tensorboard", where=where, n=found.events)
-    return Sentence("tb.line", said=said, line=typed)
+    said = _(
+        "{where}: {n} event {n:file|files}, and its Python has no TensorBoard. To install it there",
+        where=where,
+        n=found.events,
+    )
+    return _("{said}: {line}", said=said, line=typed)
 
 
 def _problem(where: str, error: Exception) -> Shows:
-    said = where or Sentence("tb.here")
-    return Shows(where, 0, None, Sentence("tb.not_shown", where=said, why=message_of(error).text))
+    said = where or _("here")
+    return Shows(where, 0, None, _("{where}: {why}", where=said, why=message_of(error).text))
 
 
 def _tell(site: Site, rows: Sequence[Shows]) -> None:
     for row in rows:
         if row.url:
-            where = row.where or Sentence("tb.here")
-            show.line(Sentence("tb.shown", where=where, url=row.url))
+            where = row.where or _("here")
+            show.line(_("{where}  {url}", where=where, url=row.url))
         elif row.problem:
             show.say(row.problem)
     if any(row.url for row in rows):
-        show.say(Sentence("tb.until"))
+        show.say(_("until Ctrl-C, which ends TensorBoard there too"))
     else:
-        show.say(Sentence("tb.nothing", run=site.plan.run))
+        show.say(
+            _(
+                "{run}: nothing to show. Event files below {{out}} are found on a cell's box "
+                "while it runs, and here once they were pulled (collect: [tb/])",
+                run=site.plan.run,
+            )
+        )
 
 
 def _wait(site: Site, links: Path, running: dict[str, Shown]) -> int:
@@ -126,8 +136,13 @@ def _wait(site: Site, links: Path, running: dict[str, Shown]) -> int:
     while running:
         for where in [name for name, each in running.items() if each.is_over()]:
             del running[where]
-            said = where or Sentence("tb.here")
-            show.say(Message(Sentence("tb.ended", where=said), Command("tb")))
+            said = where or _("here")
+            show.say(
+                Message(
+                    _("{where}: TensorBoard has ended, or the link was cut. Again", where=said),
+                    Command("tb"),
+                )
+            )
         time.sleep(_LOOK_EVERY_S)
         if time.monotonic() - linked_at > _LINK_EVERY_S:
             shown.link(site.events_here(), links)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.triage import advice, failures_file, log_file
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
+from boxcar.shared.sentence import _
 from boxcar.shared.triage import own_rows
 from boxcar.shared.triage.evidence import Cause, Evidence
 from boxcar.shared.triage.judge import judge
@@ -24,7 +24,7 @@ def triage(
     """
     tail = log_file.read_log_file(log)
     if not tail.text.strip() and rc is None:
-        raise InputError(f"{log} is empty: nothing in it tells how its training ended")
+        raise InputError(_("{log} is empty: nothing in it tells how its training ended", log=log))
     rcs = frozenset({rc} if rc is not None else ())
     evidence = Evidence(tail.text, tail.begins_at_line, rcs)
     own = own_rows.match(
@@ -46,12 +46,12 @@ def triage(
 def _add(root: Path, cause: Cause) -> int:
     """A row for this log's end, which a person then reads and changes."""
     if not cause.quotes:
-        raise InputError("this log has no line by which its failure could be known again")
+        raise InputError(_("this log has no line by which its failure could be known again"))
     path = root / failures_file.NAME
     before = path.read_bytes() if path.exists() else b""
     after = advice.added_row(before.decode("utf-8"), cause)
     failures_file.parse(after.encode(), str(path))
     atomic.write_whole(path, after.encode())
-    show.say(Sentence("triage.added", path=str(path)))
+    show.say(_("{path}: a row was added; read it, then push", path=str(path)))
     show.verbatim(after[len(before) :].rstrip())
     return 0

@@ -33,6 +33,7 @@ from boxcar.laptop.results.load import how_to_get_torch, load
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Missing, Roster, RosterCell
+from boxcar.laptop.run.state_words import state_sentence
 from boxcar.laptop.run.view import DROPPED, RunView, accepted_sentence
 from boxcar.laptop.teardown.gate import tier_is_gone
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
@@ -41,8 +42,6 @@ from boxcar.laptop.verbs.report import asked_of
 from boxcar.laptop.view.report import gather, report_page, run_report
 from boxcar.laptop.view.report.run_report import Asked
 from boxcar.shared import paths, timestamp
-from boxcar.shared.catalogue.board import state_sentence
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, Message, message_of
@@ -58,6 +57,7 @@ from boxcar.shared.files.receipt import (
 from boxcar.shared.metrics import measure, result_files
 from boxcar.shared.process.load_child import Loaded, Manner
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark
 
 # What verify says of one cell, with the numbers that the job names.
 
@@ -208,7 +208,7 @@ def verify_report(
         for cell in cells
     ]
     columns = ("cell", "state", "checked", "metric", "files", "size", "release")
-    title = Sentence("good_run.results_of", run=made.run)
+    title = _("{run}: results", run=made.run)
     show.table(title, columns, rows, first_to_go=("release", "files"))
     for cell in cells:
         _say_of_cell(cell, made.run)
@@ -217,7 +217,11 @@ def verify_report(
     settled = sum(cell.verdict.is_settled for cell in cells)
     papers = {"receipt": digest.short(made.digest), "file": site.results.receipt}
     has_dropped = any(cell.verdict.is_dropped for cell in cells)
-    settled_id = "good_run.settled_dropped" if has_dropped else "good_run.settled"
+    settled_id = (
+        mark("{settled} of {n} cells are verified, dropped or abandoned; receipt {receipt}: {file}")
+        if has_dropped
+        else mark("{settled} of {n} cells are verified or abandoned; receipt {receipt}: {file}")
+    )
     show.say(Sentence(settled_id, settled=settled, n=len(cells), **papers))
     show.say(Message(page, Command("report")))
     if step:
@@ -228,19 +232,19 @@ def _say_of_cell(cell: Judged, run: str) -> None:
     for row in cell.missing:
         show.say(row.message.under(row.cell or run))
     if cell.verdict.because is not None:
-        _say_of(cell, Sentence("good_run.abandoned", because=cell.verdict.because))
+        _say_of(cell, _("abandoned because {because}", because=cell.verdict.because))
     if cell.verdict.is_dropped:
-        _say_of(cell, Sentence("good_run.dropped"))
+        _say_of(cell, _("dropped: it never ran, and its line is commented out"))
     if cell.doubt:
-        _say_of(cell, Sentence("board.in_doubt", doubt=cell.doubt))
+        _say_of(cell, _("in doubt: {doubt}", doubt=cell.doubt))
     for warning in cell.warnings:
-        _say_of(cell, Sentence("looks.warning", text=warning))
+        _say_of(cell, _("warning: {text}", text=warning))
     for name, note in measure.notes(cell.verdict.metrics).items():
-        _say_of(cell, Sentence("good_run.no_number", metric=name, note=note))
+        _say_of(cell, _("{metric} is not known: {note}", metric=name, note=note))
 
 
 def _say_of(cell: Judged, text: Sentence) -> None:
-    show.say(Sentence("good_run.under", head=cell.facts.cell, text=text))
+    show.say(_("{head}: {text}", head=cell.facts.cell, text=text))
 
 
 # Every artifact whose bytes are right, loaded, and which of them may run code.
@@ -267,8 +271,10 @@ def load_results(
         for path, one in judge.kept(cell, verdict).items()
         if path not in allowed and one[0].load == modes.get(path)
     }
-    for path, (_, at) in kept.items():
-        show.say(Sentence("good_run.unpickled", file=path, at=at))
+    for path, (_finding, at) in kept.items():
+        show.say(
+            _("{file}: unpickled at {at}, as a person had allowed, and not again", file=path, at=at)
+        )
     left = [file for file in files if file.path not in kept]
     loaded = _load_behind_bar(site, left, Manner(tuple(allowed), said_as=said))
     _say_hashed(loaded)
@@ -281,8 +287,8 @@ def load_results(
 
 def _load_behind_bar(site: Site, files: Sequence[Artifact], manner: Manner) -> Loaded:
     """As `load` does, with a sign of how far it is."""
-    show.say(Sentence("good_run.loading", n=len(files)))
-    with show.progress(Sentence("how_far.loading"), THINGS) as bar:
+    show.say(_("loading {n} {n:artifact|artifacts}", n=len(files)))
+    with show.progress(_("loading the files here"), THINGS) as bar:
         part = bar.part(len(files))
         waiting = OrderedDict.fromkeys((file.path for file in files), True)
         part.doing = next(iter(waiting), "")
@@ -298,7 +304,14 @@ def _load_behind_bar(site: Site, files: Sequence[Artifact], manner: Manner) -> L
 
 def _say_hashed(loaded: Loaded) -> None:
     if count := sum(finding.is_hashed for finding in loaded.findings.values()):
-        show.say(Sentence("good_run.hashed", n=count, how=how_to_get_torch()))
+        show.say(
+            _(
+                "there is no torch here: {n} {n:artifact|artifacts} hashed. Whether they load is "
+                "the word of their boxes. To load them here too: {how}",
+                n=count,
+                how=how_to_get_torch(),
+            )
+        )
 
 
 # What lies here of each cell, compared behind a bar: what verify judges and the gate asks.
@@ -315,7 +328,7 @@ def cell_facts(
             for problem in queue.problems:
                 show.say(problem)
     cells = view.roster.cells
-    with show.progress(Sentence("how_far.hashing")) as bar:
+    with show.progress(_("hashing the files here")) as bar:
         part = bar.part(sum(compare.size_bytes(site, cell.name) for cell in cells))
 
         def begun(cell: str) -> None:
@@ -340,7 +353,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
     `<path>` for that file of every cell. Raises InputError for a name that fits nothing.
     """
     with open_site(project, show.say) as site:
-        with show.waiting(Sentence("how_far.asking")):
+        with show.waiting(_("asking the boxes")):
             site.refresh()
         with results_folder.hold(site):
             view = look_at_run(site, timestamp.utc_now())
@@ -409,7 +422,13 @@ def _earlier(site: Site) -> dict[str, CellVerdict]:
         return {}
     except DamagedError as error:
         aside = results_folder.set_aside(site.results, path)
-        show.say(Sentence("bring.aside", problem=error, file=aside))
+        show.say(
+            _(
+                "{problem}. It is now in {file}; abandon again what it had abandoned",
+                problem=error,
+                file=aside,
+            )
+        )
         return {}
     return {cell.cell: cell for cell in earlier.cells}
 
@@ -427,10 +446,18 @@ def _tell_the_boxes(site: Site, view: RunView, made: RunReceipt) -> Iterator[Mis
             judge.write_acceptance(site, views[verdict.cell], document)
         except (BoxcarError, OSError) as error:
             about = {"cell": verdict.cell, "why": message_of(error).text}
-            yield Missing(None, Sentence("bring.box_not_told", **about), Command("verify"))
+            yield Missing(
+                None,
+                _(
+                    "{cell} is proven here, but its box was not told: {why}; a launch may train "
+                    "it again",
+                    **about,
+                ),
+                Command("verify"),
+            )
             continue
         about = {"cell": verdict.cell, "text": accepted_sentence(document)}
-        show.say(Sentence("story.and_not_again", **about))
+        show.say(_("{cell}: {text}; it is not trained again", **about))
 
 
 def _write(site: Site, cells: Sequence[Judged], loaded: Loaded) -> RunReceipt:
@@ -454,5 +481,5 @@ def _page(site: Site) -> str:
         asked = asked_of(site.project, (), Asked(()))
         path = report_page.write_page(site.project, gather.report_of(site.project, asked))
     except (BoxcarError, OSError) as error:
-        return Sentence("report.no_page", why=message_of(error).text)
-    return Sentence("report.page", file=path)
+        return _("the report's page was not written: {why}. Try again", why=message_of(error).text)
+    return _("page {file}. The table", file=path)

@@ -53,11 +53,11 @@ from boxcar.laptop.view.board.screen import Terminal
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.run_rows import RunRows
 from boxcar.shared import paths, state, timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, Message, message_of
 from boxcar.shared.files import delivered
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.process import exit_codes
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import news_asks
 
 # `watch` on a terminal: who looks, who reads the log of an opened cell, and who draws, at once.
@@ -170,7 +170,10 @@ class _Feed:
                 if self._is_cut:
                     return  # no box is silent because we hung up
                 history = history_after_look(history, view)
-                notes, at_work = tuple(self._said.lines), Sentence("board.at_work")
+                notes, at_work = (
+                    tuple(self._said.lines),
+                    _("agents are at work; there is nothing to do. x ends the watch, not the run"),
+                )
                 step = next_step(view, self._site)
                 rows = rows_of_run(self._site, view, step, history, at_work=at_work, notes=notes)
                 self.view = view
@@ -228,9 +231,9 @@ def pull_new(site: Site, view: RunView) -> None:
         for outcome in pull_cells(site, view, cells, held, Progress("")):
             about = {"name": outcome.name, "word": outcome.word}
             if outcome.why:
-                show.say(Sentence("bring.outcome_why", **about, why=outcome.why))
+                show.say(_("{name}: {word}: {why}", **about, why=outcome.why))
             else:
-                show.say(Sentence("bring.outcome", **about))
+                show.say(_("{name}: {word}", **about))
         pull_journals(site)
 
 
@@ -275,7 +278,7 @@ def watch(
             stream = sys.stderr if as_json else sys.stdout
             view = _print_changes(site, every_s, stream, as_json=as_json)
         except KeyboardInterrupt:
-            show.say(Message(Sentence("looks.again"), Command("watch")))
+            show.say(Message(_("The run continues without watch. To look again"), Command("watch")))
             return exit_codes.INTERRUPTED
         _present(site, view, as_json=as_json)
         return exit_code(view)
@@ -295,7 +298,7 @@ def _on_the_screen(site: Site, interval_s: float) -> int:
         with _off_the_screen(said), Terminal(sys.stdin.fileno()) as terminal:
             feed = _Feed(site, every, terminal.wake, said)
             try:
-                screen.show_board(console, terminal, feed, show.typed(Sentence("how_far.asking")))
+                screen.show_board(console, terminal, feed, show.typed(_("asking the boxes")))
             finally:
                 feed.close()
         if feed.error:
@@ -304,7 +307,7 @@ def _on_the_screen(site: Site, interval_s: float) -> int:
         if feed and feed.view:
             draw_once(site, feed.view, feed.looked_s)
     if feed.view is None or any(may_run(queue) for queue in feed.view.queues):
-        show.say(Message(Sentence("looks.again"), Command("watch")))
+        show.say(Message(_("The run continues without watch. To look again"), Command("watch")))
     return exit_code(feed.view) if feed.view else exit_codes.INTERRUPTED
 
 
@@ -350,14 +353,19 @@ def deliver(site: Site, queue: QueueView) -> None:
         _say_undelivered(queue, str(error))
         return
     if left:
-        _say_undelivered(queue, Sentence("bring.due", n=left))
+        _say_undelivered(queue, _("{n} {n:event|events} still due", n=left))
     elif sent.endpoints:  # else nobody had asked for any
         late = waiting - look.count_unsent(queue.events, sent)
-        show.say(Sentence("bring.delivered", queue=queue.name, n=late))
+        show.say(_("{queue}: {n} late {n:webhook|webhooks} delivered", queue=queue.name, n=late))
 
 
 def _say_undelivered(queue: QueueView, why: str) -> None:
-    waiting = Sentence("bring.undelivered", queue=queue.name, why=why)
+    waiting = _(
+        "{queue}: webhooks wait in the journal and could not be delivered: {why}\nThey are kept. "
+        "Try again",
+        queue=queue.name,
+        why=why,
+    )
     show.say(Message(waiting, Command("watch")))
 
 
@@ -407,7 +415,7 @@ def _bring_new(site: Site, view: RunView) -> None:
         try:
             pull_new(site, view)
         except (BoxcarError, OSError) as error:
-            show.say(Sentence("bring.new_not_pulled", error=error))
+            show.say(_("the new results were not pulled: {error}", error=error))
 
 
 def _print_changes(site: Site, interval_s: float, stream: TextIO, *, as_json: bool) -> RunView:

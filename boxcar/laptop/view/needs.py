@@ -16,26 +16,26 @@ from boxcar.laptop.run.view import CellView, RunView, blocked_of_run
 from boxcar.laptop.triage import advice
 from boxcar.laptop.view.gpu_history import History, idle_s
 from boxcar.shared import state
-from boxcar.shared.catalogue.sentence import Sentence, in_language
 from boxcar.shared.news.text import said_warning
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, in_language, mark
 
 # Of each condition of a queue that needs a person what is said of it, the worst first.
 _BROKEN = {
-    "damaged": "board.why_damaged",
-    "agent dead": "board.why_agent_dead",
-    "trainer dead": "board.why_trainer_dead",
-    "no room": "board.why_no_room",
+    "damaged": mark("its journal is damaged; nothing after the damage is known"),
+    "agent dead": mark("its agent is gone; a launch continues where it was"),
+    "trainer dead": mark("no process of {cell} is left: stop it, then launch it again"),
+    "no room": mark("{cell} waits for room on a full disk: make some, and it continues by itself"),
 }
 # These may end by themselves.
 _IN_DOUBT = {
-    "held": "board.why_held",
-    "unknown": "board.why_unknown",
-    "unreachable": "board.why_unreachable",
-    "stalled agent": "board.why_stalled_agent",
-    "step frozen": "board.why_step_frozen",
-    "incomplete": "board.why_incomplete",
-    "stopped": "board.why_stopped",
+    "held": mark("{sentence}"),
+    "unknown": mark("not readable now: look again before you decide anything"),
+    "unreachable": mark("unreachable{since}: not dead; look at the console (balance, power, port)"),
+    "stalled agent": mark("its agent holds the lock, and has given no sign for{since}"),
+    "step frozen": mark("{sentence}"),
+    "incomplete": mark("{sentence}"),
+    "stopped": mark("{sentence}"),
 }
 # More cells that failed alike stand in one row.
 ALIKE_SHOWN = 3
@@ -101,7 +101,7 @@ def with_alike_in_one_row(found: Sequence[Need]) -> tuple[Need, ...]:
     for need in found:
         those = alike.pop(need.kind, []) if need.kind else [need]
         if need.kind and len(those) > ALIKE_SHOWN:
-            who = Sentence("board.alike", n=len(those))
+            who = _("{n} cells", n=len(those))
             those = [Need(who, need.text, cell=need.cell, is_broken=True)]
         rows += those
     return tuple(rows)
@@ -113,7 +113,7 @@ def _queues(view: RunView, said: Mapping[str, str]) -> Iterator[Need]:
             age_s = heartbeat_age_s(queue, view.at)
             text = Sentence(
                 sentence,
-                since="" if age_s is None else Sentence("board.since", age=units.about(age_s)),
+                since="" if age_s is None else _(" {age}", age=units.about(age_s)),
                 cell=queue.active or queue.name,
                 sentence=queue.condition.sentence,
             )
@@ -138,7 +138,11 @@ def _idle(view: RunView, history: History) -> Iterator[Need]:
         if idle_for_s is None or not queue.is_alive or queue.active is None:
             continue
         percent = f"{samples[-1].busiest_percent:.0f}"
-        text = Sentence("board.idle_gpu", percent=percent, time=units.about(idle_for_s))
+        text = _(
+            "GPU {percent} % for {time} while a cell runs: data loading?",
+            percent=percent,
+            time=units.about(idle_for_s),
+        )
         yield Need(queue.box, text, cell=queue.active)
 
 
@@ -147,7 +151,11 @@ def _blocked(view: RunView) -> Iterator[Need]:
     for kept in blocked_of_run(view).values():
         by[kept.by, kept.why] = by.get((kept.by, kept.why), 0) + 1
     for (cell, why), n in by.items():
-        yield Need(cell, Sentence("board.blocked", n=n, by=cell, why=why), cell=cell)
+        yield Need(
+            cell,
+            _("{n} {n:cell waits|cells wait} for {by}, which {why}", n=n, by=cell, why=why),
+            cell=cell,
+        )
 
 
 def _problems(view: RunView) -> Iterator[Need]:
@@ -166,9 +174,9 @@ def _clock(quiet: Quiet, language: str) -> Iterator[Need]:
         return
     first, *more = quiet.clocks
     if more:
-        rest = Sentence("board.clock_more", n=len(more), command=quiet.clock_command)
+        rest = _("({n} more: {command})", n=len(more), command=quiet.clock_command)
         first = f"{first} {rest.said(language)}"
-    yield Need(Sentence("board.clock"), first, is_quiet=True)
+    yield Need(_("clock"), first, is_quiet=True)
 
 
 def webhooks_off(job: Job, view: RunView, environ: Mapping[str, str]) -> Sentence | None:
@@ -185,5 +193,5 @@ def webhooks_off(job: Job, view: RunView, environ: Mapping[str, str]) -> Sentenc
     if not beats and len(unset) < len(needed):
         return None
     if unset:
-        return Sentence("board.webhooks_off", name=unset[0])
-    return Sentence("board.webhooks_off_at_launch")
+        return _("webhooks: off ({name} not set)", name=unset[0])
+    return _("webhooks: off (no URL was set at launch)")

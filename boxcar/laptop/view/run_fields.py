@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from boxcar.laptop.common import units
+from boxcar.laptop.run.state_words import condition_sentence, state_sentence
 from boxcar.laptop.view.looks import BAD, BUSY, DIM, WARN, Bars, state_glyph
 from boxcar.laptop.view.needs import Need, is_broken, needs_person
 from boxcar.laptop.view.run_rows import BoxRow, CellRow, Facts
-from boxcar.shared.catalogue.board import condition_sentence, state_sentence
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.news.wanted import IDLE_PERCENT
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 R = TypeVar("R", bound=Need | CellRow | BoxRow)
 
@@ -85,14 +85,14 @@ def _what_it_is_at(row: BoxRow, facts: Facts) -> Field:
 
 BOXES = Table(
     (
-        Column(Sentence("board.box"), keep=9, least=6, is_name=True),
-        Column(Sentence("board.half_hour"), keep=3),
-        Column(Sentence("board.gpu"), keep=6, is_right=True),
-        Column(Sentence("board.memory"), keep=4, is_right=True),
-        Column(Sentence("board.cell"), keep=8, least=10, is_name=True),
-        Column(Sentence("board.epoch"), keep=7, is_right=True),
-        Column(Sentence("board.left_title"), keep=5, is_right=True),
-        Column(Sentence("board.heartbeat"), keep=2, is_right=True),
+        Column(_("box"), keep=9, least=6, is_name=True),
+        Column(_("30 min"), keep=3),
+        Column(_("GPU"), keep=6, is_right=True),
+        Column(_("mem"), keep=4, is_right=True),
+        Column(_("cell"), keep=8, least=10, is_name=True),
+        Column(_("epoch"), keep=7, is_right=True),
+        Column(_("left"), keep=5, is_right=True),
+        Column(_("heartbeat"), keep=2, is_right=True),
     ),
     _box_fields,
 )
@@ -125,27 +125,29 @@ def _cell_fields_below_title(row: CellRow, facts: Facts) -> Sequence[Field]:
 def state_words(row: CellRow, facts: Facts) -> str:
     """The word of its state, with why it is so, or how far the copy of its result is."""
     if row.view.accepted is not None:
-        return facts.said(Sentence("board.accepted"))
+        return facts.said(_("accepted"))
     if row.view.is_verified and row.why:
-        return facts.said(Sentence("board.in_doubt", doubt=row.why))
+        return facts.said(_("in doubt: {doubt}", doubt=row.why))
     counted = facts.said(state_sentence(row.counted_as))
     if row.copied is None:
         return f"{counted} {row.why}".strip()
     percent, left_s = row.copied
     time = units.about(left_s)
-    return facts.said(Sentence("board.copied", what=counted, percent=percent, time=time))
+    return facts.said(
+        _("{what} {percent} %, {time} left", what=counted, percent=percent, time=time)
+    )
 
 
 _CELL_COLUMNS = (
     Column("", keep=9),
-    Column(Sentence("board.cell"), keep=8, least=10, is_name=True),
+    Column(_("cell"), keep=8, least=10, is_name=True),
     Column("", keep=7),
     Column("", keep=6, least=8),
     Column("", keep=4),
     Column("", keep=3, least=10),
-    Column(Sentence("board.epoch"), keep=0, is_right=True),
+    Column(_("epoch"), keep=0, is_right=True),
     Column("", keep=2, is_right=True),
-    Column(Sentence("board.box"), keep=1, least=6, is_name=True),
+    Column(_("box"), keep=1, least=6, is_name=True),
 )
 CELLS = Table(_CELL_COLUMNS, _cell_fields)
 CELLS_BELOW_TITLE = Table(_CELL_COLUMNS, _cell_fields_below_title)

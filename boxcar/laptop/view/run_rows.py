@@ -35,10 +35,10 @@ from boxcar.laptop.view.needs import (
 )
 from boxcar.laptop.view.spending import money_of_run, money_sentence
 from boxcar.shared import state, timestamp
-from boxcar.shared.catalogue.sentence import in_language
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import in_language
 
 UNDER_WAY = ("running", "claimed", "succeeded", "synced", "retrying", BROKEN_OFF)
 ENDED = ("verified", DROPPED, ABANDONED)

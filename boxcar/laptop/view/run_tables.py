@@ -10,15 +10,15 @@ from boxcar.laptop.common.text_layout import TableView
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.run.condition import may_run, next_try
 from boxcar.laptop.run.news import warnings
+from boxcar.laptop.run.state_words import condition_sentence, state_sentence
 from boxcar.laptop.run.view import ABANDONED, CellView
 from boxcar.laptop.triage import advice
 from boxcar.laptop.view.run_rows import BoxRow, RunRows
 from boxcar.shared import state
-from boxcar.shared.catalogue.board import condition_sentence, state_sentence
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec, control
 from boxcar.shared.news.text import said_warning
+from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.triage.evidence import course_of
 
 _METRICS_SHOWN = 3
@@ -37,8 +37,8 @@ def tables_of_run(rows: RunRows) -> list[TableView]:
     ]
     found = [
         _queue_table(rows),
-        _without_empty(Sentence("looks.boxes_of", run=rows.run), _box_columns(beats)),
-        _without_empty(Sentence("looks.cells_of", run=rows.run), _cell_columns(rows)),
+        _without_empty(_("{run}: boxes", run=rows.run), _box_columns(beats)),
+        _without_empty(_("{run}: cells", run=rows.run), _cell_columns(rows)),
         TableView("warnings", ("at", "queue", "what", "cell", "text"), tuple(warned)),
     ]
     return [table for at, table in enumerate(found) if table.rows or at in (0, 2)]
@@ -59,7 +59,7 @@ def _queue_table(rows: RunRows) -> TableView:
         )
         for row in rows.boxes
     ]
-    return TableView(Sentence("looks.queues_of", run=rows.run), columns, tuple(found))
+    return TableView(_("{run}: queues", run=rows.run), columns, tuple(found))
 
 
 def _cell_columns(rows: RunRows) -> dict[str, list[Any]]:
@@ -100,9 +100,9 @@ def _why(rows: RunRows, cell: CellView, clock_ahead_s: float | None) -> str | No
         text = " ".join(": ".join([now.failure, *map(rows.facts.said, said)]).split())
         return text if len(text) <= _WHY_SHOWN else f"{text[: _WHY_SHOWN - 1]}…"
     if cell.marked:
-        return Sentence("board.in_doubt", doubt=cell.marked)
+        return _("in doubt: {doubt}", doubt=cell.marked)
     kept = rows.blocked.get(cell.name)
-    return Sentence("looks.blocked", by=kept.by, why=kept.why) if kept else None
+    return _("blocked: {by} {why}", by=kept.by, why=kept.why) if kept else None
 
 
 def _box_columns(beats: Sequence[BoxRow]) -> dict[str, list[Any]]:
@@ -135,7 +135,7 @@ def _part_of(gauges: Mapping[str, Any], part: str, whole: str) -> str:
         return "-"
     if whole_bytes is None:
         return units.size(part_bytes)
-    return Sentence("looks.of", part=units.size(part_bytes), whole=units.size(whole_bytes))
+    return _("{part} of {whole}", part=units.size(part_bytes), whole=units.size(whole_bytes))
 
 
 def _free(gauges: Mapping[str, Any], place: str) -> str:
@@ -143,7 +143,7 @@ def _free(gauges: Mapping[str, Any], place: str) -> str:
     free = _part_of(gauges, f"{place}_free_bytes", "")
     if inodes is None:
         return free
-    return Sentence("looks.free", size=free, inodes=units.count(inodes))
+    return _("{size}, {inodes} inodes", size=free, inodes=units.count(inodes))
 
 
 def _duration(seconds: float | None) -> str | None:
@@ -171,7 +171,7 @@ def notes_of_run(rows: RunRows) -> list[str]:
 
 
 def _under(head: str, text: str) -> Sentence:
-    return Sentence("good_run.under", head=head, text=text)
+    return _("{head}: {text}", head=head, text=text)
 
 
 def document_of_run(rows: RunRows, next_step: Any, rotate: Any) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from boxcar.laptop.run import condition
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _
 
 HOUR_S = 3600.0
 
@@ -67,12 +67,12 @@ def at_work_s(queue: QueueView, now: str) -> float:
 def money_sentence(money: Money) -> Sentence:
     """`14.20 CNY so far, 9.00 CNY to go`; of which boxes, where some have no price."""
     so_far = amounts(money.so_far)
-    said = Sentence("board.so_far", so_far=so_far)
+    said = _("{so_far} so far", so_far=so_far)
     if money.to_go:
-        said = Sentence("board.so_far_to_go", so_far=so_far, to_go=amounts(money.to_go))
+        said = _("{so_far} so far, {to_go} to go", so_far=so_far, to_go=amounts(money.to_go))
     if money.priced == money.queues:
         return said
-    return Sentence("board.priced", text=said, n=money.priced, all=money.queues)
+    return _("{text} ({n} of {all} boxes)", text=said, n=money.priced, all=money.queues)
 
 
 def _sums(
@@ -101,13 +101,13 @@ def nearest_clock(view: RunView, *, is_billed: bool) -> Sentence | None:
             timestamp.seconds_between(queue.events[-1].at, view.at, queue.clock_ahead_s)
             for queue in silent
         )
-        return Sentence("runs.idle_for", time=units.about(max(idle_s)))
+        return _("idle for {time}", time=units.about(max(idle_s)))
     left = left_by_queue(view)
     found = [left[queue.name] for queue in view.queues if may_run(queue)]
     left_s = max((seconds or 0.0 for seconds in found), default=0.0)
     if None in found or not left_s:
         return None
-    return Sentence("runs.ends_in", time=units.about(left_s))
+    return _("ends in {time}", time=units.about(left_s))
 
 
 def left_by_queue(view: RunView) -> dict[str, float | None]:

@@ -27,6 +27,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import webhook_secret
 from boxcar.shared.wire.webhook_secret import BODY_BYTES
 
@@ -83,7 +84,11 @@ def serve(
         receiver = Receiver(port, webhook, on_event, say)
     except (OSError, OverflowError) as error:
         raise InputError(
-            f"cannot listen on 127.0.0.1:{port}: {error}. Choose another port with --port"
+            _(
+                "cannot listen on 127.0.0.1:{port}: {error}. Choose another port with --port",
+                port=port,
+                error=error,
+            )
         ) from error
     receiver.thread.start()
     try:
@@ -114,7 +119,9 @@ def verifier(secret: str) -> Webhook:
     try:
         return Webhook(webhook_secret.key(secret))
     except ValueError as error:
-        raise InputError(f"BOXCAR_WEBHOOK_SECRET: {error}. Unset it to get a new one") from None
+        raise InputError(
+            _("BOXCAR_WEBHOOK_SECRET: {error}. Unset it to get a new one", error=error)
+        ) from None
 
 
 def verified(webhook: Webhook, headers: Mapping[str, str], body: bytes) -> Notification:

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Protocol
 
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import cell_name, duration, own_words
 from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK, config_path, nfc
 from boxcar.shared.cell.own_words import ENV, NOTHING_OWN, REST, Divided, Own
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # Text that a person typed, split into words as a shell splits them; nothing is expanded.
 
@@ -82,7 +82,13 @@ def parse(raw: bytes, index: int, number: int) -> CellLine:
     """Raises ValueError that says what is wrong with the line."""
     fields = _fields(raw)
     if len(fields) < 2:
-        raise ValueError(Sentence("files.few_fields", n=len(fields)))
+        raise ValueError(
+            _(
+                "expected <cfg> <task> [epochs], found {n} {n:field|fields}; the task is one word "
+                "of your choice, and a field with spaces stands in quotes",
+                n=len(fields),
+            )
+        )
     cfg, task, *rest = fields
     epochs, behind = taken_epochs(rest)
     said = own_words.divide_words(behind)
@@ -104,16 +110,24 @@ def parse(raw: bytes, index: int, number: int) -> CellLine:
 
 def _fields(raw: bytes) -> list[str]:
     if len(raw) > LONGEST_BYTES:
-        raise ValueError(f"the line is {len(raw)} bytes long; at most {LONGEST_BYTES} are allowed")
+        raise ValueError(
+            _(
+                "the line is {n} bytes long; at most {longest_bytes} are allowed",
+                n=len(raw),
+                longest_bytes=LONGEST_BYTES,
+            )
+        )
     text = _decoded(raw)
     # The plain look first: a queue may have ten thousand lines.
     if not text.isprintable() and (control := _control_characters(text)):
-        raise ValueError(f"the line holds the control character {control[0]!r}")
+        raise ValueError(_("the line holds the control character {control!r}", control=control[0]))
     fields = split_words(text)
     if "#" in text and _REMARK.search(_QUOTED.sub("x", text)):
         raise ValueError(
-            "a remark stands on a line of its own; a word for the script that begins with # "
-            "stands in quotes"
+            _(
+                "a remark stands on a line of its own; a word for the script that begins with # "
+                "stands in quotes"
+            )
         )
     return fields
 
@@ -123,8 +137,11 @@ def _decoded(raw: bytes) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"the line is no UTF-8 text (byte {error.start + 1} is 0x{raw[error.start]:02x}): save "
-            "the file as UTF-8"
+            _(
+                "the line is no UTF-8 text (byte {n} is 0x{raw:02x}): save the file as UTF-8",
+                n=error.start + 1,
+                raw=raw[error.start],
+            )
         ) from None
 
 
@@ -138,17 +155,22 @@ def taken_epochs(rest: Sequence[str]) -> tuple[int | None, Sequence[str]]:
         return None, rest
     text = rest[0]
     if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
-        raise ValueError(Sentence("files.epochs", found=repr(text)))
+        raise ValueError(
+            _("epochs must be a whole number of at least 1, found {found}", found=repr(text))
+        )
     return int(text), rest[1:]
 
 
 def _check_task(task: str, *, has_words: bool) -> None:
     if not task or (task.startswith("-") and task != NO_TASK):
-        raise ValueError(f"expected a plain word as the task, found {task!r}")
+        raise ValueError(_("expected a plain word as the task, found {task!r}", task=task))
     if has_words and "=" in task:
         raise ValueError(
-            f"the second field is the task, and {task!r} is none: write - where the script takes "
-            "no task"
+            _(
+                "the second field is the task, and {task!r} is none: write - where the script "
+                "takes no task",
+                task=task,
+            )
         )
 
 
@@ -157,9 +179,13 @@ def _check_config(text: str) -> None:
         return
     cfg = config_path(text)
     if text.startswith("/") or ".." in cfg.split("/"):
-        raise ValueError(f"the config {text!r} must be a path inside the code folder, without '..'")
+        raise ValueError(
+            _("the config {text!r} must be a path inside the code folder, without '..'", text=text)
+        )
     if cfg.startswith("-"):
-        raise ValueError(f"the config {cfg!r} begins with '-', which a script would read as a flag")
+        raise ValueError(
+            _("the config {cfg!r} begins with '-', which a script would read as a flag", cfg=cfg)
+        )
 
 
 # How a cell is spelled as a line of a queue: a line that can be typed as it is.

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from boxcar.shared.disk import digest
+from boxcar.shared.sentence import _
 
 # The one spelling of names and paths: whoever asks whether two are the same compares this.
 #
@@ -94,11 +95,20 @@ def _derived(cfg: str, task: str, overrides: Sequence[str], unfit: re.Pattern[st
 def check_name(name: str) -> None:
     """Raises ValueError for what cannot be a cell's name."""
     if len(name.encode()) > LONGEST_BYTES:
-        raise ValueError(f"the cell's name is longer than {LONGEST_BYTES} bytes: {name!r}")
+        raise ValueError(
+            _(
+                "the cell's name is longer than {longest_bytes} bytes: {name!r}",
+                longest_bytes=LONGEST_BYTES,
+                name=name,
+            )
+        )
     if not CELL_NAME.fullmatch(name) or name.endswith("."):
         raise ValueError(
-            f"the cell's name {name!r} may hold letters, digits and ._+=@,- (at most 100), and "
-            "begins with a letter or digit: rename the config, or give the cell a name=..."
+            _(
+                "the cell's name {name!r} may hold letters, digits and ._+=@,- (at most 100), and "
+                "begins with a letter or digit: rename the config, or give the cell a name=...",
+                name=name,
+            )
         )
 
 

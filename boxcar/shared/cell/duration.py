@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from boxcar.shared.sentence import _
+
 # How long a script that is told to leave gets to save: a large checkpoint takes its time.
 
 
@@ -24,7 +26,9 @@ def parse_duration(text: str) -> int:
         if count is not None
     )
     if seconds < 1:
-        raise ValueError(f"expected a time such as 90s, 30m, 2h or 1h30m, found {text!r}")
+        raise ValueError(
+            _("expected a time such as 90s, 30m, 2h or 1h30m, found {text!r}", text=text)
+        )
     return seconds
 
 

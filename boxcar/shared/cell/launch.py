@@ -17,6 +17,7 @@ from boxcar.shared.environment import CREDENTIALS
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 PYTHON, TORCHRUN, ACCELERATE, DEEPSPEED = "python", "torchrun", "accelerate", "deepspeed"
 NONE = "none"  # the words are the command: a console script, a shell script, R
@@ -52,7 +53,7 @@ def start(spec: AttemptSpec, machine: Machine, secrets: Mapping[str, str]) -> St
     ('python', '-u', 'train.py', '--lr', '0.1')
     """
     if spec.launcher not in _LAUNCHERS:
-        raise InputError(f"there is no launcher {spec.launcher}")
+        raise InputError(_("there is no launcher {launcher}", launcher=spec.launcher))
     environ = environment(spec, machine, secrets)
     argv = _LAUNCHERS[spec.launcher](spec, machine, environ)
     files = _accelerate_files(spec) if spec.launcher == ACCELERATE else {}
@@ -227,8 +228,14 @@ def _over_nodes(spec: AttemptSpec, machine: Machine) -> list[str]:
     task = _task(job)
     if spec.nodes > int(job.get("SLURM_JOB_NUM_NODES") or 1):
         raise InputError(
-            f"{spec.cell} takes {nodes} nodes, and its job {task} has "
-            f"{job.get('SLURM_JOB_NUM_NODES') or 1}: once that has ended, launch again"
+            _(
+                "{cell} takes {nodes} nodes, and its job {task} has {what}: once that has ended, "
+                "launch again",
+                cell=spec.cell,
+                nodes=nodes,
+                task=task,
+                what=job.get("SLURM_JOB_NUM_NODES") or 1,
+            )
         )
     srun = [
         *("srun", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1"),

@@ -14,6 +14,7 @@ from dataclasses import field
 from boxcar.shared.cell import duration
 from boxcar.shared.cell.cell_name import is_one_edit, key_of, nfc
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 REST = "--"
 OWN_KEYS = ("name", "nproc", "after", "time")
@@ -76,7 +77,7 @@ def _check_own(words: Sequence[str]) -> None:
     keys = [word.partition("=")[0] for word in words]
     for key in keys:
         if keys.count(key) > 1:
-            raise ValueError(f"{key}= stands twice")
+            raise ValueError(_("{key}= stands twice", key=key))
 
 
 def _check_overrides(words: Sequence[str]) -> None:
@@ -84,17 +85,32 @@ def _check_overrides(words: Sequence[str]) -> None:
     before = ""
     for word in words:
         if is_own(word):
-            raise ValueError(f"{word!r} stands behind an override, and own words come first{_SAY}")
+            raise ValueError(
+                _(
+                    "{word!r} stands behind an override, and own words come first{say}",
+                    word=word,
+                    say=_SAY,
+                )
+            )
         is_bare = not word.startswith(MARKS) and "=" not in word
         if is_bare and not before.startswith("-"):
-            raise ValueError(f"{word!r} is neither key=value nor the value of a flag{_SAY}")
+            raise ValueError(
+                _("{word!r} is neither key=value nor the value of a flag{say}", word=word, say=_SAY)
+            )
         before = word
     if words and (near := _nearly_own(words[0])):
-        raise ValueError(f"{words[0]!r} is nearly {near}=, a word of Boxcar's own{_SAY}")
+        raise ValueError(
+            _(
+                "{words!r} is nearly {near}=, a word of Boxcar's own{say}",
+                words=words[0],
+                near=near,
+                say=_SAY,
+            )
+        )
     keys = [key_of(word) for word in words if "=" in word]
     for key in keys:
         if keys.count(key) > 1:
-            raise ValueError(f"{key}= stands twice{_SAY}")
+            raise ValueError(_("{key}= stands twice{say}", key=key, say=_SAY))
 
 
 def _nearly_own(word: str) -> str | None:
@@ -129,10 +145,20 @@ def read_own_words(given: Mapping[str, str]) -> Own:
 
 def _check_variable(name: str) -> None:
     if name.startswith("BOXCAR_"):
-        raise ValueError(f"{ENV}{name}: names that begin with BOXCAR_ are set by Boxcar itself")
+        raise ValueError(
+            _(
+                "{env}{name}: names that begin with BOXCAR_ are set by Boxcar itself",
+                env=ENV,
+                name=name,
+            )
+        )
     if name == "PYTHONPATH":
         raise ValueError(
-            f"{ENV}{name}: is joined with Boxcar's own: write it into env: of job.yaml"
+            _(
+                "{env}{name}: is joined with Boxcar's own: write it into env: of job.yaml",
+                env=ENV,
+                name=name,
+            )
         )
 
 
@@ -140,17 +166,21 @@ def _time_s(text: str) -> int:
     try:
         return duration.parse_duration(text)
     except ValueError as error:
-        raise ValueError(f"time=: {error}") from None
+        raise ValueError(_("time=: {error}", error=error)) from None
 
 
 def _nproc(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= _MOST_RANKS:
-        raise ValueError(f"nproc= must be a number of ranks, at least 1; found {text!r}")
+        raise ValueError(
+            _("nproc= must be a number of ranks, at least 1; found {text!r}", text=text)
+        )
     return int(text)
 
 
 def _after(text: str) -> tuple[str, ...]:
     cells = tuple(nfc(name) for name in text.split(","))
     if not all(cells):
-        raise ValueError(f"after= names cells, with a comma between two; found {text!r}")
+        raise ValueError(
+            _("after= names cells, with a comma between two; found {text!r}", text=text)
+        )
     return cells

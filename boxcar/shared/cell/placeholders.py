@@ -10,8 +10,8 @@ import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 KNOWN = ("cfg", "task", "epochs", "name", "run", "out", "resume", "code", "after")
 # A whole word of the command, which becomes the line's overrides.
@@ -27,7 +27,12 @@ class UnknownPlaceholderError(ValueError):
 
     def __init__(self, name: str, hint: str = "") -> None:
         known = " ".join([*(f"{{{placeholder}}}" for placeholder in KNOWN), MORE])
-        said = Sentence("files.placeholder", name=f"{{{name}}}", near=hint, known=known)
+        said = _(
+            "unknown placeholder {name}{near}; known: {known}. A brace itself is written twice",
+            name=f"{{{name}}}",
+            near=hint,
+            known=known,
+        )
         super().__init__(said)
         self.name = name
 
@@ -46,7 +51,11 @@ def parse_word(word: str) -> list[str | Placeholder]:
     for match in _PART.finditer(word):
         if match["lone"]:
             raise ValueError(
-                f"{word!r} has a lone {match['lone']}; a brace itself is written twice"
+                _(
+                    "{word!r} has a lone {lone}; a brace itself is written twice",
+                    word=word,
+                    lone=match["lone"],
+                )
             )
         if match["name"] is not None:
             parts.append(Placeholder(_known(match["name"])))
@@ -100,7 +109,9 @@ def fill_env(value: str, values: Mapping[str, str]) -> str:
 
 def _known(name: str) -> str:
     if f"{{{name}}}" == MORE:
-        raise ValueError(f"{MORE} is a word of its own: the line's overrides take its place")
+        raise ValueError(
+            _("{more} is a word of its own: the line's overrides take its place", more=MORE)
+        )
     if name in KNOWN or (name.startswith(_AFTER) and name != _AFTER):
         return name
     raise UnknownPlaceholderError(name)

@@ -15,11 +15,11 @@ from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 
-from boxcar.shared.catalogue.sentence import Sentence, said_by
 from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import same_name_key
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _, said_by
 
 _MARK = b"\xef\xbb\xbf"
 # 100,000 lines of 300 bytes.
@@ -162,7 +162,12 @@ def _parse_line(
 
 def _twin(line: CellLine, first: CellLine) -> str:
     if line.name == first.name:
-        return Sentence("files.same_name", name=line.name, line=first.number)
+        return _(
+            "the cell {name!r} is already on line {line}; two cells cannot share a name: give "
+            "this one another, with name=... behind task and epochs",
+            name=line.name,
+            line=first.number,
+        )
     return (
         f"the cell {line.name!r} and {first.name!r} on line {first.number} would be one folder on "
         "some file systems: give this one another, with name=... behind task and epochs"

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from boxcar.shared.metrics import records
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 WINDOW_BYTES = 64 * 1024
 LONGEST_LINE = 4096  # characters; what is behind them is not looked at
@@ -112,14 +113,16 @@ def in_csv(data: bytes, column: str) -> Iterator[Match]:
     names, rows = records.table(data)
     if column not in names:
         has = ", ".join(names[:_NAMED]) or "none"
-        raise NoNumberError(f"no column {column!r}; its columns are {has}")
+        raise NoNumberError(
+            _("no column {column!r}; its columns are {has}", column=column, has=has)
+        )
     at = names.index(column)
     try:
         for number, row in enumerate(rows, start=1):
             if len(row) > at and row[at].strip():
                 yield Match(row[at], f"row {number}")
     except csv.Error as error:
-        raise NoNumberError(f"not a CSV file: {error}") from error
+        raise NoNumberError(_("not a CSV file: {error}", error=error)) from error
 
 
 def in_json(data: bytes, key: str) -> Iterator[Match]:
@@ -129,10 +132,10 @@ def in_json(data: bytes, key: str) -> Iterator[Match]:
     try:
         rows = records.of_json(data)
     except (ValueError, RecursionError) as error:
-        raise NoNumberError(f"not JSON: {error}") from error
+        raise NoNumberError(_("not JSON: {error}", error=error)) from error
     found = list(records.at_key(rows, key))
     if not found:
-        raise NoNumberError(f"no key {key!r}")
+        raise NoNumberError(_("no key {key!r}", key=key))
     for place, value in found:
         where = f"line {place + 1}" if len(rows) > 1 else key
         yield Match(value if value is records.NAN_AS_ZERO else json.dumps(value), where)

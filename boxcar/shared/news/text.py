@@ -13,13 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from boxcar.shared import state
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import duration
 from boxcar.shared.errors import Command, DamagedError
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news.columns import within, without_middle
 from boxcar.shared.news.wanted import NEEDS, is_told
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _, mark
+from boxcar.shared.triage import course_words
 from boxcar.shared.triage.evidence import course_of
 
 _LISTED = 6
@@ -33,10 +34,10 @@ _WORD = 300
 _KEPT = 1_000
 # What is counted of the events that are no news by themselves; all others are left out.
 _COUNTED = {
-    "cell.started": "started",
-    "cell.verified": "verified",
-    "cell.retried": "retried",
-    "box.warning": "warned",
+    "cell.started": mark("{n} started"),
+    "cell.verified": mark("{n} verified"),
+    "cell.retried": mark("{n} retried"),
+    "box.warning": mark("{n} {n:warning|warnings}"),
 }
 _PROGRAM = "boxcar"
 # The `what` of a warning.
@@ -125,7 +126,7 @@ def text(
     lines: list[Sentence | str] = [_title(told)]
     lines += _listed(told) if len(told) > 1 else _detail(told[0])
     lines += [_where(told[-1]), *_left(left), *_since(folded)]
-    lines.append(Sentence("news.next", command=_command(told).typed(_PROGRAM)))
+    lines.append(_("next: {command}", command=_command(told).typed(_PROGRAM)))
     return "\n".join(_said(line, language) for line in lines if line)
 
 
@@ -136,36 +137,52 @@ def _said(line: Sentence | str, language: str) -> str:
 def _title(told: Sequence[Event]) -> Sentence:
     run = _of(told[0], "run")
     if len(told) > 1:
-        return Sentence("news.several", run=run, n=len(told))
-    return Sentence("news.one", run=run, what=_what(told[0]))
+        return _("Boxcar {run}: {n} things happened", run=run, n=len(told))
+    return _("Boxcar {run}: {what}", run=run, what=_what(told[0]))
 
 
 def _what(event: Event) -> Sentence:
     """What happened, in a few words."""
     data = event.data
     if event.type == "cell.failed":
-        return Sentence("news.failed", cell=_of(event, "cell"), failure=_failure(event))
+        return _("{cell} failed ({failure})", cell=_of(event, "cell"), failure=_failure(event))
     if event.type == "queue.done" and data.get("failed"):
         counts = {"verified": data.get("verified", 0), "failed": data["failed"]}
-        return Sentence("news.done_failed", queue=_of(event, "queue"), **counts)
+        return _(
+            "{queue} is done, {verified} {verified:cell|cells} verified, {failed} failed",
+            queue=_of(event, "queue"),
+            **counts,
+        )
     if event.type == "queue.done":
-        return Sentence("news.done", queue=_of(event, "queue"), verified=data.get("verified", 0))
+        return _(
+            "{queue} is done, {verified} {verified:cell|cells} verified",
+            queue=_of(event, "queue"),
+            verified=data.get("verified", 0),
+        )
     if event.type == "queue.stopped":
-        name = "news.stopped_needs" if data.get(NEEDS) else "news.stopped"
+        name = (
+            mark("{queue} has stopped and needs you")
+            if data.get(NEEDS)
+            else mark("{queue} has stopped")
+        )
         return Sentence(name, queue=_of(event, "queue"))
     if event.type == "box.idle":
         return _idle(event)
     if event.type == "box.warning":
-        name = "news.needs_you" if data.get(NEEDS) else "news.warning"
+        name = mark("{box} needs you") if data.get(NEEDS) else mark("a warning from {box}")
         return Sentence(name, box=_of(event, "box"))
-    return Sentence("news.needs", type=event.type, box=_of(event, "box"))
+    return _("{box} needs you ({type})", type=event.type, box=_of(event, "box"))
 
 
 def _idle(event: Event) -> Sentence:
     seconds = event.data.get("seconds")
     time = duration.spell_duration(_rounded(seconds if isinstance(seconds, (int, float)) else 0))
     about = {"percent": _of(event, "percent"), "cell": _of(event, "cell"), "time": time}
-    return Sentence("news.idle", box=_of(event, "box"), **about)
+    return _(
+        "{box} needs you: GPU {percent} % for {time} while {cell} runs",
+        box=_of(event, "box"),
+        **about,
+    )
 
 
 def _failure(event: Event) -> Sentence | str:
@@ -173,11 +190,15 @@ def _failure(event: Event) -> Sentence | str:
     id, course = _of(event, "failure"), course_of(event.data.get("class"))
     if course is None:
         return id
-    return Sentence("news.class", name=Sentence(f"triage.name.{course.value}"), id=id)
+    return _("{name}, {id}", name=Sentence(course_words.NAMES[course]), id=id)
 
 
 def _detail(event: Event) -> list[Sentence | str]:
-    return [Sentence("news.idle_why") if event.type == "box.idle" else _reason(event, _REASON)]
+    return [
+        _("Loading data, or waiting for something? The log and the curves tell.")
+        if event.type == "box.idle"
+        else _reason(event, _REASON)
+    ]
 
 
 def _listed(told: Sequence[Event]) -> list[Sentence]:
@@ -185,13 +206,13 @@ def _listed(told: Sequence[Event]) -> list[Sentence]:
         return [_item(event) for event in told]
     # The last one stays: it is what the queue came to.
     head, more = told[: _LISTED - 1], len(told) - _LISTED
-    return [*map(_item, head), Sentence("news.more", n=more), _item(told[-1])]
+    return [*map(_item, head), _("- and {n} more", n=more), _item(told[-1])]
 
 
 def _item(event: Event) -> Sentence:
     if reason := _reason(event, _SHORT_REASON):
-        return Sentence("news.item_because", what=_what(event), why=reason)
-    return Sentence("news.item", what=_what(event))
+        return _("- {what}: {why}", what=_what(event), why=reason)
+    return _("- {what}", what=_what(event))
 
 
 def _reason(event: Event, longest: int) -> str:
@@ -213,7 +234,7 @@ def _one_line(value: Any) -> str:
 
 def _where(event: Event) -> Sentence:
     at = event.at[5:16].replace("T", " ")  # the chat itself says the year
-    return Sentence("news.where", queue=_of(event, "queue"), box=_of(event, "box"), at=at)
+    return _("{queue} on {box}, {at} UTC", queue=_of(event, "queue"), box=_of(event, "box"), at=at)
 
 
 def _left(standing: Standing | None) -> list[Sentence]:
@@ -222,8 +243,8 @@ def _left(standing: Standing | None) -> list[Sentence]:
     counts = {"left": standing.left, "cells": standing.cells}
     if standing.left and standing.left_s is not None:
         time = duration.spell_duration(_rounded(standing.left_s))
-        return [Sentence("news.left_time", **counts, time=time)]
-    return [Sentence("news.left", **counts)]
+        return [_("left: {left} of {cells} {cells:cell|cells}, about {time}", **counts, time=time)]
+    return [_("left: {left} of {cells} {cells:cell|cells}", **counts)]
 
 
 def _rounded(left_s: float) -> int:
@@ -237,9 +258,9 @@ def _since(folded: Iterable[Event]) -> list[Sentence]:
     parts: Sentence | None = None
     for name in dict.fromkeys(_COUNTED.values()):
         if counts[name]:
-            one = Sentence(f"news.n_{name}", n=counts[name])
-            parts = one if parts is None else Sentence("news.and", first=parts, second=one)
-    return [Sentence("news.since", counts=parts)] if parts else []
+            one = Sentence(name, n=counts[name])
+            parts = one if parts is None else _("{first}, {second}", first=parts, second=one)
+    return [_("since the last message: {counts}", counts=parts)] if parts else []
 
 
 def _command(told: Sequence[Event]) -> Command:
@@ -265,7 +286,17 @@ def said_warning(data: Mapping[str, Any]) -> Sentence | str:
 
 def late_mirror(data: Mapping[str, Any]) -> Sentence:
     """`seconds` is what the box had; `mirrored_at` when the copy was made that is there."""
-    name = "news.mirror_late" if data.get("mirrored_at") else "news.mirror_none"
+    name = (
+        mark(
+            "the newest checkpoint of {cell} did not reach the durable tier within the {seconds} "
+            "s that the box had: the one there is from {at} UTC"
+        )
+        if data.get("mirrored_at")
+        else mark(
+            "no checkpoint of {cell} reached the durable tier within the {seconds} s that the box "
+            "had: if the box is lost, the cell begins anew"
+        )
+    )
     at = str(data.get("mirrored_at"))[:19].replace("T", " ")
     seconds = f"{float(data.get('seconds') or 0):g}"
     return Sentence(name, cell=str(data.get("cell")), seconds=seconds, at=at)
@@ -276,8 +307,8 @@ def trial(run: str, place: Sentence, at: str, language: str) -> str:
     `place` is who sends it, `at` when, as in files.
     """
     lines = (
-        Sentence("notify.test_title", run=run),
-        Sentence("notify.test_from", place=place, at=at[:16].replace("T", " ")),
-        Sentence("notify.test_then"),
+        _("Boxcar {run}: a test message", run=run),
+        _("sent from {place}, {at} UTC", place=place, at=at[:16].replace("T", " ")),
+        _("If you read this, news of the run arrives here."),
     )
     return "\n".join(line.said(language) for line in lines)

@@ -6,7 +6,6 @@ import enum
 import re
 from functools import cached_property
 
-from boxcar.shared.catalogue.sentence import Said
 from boxcar.shared.record import dataclass
 from boxcar.shared.triage.evidence import Course
 
@@ -29,15 +28,16 @@ class Where(enum.Enum):
 class Signature:
     """`waits_s`: how long to wait before each further attempt. `is_symptom`: it tells that another
     rank failed, and yields to whatever says why. `is_general`: a family, which yields to a row that
-    names the cause. `explained_by` are rows that say why, where they stand in a line. `todo` says
-    what to do about it, `types` what to type, where not the course's.
+    names the cause. `explained_by` are rows that say why, where they stand in a line. `words` and
+    `todo`, what to do about it, are templates of sentences; `types` is what to type, where not the
+    course's.
     """
 
     id: str
     course: Course
     expression: str
-    words: Said
-    todo: Said | None = None
+    words: str
+    todo: str = ""
     types: str = ""
     where: Where = Where.END
     waits_s: tuple[float, ...] = ()
@@ -59,32 +59,3 @@ def cuda_error(numbers: str) -> str:
 
 # Slurm's own words of a job begin so: of 22.05, with a node's name, and of 26.05.
 STEPD = r"(?:slurmstepd(?:-\S+)?:|\[\d{4}-\d\d-\d\dT[\d:.]+\]) error: "
-
-
-def row(
-    id: str,
-    course: Course,
-    expression: str,
-    words: tuple[str, str],
-    todo: tuple[str, str] | None = None,
-    *,
-    types: str = "",
-    where: Where = Where.END,
-    waits_s: tuple[float, ...] = (),
-    is_symptom: bool = False,
-    is_general: bool = False,
-    explained_by: tuple[str, ...] = (),
-) -> Signature:
-    return Signature(
-        id,
-        course,
-        expression,
-        Said(*words),
-        Said(*todo) if todo else None,
-        types,
-        where,
-        waits_s,
-        is_symptom,
-        is_general,
-        explained_by,
-    )

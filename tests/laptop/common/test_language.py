@@ -6,8 +6,8 @@ import pytest
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, InputError, Message
+from boxcar.shared.sentence import _
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_another_language_is_refused() -> None:
 def test_what_is_shown_is_in_the_readers_language_and_its_command_is_not_translated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    message = Message(Sentence("next_step.failed", n=2), Command("pull", or_else=Command("down")))
+    message = Message(_("{n} {n:cell|cells} failed", n=2), Command("pull", or_else=Command("down")))
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     assert show.typed(message).startswith("2 个 cell 失败：invoke pull，或 invoke down")
     assert show.typed("words of a script") == "words of a script"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boxcar.laptop.common.progress import THINGS, Progress
-from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.sentence import _
 
 
 class Clock:
@@ -71,7 +71,7 @@ def test_nothing_is_said_before_anything_is_known() -> None:
 
 
 def test_it_is_said_in_chinese_too() -> None:
-    progress, clock = made(Sentence("how_far.pull"))
+    progress, clock = made(_("pull"))
     progress.part(1000, "box-a").at(500)
     clock.now_s = 10.0
     line = progress.line()

@@ -9,8 +9,8 @@ from plans import make_plan
 from boxcar.laptop.places import cluster_rules
 from boxcar.laptop.project.profiles.slurm_options import SlurmOptions
 from boxcar.laptop.release.batch_jobs import BatchJob
-from boxcar.shared.catalogue.audit import named
-from boxcar.shared.catalogue.sentence import in_language
+from boxcar.laptop.verbs.audit import _name as named
+from boxcar.shared.sentence import in_language
 from boxcar.shared.wire.cluster_asks import SlurmFacts, SlurmTried
 
 QUEUES = {0: "queue_1", 1: "queue_2"}

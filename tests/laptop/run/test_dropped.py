@@ -15,9 +15,9 @@ from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files import queue_line, receipt
 from boxcar.shared.files.plan import Cell
+from boxcar.shared.sentence import Sentence
 
 A, B, C = (f"configs/{name}.yaml recon\n" for name in "abc")
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from boxcar.shared.catalogue.sentence import LANGUAGES, Sentence, in_language
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import text, wanted
@@ -15,6 +14,7 @@ from boxcar.shared.news.columns import columns, within, without_middle
 from boxcar.shared.news.text import Standing, standing
 from boxcar.shared.news.wanted import is_told, needed_command
 from boxcar.shared.process import ended_by
+from boxcar.shared.sentence import LANGUAGES, _, in_language
 from boxcar.shared.triage.evidence import Course
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "news"
@@ -173,9 +173,9 @@ def test_the_class_of_a_failure_is_said_in_the_readers_language():
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_test_message_says_who_sent_it_and_has_the_word_of_keyword_filters(language):
-    place = Sentence("notify.box", box="box-a")
+    place = _("box {box}", box="box-a")
     said = text.trial("digits", place, "2026-11-22T22:41:07.123Z", language)
-    first, second, _ = said.splitlines()
+    first, second, _then = said.splitlines()
     assert first.startswith("Boxcar digits")
     assert "box-a" in second
     assert "UTC" in second and "2026-11-22 22:41" in second

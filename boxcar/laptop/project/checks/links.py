@@ -7,26 +7,35 @@ from pathlib import Path
 
 from boxcar.laptop.project.job import Job
 from boxcar.shared.artifacts import resume_match
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import IN_OUT, LOG, Plan
+from boxcar.shared.sentence import _
 
 
 def faults(root: Path, job: Job, plan: Plan) -> Iterator[str]:
     for text in _faults(root / job.code, plan):
-        yield Sentence("files.at", at=f"{job.at('links')}: ", text=text)
+        yield _("{at}{text}", at=f"{job.at('links')}: ", text=text)
 
 
 def _faults(code: Path, plan: Plan) -> Iterator[str]:
     if plan.links and plan.workdir != IN_OUT:
-        yield Sentence("files.links_in_code")
+        yield _(
+            "links lie in {{out}}, and the command starts in the code folder, which has them: "
+            "write workdir: out, or leave links out"
+        )
     for folder in plan.links.values():
         if not (code / folder).is_dir() and code.is_dir():
-            yield Sentence("files.no_link_folder", name=folder, code=code)
+            yield _("there is no folder {name!r} in the code folder {code}", name=folder, code=code)
     for key, path in _named(plan):
         name = resume_match.parts(path)[0]
         if name in plan.links:
-            yield Sentence("files.link_is_named", name=name, key=key, path=path)
+            yield _(
+                "{name!r} is a link to the code, and {key} looks for {path!r} there: what is "
+                "written into a cell's result is not a link",
+                name=name,
+                key=key,
+                path=path,
+            )
 
 
 def _named(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import yaml
 
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import Command, InputError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # A wrong one is seen only after a whole training, or not at all.
 COSTLY = ("artifacts", "launcher", "resume", "resume_args")
@@ -66,13 +66,20 @@ def _is_typed(line: str) -> bool:
 
 
 def notes(path: Path) -> list[str]:
-    return [Sentence("planning.todo", at=todo.at, text=todo.text) for todo in of_job(path)]
+    return [_("{at}: an open TODO: {text}", at=todo.at, text=todo.text) for todo in of_job(path)]
 
 
 def refuse_costly(path: Path) -> None:
     """Raises InputError for those that a billed machine is not to find out."""
     problems = [
-        Sentence("planning.costly_todo", at=todo.at, key=todo.key, text=todo.text)
+        _(
+            "{at}: an open TODO of {key}: {text}. A wrong one is seen only after a whole "
+            "training, and this platform bills: say what is right there, take the comment out, "
+            "then",
+            at=todo.at,
+            key=todo.key,
+            text=todo.text,
+        )
         for todo in of_job(path)
         if todo.key in COSTLY
     ]

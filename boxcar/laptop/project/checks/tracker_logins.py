@@ -11,11 +11,11 @@ from pathlib import Path
 
 from boxcar.laptop.init import reached, source, trackers
 from boxcar.laptop.init.trackers import Tracker
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import said
 from boxcar.shared.cell.said import Places, is_script
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # A test of these names is true for one rank of each training; any other is of a flag.
@@ -36,7 +36,11 @@ class Lacking:
     @property
     def sentence(self) -> Sentence:
         about = {"script": self.script, "name": self.tracker.name, "lines": self.tracker.lines}
-        return Sentence("planning.tracker", **about)
+        return _(
+            "{script} imports {name}, and job.yaml has neither its secret nor a mode of it: write "
+            "{lines}",
+            **about,
+        )
 
 
 def lacking(code: Path, plan: Plan) -> dict[str, list[Lacking]]:
@@ -126,7 +130,7 @@ def _surely_run(trees: Sequence[ast.Module]) -> Iterator[ast.AST]:
             yield node
             if isinstance(node, (ast.Name, ast.Attribute)):
                 left += bodies.pop(source.last(node), [])
-            for _, value in ast.iter_fields(node):
+            for _name, value in ast.iter_fields(node):
                 inner = value if isinstance(value, list) else [value]
                 left.append([each for each in inner if isinstance(each, ast.AST)])
 

@@ -10,12 +10,12 @@ from boxcar.laptop.project.grids import cell_configs, grid_lines
 from boxcar.laptop.project.grids.grid_lines import Grid
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queue_files import ConfigFiles, QueueFile
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.cell import placeholders
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK, config_path
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,7 @@ def chosen(queues: Sequence[QueueFile], names: Sequence[str]) -> list[QueueFile]
     """Those that were named, by queue or file; all where none was. Raises InputError."""
     by_name = {known: queue for queue in queues for known in (queue.file, queue.name)}
     problems = [
-        no_such(
-            name, [queue.file for queue in queues], what="queue", of=Sentence("mistakes.the_job")
-        )
+        no_such(name, [queue.file for queue in queues], what="queue", of=_("the job"))
         for name in names
         if name not in by_name
     ]
@@ -62,17 +60,24 @@ def chosen(queues: Sequence[QueueFile], names: Sequence[str]) -> list[QueueFile]
 def _grid(project: Project, asked: Asked) -> Grid:
     if "=" in asked.cfg:
         raise InputError(
-            f"the first word is the config of all cells, and {asked.cfg!r} is none: write - where "
-            "the script takes no config. No file was changed"
+            _(
+                "the first word is the config of all cells, and {cfg!r} is none: write - where "
+                "the script takes no config. No file was changed",
+                cfg=asked.cfg,
+            )
         )
     code = project.root / project.job.code
     if asked.cfg != NO_CONFIG and not ConfigFiles(code).find(config_path(asked.cfg)):
         near = queue_files.nearest_file(code, asked.cfg)
-        said = Sentence("files.no_config", name=asked.cfg, code=code, near=near)
-        raise InputError(Sentence("files.untouched", text=said))
+        said = _(
+            "there is no config {name!r} in {code}{near}", name=asked.cfg, code=code, near=near
+        )
+        raise InputError(_("{text}. No file was changed", text=said))
     task = asked.task or NO_TASK
     if task == NO_TASK and placeholders.takes(project.plan.command, "task"):
-        raise InputError("--task is missing, and the command takes {task}. No file was changed")
+        raise InputError(
+            _("--task is missing, and the command takes {{task}}. No file was changed")
+        )
     return Grid(asked.cfg, task, asked.epochs, asked.words)
 
 
@@ -81,7 +86,9 @@ def _configs(project: Project, asked: Asked, cells: Sequence[CellLine]) -> dict[
     if not asked.configs:
         return {}
     if asked.cfg == NO_CONFIG:
-        raise InputError("--configs needs a config as the base, and found -. No file was changed")
+        raise InputError(
+            _("--configs needs a config as the base, and found -. No file was changed")
+        )
     into = cell_configs.folder(asked.configs)
     code = project.root / project.job.code
     return cell_configs.files(code, config_path(asked.cfg), into, cells)

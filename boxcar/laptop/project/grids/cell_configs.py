@@ -19,6 +19,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import config_path
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
+from boxcar.shared.sentence import _
 
 _JSON, _YAML = (".json",), (".yaml", ".yml")
 _NEW = "+"
@@ -31,7 +32,10 @@ def folder(text: str) -> str:
     parts = text.split("/")
     if not config_path(text) or text.startswith("/") or ".." in parts or "\0" in text:
         raise InputError(
-            f"--configs {text!r}: expected a folder below the code folder, without '..'"
+            _(
+                "--configs {text!r}: expected a folder below the code folder, without '..'",
+                text=text,
+            )
         )
     return config_path(text)
 
@@ -68,24 +72,30 @@ def write_configs(code: Path, made: Mapping[str, bytes]) -> int:
 
 def _base(path: Path, suffix: str) -> dict[str, Any]:
     if suffix not in (*_JSON, *_YAML):
-        raise InputError(f"{path}: --configs takes a base in YAML or JSON, by the file's suffix")
+        raise InputError(
+            _("{path}: --configs takes a base in YAML or JSON, by the file's suffix", path=path)
+        )
     try:
         text = path.read_text("utf-8")
         base = json.loads(text) if suffix in _JSON else yaml.safe_load(text)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         why = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise InputError(f"{path}: cannot be read as the base of --configs: {why}") from error
+        raise InputError(
+            _("{path}: cannot be read as the base of --configs: {why}", path=path, why=why)
+        ) from error
     if not isinstance(base, dict):
-        raise InputError(f"{path}: expected keys with values as the base of --configs")
+        raise InputError(_("{path}: expected keys with values as the base of --configs", path=path))
     return dict(base)
 
 
 def _with(base: dict[str, Any], word: str, cfg: str) -> dict[str, Any]:
     """The base with one value set; what it shares with others by an anchor stays as it was."""
-    head, _, text = word.partition("=")
+    head, _equals, text = word.partition("=")
     key = head.removeprefix(_NEW)
     if not key or key.startswith(("-", "+", "~")) or "=" not in word:
-        raise InputError(f"{word!r}: --configs sets key=value, or +key=value for a new key")
+        raise InputError(
+            _("{word!r}: --configs sets key=value, or +key=value for a new key", word=word)
+        )
     return _set(base, key.split("."), _value(word, text), (word, cfg))
 
 
@@ -94,14 +104,36 @@ def _set(node: Any, keys: Sequence[str], value: Any, said: tuple[str, str]) -> d
     key, *rest = keys
     is_new = word.startswith(_NEW)
     if not isinstance(node, dict):
-        raise InputError(f"{word!r}: what stands before .{key} in {cfg} has no keys of its own")
+        raise InputError(
+            _(
+                "{word!r}: what stands before .{key} in {cfg} has no keys of its own",
+                word=word,
+                key=key,
+                cfg=cfg,
+            )
+        )
     if key not in node and not is_new:
         near = did_you_mean(key, map(str, node))
-        raise InputError(f"{word!r}: {cfg} has no key {key!r}{near}; for a new one: +{word}")
+        raise InputError(
+            _(
+                "{word!r}: {cfg} has no key {key!r}{near}; for a new one: +{word}",
+                word=word,
+                cfg=cfg,
+                key=key,
+                near=near,
+            )
+        )
     if rest:
         return {**node, key: _set(node.get(key, {}), rest, value, said)}
     if key in node and is_new:
-        raise InputError(f"{word!r}: {cfg} has this key: {word.removeprefix(_NEW)}")
+        raise InputError(
+            _(
+                "{word!r}: {cfg} has this key: {new}",
+                word=word,
+                cfg=cfg,
+                new=word.removeprefix(_NEW),
+            )
+        )
     return {**node, key: value}
 
 
@@ -110,7 +142,9 @@ def _value(word: str, text: str) -> Any:
     try:
         return float(text) if _NUMBER.fullmatch(text) else yaml.safe_load(text)
     except (ValueError, yaml.YAMLError) as error:
-        raise InputError(f"{word!r}: its value cannot be read as YAML; quote it") from error
+        raise InputError(
+            _("{word!r}: its value cannot be read as YAML; quote it", word=word)
+        ) from error
 
 
 def _spelled(value: dict[str, Any], suffix: str) -> bytes:
@@ -128,6 +162,9 @@ def _refuse_others(code: Path, made: Mapping[str, bytes]) -> None:
             continue
         if found != data:
             raise InputError(
-                f"{code / path}: is there with another content, and is not overwritten: name "
-                "another folder, or move it away"
+                _(
+                    "{path}: is there with another content, and is not overwritten: name another "
+                    "folder, or move it away",
+                    path=code / path,
+                )
             )

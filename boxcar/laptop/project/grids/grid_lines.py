@@ -25,6 +25,7 @@ from boxcar.shared.files import journal, queue_line
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # The words of a grid as its axes: `lr=1e-3,3e-4` has two values, `seed=0..2` has three. Pure.
 #
@@ -64,7 +65,7 @@ def axis(word: str) -> Axis:
     if not is_assigned and word.startswith("-") and key_of(word):
         return Axis(word, ("",))
     if not is_assigned or not key_of(word):
-        raise ValueError(f"expected key=value,value or key=0..2, found {word!r}")
+        raise ValueError(_("expected key=value,value or key=0..2, found {word!r}", word=word))
     values = [_value(word, part) for part in _parted(word, text)]
     return Axis(f"{key}=", tuple(values))
 
@@ -75,8 +76,13 @@ def combinations(axes: Sequence[Axis]) -> list[tuple[str, ...]]:
     if count > MOST_CELLS:
         sizes = " x ".join(str(len(one)) for one in axes if len(one) > 1)
         raise ValueError(
-            f"the grid has {counted(count, 'cell')} ({sizes}), and at most {MOST_CELLS:,} are "
-            "made at once: give fewer values, or make it in parts"
+            _(
+                "the grid has {count} ({sizes}), and at most {most_cells:,} are made at once: "
+                "give fewer values, or make it in parts",
+                count=counted(count, "cell"),
+                sizes=sizes,
+                most_cells=MOST_CELLS,
+            )
         )
     for one in axes:
         _refuse_twins(one)
@@ -87,20 +93,28 @@ def _refuse_twins(one: Axis) -> None:
     seen = set[str]()
     for word in one.words():
         if word in seen:
-            raise ValueError(f"{word!r} stands twice in the grid")
+            raise ValueError(_("{word!r} stands twice in the grid", word=word))
         seen.add(word)
 
 
 def _value(word: str, text: str) -> str | range:
     if not text:
-        raise ValueError(f"{word!r} has an empty value; write key=value,value")
+        raise ValueError(_("{word!r} has an empty value; write key=value,value", word=word))
     if not (match := _RANGE.fullmatch(text)):
         if _NEARLY_A_RANGE.fullmatch(text):
-            raise ValueError(f"{text!r} in {word!r}: a range is of two whole numbers, such as 0..2")
+            raise ValueError(
+                _(
+                    "{text!r} in {word!r}: a range is of two whole numbers, such as 0..2",
+                    text=text,
+                    word=word,
+                )
+            )
         return text
     first, last = int(match[1]), int(match[2])
     if first > last:
-        raise ValueError(f"the range {text!r} in {word!r} ends before it begins")
+        raise ValueError(
+            _("the range {text!r} in {word!r} ends before it begins", text=text, word=word)
+        )
     return range(first, last + 1)
 
 
@@ -122,7 +136,13 @@ def _parted(word: str, text: str) -> list[str]:
         if not is_mark or closing:
             parts[-1] += char
     if closing or quote:
-        raise ValueError(f"{word!r}: {closing[-1] if closing else quote} is missing at its end")
+        raise ValueError(
+            _(
+                "{word!r}: {closing} is missing at its end",
+                word=word,
+                closing=closing[-1] if closing else quote,
+            )
+        )
     return parts
 
 
@@ -147,7 +167,11 @@ def refuse_what_plan_refuses(
     if problems:
         more = f" (and {len(problems) - 1:,} more)" if len(problems) > 1 else ""
         raise InputError(
-            f"`plan` would refuse these lines: {problems[0].text}{more}. No file was changed"
+            _(
+                "`plan` would refuse these lines: {text}{more}. No file was changed",
+                text=problems[0].text,
+                more=more,
+            )
         )
 
 
@@ -257,7 +281,7 @@ def grid_lines(grid: Grid) -> list[CellLine]:
             _check_own(word)
         found = [_line(grid, own, overrides) for overrides in _overrides(grid.words)]
     except ValueError as error:
-        raise InputError(f"{error}. No file was changed") from error
+        raise InputError(_("{error}. No file was changed", error=error)) from error
     return found
 
 
@@ -339,7 +363,7 @@ def _overrides(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     plain = [word for word in _before(words) if not own_words.is_own(word)]
     behind = list(words[len(_before(words)) + 1 :])
     if not plain and not behind:
-        raise ValueError("a grid needs at least one key with values, such as lr=1e-3,3e-4")
+        raise ValueError(_("a grid needs at least one key with values, such as lr=1e-3,3e-4"))
     for found in combinations([axis(word) for word in (*plain, *behind)]):
         yield (*found[: len(plain)], *([REST] if behind else []), *found[len(plain) :])
 
@@ -347,11 +371,15 @@ def _overrides(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
 def _check_own(word: str) -> None:
     """What Boxcar is told is the same for all cells of a grid."""
     if word.startswith(_NAME):
-        raise ValueError(f"{word!r}: the cells of a grid are named by their words")
+        raise ValueError(_("{word!r}: the cells of a grid are named by their words", word=word))
     if not word.startswith(_AFTER) and len(axis(word)) > 1:
         raise ValueError(
-            f"{word!r} is a word of Boxcar's own, and has one value for all cells; if your script "
-            f"takes it, put it after {REST}"
+            _(
+                "{word!r} is a word of Boxcar's own, and has one value for all cells; if your "
+                "script takes it, put it after {rest}",
+                word=word,
+                rest=REST,
+            )
         )
 
 

@@ -16,6 +16,7 @@ from boxcar.laptop.project.job_values import (
     reference,
 )
 from boxcar.shared.channels import known
+from boxcar.shared.sentence import _
 
 BOX: Final = "box"
 LAPTOP: Final = "laptop"
@@ -28,13 +29,13 @@ def _address(text: str) -> str:
     if text.startswith(ENV_PREFIX):
         return reference(text)
     if not re.fullmatch(r"[^\s@<>,;:]+@[^\s@<>,;:]+", text):
-        raise ValueError('expected one address such as me@example.org, or "env:NAME"')
+        raise ValueError(_('expected one address such as me@example.org, or "env:NAME"'))
     return text
 
 
 def _host(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", text):
-        raise ValueError("expected the name of a mail server, such as smtp.example.org")
+        raise ValueError(_("expected the name of a mail server, such as smtp.example.org"))
     return text
 
 
@@ -42,7 +43,7 @@ def _user(text: str) -> str:
     if text.startswith(ENV_PREFIX):
         return reference(text)
     if not text.isprintable():
-        raise ValueError('expected the name of a user, or "env:NAME"')
+        raise ValueError(_('expected the name of a user, or "env:NAME"'))
     return text
 
 
@@ -145,7 +146,7 @@ class Notify(Model):
     def _one(self) -> Notify:
         if len(self.model_fields_set) != 1 or (self.webhook is None and self.chat is None):
             names = ", ".join(type(self).model_fields)
-            raise ValueError(f"expected one of {names}, each with a `-` of its own")
+            raise ValueError(_("expected one of {names}, each with a `-` of its own", names=names))
         return self
 
     @property

@@ -16,13 +16,14 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.text_layout import TableView
 from boxcar.laptop.project.profiles import survival
-from boxcar.laptop.project.profiles.page_zh import CHINESE
+from boxcar.laptop.project.profiles.page_words import KNOWN
 from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.project.profiles.schema import GROUPS, MeterVerb, Sentence, Tier
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import Command, Message
 from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.sentence import in_language, known_word
 
 
 def page(profile: Profile, language: str) -> Iterator[str | TableView]:
@@ -178,7 +179,7 @@ def _headline(profile: Profile, language: str) -> str:
 
 
 def _word(word: str, language: str) -> str:
-    return CHINESE.get(word, word) if language == "zh" else word
+    return str(in_language(known_word(word, KNOWN), language))
 
 
 def _told(sentences: Iterable[Sentence], language: str) -> list[str]:

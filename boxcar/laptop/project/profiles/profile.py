@@ -23,10 +23,10 @@ from boxcar.laptop.project.profiles.schema import (
     Sentence,
     Tier,
 )
-from boxcar.shared.catalogue import sentence
 from boxcar.shared.errors import Command, InputError
 from boxcar.shared.files.plan import AUTO, EACH_BOX, SHARED
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # Where the agent's Python is looked for on a box whose profile says `agent_python: auto`.
 
@@ -144,9 +144,15 @@ class Profile(ProfileModel):
         if path is None:
             here = f"storage: {{tiers: {{{name}: {{path: …}}}}}}"
             raise InputError(
-                f"{self.at('storage', role)}: where the tier {name!r} lies differs from one "
-                f"account to the next; say it in a profile of your own: extends: {self.name}, "
-                f"{here}. To read where it usually lies",
+                _(
+                    "{what}: where the tier {name!r} lies differs from one account to the next; "
+                    "say it in a profile of your own: extends: {what_2}, {here}. To read where it "
+                    "usually lies",
+                    what=self.at("storage", role),
+                    name=name,
+                    what_2=self.name,
+                    here=here,
+                ),
                 Command("explain", ("--profile", self.name)),
             )
         return path
@@ -174,8 +180,12 @@ def load_file(path: Path, project_root: Path) -> Profile:
     profile = yaml_models.build(_document(path, project_root, ()), Profile)
     if profile.name != path.stem:
         raise InputError(
-            f"{profile.at('name')}: expected {path.stem!r} as the file is called, "
-            f"found {profile.name!r}"
+            _(
+                "{profile}: expected {stem!r} as the file is called, found {profile_2!r}",
+                profile=profile.at("name"),
+                stem=path.stem,
+                profile_2=profile.name,
+            )
         )
     if problems := list(inconsistencies(profile)):
         raise InputError(problems)
@@ -194,8 +204,9 @@ def _files(folder: Path) -> dict[str, Path]:
 def _find(name: str, files: dict[str, Path], project_root: Path, at: str = "") -> Path:
     if name in files:
         return files[name]
-    said = sentence.Sentence(
-        "mistakes.no_profile",
+    said = _(
+        "{at}there is no profile {name!r}{near}; known: {known}. Yours go into {folder}. For "
+        "example",
         at=at,
         name=name,
         near=did_you_mean(name, files),
@@ -217,7 +228,9 @@ def _document(path: Path, project_root: Path, above: tuple[Path, ...]) -> Docume
     base = _find(name, _extensible(path, project_root), project_root, at)
     if base in (*above, path):
         chain = " → ".join(file.stem for file in (*above, path, base))
-        raise InputError(f"{at}the profiles extend each other in a circle: {chain}")
+        raise InputError(
+            _("{at}the profiles extend each other in a circle: {chain}", at=at, chain=chain)
+        )
     found = _document(base, project_root, (*above, path))
     # Each file says its own name.
     inherited = {key: value for key, value in found.value.items() if key != "name"}

@@ -19,6 +19,7 @@ from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.project.profiles.slurm_options import Cluster
 from boxcar.shared import names
 from boxcar.shared.files.plan import AUTO, FULL_DISK_S
+from boxcar.shared.sentence import _
 
 GROUPS = (
     *("connection", "env", "storage", "network", "spot", "detach", "meter", "clocks"),
@@ -47,7 +48,10 @@ Ending = Literal["stop", "destroy"]
 def _env_name(text: str) -> str:
     if not names.VARIABLE.fullmatch(text) or text.startswith("BOXCAR_"):
         raise ValueError(
-            f"expected the name of an environment variable that is not Boxcar's, found {text!r}"
+            _(
+                "expected the name of an environment variable that is not Boxcar's, found {text!r}",
+                text=text,
+            )
         )
     return text
 
@@ -55,8 +59,12 @@ def _env_name(text: str) -> str:
 def _interpreter(text: str) -> str:
     if not text or (not _PROGRAM.fullmatch(text) and not text.startswith(("/", "~/"))):
         raise ValueError(
-            f"expected {AUTO}, a program's name such as python3, or a path that begins with / or "
-            f"~/; found {text!r}"
+            _(
+                "expected {auto}, a program's name such as python3, or a path that begins with / "
+                "or ~/; found {text!r}",
+                auto=AUTO,
+                text=text,
+            )
         )
     return text
 
@@ -64,14 +72,17 @@ def _interpreter(text: str) -> str:
 def _image(text: str) -> str:
     if not _IMAGE.fullmatch(text):
         raise ValueError(
-            f"expected an image with its digest, NAME@sha256:<64 hex digits>, found {text!r}"
+            _(
+                "expected an image with its digest, NAME@sha256:<64 hex digits>, found {text!r}",
+                text=text,
+            )
         )
     return text
 
 
 def _command(text: str) -> str:
     if not shlex.split(text):
-        raise ValueError("expected a program and its words, found nothing")
+        raise ValueError(_("expected a program and its words, found nothing"))
     return text
 
 
@@ -83,15 +94,15 @@ def _second_home(text: str) -> str:
     except ValueError:
         parts, has_place = urlsplit(""), False
     if not has_place or "::" in text or " " in text or not text.isprintable():
-        raise ValueError("expected an fsspec URL such as s3://bucket/prefix or file:///folder")
+        raise ValueError(_("expected an fsspec URL such as s3://bucket/prefix or file:///folder"))
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ValueError(
-            "expected a URL without user, password, ? and #; credentials are secrets of the job"
+            _("expected a URL without user, password, ? and #; credentials are secrets of the job")
         )
     if parts.scheme == "file" and not text.startswith("file:///"):
-        raise ValueError("expected file:/// and the absolute path of a folder")
+        raise ValueError(_("expected file:/// and the absolute path of a folder"))
     if parts.scheme == "memory" or ".." in parts.path.split("/"):
-        raise ValueError("expected a place that lasts, without '..'")
+        raise ValueError(_("expected a place that lasts, without '..'"))
     return text.rstrip("/")
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from boxcar.laptop.common.yaml_models import Model
+from boxcar.shared.sentence import _
 
 _TIME = re.compile(
     r"(?:(?P<days>\d{1,4})-(?P<dh>\d{1,2})(?::(?P<dm>\d{1,2})(?::(?P<ds>\d{1,2}))?)?"
@@ -37,7 +38,7 @@ def _plain(what: str, pattern: str) -> Callable[[str], str]:
 
     def check(text: str) -> str:
         if not rule.fullmatch(text):
-            raise ValueError(f"expected {what}, found {text!r}")
+            raise ValueError(_("expected {what}, found {text!r}", what=what, text=text))
         return text
 
     return check
@@ -51,15 +52,18 @@ def seconds_of(text: str) -> int:
     found = _TIME.fullmatch(text)
     if found is None:
         raise ValueError(
-            "expected a time as Slurm writes it: 90 (minutes), 1:30:00 or 2-12:00:00 (two and a "
-            f"half days); found {text!r}"
+            _(
+                "expected a time as Slurm writes it: 90 (minutes), 1:30:00 or 2-12:00:00 (two and "
+                "a half days); found {text!r}",
+                text=text,
+            )
         )
     part = {name: int(value) for name, value in found.groupdict("0").items()}
     hours = part["days"] * 24 + part["dh"] + part["h"]
     minutes = part["dm"] + part["hm"] + part["m"]
     seconds = hours * 3600 + minutes * 60 + part["ds"] + part["hs"] + part["ms"]
     if seconds < 60:
-        raise ValueError(f"expected a time of a minute or more, found {text!r}")
+        raise ValueError(_("expected a time of a minute or more, found {text!r}", text=text))
     return seconds
 
 
@@ -77,14 +81,30 @@ def _extra(option: str) -> str:
     found = _OPTION.fullmatch(option)
     if found is None:
         raise ValueError(
-            f"expected an option of sbatch in its long form, --name or --name=value, without "
-            f"spaces and quotes; found {option!r}"
+            _(
+                "expected an option of sbatch in its long form, --name or --name=value, without "
+                "spaces and quotes; found {option!r}",
+                option=option,
+            )
         )
     # In this order: an abbreviation of both is a key.
     if near := _meant(found[1], (*_KEYS, "constraint")):
-        raise ValueError(f"{option!r}: --{near} has a key of its own: write {_key(near)}: …")
+        raise ValueError(
+            _(
+                "{option!r}: --{near} has a key of its own: write {near_2}: …",
+                option=option,
+                near=near,
+                near_2=_key(near),
+            )
+        )
     if near := _meant(found[1], _OURS):
-        raise ValueError(f"{option!r}: --{near} is set by Boxcar itself, so it cannot stand here")
+        raise ValueError(
+            _(
+                "{option!r}: --{near} is set by Boxcar itself, so it cannot stand here",
+                option=option,
+                near=near,
+            )
+        )
     return option
 
 
@@ -102,7 +122,7 @@ def _words(value: object) -> object:
 
 def _container(words: tuple[str, ...]) -> tuple[str, ...]:
     if any("\0" in word or "\n" in word for word in words):
-        raise ValueError("expected words of one line")
+        raise ValueError(_("expected words of one line"))
     return words
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.project.profiles.schema import OWN_SCOPES
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.plan import EACH_BOX, Plan
+from boxcar.shared.sentence import Sentence, _, mark
 
 _BECOMES = {
     "lose": "it is lost at once",
@@ -38,21 +38,44 @@ def survival_problems(profile: Profile) -> list[str]:
 
 def survivors(plan: Plan, *, is_here: bool) -> dict[str, str]:
     """What is left of a run, by what has died. `is_here`: boxes and tier are on this machine."""
-    running = Sentence(f"planning.{'continue' if plan.resume else 'begin_anew'}")
+    running = _(
+        mark("running cells continue from their live checkpoint")
+        if plan.resume
+        else mark("running cells begin anew")
+    )
     if plan.durable_scope == EACH_BOX:
         return {
-            "a box": _and_copied(plan, Sentence("planning.brought", running=running)),
-            "this machine": Sentence("planning.boxes_hold"),
+            "a box": _and_copied(
+                plan,
+                _(
+                    "what was pulled, or brought here by `watch` or cron, is not trained again; "
+                    "{running} where it was brought",
+                    running=running,
+                ),
+            ),
+            "this machine": _("what the boxes hold"),
         }
     return {
-        "a box": Sentence("planning.of_the_tier", running=running),
-        "the durable tier": _and_copied(plan, Sentence("planning.pulled")),
-        "this machine": Sentence(f"planning.{'nothing_left' if is_here else 'goes_on'}"),
+        "a box": _("published results, on the durable tier; {running}", running=running),
+        "the durable tier": _and_copied(plan, _("results that were pulled to this machine")),
+        "this machine": _(
+            mark("nothing: all of it is here")
+            if is_here
+            else mark("the run goes on; all is on the durable tier")
+        ),
     }
 
 
 def _and_copied(plan: Plan, what: Sentence) -> Sentence:
-    return Sentence("planning.copied", what=what, url=plan.second) if plan.second else what
+    return (
+        _(
+            "{what}; what was copied to {url}, results and live checkpoints",
+            what=what,
+            url=plan.second,
+        )
+        if plan.second
+        else what
+    )
 
 
 def _remedy(profile: Profile) -> str:

@@ -14,6 +14,7 @@ from boxcar.shared import state
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.state import CellRecord, Succeeded, Synced, Verified
 
 # Which queue takes which cell: the longest goes first, to where it ends earliest. Pure.
@@ -143,7 +144,7 @@ def _cost(cell: Cell, given_s: float | None, rates: Sequence[tuple[str, str, flo
     for known, source in ((own, "measured"), (alike, "its task"), (every, "other tasks")):
         if known:
             return Cost(statistics.median(known) * cell.epochs, source)
-    raise ValueError("no rate")  # not reached: there is at least one
+    raise ValueError(_("no rate"))  # not reached: there is at least one
 
 
 # How much a plan is: its cells, its boxes, and about how long they take. Pure.

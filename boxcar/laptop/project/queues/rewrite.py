@@ -18,6 +18,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import Command, DamagedError, InputError
 from boxcar.shared.files import queue_line
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def write_queue(root: Path, after: Mapping[Path, bytes]) -> None:
 def refuse_unfinished(root: Path) -> None:
     """Raise InputError where a rewrite was killed: cells stand in two queue files until it ends."""
     if _record(root).exists():
-        raise InputError("queue files were being rewritten; to finish it", Command("split"))
+        raise InputError(_("queue files were being rewritten; to finish it"), Command("split"))
 
 
 def finish(root: Path) -> bool:
@@ -94,12 +95,14 @@ def finish(root: Path) -> bool:
     except FileNotFoundError:
         return False
     except (ValueError, TypeError, AttributeError) as error:
-        raise DamagedError(f"{_record(root)}: is not the record of a split: {error}") from error
+        raise DamagedError(
+            _("{root}: is not the record of a split: {error}", root=_record(root), error=error)
+        ) from error
     _refuse_edited(root, changes)
     for path, (before, after) in changes.items():
         atomic.make_folder(path.parent)
         atomic.write_whole(path, _both(before, after))
-    for path, (_, after) in changes.items():
+    for path, (_before, after) in changes.items():
         atomic.write_whole(path, after)
     _record(root).unlink()
     atomic.sync_folder(_record(root).parent)
@@ -139,9 +142,12 @@ def _refuse_edited(root: Path, changes: Mapping[Path, tuple[bytes, bytes]]) -> N
     ]
     if edited:
         raise InputError(
-            f"a rewrite of queue files was interrupted, and {', '.join(edited)} was edited since. "
-            f"What it wanted to write is in {_record(root)}: fix the queue files, then remove that "
-            "file"
+            _(
+                "a rewrite of queue files was interrupted, and {edited} was edited since. What it "
+                "wanted to write is in {root}: fix the queue files, then remove that file",
+                edited=", ".join(edited),
+                root=_record(root),
+            )
         )
 
 

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from boxcar.laptop.common import units
+from boxcar.laptop.run.state_words import state_sentence
 from boxcar.laptop.view.board.terminal_lines import (
     ALL,
     Group,
@@ -33,9 +34,8 @@ from boxcar.laptop.view.needs import Need
 from boxcar.laptop.view.run_fields import BOXES as BOX_TABLE
 from boxcar.laptop.view.run_fields import CELLS_BELOW_TITLE, NEEDS, R, Table
 from boxcar.laptop.view.run_rows import BoxRow, CellRow, Facts, RunRows
-from boxcar.shared.catalogue.board import state_sentence
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _
 
 # Where the person is on the board: which list is open, which row is chosen, what is typed.
 
@@ -121,7 +121,7 @@ class Sheet:
 
     def more(self, n: int, key: str) -> Line:
         """That `n` rows had no room."""
-        more = Sentence("board.more", n=n, key=self.key(key))
+        more = _("{n} more: {key}", n=n, key=self.key(key))
         return self.dim(f"{self.mark} {self.said(more)}") if n else ()
 
     def draw(self, table: Table[R], rows: Sequence[R]) -> list[Line]:
@@ -134,7 +134,7 @@ class Sheet:
         the ones must not cost the words of the others their room.
         """
         lines: list[Line] = []
-        for _, group in groupby(rows, key=lambda row: (bool(row.where), row.is_quiet)):
+        for _kind, group in groupby(rows, key=lambda row: (bool(row.where), row.is_quiet)):
             those = list(group)
             drawn = draw_rows(NEEDS, those, self.facts, self.width, most_lines=most_lines)
             for row, own in zip(those, drawn, strict=True):
@@ -166,8 +166,8 @@ _MOST_NEXT, _SMALL = 3, 12  # lines of the next command, and of a terminal that 
 def head(sheet: Sheet) -> list[Line]:
     """The run, and how many cells are in which state."""
     rows, facts, room = sheet.rows, sheet.facts, sheet.width
-    age = sheet.said(Sentence("board.looked", age=units.about(sheet.looked_s)))
-    boxes = sheet.said(Sentence("board.boxes", n=len(rows.boxes)))
+    age = sheet.said(_("looked {age} ago", age=units.about(sheet.looked_s)))
+    boxes = sheet.said(_("{n} {n:box|boxes}", n=len(rows.boxes)))
     between = f" {facts.glyphs.between} "
     # The first that fits: how old all of it is says more than the time of the day.
     words = [facts.profile, boxes, rows.clock, age]
@@ -183,11 +183,11 @@ def head(sheet: Sheet) -> list[Line]:
 
 def _counts(sheet: Sheet) -> Line:
     rows, room = sheet.rows, sheet.width
-    cells = sheet.said(Sentence("board.cells"))
+    cells = sheet.said(_("cells"))
     total: Line = (Span(f"{cells} {len(rows.view.cells)}", BOLD),)
     left: Line = ()
     if rows.left_s:
-        left = (Span(sheet.said(Sentence("board.left", time=units.about(rows.left_s)))),)
+        left = (Span(sheet.said(_("left {time}", time=units.about(rows.left_s)))),)
     full, short = total, total
     for state, number in rows.counts:
         sign, look = state_glyph(state, sheet.facts.glyphs)
@@ -222,8 +222,8 @@ def _next(sheet: Sheet, height: int | None) -> list[Line]:
     most = _MOST_NEXT if height is None or height > _SMALL else 2
     if not facts.next:
         return [(span(one, BOLD),) for one in wrapped(because, room, most, sheet.mark)]
-    command = sheet.said(Sentence("board.next", command=facts.next))
-    why = sheet.said(Sentence("board.why", command=command, because=because))
+    command = sheet.said(_("next: {command}", command=facts.next))
+    why = sheet.said(_("{command}  ({because})", command=command, because=because))
     left = len(command)
     drawn: list[Line] = []
     for line in wrapped(why if because else command, room, most, sheet.mark):
@@ -235,12 +235,16 @@ def _next(sheet: Sheet, height: int | None) -> list[Line]:
 
 def _keys(sheet: Sheet, focus: Focus) -> Line:
     if focus.is_typing:
-        typed = Sentence("board.filter", text=f"{focus.filter}_")
+        typed = _("filter: {text}", text=f"{focus.filter}_")
         return cut((span(sheet.said(typed), BOLD),), sheet.width, sheet.mark)
     is_overview = focus.shown == OVERVIEW and not focus.filter
-    keys = Sentence("board.keys") if is_overview else Sentence("board.keys_in_list")
-    keys = Sentence("board.keys_in_cell") if focus.opened else keys
-    for said in (keys, Sentence("board.keys_short")):
+    keys = (
+        _("[f]ailed [d]one [q]ueued [b]oxes [l]og [e]xplain [/]filter e[x]it")
+        if is_overview
+        else _("arrows, Enter opens, Esc back, e[x]it")
+    )
+    keys = _("[l]og [e]xplain, Esc back, e[x]it") if focus.opened else keys
+    for said in (keys, _("f d q b l e / x")):
         line = (Span(sheet.said(said), DIM),)
         if width(line) <= sheet.width:
             return line
@@ -257,15 +261,15 @@ def list_lines(sheet: Sheet, focus: Focus, room: int) -> list[Line]:
     start, end = _window([row.cell for row in rows], focus, room - 1 - is_of_boxes)
     shown = rows[start:end]
     if not shown:
-        drawn = [sheet.dim(sheet.said(Sentence("board.nothing")))]
+        drawn = [sheet.dim(sheet.said(_("nothing here")))]
     elif is_of_boxes:
         drawn = sheet.draw_boxes(shown, has_cursor=True)
     elif focus.shown == FAILED and not focus.filter:
         drawn = sheet.draw_needs(shown)
     else:
         drawn = sheet.draw(CELLS_BELOW_TITLE, shown)
-    told = [name, *([Sentence("board.more_above", n=start)] if start else [])]
-    told += [Sentence("board.more_below", n=len(rows) - end)] if end < len(rows) else []
+    told = [name, *([_("{n} above", n=start)] if start else [])]
+    told += [_("{n} below", n=len(rows) - end)] if end < len(rows) else []
     between = f" {sheet.facts.glyphs.between} "
     return [title(sheet, between.join(map(sheet.said, told))), *drawn][: max(0, room)]
 
@@ -275,16 +279,16 @@ def _list_of(rows: RunRows, focus: Focus) -> tuple[str, Sequence[Any]]:
     if focus.filter:
         wanted = focus.filter.casefold()
         found = [row for row in rows.all_cells if wanted in row.cell.casefold()]
-        return Sentence("board.found_title", text=focus.filter, n=len(found)), found
+        return _("cells with {text} ({n})", text=focus.filter, n=len(found)), found
     if focus.shown == FAILED:
-        return Sentence("board.failed_title", n=len(rows.needs)), rows.needs
+        return _("needs you ({n})", n=len(rows.needs)), rows.needs
     if focus.shown == BOXES:
-        return Sentence("board.boxes_title", n=len(rows.boxes)), rows.boxes
+        return _("boxes ({n})", n=len(rows.boxes)), rows.boxes
     if focus.shown == DONE:
-        return Sentence("board.done_title", n=len(rows.done)), rows.done
+        return _("done ({n})", n=len(rows.done)), rows.done
     if focus.shown == RUNNING:
-        return Sentence("board.running_title"), rows.under_way
-    return Sentence("board.queued_title", n=len(rows.queued)), rows.queued
+        return _("running"), rows.under_way
+    return _("queued ({n})", n=len(rows.queued)), rows.queued
 
 
 def _window(cells: Sequence[str | None], focus: Focus, room: int) -> tuple[int, int]:
@@ -315,7 +319,7 @@ class OpenedCell:
 
 
 def opened_cell_lines(sheet: Sheet, opened: OpenedCell, focus: Focus, room: int) -> list[Line]:
-    page = Sentence("board.history") if focus.page == HISTORY else Sentence("board.log")
+    page = _("what happened") if focus.page == HISTORY else _("log, its last lines")
     top = [*_head_of_cell(sheet, opened), title(sheet, page)]
     body = _body(sheet, opened, focus)
     left = max(0, room - len(top))
@@ -339,9 +343,9 @@ def _head_of_cell(sheet: Sheet, opened: OpenedCell) -> list[Line]:
 def _body(sheet: Sheet, opened: OpenedCell, focus: Focus) -> list[Line]:
     told = opened.history if focus.page == HISTORY else opened.log
     if told is None:
-        return [sheet.dim(sheet.said(Sentence("board.asking")))]
+        return [sheet.dim(sheet.said(_("asking for it")))]
     if not told:
-        nothing, no_log = Sentence("board.nothing"), Sentence("board.no_log")
+        nothing, no_log = _("nothing here"), _("no log yet")
         return [sheet.dim(sheet.said(nothing if focus.page == HISTORY else no_log))]
     # Only what may be seen is wrapped: a log may have thousands of lines.
     newest = [span(line).text for line in told[-(focus.back + 500) :]]
@@ -387,7 +391,7 @@ def _overview(sheet: Sheet, room: int | None) -> list[Line]:
     groups: list[Group[Any]] = [
         _needs(sheet, room),
         _boxes(sheet),
-        _cells(sheet, Sentence("board.running_title"), sheet.rows.under_way),
+        _cells(sheet, _("running"), sheet.rows.under_way),
         _done(sheet),
     ]
     given = [group.wanted for group in groups] if room is None else shares(groups, room)
@@ -398,7 +402,7 @@ def _overview(sheet: Sheet, room: int | None) -> list[Line]:
 def _needs(sheet: Sheet, room: int | None) -> Group[Any]:
     """With all their words where they take no more than half of the board."""
     rows = sheet.rows.short_needs
-    top, at = _title(sheet, Sentence("board.needs_you"), rows), _chosen(sheet, rows)
+    top, at = _title(sheet, _("needs you"), rows), _chosen(sheet, rows)
     whole = sheet.draw_needs(rows, _MOST_LINES)
     if room is None or len(whole) < room // 2:
         return Group(top, whole, list, lambda n: (), share=3)
@@ -416,7 +420,7 @@ def _boxes(sheet: Sheet) -> Group[BoxRow]:
     def fold(n: int) -> Line:
         if not n or not rows[len(rows) - n].is_at_ease:
             return sheet.more(n, "b")
-        text = sheet.said(Sentence("board.at_ease", n=n, key=sheet.key("b")))
+        text = sheet.said(_("{n} {n:box|boxes} at ease: {key}", n=n, key=sheet.key("b")))
         return sheet.dim(f"{sheet.mark} {text}")
 
     return Group((), rows, draw, fold, share=2, has_head=True)
@@ -443,24 +447,24 @@ def _done(sheet: Sheet) -> Group[CellRow]:
         more = sheet.more(n, "d")
         if not queued:
             return more
-        text = sheet.said(Sentence("board.is_queued", n=queued, key=sheet.key("q")))
+        text = sheet.said(_("{n} queued: {key}", n=queued, key=sheet.key("q")))
         gap = (Span("  "),) if more else ()
         last = Span(f"{sheet.facts.glyphs.queued} {text}", DIM)
         return cut((*more, *gap, last), sheet.width, sheet.mark)
 
-    group = _cells(sheet, Sentence("board.done_title", n=len(rows)), rows)
+    group = _cells(sheet, _("done ({n})", n=len(rows)), rows)
     return replace(group, fold=fold, share=1, most=ALL if sheet.focus else _DONE_ONCE)
 
 
 def _rest(sheet: Sheet, more: int) -> Line:
     """What was left out, where no key can be pressed."""
     queued = len(sheet.rows.queued)
-    told = [Sentence("board.more_done", n=more)] if more else []
-    told += [Sentence("board.some_queued", n=queued)] if queued else []
+    told = [_("{n} more done", n=more)] if more else []
+    told += [_("{n} queued", n=queued)] if queued else []
     if not told:
         return ()
     text = f" {sheet.facts.glyphs.between} ".join(map(sheet.said, told))
-    line = Sentence("board.all_by", text=text, command=sheet.facts.see_all)
+    line = _("{text}: {command}", text=text, command=sheet.facts.see_all)
     return sheet.dim(f"{sheet.mark} {sheet.said(line)}")
 
 

@@ -19,7 +19,6 @@ from boxcar.laptop.view.report.cell_series import Pulled, Series
 from boxcar.laptop.view.report.chart import Curve, Point, Points
 from boxcar.laptop.view.run_rows import headline
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest
 from boxcar.shared.files.journal_chain import Event
@@ -28,6 +27,7 @@ from boxcar.shared.files.plan import Metric
 from boxcar.shared.metrics.records import NOT_METRICS
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # As many as an eye and a page can hold. Cells that run come first, then the newest results.
 MOST_CELLS, MOST_CHARTS = 40, 12
@@ -62,7 +62,7 @@ class Drawn:
     looks: tuple[str, ...]
 
     def x_name(self, language: str) -> str:
-        return chart.X if self.is_by_step else Sentence("live_page.minutes").said(language)
+        return chart.X if self.is_by_step else _("minutes since its first start").said(language)
 
 
 # By cell.

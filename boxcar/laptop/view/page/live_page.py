@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.laptop.common import units
+from boxcar.laptop.run.state_words import state_sentence
 from boxcar.laptop.view.looks import state_glyph
 from boxcar.laptop.view.page import cell_curves
 from boxcar.laptop.view.page.cell_curves import Reports
@@ -19,9 +20,8 @@ from boxcar.laptop.view.report.report_page import html, legend
 from boxcar.laptop.view.run_fields import BOXES, CELLS, NEEDS, Field, R, Table
 from boxcar.laptop.view.run_rows import RunRows
 from boxcar.shared import timestamp
-from boxcar.shared.catalogue.board import state_sentence
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 _HERE = Path(__file__).parent
 TEMPLATE, SCRIPT = _HERE / "live_page.html.j2", _HERE / "live_page.js"
@@ -51,8 +51,13 @@ def page_of_run(rows: RunRows, reports: Reports, reading: Reading, private: Priv
         script_digest=_digest(script),
         every_s=reading.every_s,
         old_s=reading.old_s,
-        ago=said(Sentence("live_page.ago")),
-        gone=said(Sentence("live_page.gone")),
+        ago=said(_("looked {{}} ago,")),
+        gone=said(
+            _(
+                "Nobody answers here any more: the page is not refreshed. What stands below is of "
+                "{{}}."
+            )
+        ),
         sections=made,
         charts=_charts(rows, reports),
         charts_after=before_all[-1] if before_all else "",
@@ -61,17 +66,17 @@ def page_of_run(rows: RunRows, reports: Reports, reading: Reading, private: Priv
 
 def _head(rows: RunRows, private: Private) -> dict[str, Any]:
     facts, said, at = rows.facts, rows.facts.said, rows.view.at
-    left = Sentence("board.left", time=units.about(rows.left_s)) if rows.left_s else ""
+    left = _("left {time}", time=units.about(rows.left_s)) if rows.left_s else ""
     return {
         "title": rows.run,
-        "about": f"{facts.profile} · {said(Sentence('board.boxes', n=len(rows.boxes)))}",
+        "about": f"{facts.profile} · {said(_('{n} {n:box|boxes}', n=len(rows.boxes)))}",
         "at": at,
         "looked": timestamp.parse_utc(at).astimezone().strftime("%Y-%m-%d %H:%M:%S %z"),
         "money": rows.money,
-        "cells": f"{said(Sentence('board.cells'))} {len(rows.view.cells)}",
+        "cells": f"{said(_('cells'))} {len(rows.view.cells)}",
         "counts": [_count(rows, state, number) for state, number in rows.counts],
         "left": said(left),
-        "next": said(Sentence("board.next", command=facts.next)) if facts.next else "",
+        "next": said(_("next: {command}", command=facts.next)) if facts.next else "",
         "because": private.cleaned(facts.because),
     }
 
@@ -102,13 +107,13 @@ def _sections(rows: RunRows, private: Private) -> list[dict[str, Any]]:
     needs = [
         replace(need, text=private.cleaned(rows.facts.said(need.text))) for need in rows.short_needs
     ]
-    boxes = Sentence("board.boxes_title", n=len(rows.boxes))
+    boxes = _("boxes ({n})", n=len(rows.boxes))
     every = rows.all_cells
-    cells = f"{rows.facts.said(Sentence('board.cells'))} ({len(every)})"
+    cells = f"{rows.facts.said(_('cells'))} ({len(every)})"
     made = [
-        _section(rows, "needs", Sentence("board.needs_you"), NEEDS, needs),
+        _section(rows, "needs", _("needs you"), NEEDS, needs),
         _section(rows, "boxes", boxes, BOXES, rows.boxes),
-        _section(rows, "running", Sentence("board.running_title"), CELLS, rows.under_way),
+        _section(rows, "running", _("running"), CELLS, rows.under_way),
         _section(rows, "cells", cells, CELLS, every) | {"is_folded": True},
     ]
     return [one for one in made if one["rows"]]

@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from boxcar.shared.errors import InputError
+from boxcar.shared.sentence import _
 
 HOST = "127.0.0.1"
 # Any port: `ssh -L` may lead here from another one.
@@ -45,8 +46,13 @@ def serve(port: int) -> Iterator[PageServer]:
         server = PageServer(port)
     except (OSError, OverflowError) as error:
         raise InputError(
-            f"cannot serve on {HOST}:{port}: {error}. Choose another port with --port, or leave it "
-            "out for a free one"
+            _(
+                "cannot serve on {host}:{port}: {error}. Choose another port with --port, or "
+                "leave it out for a free one",
+                host=HOST,
+                port=port,
+                error=error,
+            )
         ) from error
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
     thread.start()

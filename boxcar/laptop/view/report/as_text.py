@@ -16,8 +16,8 @@ from typing import Any
 from boxcar.laptop.common.text_layout import plain
 from boxcar.laptop.view.report.run_report import Report
 from boxcar.laptop.view.report.table import Row, Table
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.files.codec import encode
+from boxcar.shared.sentence import _
 
 BEGIN = "boxcar report"
 _TEX = {
@@ -50,10 +50,10 @@ def header(report: Report) -> str:
 
 
 def columns(table: Table) -> list[str]:
-    numbers = [part for name in table.metrics for part in (name, Sentence("report.delta"))]
-    cost = [Sentence("report.spent")] * table.has_cost
-    begin = (Sentence("report.cell"), Sentence("report.n"), *numbers, Sentence("report.changed"))
-    return [*begin, "GPU-h", *cost, Sentence("report.attempts")]
+    numbers = [part for name in table.metrics for part in (name, _("Δ baseline"))]
+    cost = [_("cost")] * table.has_cost
+    begin = (_("cell"), _("n"), *numbers, _("changed against baseline"))
+    return [*begin, "GPU-h", *cost, _("attempts")]
 
 
 def fields(table: Table, row: Row) -> list[str]:
@@ -192,7 +192,7 @@ def _json_number(value: float | None) -> float | str | None:
 
 
 def _title(report: Report, table: Table) -> str:
-    return Sentence("report.title", run=", ".join(report.asked.runs), task=table.task)
+    return _("{run}: {task}", run=", ".join(report.asked.runs), task=table.task)
 
 
 def _md_row(parts: Sequence[str]) -> str:

@@ -18,7 +18,6 @@ from boxcar.laptop.view.report.cell_series import Pulled
 from boxcar.laptop.view.report.groups import ReportCell
 from boxcar.laptop.view.report.run_report import Asked, Report
 from boxcar.shared import names, state
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message
 from boxcar.shared.files import journal, manifest, receipt
 from boxcar.shared.files.journal_chain import Event
@@ -28,6 +27,7 @@ from boxcar.shared.files.receipt import CellVerdict, RunReceipt
 from boxcar.shared.metrics import measure, result_files
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.state import CellRecord
 
 STARTED = "cell.started"
@@ -54,7 +54,9 @@ def read_receipt(results: ResultPaths) -> RunReceipt:
     try:
         return receipt.read_run(results.receipt)
     except FileNotFoundError:
-        what = Sentence("report.nothing", run=results.run)
+        what = _(
+            "{run}: nothing is verified yet, so a report would have no number", run=results.run
+        )
         raise InputError(Message(what, Command("verify"))) from None
 
 
@@ -74,7 +76,7 @@ def report_of(project: Project, asked: Asked) -> Report:
 def results_of(project: Project, run: str) -> ResultPaths:
     """Where a run's results lie here. Raises InputError for what is no name."""
     if not names.RUN.fullmatch(run):
-        raise InputError(f"{run!r} is no name of a run")
+        raise InputError(_("{run!r} is no name of a run", run=run))
     return ResultPaths(project.results.results_dir, run)
 
 
@@ -158,12 +160,12 @@ def _cell(
 def _lack(verdict: CellVerdict, made: Manifest | None, record: CellRecord) -> str:
     """Why a cell has no number that may be shown; '' where it is proven."""
     if verdict.because is not None:
-        return Sentence("report.abandoned", because=verdict.because)
+        return _("was abandoned: {because}", because=verdict.because)
     if isinstance(record.state, state.Failed) and not verdict.is_settled:
-        return Sentence("report.failed", failure=record.state.failure)
+        return _("failed ({failure})", failure=record.state.failure)
     if not verdict.is_settled:
-        return Sentence("report.not_verified")
-    return "" if made else Sentence("report.changed_since")
+        return _("is not verified")
+    return "" if made else _("is not as the receipt says: verify again")
 
 
 def _manifest(results: ResultPaths, verdict: CellVerdict) -> Manifest | None:

@@ -12,8 +12,8 @@ from dataclasses import field
 
 from boxcar.laptop.common import units
 from boxcar.laptop.view.report.settings import Value
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # Mean, spread, and the interval of a difference. Pure.
 #
@@ -52,7 +52,7 @@ def spread_of(values: Sequence[float]) -> Spread | None:
     if not values:
         return None
     if not all(map(math.isfinite, values)):
-        raise ValueError(f"expected finite values, found {list(values)}")
+        raise ValueError(_("expected finite values, found {values}", values=list(values)))
     std = statistics.stdev(values) if len(values) > 1 else None
     return Spread(len(values), statistics.fmean(values), std)
 
@@ -201,9 +201,9 @@ def _lack(cell: ReportCell, metric: str) -> str:
         return cell.lack
     note = cell.notes.get(metric)
     if note is None:
-        return Sentence("report.no_metric", metric=metric)
-    return Sentence("report.no_metric_for", metric=metric, note=note)
+        return _("has no {metric}", metric=metric)
+    return _("has no {metric}: {note}", metric=metric, note=note)
 
 
 def _of_seed(seed: str, why: str) -> str:
-    return Sentence("report.seed", seed=seed, why=why) if seed else why
+    return _("seed {seed} {why}", seed=seed, why=why) if seed else why

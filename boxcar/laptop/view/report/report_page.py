@@ -14,8 +14,8 @@ from boxcar.laptop.view.report import as_text, cell_series, chart, gather
 from boxcar.laptop.view.report.chart import Curve, Dot, Points
 from boxcar.laptop.view.report.run_report import Report
 from boxcar.laptop.view.report.table import Row, Table
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.disk import atomic
+from boxcar.shared.sentence import _, mark
 
 # A page of HTML from its template, in the look that all pages of Boxcar share.
 #
@@ -53,8 +53,11 @@ def page_of_report(report: Report, points: PointsOf) -> str:
         runs=", ".join(report.asked.runs),
         receipts=report.receipts,
         tables=[_table(table, points) for table in report.tables],
-        interval=Sentence("report.interval"),
-        hours=Sentence("report.hours"),
+        interval=_(
+            "mean±standard deviation over seeds; a difference has its 95 % interval (Welch) where "
+            "both sides have three seeds"
+        ),
+        hours=_("GPU-h: hours of all attempts, times the ranks"),
     )
 
 
@@ -62,7 +65,7 @@ def _table(table: Table, points: PointsOf) -> dict[str, Any]:
     columns = as_text.columns(table)
     return {
         "task": table.task,
-        "baseline": Sentence("report.baseline", baseline=table.baseline),
+        "baseline": _("baseline: {baseline}", baseline=table.baseline),
         "columns": columns,
         "changed_at": len(columns) - 2 - table.has_cost,
         "rows": [
@@ -93,7 +96,7 @@ def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
         drawn = [curve for curve in drawn if curve.parts]
         if len({at.mean for curve in drawn for at in curve.places}) < 2:
             continue  # a number that never changes says nothing as a curve
-        x_name = chart.X if is_by_step else Sentence("report.number")
+        x_name = chart.X if is_by_step else _("number of the report")
         legend_ = legend(drawn, chart.looks(drawn))
         found.append({"title": key, "svg": chart.lines(drawn, x_name, key), "legend": legend_})
     return [each for each in found if each["svg"]]
@@ -125,7 +128,7 @@ def legend(drawn: Sequence[Curve], looks: Sequence[str]) -> list[dict[str, str]]
     pairs = list(zip(drawn, looks, strict=True))[:_KEYS_NAMED]
     named = [{"name": curve.group, "colour": look} for curve, look in pairs]
     more = len(drawn) - _KEYS_NAMED
-    rest = {"name": Sentence("report.more", n=more), "colour": "rest"}
+    rest = {"name": _("{n} more", n=more), "colour": "rest"}
     return [*named, rest] if more > 0 else named
 
 
@@ -138,7 +141,10 @@ def _scatters(table: Table) -> list[dict[str, Any]]:
             for row in complete
             if (spread := row.group.spread(metric))
         ]
-        title = Sentence("report.money" if currency else "report.cost", metric=metric)
+        title = _(
+            mark("Cost against {metric}") if currency else mark("Hours against {metric}"),
+            metric=metric,
+        )
         x_name = currency or "GPU-h"
         found.append({"title": title, "svg": chart.scatter(dots, x_name, metric), "legend": []})
     return [each for each in found if each["svg"]]

@@ -13,6 +13,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.files.plan import Metric
 from boxcar.shared.files.receipt import RunReceipt
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # What a number of a run means, by its receipt: one name for two numbers is refused.
 
@@ -32,8 +33,15 @@ def shared_definitions(receipts: Mapping[str, RunReceipt]) -> list[str]:
             other, definition = found.setdefault(name, (run, metric))
             if definition != metric:
                 raise InputError(
-                    f"{name} is not the same number in {other} and {run} ({_said(definition)}; "
-                    f"{_said(metric)}): they cannot stand in one table"
+                    _(
+                        "{name} is not the same number in {other} and {run} ({definition}; "
+                        "{metric}): they cannot stand in one table",
+                        name=name,
+                        other=other,
+                        run=run,
+                        definition=_said(definition),
+                        metric=_said(metric),
+                    )
                 )
     return list(found)
 

@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from boxcar.laptop.common import units
 from boxcar.laptop.view.report import groups, settings
 from boxcar.laptop.view.report.groups import Difference, Group, Spread
-from boxcar.shared.catalogue.sentence import Sentence
 from boxcar.shared.metrics.records import NOT_METRICS
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 BASELINE = "baseline"
 _CLEAN = 1  # keys that one ablation changes
@@ -66,7 +66,18 @@ class Table:
         """What stands below it: why numbers stand in brackets, and what `(!)` means."""
         found = [note for row in self.rows for note in row.notes]
         count = sum(not row.is_clean for row in self.rows)
-        return [*found, Sentence("report.not_clean", n=count)] if count else found
+        return (
+            [
+                *found,
+                _(
+                    "(!) {n} {n:group differs|groups differ} from the baseline in more than one "
+                    "key: no clean ablation",
+                    n=count,
+                ),
+            ]
+            if count
+            else found
+        )
 
 
 @dataclass(frozen=True)
@@ -150,24 +161,43 @@ def _row(group: Group, base: _Baseline, metrics: Sequence[str]) -> Row:
 def _together(whys: Sequence[str]) -> str:
     """In each language, as a joined text would be English alone."""
     each = dict.fromkeys(whys)
-    return functools.reduce(lambda one, other: Sentence("report.also", one=one, other=other), each)
+    return functools.reduce(lambda one, other: _("{one}; {other}", one=one, other=other), each)
 
 
 def _notes(group: Group, lacks: Sequence[str], *, has_number: bool) -> Iterator[str]:
     name = group.name
     if lacks and has_number:
-        yield Sentence("report.incomplete", group=name, why=_together(lacks))
+        yield _(
+            "{group} is incomplete: {why}. Its numbers stand in brackets",
+            group=name,
+            why=_together(lacks),
+        )
     elif lacks:
-        yield Sentence("report.no_number", group=name, why=_together(lacks))
+        yield _("{group} has no number: {why}", group=name, why=_together(lacks))
     if group.doubts and has_number:
-        yield Sentence("report.in_doubt", group=name, why=_together(group.doubts))
+        yield _(
+            "{group} is in doubt: {why}. Its numbers stand in brackets",
+            group=name,
+            why=_together(group.doubts),
+        )
     elif group.doubts:
-        yield Sentence("report.in_doubt_alone", group=name, why=_together(group.doubts))
+        yield _("{group} is in doubt: {why}", group=name, why=_together(group.doubts))
     for seed, count in Counter(group.seeds).items():
         if count > 1 and seed:
-            yield Sentence("report.same_seed", group=name, n=count, seed=seed)
+            yield _(
+                "{group} has {n} cells of the seed {seed}: they are repetitions, and their spread "
+                "is not that over seeds",
+                group=name,
+                n=count,
+                seed=seed,
+            )
         elif count > 1:
-            yield Sentence("report.alike", group=name, n=count)
+            yield _(
+                "{group} has {n} cells that are alike and name no seed: they are repetitions, and "
+                "their spread is not that over seeds",
+                group=name,
+                n=count,
+            )
 
 
 def bracketed(text: str, is_whole: bool) -> str:

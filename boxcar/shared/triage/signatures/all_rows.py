@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boxcar.shared.catalogue.sentence import Said
+from boxcar.shared.sentence import mark
 from boxcar.shared.triage.signature import Signature
 from boxcar.shared.triage.signatures import (
     clusters,
@@ -18,18 +18,18 @@ from boxcar.shared.triage.signatures import (
     ranks,
 )
 
-TOPICS: tuple[tuple[Said, tuple[Signature, ...]], ...] = (
-    (Said("GPUs and drivers", "GPU 与驱动"), devices.SIGNATURES),
-    (Said("Platforms and signals", "平台与信号"), platform.SIGNATURES),
-    (Said("Schedulers and containers", "调度器与容器"), clusters.SIGNATURES),
-    (Said("Disks", "磁盘"), disks.SIGNATURES),
-    (Said("Memory", "内存"), memory.SIGNATURES),
-    (Said("Checkpoints, numbers and data", "检查点、数值与数据"), data_and_state.SIGNATURES),
-    (Said("Several ranks", "多个 rank"), ranks.SIGNATURES),
-    (Said("Networks, hubs and trackers", "网络、仓库与跟踪服务"), network.SIGNATURES),
-    (Said("What is installed", "已安装的环境"), installed.SIGNATURES),
-    (Said("Config and code", "配置与代码"), code.SIGNATURES),
-    (Said("The script's own errors", "脚本自身的错误"), pythons_own.SIGNATURES),
+TOPICS: tuple[tuple[str, tuple[Signature, ...]], ...] = (
+    (mark("GPUs and drivers"), devices.SIGNATURES),
+    (mark("Platforms and signals"), platform.SIGNATURES),
+    (mark("Schedulers and containers"), clusters.SIGNATURES),
+    (mark("Disks"), disks.SIGNATURES),
+    (mark("Memory"), memory.SIGNATURES),
+    (mark("Checkpoints, numbers and data"), data_and_state.SIGNATURES),
+    (mark("Several ranks"), ranks.SIGNATURES),
+    (mark("Networks, hubs and trackers"), network.SIGNATURES),
+    (mark("What is installed"), installed.SIGNATURES),
+    (mark("Config and code"), code.SIGNATURES),
+    (mark("The script's own errors"), pythons_own.SIGNATURES),
 )
 SIGNATURES = tuple(row for _, rows in TOPICS for row in rows)
 BY_ID = {row.id: row for row in SIGNATURES}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from boxcar.shared.sentence import mark
 from boxcar.shared.triage.evidence import Course
-from boxcar.shared.triage.signature import row
+from boxcar.shared.triage.signature import Signature
 
 SIGNATURES = (
-    row(
+    Signature(
         "U27",
         Course.FIX_CONFIG,
         r"Override path [^\n]{0,120} is not a mapping|Config(?:Key|Attribute|Type|Value"
@@ -38,10 +39,10 @@ SIGNATURES = (
         r"|(?:not a |in)valid (?!config)\w+ (?:argument|option|key|choice)\b"
         r"|(?:must be|should be|has to be|is not|isn't) (?:evenly |exactly )?(?:divisible by"
         r"|a multiple of)",
-        ("the config or a flag is not what the script takes", "配置或参数不符合脚本要求"),
-        ("correct the config or the line of the queue", "请改正配置或队列中的那一行"),
+        mark("the config or a flag is not what the script takes"),
+        mark("correct the config or the line of the queue"),
     ),
-    row(
+    Signature(
         "DTYPE",
         Course.FIX_CONFIG,
         r"(?:B[Ff]loat16|bf16|bfloat16|fp8|float8|tf32)[^\n]{0,80}(?:not supported|requires"
@@ -51,26 +52,20 @@ SIGNATURES = (
         r"[^\n]{0,80}(?:can only|only (?:be )?(?:used|supported|available)|not supported|requires)"
         r"|only supports? (?:fp16|bf16|float16|half)|MPS (?:device|framework|backend)"
         r"|CUBLAS_STATUS_NOT_SUPPORTED|uses-fp64",
-        ("this GPU or operation does not take that precision", "这块 GPU 或该算子不支持该精度"),
-        (
-            "choose a precision that it has: fp16 in place of bf16 before Ampere",
-            "选择其支持的精度：Ampere 之前用 fp16 代替 bf16",
-        ),
+        mark("this GPU or operation does not take that precision"),
+        mark("choose a precision that it has: fp16 in place of bf16 before Ampere"),
     ),
-    row(
+    Signature(
         "NUMTEXT",
         Course.FIX_CONFIG,
         r"not supported between instances of '(?:float' and 'str|str' and 'float)'"
         r"|can't multiply sequence by non-int of type 'float'"
         r"|(?:could not|can't|cannot) convert string to float: '?[-+\d.]+[eE]"
         r"|[+*/-]=?: '(?:float' and 'str|str' and 'float)'",
-        ("a number of the config was read as text", "配置中的数字被当作文本读取"),
-        (
-            "YAML takes 1e-4 for text: write 1.0e-4, or convert it with float() in the script",
-            "YAML 把 1e-4 当作文本：请写 1.0e-4，或在脚本中用 float() 转换",
-        ),
+        mark("a number of the config was read as text"),
+        mark("YAML takes 1e-4 for text: write 1.0e-4, or convert it with float() in the script"),
     ),
-    row(
+    Signature(
         "GRAD",
         Course.FIX_CODE,
         r"(?:not|that|n't) requires? grad|can require gradients|backward through the graph"
@@ -79,14 +74,13 @@ SIGNATURES = (
         r"|CheckpointError\b|Inference tensors cannot|Output \d+ of \w+Backward\d* is a view"
         r"|[Bb]ackward can only be called in training mode|grad_fn|deepcopy protocol"
         r"|set_materialize_grads|(?:gradient|derivative) (?:for \S+ )?is not implemented",
-        ("autograd cannot go back through what the script does", "autograd 无法对脚本的操作求导"),
-        (
+        mark("autograd cannot go back through what the script does"),
+        mark(
             "detach() what is kept from an earlier step, clone() what is changed in place, and "
-            "see that the loss depends on parameters that train",
-            "对上一步保留的张量用 detach()，对原地修改的用 clone()，并确认损失依赖于可训练的参数",
+            "see that the loss depends on parameters that train"
         ),
     ),
-    row(
+    Signature(
         "COMPILE",
         Course.FIX_CODE,
         r"torch\._(?:dynamo|inductor)\.exc\.(?!TorchRuntimeError|GPUTooOld|TritonMissing)"
@@ -95,32 +89,23 @@ SIGNATURES = (
         r"|fall back to eager by setting|ConstraintViolationError|Tracer\w*Error"
         r"|ConcretizationTypeError|torch\.jit\.frontend|neuronx?-cc failed"
         r"|[Gg]raph compile failed|synNodeCreateWithId failed|Compiler: \w+ is not found",
-        (
-            "the model cannot be traced or compiled (torch.compile, triton, jit)",
-            "模型无法被跟踪或编译（torch.compile、triton、jit）",
-        ),
-        (
-            "see whether it trains without: env: {TORCHDYNAMO_DISABLE: '1'} in job.yaml; then "
-            "change what its words name",
-            "先看不编译能否训练：在 job.yaml 设 env: {TORCHDYNAMO_DISABLE: '1'}；再修改其所指之处",
+        mark("the model cannot be traced or compiled (torch.compile, triton, jit)"),
+        mark(
+            "see whether it trains without: env: {{TORCHDYNAMO_DISABLE: '1'}} in job.yaml; then "
+            "change what its words name"
         ),
     ),
-    row(
+    Signature(
         "DTENSOR",
         Course.FIX_CODE,
         r"got mixed torch\.Tensor and DTensor",
-        (
-            "one part of the model is sharded, and another is not",
-            "模型的一部分已切分，另一部分没有",
-        ),
-        (
-            "shard (fully_shard, parallelize_module) the part that the traceback names, too, often "
-            "the embedding or the output layer; call the model itself, not a part of it",
-            "traceback 所指的部分也要切分（fully_shard、parallelize_module），多为嵌入层或输出层；"
-            "请调用模型本身，而不是它的一部分",
+        mark("one part of the model is sharded, and another is not"),
+        mark(
+            "shard (fully_shard, parallelize_module) the part that the traceback names, too, "
+            "often the embedding or the output layer; call the model itself, not a part of it"
         ),
     ),
-    row(
+    Signature(
         "SHAPE",
         Course.FIX_CODE,
         r"mat1 and mat2 shapes cannot be multiplied|must match the size of tensor"
@@ -151,30 +136,21 @@ SIGNATURES = (
         r"|scalar type|\bbroadcast|\bstrides?\b|\b[Kk]ernel size|\bchannels?\b|input size"
         r"|result type \w+|not implemented for '(?:Int|Long|Bool|Byte|Char|Short|Float|Double"
         r"|Complex\w*)'|torch\.Size|size mismatch|\bcuda:\d\b|\bto match number of|same schema)",
-        (
-            "tensors do not fit together: shape, type, device or kind",
-            "张量不匹配：形状、类型、设备或种类",
-        ),
-        (
-            "the traceback names the line; try it with smoke before you push",
-            "traceback 指出了所在行；推送前先用 smoke 试",
-        ),
+        mark("tensors do not fit together: shape, type, device or kind"),
+        mark("the traceback names the line; try it with smoke before you push"),
     ),
-    row(
+    Signature(
         "PERM",
         Course.FIX_CONFIG,
         r"PermissionError|[Pp]ermission denied|\[Errno 13\]|\[Errno 1\]|EACCES|os error 13\b"
         r"|Operation not permitted|没有权限|权限不够|Access is denied|Insufficient Permissions"
         r"|dubious ownership|attempt to run as root|拒绝访问|being used by another process"
         r"|[Cc]heck (?:the |your )?permissions",
-        ("a file or folder may not be written or read", "文件或目录无权读写"),
-        (
-            "write into $BOXCAR_OUT or $BOXCAR_DATA_DIR, or set the mode of the file",
-            "写到 $BOXCAR_OUT 或 $BOXCAR_DATA_DIR，或修改文件权限",
-        ),
+        mark("a file or folder may not be written or read"),
+        mark("write into $BOXCAR_OUT or $BOXCAR_DATA_DIR, or set the mode of the file"),
         is_general=True,
     ),
-    row(
+    Signature(
         "ARGS",
         Course.FIX_CONFIG,
         r"^(?:[\w.]+\.)?(?:Value|Assertion|NotImplemented|Key|\w*Client)?(?:Error|Exception): "
@@ -191,25 +167,22 @@ SIGNATURES = (
         r"|[Uu]nknown (?:split|name|type|key|loss|metric|method|mode|value)|only supported"
         r"|(?:bad|malformed|duplicate) (?:entry|line)\b)"
         r"|^[Uu]sage: ",
-        ("a library does not take a value that it is given", "某个库不接受所给的参数值"),
-        ("correct the config or the line of the queue", "请改正配置或队列中的那一行"),
+        mark("a library does not take a value that it is given"),
+        mark("correct the config or the line of the queue"),
         is_general=True,
     ),
-    row(
+    Signature(
         "ENV",
         Course.FIX_CONFIG,
         r"^KeyError: '[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|SECRET|DIR|HOME|PATH|ROOT|URL|HOST|PORT|ADDR)'"
         r"|: (?:unbound variable|parameter not set)$"
         r"|[Ee]nvironment variable [^\n]{0,60}(?:not (?:set|defined)|missing|must be set"
         r"|undefined)",
-        ("a variable of the environment is not set", "缺少环境变量"),
-        (
-            "name it under env: in job.yaml, a secret one under secrets:",
-            "在 job.yaml 的 env: 中写上它，机密的写在 secrets: 中",
-        ),
+        mark("a variable of the environment is not set"),
+        mark("name it under env: in job.yaml, a secret one under secrets:"),
         is_general=True,
     ),
-    row(
+    Signature(
         "SCREEN",
         Course.FIX_CONFIG,
         r"(?:could not|[Cc]annot|[Uu]nable to) (?:connect to|open) (?:the |X )?display"
@@ -217,57 +190,44 @@ SIGNATURES = (
         r"|NoSuchDisplay|Qt platform plugin|GLEW initialization|gladLoadGL|GLFWError"
         r"|cannot open display"
         r"|[Ff]ailed to (?:create|initialize) (?:an? )?(?:OpenGL|EGL|GLX?\b|window)",
-        ("the script draws on a screen, and the box has none", "脚本要显示画面，而机器没有显示器"),
-        (
-            "draw without one: env: {MPLBACKEND: Agg, MUJOCO_GL: egl, QT_QPA_PLATFORM: offscreen}",
-            "改为离屏绘制：env: {MPLBACKEND: Agg, MUJOCO_GL: egl, QT_QPA_PLATFORM: offscreen}",
+        mark("the script draws on a screen, and the box has none"),
+        mark(
+            "draw without one: env: {{MPLBACKEND: Agg, MUJOCO_GL: egl, QT_QPA_PLATFORM: offscreen}}"
         ),
     ),
-    row(
+    Signature(
         "U44",
         Course.FIX_CODE,
         r"An attempt has been made to start a new process before",
-        (
-            "a script starts processes without a __main__ guard",
-            "脚本启动子进程却没有 __main__ 保护",
-        ),
-        (
-            "put its start below if __name__ == '__main__':",
-            "把入口放到 if __name__ == '__main__': 之下",
-        ),
+        mark("a script starts processes without a __main__ guard"),
+        mark("put its start below if __name__ == '__main__':"),
     ),
-    row(
+    Signature(
         "SAID",
         Course.FIX_CONFIG,
         r"(?!)",
-        ("the script ended itself, with these last words", "脚本自行结束，最后的话如下"),
-        (
-            "mostly it refuses its input or config: do what its words say",
-            "多半是脚本拒绝了输入或配置：请按其所说处理",
-        ),
+        mark("the script ended itself, with these last words"),
+        mark("mostly it refuses its input or config: do what its words say"),
     ),
-    row(
+    Signature(
         "DPW",
         Course.RESUME_SAME,
         r"background workers? (?:\w+ ){0,3}no longer alive"
         r"|DataLoader worker \(pid\(?s?\)?[^\n]{0,60}(?:exited unexpectedly"
         r"|is killed by signal)|DataLoader timed out after|subprocess(?:es)? has abruptly died"
         r"|Pin memory thread exited unexpectedly|BrokenProcessPool",
-        ("a worker of the data loader ended", "data loader 的 worker 意外结束"),
-        (
-            "nothing at first; try num_workers=0 here to see its own error",
-            "先不用处理；可用 num_workers=0 查看其自身错误",
-        ),
+        mark("a worker of the data loader ended"),
+        mark("nothing at first; try num_workers=0 here to see its own error"),
         explained_by=("U44", "DP15", "U9W"),
         waits_s=(10.0,),
         is_general=True,
     ),
-    row(
+    Signature(
         "INT",
         Course.RESUME_SAME,
         r"^KeyboardInterrupt\b|got signal: 2\b|closing signal SIGINT|Received 2 death signal",
-        ("it was interrupted from outside (SIGINT)", "被外部中断（SIGINT）"),
-        ("nothing: the same is tried again from its checkpoint", "无需处理：会从检查点重试"),
+        mark("it was interrupted from outside (SIGINT)"),
+        mark("nothing: the same is tried again from its checkpoint"),
         waits_s=(1.0, 60.0),
         is_symptom=True,
     ),

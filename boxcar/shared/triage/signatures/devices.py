@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+from boxcar.shared.sentence import mark
 from boxcar.shared.triage.evidence import Course
-from boxcar.shared.triage.signature import Where, cuda_error, row
+from boxcar.shared.triage.signature import Signature, Where, cuda_error
 
-_RENT = (
-    "rent another box and move its cells there; report this one to its platform",
-    "请换一台机器并把它的 cell 移过去；并向平台报告这台",
-)
+_RENT = mark("rent another box and move its cells there; report this one to its platform")
 _DEAD_XIDS = (
     "46|48|54|56|57|58|61|62|64|69|74|79|8[0-9]|9[2356]|109|110"
     "|11[0-9]|12[0-9]|13[0-9]|14[0-9]|15[0-9]"
 )
 
 SIGNATURES = (
-    row(
+    Signature(
         "ECC",
         Course.OTHER_BOX,
         cuda_error("214")
         + r"|uncorrectable (?:ECC|NVLink) error|\bXid\b[^\n]{0,80}?[:,\s](?:48|63|64|92|94|95)\b"
         r"|[Dd]ouble.?[Bb]it ECC|uncorrectable hardware error|ERREVENT_ATHUB\w*"
         r"|[Rr]ow.?[Rr]emap\w* (?:failure|pending|failed)",
-        ("the GPU's memory is faulty", "GPU 显存有故障"),
+        mark("the GPU's memory is faulty"),
         _RENT,
         where=Where.ANYWHERE,
     ),
-    row(
+    Signature(
         "U22",
         Course.OTHER_BOX,
         rf"\bXid\b[^\n]{{0,80}}?[:,\s](?:{_DEAD_XIDS}|45)\b|[Ff]allen off the bus"
@@ -37,23 +35,22 @@ SIGNATURES = (
         r"|\bNVLink\b[^\n]{0,60}(?:fatal|error|down)\b|NVSwitch[^\n]{0,60}(?:fatal|error)"
         r"|VRAM is lost due to GPU reset|GSP RPC timeout"
         r"|(?i:rm_?init_?adapter) failed|NVIDIA probe routine failed",
-        ("the GPU is dead", "GPU 已失效"),
+        mark("the GPU is dead"),
         _RENT,
         where=Where.ANYWHERE,
     ),
-    row(
+    Signature(
         "BUSY",
         Course.OTHER_BOX,
         r"CUDA-capable device\(s\) is/are busy or unavailable|cudaErrorDevice(?:s)?Unavailable"
         r"|all CUDA-capable devices are busy|Resource_Busy\(|TPU is already in use"
         r"|Neuron Core\(s\) not available|device is occupied",
-        ("the GPU is held by somebody else, or hangs", "GPU 被他人占用或已挂死"),
-        (
-            "look with nvidia-smi who holds it; a GPU that nobody holds and that stays busy hangs",
-            "用 nvidia-smi 查看谁占用；若无人占用仍忙碌则说明已挂死",
+        mark("the GPU is held by somebody else, or hangs"),
+        mark(
+            "look with nvidia-smi who holds it; a GPU that nobody holds and that stays busy hangs"
         ),
     ),
-    row(
+    Signature(
         "NVML",
         Course.OTHER_BOX,
         r"Driver/library version mismatch|Failed to initialize NVML|nvmlInit\w* failed"
@@ -61,17 +58,11 @@ SIGNATURES = (
         r"|couldn't communicate with the NVIDIA driver|NVMLError_\w+|CUDA unknown error"
         r"|amdgpu not found in modules|Device acquire failed"
         r"|[Ff]ailed to load module nvidia|Module nvidia\S* not found",
-        (
-            "the driver on this box does not fit its library, or the container lost its GPU",
-            "本机驱动与库不匹配，或容器丢失了 GPU",
-        ),
-        (
-            "restart the container or the box; if it stays so, rent another",
-            "请重启容器或机器；若仍如此请换一台",
-        ),
+        mark("the driver on this box does not fit its library, or the container lost its GPU"),
+        mark("restart the container or the box; if it stays so, rent another"),
         explained_by=("U28b",),
     ),
-    row(
+    Signature(
         "U28b",
         Course.STOP_QUEUE,
         r"unsatisfied condition: cuda|update your driver to a newer|ptxas (?:exited|fatal)"
@@ -82,32 +73,21 @@ SIGNATURES = (
         r"|PTX was compiled with an unsupported toolchain|the provided PTX was compiled"
         r"|CUDA version .{0,20}mismatche[sd]|that was used to compile PyTorch"
         r"|cudaErrorInsufficientDriver|does not match the version torch was|unsupported toolchain",
-        (
-            "driver, CUDA and torch do not fit together on this box",
-            "本机驱动、CUDA 与 torch 不匹配",
-        ),
-        (
-            "take a box with a newer driver, or a torch built for the CUDA of this one",
-            "换驱动更新的机器，或安装与本机 CUDA 匹配的 torch",
-        ),
+        mark("driver, CUDA and torch do not fit together on this box"),
+        mark("take a box with a newer driver, or a torch built for the CUDA of this one"),
         types="audit",
     ),
-    row(
+    Signature(
         "ATTN",
         Course.FIX_CONFIG,
         r"FlashAttention only supports",
-        (
-            "the attention that is asked for does not run on GPUs of this kind",
-            "所选的注意力实现不支持这种 GPU",
-        ),
-        (
+        mark("the attention that is asked for does not run on GPUs of this kind"),
+        mark(
             "no other build helps: take another attention (attn_implementation: sdpa), or rent an "
-            "Ampere GPU or newer",
-            "换编译版本没有用：改用其他注意力实现（attn_implementation: sdpa），"
-            "或换 Ampere 及更新的 GPU",
+            "Ampere GPU or newer"
         ),
     ),
-    row(
+    Signature(
         "U28a",
         Course.STOP_QUEUE,
         cuda_error("98|209") + r"|no kernel image is available"
@@ -124,28 +104,19 @@ SIGNATURES = (
         r"|[Uu]nsupported gpu architecture"
         r"|Value 'sm_\d+' is not defined"
         r"|compute capability \S+ is (?:required|not supported)",
-        ("what runs here was not built for this GPU", "所用程序不是为这块 GPU 编译的"),
-        (
-            "install a torch (or the extension) built for this GPU, or rent another kind of GPU",
-            "安装为这块 GPU 编译的 torch 或扩展，或换另一种 GPU",
-        ),
+        mark("what runs here was not built for this GPU"),
+        mark("install a torch (or the extension) built for this GPU, or rent another kind of GPU"),
         types="audit",
     ),
-    row(
+    Signature(
         "MN1",
         Course.OTHER_BOX,
         r"CUDA error 802|[Ee]rror 802:|system not yet initialized|[Ff]abric ?[Mm]anager[^\n]{0,60}"
         r"(?:not|fail|error|down)|cudaErrorSystemNotReady",
-        (
-            "NVSwitch's fabric manager is not up on this box",
-            "本机 NVSwitch 的 fabric manager 未就绪",
-        ),
-        (
-            "start nvidia-fabricmanager of the driver's version, else rent another box",
-            "启动与驱动同版本的 nvidia-fabricmanager，否则换机器",
-        ),
+        mark("NVSwitch's fabric manager is not up on this box"),
+        mark("start nvidia-fabricmanager of the driver's version, else rent another box"),
     ),
-    row(
+    Signature(
         "U31",
         Course.STOP_QUEUE,
         r"No CUDA GPUs are available|CUDA driver initialization failed"
@@ -164,15 +135,12 @@ SIGNATURES = (
         r"|requires a (?:CUDA |NVIDIA )?GPU\b"
         r"|requires? (?:a )?(?:CUDA"
         r"|GPU)\b.{0,40}(?:not (?:found|available)|to run)",
-        ("no GPU is attached to this process", "本进程没有可用的 GPU"),
-        (
-            "start the box with a GPU, install a torch with CUDA, look at CUDA_VISIBLE_DEVICES",
-            "以带 GPU 模式开机，安装带 CUDA 的 torch，检查 CUDA_VISIBLE_DEVICES",
-        ),
+        mark("no GPU is attached to this process"),
+        mark("start the box with a GPU, install a torch with CUDA, look at CUDA_VISIBLE_DEVICES"),
         explained_by=("NVML", "U28b"),
         types="audit",
     ),
-    row(
+    Signature(
         "D3",
         Course.FIX_CONFIG,
         r"Invalid CUDA '?(?:--)?device|Duplicate GPU detected|invalid device ordinal"
@@ -181,28 +149,19 @@ SIGNATURES = (
         r"|Expected one of cpu, cuda.{0,200}device type at start of device string"
         r"|deserialize object on CUDA device \d+ but|You requested gpu: \["
         r"|Attempting to (?:access|use) GPU \d+ but only",
-        (
-            "more ranks than GPUs, or two ranks on one GPU",
-            "rank 数多于 GPU，或两个 rank 用同一块 GPU",
-        ),
-        (
-            "set nproc_per_node to the GPUs that are there; take the device from LOCAL_RANK",
-            "把 nproc_per_node 设为实际 GPU 数；设备号取自 LOCAL_RANK",
-        ),
+        mark("more ranks than GPUs, or two ranks on one GPU"),
+        mark("set nproc_per_node to the GPUs that are there; take the device from LOCAL_RANK"),
     ),
-    row(
+    Signature(
         "XID-SOFT",
         Course.RESUME_SAME,
         r"\bXid\b[^\n]{0,80}?[:,\s](?:13|31|32|43|44|68)\b",
-        (
-            "the driver reports a fault that mostly the program caused",
-            "驱动报告了多由程序引起的错误",
-        ),
+        mark("the driver reports a fault that mostly the program caused"),
         where=Where.LINE,
         waits_s=(30.0,),
         is_general=True,
     ),
-    row(
+    Signature(
         "DEVSIDE",
         Course.FIX_CODE,
         cuda_error("710")
@@ -212,14 +171,13 @@ SIGNATURES = (
         r"|out of range: Tried to access index"
         r"|[Ii]nd(?:ex|ices) -?[^\n]{0,24}(?:is |are )?out of bounds for (?:dimension|axis)"
         r"|index out of bounds\b",
-        ("an index, label or token is out of range", "索引、标签或 token 越界"),
-        (
+        mark("an index, label or token is out of range"),
+        mark(
             "compare labels with the number of classes, tokens with the vocabulary; on a GPU "
-            "CUDA_LAUNCH_BLOCKING=1 names the line",
-            "核对标签与类别数、token 与词表大小；在 GPU 上 CUDA_LAUNCH_BLOCKING=1 可指出所在行",
+            "CUDA_LAUNCH_BLOCKING=1 names the line"
         ),
     ),
-    row(
+    Signature(
         "IMA",
         Course.RESUME_SAME,
         cuda_error("4|7(?:00|02|14|15|16|17|18|19)|77")
@@ -233,26 +191,24 @@ SIGNATURES = (
         r"|unspecified launch failure|cudaErrorIllegalAddress|cudaErrorLaunchFailure"
         r"|CUDA error: unknown error|the launch timed out and was terminated"
         r"|operation not supported on global/shared address",
-        ("a kernel on the GPU broke down", "GPU 内核执行出错"),
-        (
-            "nothing at first: it is tried once more; on several cells it is the GPU, on one "
-            "a kernel",
-            "先不用处理：会再试一次；多个 cell 都如此是 GPU 问题，只有一个则是内核问题",
+        mark("a kernel on the GPU broke down"),
+        mark(
+            "nothing at first: it is tried once more; on several cells it is the GPU, on one a "
+            "kernel"
         ),
         waits_s=(30.0,),
     ),
-    row(
+    Signature(
         "GPUCALL",
         Course.RESUME_SAME,
         r"\b(?:CUDA|HIP|NPU|MUSA|MLU|XPU)(?: runtime| driver| status)? [Ee]rror\b(?:: "
         r"|[^\n]{0,20}code)"
         r"|cuda runtime error \(\d|error == cudaSuccess|cuda execution failed with error"
         r"|\b(?:hip|cuda)Error[A-Z]\w+|\bUR (?:error|backend)|could not create an engine",
-        ("a call to the GPU failed", "对 GPU 的调用失败"),
-        (
+        mark("a call to the GPU failed"),
+        mark(
             "nothing at first: it is tried once more; if it comes again, look at what the line "
-            "names, and whether torch fits the driver",
-            "先不用处理：会再试一次；若再现，请看该行所指，以及 torch 与驱动是否匹配",
+            "names, and whether torch fits the driver"
         ),
         waits_s=(30.0,),
         is_general=True,

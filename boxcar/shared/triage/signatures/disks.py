@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+from boxcar.shared.sentence import mark
 from boxcar.shared.triage.evidence import Course
-from boxcar.shared.triage.signature import row
+from boxcar.shared.triage.signature import Signature
 
-_FREE = (
-    "free some of it, or take a larger disk; what was verified is pruned by itself",
-    "请清理空间或换更大的磁盘；已验证的结果会自动清理",
-)
-_SHM = (
-    "fewer workers of the data loader, or a box (or --shm-size) with a larger /dev/shm",
-    "请减少 data loader 的 worker，或换 /dev/shm 更大的机器（--shm-size）",
-)
+_FREE = mark("free some of it, or take a larger disk; what was verified is pruned by itself")
+_SHM = mark("fewer workers of the data loader, or a box (or --shm-size) with a larger /dev/shm")
 
 SIGNATURES = (
-    row(
+    Signature(
         "ROFS",
         Course.OTHER_BOX,
         r"Read-only file system|\[Errno 30\]|os error 30\b|EROFS",
-        ("a disk became read-only", "磁盘变为只读"),
-        (
-            "a disk turns read-only when it fails: rent another box, unless the path is "
-            "meant to be so",
-            "磁盘出错才会变只读：请换机器，除非该路径本就是只读的",
+        mark("a disk became read-only"),
+        mark(
+            "a disk turns read-only when it fails: rent another box, unless the path is meant to "
+            "be so"
         ),
     ),
-    row(
+    Signature(
         "DP15",
         Course.FIX_CONFIG,
         r"killed by signal: Bus error|[Uu]nexpected bus error encountered in worker"
@@ -37,51 +31,47 @@ SIGNATURES = (
         r"|/dev/shm[^\n]{0,160}(?:No space left on device|[Ee]rror)"
         r"|[Ee]rror while creating shared memory segment|could not resize shared memory segment"
         r"|bus error[^\n]{0,80}(?:shm|shared memory)",
-        ("/dev/shm is too small for the data loader", "/dev/shm 对 data loader 来说太小"),
+        mark("/dev/shm is too small for the data loader"),
         _SHM,
         explained_by=("FD",),
     ),
-    row(
+    Signature(
         "WATCHES",
         Course.FIX_CONFIG,
         r"inotify (?:watch|instance)|file watchers reached"
         r"|upper limit on the total number of inotify",
-        ("the box allows no more watched files", "本机不允许监视更多文件"),
-        (
-            "watch fewer files, or raise fs.inotify.max_user_watches",
-            "减少监视的文件，或调大 fs.inotify.max_user_watches",
-        ),
+        mark("the box allows no more watched files"),
+        mark("watch fewer files, or raise fs.inotify.max_user_watches"),
     ),
-    row(
+    Signature(
         "QUOTA",
         Course.FREE_SPACE,
         r"[Dd]isk quota exceeded|\[Errno 122\]|os error 122\b|EDQUOT|[Qq]uota exceeded for"
         r"|over (?:its |your )?(?:disk |storage )?quota|storage quota|[Ss]torage limit exceeded"
         r"|exceed\w* (?:jobfs|disk|storage|home|scratch|inode)\w* quota",
-        ("a disk quota is used up", "磁盘配额已用完"),
+        mark("a disk quota is used up"),
         _FREE,
     ),
-    row(
+    Signature(
         "U7",
         Course.FREE_SPACE,
         r"(?:out of|no (?:free|more)) inodes|inodes? (?:exhausted|usage is at 100)",
-        ("a disk has no inodes left: too many files", "磁盘 inode 用完：文件太多"),
-        ("remove or pack folders of small files", "请删除或打包大量小文件的目录"),
+        mark("a disk has no inodes left: too many files"),
+        mark("remove or pack folders of small files"),
     ),
-    row(
+    Signature(
         "U7b",
         Course.FREE_SPACE,
         r"No space left on device[^\n]{0,40}'?(?:/tmp|/root/\.cache|/home/[^\s/]+/\.cache"
         r"|~/\.cache)"
         r"|(?:/tmp/|/\.cache/)[^\n]{0,200}No space left on device",
-        ("the system disk is full: a cache or /tmp lies there", "系统盘已满：缓存或 /tmp 在其上"),
-        (
-            "put HF_HOME, TORCH_HOME, PIP_CACHE_DIR and TMPDIR on the data disk, under env: "
-            "in job.yaml",
-            "在 job.yaml 的 env: 中把 HF_HOME、TORCH_HOME、PIP_CACHE_DIR、TMPDIR 指向数据盘",
+        mark("the system disk is full: a cache or /tmp lies there"),
+        mark(
+            "put HF_HOME, TORCH_HOME, PIP_CACHE_DIR and TMPDIR on the data disk, under env: in "
+            "job.yaml"
         ),
     ),
-    row(
+    Signature(
         "DISK",
         Course.FREE_SPACE,
         r"[Nn]o space left|\[Errno 28\]|os error 28\b|ENOSPC|errno[ =:]+28\b"
@@ -97,10 +87,10 @@ SIGNATURES = (
         r"|[Cc]heck your disk space|Failed to write tensor|write error: No space"
         r"|failed writing file data/|设备上没有空间"
         r"|(?:磁盘|数据盘|系统盘|硬盘|存储)(?:空间)?(?:不足|已满|满了)",
-        ("a disk was full", "磁盘已满"),
+        mark("a disk was full"),
         _FREE,
     ),
-    row(
+    Signature(
         "STALE",
         Course.RESUME_SAME,
         r"disk I/O error|database is locked"
@@ -112,14 +102,8 @@ SIGNATURES = (
         r"|Unable to attach or mount volumes|FailedAttachVolume|Multi-Attach error|\[Errno 14\]"
         r"|MountVolume\S* failed|mount\.nfs\w*: |\[Errno 10[38]\]"
         r"|Cannot send after transport endpoint shutdown",
-        (
-            "a file system was away, or a file held by somebody else",
-            "文件系统暂时不可用，或文件被他人占用",
-        ),
-        (
-            "nothing while it waits; if it stays so, mount it again, or ask its platform",
-            "等待期间不用处理；若一直如此，请重新挂载或询问平台",
-        ),
+        mark("a file system was away, or a file held by somebody else"),
+        mark("nothing while it waits; if it stays so, mount it again, or ask its platform"),
         waits_s=(60.0, 300.0, 900.0),
     ),
 )

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+from boxcar.shared.sentence import mark
 from boxcar.shared.triage.evidence import Course
-from boxcar.shared.triage.signature import Where, row
+from boxcar.shared.triage.signature import Signature, Where
 
 SIGNATURES = (
-    row(
+    Signature(
         "U26",
         Course.FIX_CODE,
         r"\$'[^'\n]{0,200}\\r'|set: -\S*: invalid option"
         r"|syntax error near unexpected token [^\n]{0,40}(?:\\r|\r)"
         r"|bad interpreter: [^\n]{0,60}(?:\^M|\r)"
         r"|/usr/bin/env: '[^\n]{0,30}(?:\\r|\r)",
-        ("a script has Windows line ends (CRLF)", "脚本使用 Windows 换行（CRLF）"),
-        (
-            "sed -i 's/\\r$//' on the file, and git config core.autocrlf input",
-            "对该文件执行 sed -i 's/\\r$//'，并设置 git config core.autocrlf input",
-        ),
+        mark("a script has Windows line ends (CRLF)"),
+        mark("sed -i 's/\\r$//' on the file, and git config core.autocrlf input"),
     ),
-    row(
+    Signature(
         "BUILD",
         Course.FIX_CODE,
         r"Error building extension|ninja: build stopped|[Nn]inja is required"
@@ -33,68 +31,53 @@ SIGNATURES = (
         r"|[Uu]nable to find vcvarsall|Microsoft Visual C\+\+ [\d.]+ (?:or greater )?is required"
         r"|unsupported GNU version|g\+\+ is (?:greater|less) than the"
         r"|error: command '[^'\n]{1,200}' failed",
-        (
-            "an extension or a package cannot be built here: compiler, headers or CUDA toolkit",
-            "扩展或软件包无法在此编译：编译器、头文件或 CUDA 工具包",
-        ),
-        (
-            "take a wheel that is built for this torch and Python, or install what its words name",
-            "使用为该 torch 与 Python 编译好的包，或安装其所指之物",
+        mark("an extension or a package cannot be built here: compiler, headers or CUDA toolkit"),
+        mark(
+            "take a wheel that is built for this torch and Python, or install what its words name"
         ),
         types="launch",
     ),
-    row(
+    Signature(
         "GLIBC",
         Course.FIX_CODE,
         r"\b(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+[`'\"]? (?:not found|not defined)",
-        (
-            "this box's own C or C++ library is older than a program that was installed",
-            "本机的 C/C++ 运行库比所装程序要求的旧",
-        ),
-        (
-            "take a newer image, or a build for an older system; for GLIBCXX and CXXABI "
-            "conda install libstdcxx-ng",
-            "换更新的镜像，或使用为旧系统编译的包；GLIBCXX 与 CXXABI 可 conda install libstdcxx-ng",
+        mark("this box's own C or C++ library is older than a program that was installed"),
+        mark(
+            "take a newer image, or a build for an older system; for GLIBCXX and CXXABI conda "
+            "install libstdcxx-ng"
         ),
         types="launch",
     ),
-    row(
+    Signature(
         "MOD-CUDA",
         Course.FIX_CODE,
         r"\blib(?:cudart|nvrtc|nvJitLink|cu(?:blas|fft|rand|solver|sparse|dnn|pti|file)|npp)"
         r"[\w-]*\.so\.\d[\d.]*: cannot open shared object file"
         r"|Could not find the bitsandbytes CUDA binary|libbitsandbytes_cuda\w+\.so: cannot open",
-        (
-            "a package was built for another CUDA than the torch that is installed here",
-            "某个软件包是为另一版本的 CUDA 编译的，与此处所装的 torch 不符",
-        ),
-        (
+        mark("a package was built for another CUDA than the torch that is installed here"),
+        mark(
             "no system package has that library: take the package's build for the CUDA of this "
             "torch (boxcar audit names it; +cu128 is CUDA 12.8), or its release that was made for "
-            "this torch; leave out BNB_CUDA_VERSION",
-            "系统软件包中没有这个库：换用针对此 torch 的 CUDA 编译的版本（boxcar audit 会列出；"
-            "+cu128 即 CUDA 12.8），或与此 torch 配套的版本；不要设置 BNB_CUDA_VERSION",
+            "this torch; leave out BNB_CUDA_VERSION"
         ),
         types="launch",
     ),
-    row(
+    Signature(
         "MOD-AV",
         Course.FIX_CODE,
         r"libtorchcodec|\blib(?:av\w+|sw\w+)\.so\.\d+: cannot open shared object file",
-        (
-            "sound or video cannot be read: FFmpeg's libraries are missing, or torchcodec does not "
-            "fit this torch",
-            "无法读取音视频：缺少 FFmpeg 的库，或 torchcodec 与此 torch 不匹配",
+        mark(
+            "sound or video cannot be read: FFmpeg's libraries are missing, or torchcodec does "
+            "not fit this torch"
         ),
-        (
+        mark(
             "install ffmpeg with the system's packages or conda; take the torchcodec that its "
-            "table of versions names for this torch",
-            "用系统软件包或 conda 安装 ffmpeg；按 torchcodec 的版本表选用与此 torch 对应的版本",
+            "table of versions names for this torch"
         ),
         types="launch",
         explained_by=("MOD-CUDA",),
     ),
-    row(
+    Signature(
         "MOD-VER",
         Course.FIX_CODE,
         # Not of the script's own modules.
@@ -117,20 +100,15 @@ SIGNATURES = (
         r"|^[\w.]*(?:Error|Exception): [^\n]{0,160}(?:requires?|needs?|install|upgrade|downgrade"
         r"|expected)\b"
         r"[^\n]{0,60}[\w\]\)'\"](?<!cuda) ?(?:>=|<=|==|~=|>|<) ?v?\d+\.\d",
-        (
-            "a module is there in another version than the code, or another module, needs",
-            "所装模块的版本不是代码或另一模块所需的",
-        ),
-        (
+        mark("a module is there in another version than the code, or another module, needs"),
+        mark(
             "take versions that were made for each other: raise the one that is too old, or hold "
             "the newer one back; install anew what was built for another numpy or torch "
-            "(undefined symbol, size changed)",
-            "换成互相匹配的版本：升级过旧的，或固定较新的；为另一版本 numpy 或 torch 编译的"
-            "（undefined symbol、size changed）请重新安装",
+            "(undefined symbol, size changed)"
         ),
         types="launch",
     ),
-    row(
+    Signature(
         "MOD",
         Course.FIX_CODE,
         # transformers says so behind what it could not import, and of why.
@@ -153,37 +131,26 @@ SIGNATURES = (
         r"|Device API \w+ is not enabled"
         r"|need to have [^\n]{0,40} installed|not (?:properly|correctly) installed"
         r"|backend to handle uri",
-        (
-            "the environment lacks a module, or has another version of it",
-            "环境缺少模块，或版本不符",
-        ),
-        (
-            "install it on the box, into the Python that trains (boxcar audit names it); a lib*.so "
-            "with the system's packages",
-            "在机器上把它装进训练用的 Python（boxcar audit 会列出是哪个）；"
-            "lib*.so 用系统软件包安装",
+        mark("the environment lacks a module, or has another version of it"),
+        mark(
+            "install it on the box, into the Python that trains (boxcar audit names it); a "
+            "lib*.so with the system's packages"
         ),
         types="launch",
     ),
-    row(
+    Signature(
         "NODIST",
         Course.FIX_CODE,
         r"ResolutionImpossible|conflicting dependencies|No matching distribution found"
         r"|Could not find a version that satisfies|externally[- ]managed|ResolvePackageNotFound"
         r"|No solution found when resolving|DO NOT MATCH THE HASHES|UnsatisfiableError"
         r"|No such package",
-        (
-            "pip or conda finds no packages that fit what is asked for",
-            "pip 或 conda 找不到符合要求的软件包",
-        ),
-        (
-            "loosen or correct the versions in requirements:, for the Python of the box",
-            "放宽或改正 requirements: 中的版本，使其适合机器上的 Python",
-        ),
+        mark("pip or conda finds no packages that fit what is asked for"),
+        mark("loosen or correct the versions in requirements:, for the Python of the box"),
         types="launch",
         explained_by=("DNS", "PX", "SSL", "PIP"),
     ),
-    row(
+    Signature(
         "NOEXE",
         Course.STOP_QUEUE,
         r"^(?:[^\n:]{1,80}: (?:(?:line )?\d+: )?)?[\w./+-]+: (?:command not found|not found)$"
@@ -193,49 +160,38 @@ SIGNATURES = (
         r"|(?:env|execve\(\)): [^\n]{1,60}: No such file or directory"
         r"|cannot execute(?:: required file not found| binary file)|[Ee]xec format error"
         r"|[Ee]xecutable file not found|未找到命令|can't open file ",
-        ("a program was not found, or cannot be run here", "找不到程序，或在此无法运行"),
-        (
-            "look at training_python, command and PATH: what a login shell loads is not "
-            "loaded here",
-            "检查 training_python、command 与 PATH：登录 shell 加载的内容此处不加载",
+        mark("a program was not found, or cannot be run here"),
+        mark(
+            "look at training_python, command and PATH: what a login shell loads is not loaded here"
         ),
         types="audit",
         where=Where.LINE,
     ),
-    row(
+    Signature(
         "FORK",
         Course.FIX_CODE,
         r"Cannot re-initialize CUDA in forked subprocess|CUDA error: initialization error"
         r"|context has already been set",
-        ("processes are started in the wrong way", "启动子进程的方式不对"),
-        (
-            "use the start method spawn, below if __name__ == '__main__':",
-            "请使用 spawn 启动方式，并放在 if __name__ == '__main__': 之下",
-        ),
+        mark("processes are started in the wrong way"),
+        mark("use the start method spawn, below if __name__ == '__main__':"),
     ),
-    row(
+    Signature(
         "CONDA",
         Course.STOP_QUEUE,
         r"CondaError|EnvironmentNameNotFound|Could not find conda environment"
         r"|EnvironmentLocationNotFound"
         r"|Your shell has not been properly configured to use 'conda|PackagesNotFoundError"
         r"|LibMambaUnsatisfiable",
-        ("conda has no such environment here", "conda 中没有此环境"),
-        ("name the interpreter by its path: training_python", "用路径指定解释器：training_python"),
+        mark("conda has no such environment here"),
+        mark("name the interpreter by its path: training_python"),
         types="audit",
     ),
-    row(
+    Signature(
         "NOGIT",
         Course.FIX_CODE,
         r"^fatal: not a git repository|InvalidGitRepositoryError|NoSuchPathError",
-        (
-            "the script asks git, and the code on the box has no .git",
-            "脚本调用 git，而机器上的代码没有 .git",
-        ),
-        (
-            "let it go on without git, or give it the commit by a variable of env:",
-            "让脚本在没有 git 时继续，或用 env: 中的变量告知提交号",
-        ),
+        mark("the script asks git, and the code on the box has no .git"),
+        mark("let it go on without git, or give it the commit by a variable of env:"),
         is_general=True,
     ),
 )

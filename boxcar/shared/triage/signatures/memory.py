@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from boxcar.shared.sentence import mark
 from boxcar.shared.triage.evidence import Course
-from boxcar.shared.triage.signature import Where, cuda_error, row
+from boxcar.shared.triage.signature import Signature, Where, cuda_error
 
-_SMALLER = (
-    "make it smaller first: batch, model or epochs",
-    "请先改小：batch、模型或 epoch",
-)
+_SMALLER = mark("make it smaller first: batch, model or epochs")
 
 SIGNATURES = (
-    row(
+    Signature(
         "U9",
         Course.OUT_OF_MEMORY,
         r"OOMKilled|oom-kill:constraint|oom-kill event|oom[-_]kill\w*[ :].{0,80}(?:detected"
@@ -26,43 +24,28 @@ SIGNATURES = (
         r"|killed due to (?:memory pressure|the node running low on memory)|job killed: (?:mem"
         r"|vmem)\b"
         r"|using all available RAM|memory on the node .{0,120}above the memory usage threshold",
-        ("the machine's memory was used up", "机器内存已用完"),
-        (
-            "fewer workers of the data loader, smaller caches, or a box with more memory",
-            "减少 data loader 的 worker、缩小缓存，或换内存更大的机器",
-        ),
+        mark("the machine's memory was used up"),
+        mark("fewer workers of the data loader, smaller caches, or a box with more memory"),
         where=Where.ANYWHERE,
     ),
-    row(
+    Signature(
         "U9W",
         Course.OUT_OF_MEMORY,
         r"killed by signal: [Kk]illed"
         r"|A worker process managed by the executor was unexpectedly terminated"
         r"|TerminatedWorkerError",
-        (
-            "a worker of the data loader was killed, mostly for memory",
-            "data loader 的 worker 被杀，多因内存",
-        ),
-        (
-            "fewer workers of the data loader, smaller samples, or a box with more memory",
-            "减少 data loader 的 worker、缩小样本，或换内存更大的机器",
-        ),
+        mark("a worker of the data loader was killed, mostly for memory"),
+        mark("fewer workers of the data loader, smaller samples, or a box with more memory"),
     ),
-    row(
+    Signature(
         "M2f",
         Course.OUT_OF_MEMORY,
         r"[Oo]ut of memory[^\n]{0,700}?\b(?:[5-9]"
         r"|\d{2,})\.\d+ GiB is reserved by PyTorch but unallocated",
-        (
-            "the GPU's memory is in pieces: much is reserved and not used",
-            "显存碎片化：大量已保留但未使用",
-        ),
-        (
-            "first env: {PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True'} in job.yaml",
-            "先在 job.yaml 中设 env: {PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True'}",
-        ),
+        mark("the GPU's memory is in pieces: much is reserved and not used"),
+        mark("first env: {{PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True'}} in job.yaml"),
     ),
-    row(
+    Signature(
         "M2",
         Course.OUT_OF_MEMORY,
         cuda_error("2")
@@ -90,10 +73,10 @@ SIGNATURES = (
         r"|(?i:out[ _]of[ _]device[ _]memory|cuda\w*alloc\w* failed: out of memory)"
         r"|cudaSuccess[^\n]{0,200}out of memory"
         r"|显存溢出",
-        ("the GPU's memory is too small for this cell", "显存不足以运行此 cell"),
+        mark("the GPU's memory is too small for this cell"),
         _SMALLER,
     ),
-    row(
+    Signature(
         "CUDNN",
         Course.OUT_OF_MEMORY,
         r"CUDNN_STATUS_(?:NOT_INITIALIZED|ALLOC_FAILED|INTERNAL_ERROR)"
@@ -103,14 +86,11 @@ SIGNATURES = (
         r"|INTERNAL: the library was not initialized|\bdnn != nullptr|DNN library (?:is not|init)"
         r"|Failed to get convolution algorithm"
         r"|CUSOLVER_STATUS_(?:ALLOC_FAILED|INTERNAL_ERROR)|CUFFT_ALLOC_FAILED",
-        (
-            "cuDNN or cuBLAS got no memory: mostly the GPU's memory is too small",
-            "cuDNN/cuBLAS 未分到内存：多为显存不足",
-        ),
+        mark("cuDNN or cuBLAS got no memory: mostly the GPU's memory is too small"),
         _SMALLER,
         explained_by=("DEVSIDE",),
     ),
-    row(
+    Signature(
         "HOSTMEM",
         Course.OUT_OF_MEMORY,
         r"^(?:\w+\.)*_?(?:Array)?MemoryError\b|: MemoryError\b|WinError 1455"
@@ -121,35 +101,30 @@ SIGNATURES = (
         r"|pin_memory[^\n]{0,80}out of memory|malloc(?:\(\))?: .{0,20}(?:memory|fail)"
         r"|not enough memory: you tried to allocate|shared file mapping: <"
         r"|allocate more memory than|Java heap space|内存不足",
-        ("the machine had no more memory to give", "机器已无内存可分配"),
-        (
-            "fewer workers, map large files instead of reading them whole, or a box with "
-            "more memory",
-            "减少 worker，用内存映射代替整体读取大文件，或换内存更大的机器",
+        mark("the machine had no more memory to give"),
+        mark(
+            "fewer workers, map large files instead of reading them whole, or a box with more "
+            "memory"
         ),
     ),
-    row(
+    Signature(
         "FD",
         Course.FIX_CONFIG,
         r"[Tt]oo many open files|\[Errno 24\]|os error 24\b|EMFILE|\[Errno 23\]|ENFILE",
-        ("too many files are open at once", "同时打开的文件过多"),
-        (
+        mark("too many files are open at once"),
+        mark(
             "raise it with ulimit -n 65536, or "
-            "torch.multiprocessing.set_sharing_strategy('file_system')",
-            "用 ulimit -n 65536 调大，或 torch.multiprocessing.set_sharing_strategy('file_system')",
+            "torch.multiprocessing.set_sharing_strategy('file_system')"
         ),
     ),
-    row(
+    Signature(
         "PIDS",
         Course.FIX_CONFIG,
         r"can't start new thread|[Cc]annot create (?:new )?thread|pthread_create failed"
         r"|libgomp: Thread creation failed"
         r"|fork: (?:retry: )?Resource temporarily unavailable|BlockingIOError: \[Errno 11\]"
         r"|cannot fork|Resource temporarily unavailable\nstd::system_error",
-        ("the box allows no more processes or threads", "本机不允许更多进程或线程"),
-        (
-            "set OMP_NUM_THREADS to the cores of this box under env:, and use fewer workers",
-            "在 env: 中把 OMP_NUM_THREADS 设为本机核数，并减少 worker",
-        ),
+        mark("the box allows no more processes or threads"),
+        mark("set OMP_NUM_THREADS to the cores of this box under env:, and use fewer workers"),
     ),
 )

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
+from boxcar.shared.sentence import mark
 from boxcar.shared.triage.evidence import Course
-from boxcar.shared.triage.signature import Where, row
+from boxcar.shared.triage.signature import Signature, Where
 
 # A hub that limits or restarts is mostly back within the hour.
 _WAITS_S = (60.0, 300.0, 900.0, 1800.0, 1800.0)
-_NOTHING = (
-    "nothing while it waits; if it stays so, try the host from the box, or fill the cache "
-    "there by hand",
-    "等待期间不用处理；若一直如此，请在机器上试连该主机，或手动在那里提前缓存",
+_NOTHING = mark(
+    "nothing while it waits; if it stays so, try the host from the box, or fill the cache there "
+    "by hand"
 )
 
 SIGNATURES = (
-    row(
+    Signature(
         "PXNO",
         Course.ASK,
         r"Proxy Authentication Required|\b407 (?:Client Error|Proxy)|(?i:\berror:? 407\b)"
         r"|CONNECT tunnel failed, response 40[37]\b|HTTP code 40[37] from proxy"
         r"|Tunnel connection failed: 40[37]\b",
-        (
-            "the proxy refuses: it wants a name and a password, or lets nobody through to there",
-            "代理拒绝：需要用户名和密码，或不允许访问该地址",
-        ),
-        (
+        mark("the proxy refuses: it wants a name and a password, or lets nobody through to there"),
+        mark(
             "name http_proxy and https_proxy, with name and password, under secrets: in job.yaml, "
-            "or the host in no_proxy",
-            "在 job.yaml 的 secrets: 写上带用户名和密码的 http_proxy、https_proxy，"
-            "或把该主机写入 no_proxy",
+            "or the host in no_proxy"
         ),
         types="launch",
     ),
-    row(
+    Signature(
         "HF2",
         Course.ASK,
         r"GatedRepoError|RepositoryNotFoundError|Access to model .{0,120} is restricted"
@@ -58,33 +53,25 @@ SIGNATURES = (
         # A git host's words; what it does not let one see is "not found" there.
         r"|^(?:remote|ERROR): (?:Repository not found|Permission to \S+ |Write access to )"
         r"|^remote: The project you were looking for|^fatal: repository 'https?:\S+ not found",
-        (
-            "a service refuses: the token, the licence or the name is not right",
-            "服务拒绝：令牌、许可或名称不对",
-        ),
-        (
-            "accept the licence on the model's page, and name the token under secrets: in job.yaml",
-            "在模型页面接受许可，并在 job.yaml 的 secrets: 中写上令牌名",
+        mark("a service refuses: the token, the licence or the name is not right"),
+        mark(
+            "accept the licence on the model's page, and name the token under secrets: in job.yaml"
         ),
         explained_by=("HF3",),
         types="launch",
     ),
-    row(
+    Signature(
         "WB-OLD",
         Course.FIX_CODE,
         r"API key must be 40 characters long, yours was 86\b",
-        (
-            "this wandb is older than its keys, which have 86 characters now",
-            "此处的 wandb 比密钥旧：新密钥有 86 个字符",
-        ),
-        (
-            "the key is right: install wandb 0.22.3 or newer on the box; until then "
-            "env: {WANDB_MODE: offline}",
-            "密钥没有错：在机器上安装 wandb 0.22.3 或更新版本；此前可设 env: {WANDB_MODE: offline}",
+        mark("this wandb is older than its keys, which have 86 characters now"),
+        mark(
+            "the key is right: install wandb 0.22.3 or newer on the box; until then env: "
+            "{{WANDB_MODE: offline}}"
         ),
         types="launch",
     ),
-    row(
+    Signature(
         "U35",
         Course.ASK,
         r"api_key not configured|No API key configured|Disabled WandB due to"
@@ -96,14 +83,11 @@ SIGNATURES = (
         r"|API key must be 40 characters|user is not logged in"
         r"|(?:ERROR|[Ii]nvalid|[Ee]xpired|[Uu]nauthor)[^\n]{0,120}relogin"
         r"|permission to access the requested resource|entity \S+ not found",
-        ("the tracker has no key here, or refuses it", "跟踪服务在此没有密钥，或拒绝访问"),
-        (
-            "name WANDB_API_KEY under secrets: in job.yaml, or set env: {WANDB_MODE: offline}",
-            "在 job.yaml 的 secrets: 写上 WANDB_API_KEY，或设 env: {WANDB_MODE: offline}",
-        ),
+        mark("the tracker has no key here, or refuses it"),
+        mark("name WANDB_API_KEY under secrets: in job.yaml, or set env: {{WANDB_MODE: offline}}"),
         types="launch",
     ),
-    row(
+    Signature(
         "HF3",
         Course.WAIT_NETWORK,
         r"\b429\b[^\n]{0,40}(?:Too Many|Client Error|[Rr]ate)|[Tt]oo [Mm]any [Rr]equests"
@@ -113,43 +97,38 @@ SIGNATURES = (
         r"|SlowDown\b|ThrottlingException|RequestLimitExceeded|have had many accesses"
         r"|[Qq]uota exceeded for (?:this|the) file|over its data quota"
         r"|Too many users have|FileURLRetrievalError",
-        ("a service limits how often it is asked", "服务限制请求频率"),
+        mark("a service limits how often it is asked"),
         _NOTHING,
         waits_s=_WAITS_S,
     ),
-    row(
+    Signature(
         "SSL",
         Course.ASK,
         r"RequestTimeTooSkewed|CERTIFICATE_VERIFY_FAILED"
         r"|certificate verify failed|SSLCertVerificationError"
         r"|self.signed certificate"
         r"|certificate (?:has expired|is not yet valid)|server certificate verification failed",
-        (
-            "a certificate is not trusted: a proxy with one of its own, or a clock that is wrong",
-            "证书不受信任：代理自带证书，或时钟不对",
-        ),
-        (
+        mark("a certificate is not trusted: a proxy with one of its own, or a clock that is wrong"),
+        mark(
             "set the box's clock, or give it the proxy's certificate; verification is never "
-            "turned off",
-            "校准机器时钟，或安装代理的证书；绝不关闭校验",
+            "turned off"
         ),
         types="audit",
     ),
-    row(
+    Signature(
         "PX",
         Course.WAIT_NETWORK,
         r"ProxyError|Tunnel connection failed|[Cc]annot connect to proxy|Proxy CONNECT aborted"
         r"|proxyconnect tcp"
         r"|Unsupported proxy|Missing dependencies for SOCKS support"
         r"|Unable to determine SOCKS version",
-        ("the proxy does not answer, or is not the right one", "代理无响应或不正确"),
-        (
-            "look at http_proxy, https_proxy and no_proxy under env:, in small and capital letters",
-            "检查 env: 中的 http_proxy、https_proxy、no_proxy（大小写都要）",
+        mark("the proxy does not answer, or is not the right one"),
+        mark(
+            "look at http_proxy, https_proxy and no_proxy under env:, in small and capital letters"
         ),
         waits_s=_WAITS_S,
     ),
-    row(
+    Signature(
         "HF1",
         Course.WAIT_NETWORK,
         r"LocalEntryNotFoundError|couldn't connect to ['\"]?https?://|(?:huggingface\.co"
@@ -164,15 +143,14 @@ SIGNATURES = (
         r"|OfflineModeIsEnabled"
         r"|[Cc]ouldn't reach (?:the )?['\"\w./-]+ (?:on the Hub|\()"
         r"|ConnectionError: Couldn't reach",
-        ("a hub of models or data did not answer", "模型或数据集仓库无响应"),
-        (
-            "nothing while it waits; if it stays so, set HF_ENDPOINT to a mirror, or fill "
-            "the cache on the box by hand",
-            "等待期间不用处理；若一直如此，请把 HF_ENDPOINT 设为镜像，或手动在机器上提前缓存",
+        mark("a hub of models or data did not answer"),
+        mark(
+            "nothing while it waits; if it stays so, set HF_ENDPOINT to a mirror, or fill the "
+            "cache on the box by hand"
         ),
         waits_s=_WAITS_S,
     ),
-    row(
+    Signature(
         "WB1",
         Course.WAIT_NETWORK,
         r"wandb: (?:Network error|ERROR Error (?:communicating|while calling)"
@@ -185,74 +163,67 @@ SIGNATURES = (
         r"|wandb\.errors\.(?:\w+\.)?(?:WandbAttach|ServiceStart\w*|MailboxClosed)\w*"
         r"|Failed to (?:connect to|start) (?:the )?wandb"
         r"|wandb (?:backend|service|core) process[^\n]{0,40}(?:shut ?down|died|exited)",
-        ("a tracker did not answer", "跟踪服务无响应"),
-        (
-            "nothing while it waits; a tracker need not cost a training: env: {WANDB_MODE: "
-            "offline}",
-            "等待期间不用处理；不必让跟踪服务拖累训练：env: {WANDB_MODE: offline}",
+        mark("a tracker did not answer"),
+        mark(
+            "nothing while it waits; a tracker need not cost a training: env: "
+            "{{WANDB_MODE: offline}}"
         ),
         waits_s=_WAITS_S,
     ),
-    row(
+    Signature(
         "T6",
         Course.ASK,
         r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed",
-        ("the box has another key than it had", "机器的主机密钥变了"),
-        (
-            "compare the new fingerprint with the platform's page before you accept it",
-            "接受前请与平台页面上的指纹核对",
-        ),
+        mark("the box has another key than it had"),
+        mark("compare the new fingerprint with the platform's page before you accept it"),
         types="audit",
     ),
-    row(
+    Signature(
         "T7",
         Course.ASK,
         r"Permission denied \([\w,-]*publickey|Too many authentication failures",
-        ("ssh takes no key of yours there", "ssh 不接受你的密钥"),
-        ("put your public key on the box or the account", "请把公钥放到机器或账号上"),
+        mark("ssh takes no key of yours there"),
+        mark("put your public key on the box or the account"),
         types="audit",
     ),
-    row(
+    Signature(
         "T8",
         Course.WAIT_NETWORK,
         r"kex_exchange_identification|during banner exchange|ssh: connect to host"
         r"|ssh_exchange_identification|^Connection (?:closed|reset) by \S+ port \d+",
-        ("ssh gets no further than the door", "ssh 连不进去"),
+        mark("ssh gets no further than the door"),
         _NOTHING,
         waits_s=_WAITS_S,
     ),
-    row(
+    Signature(
         "T9",
         Course.ASK,
         r"subsystem request failed|exec request failed",
-        ("this ssh passes no files", "此 ssh 不能传文件"),
-        (
-            "use the direct endpoint, not the platform's ssh proxy",
-            "请用直连地址，而非平台的 ssh 代理",
-        ),
+        mark("this ssh passes no files"),
+        mark("use the direct endpoint, not the platform's ssh proxy"),
         types="audit",
     ),
-    row(
+    Signature(
         "T5",
         Course.FIX_CONFIG,
         r'dest open "[^"]*": (?:Failure|No such file)|rsync: .{0,120}(?:mkdir'
         r"|change_dir)[^\n]{0,200}failed: No such file"
         r"|rsync error: error selecting input/output files",
-        ("the folder to be copied into is not there", "要复制到的目录不存在"),
-        ("make the folder first, in the same command", "请先在同一命令中创建目录"),
+        mark("the folder to be copied into is not there"),
+        mark("make the folder first, in the same command"),
     ),
-    row(
+    Signature(
         "T2",
         Course.WAIT_NETWORK,
         r"client_loop: send disconnect|Read from remote host .{0,80}reset"
         r"|rsync error: (?:error in rsync protocol|timeout|error in socket|unexplained error)"
         r"|rsync: connection unexpectedly closed|packet_write_wait"
         r"|[Cc]onnection closed by remote host|ssh: .{0,80}Broken pipe",
-        ("the link to the box was cut", "与机器的连接中断"),
-        ("try the transfer again; it continues from there", "请重试传输；会从断点继续"),
+        mark("the link to the box was cut"),
+        mark("try the transfer again; it continues from there"),
         waits_s=(5.0, 60.0, 300.0),
     ),
-    row(
+    Signature(
         "PIP",
         Course.WAIT_NETWORK,
         r"(?:pypi\.org|files\.pythonhosted\.org|conda\.anaconda\.org|download\.pytorch\.org"
@@ -261,11 +232,11 @@ SIGNATURES = (
         r"|HTTP 000 CONNECTION FAILED|after connection broken by '[^\n]{0,400}: /\S*simple/"
         r"|E: (?:Failed to fetch|Unable to fetch some archives)|Hash Sum mismatch"
         r"|pip\._vendor\.urllib3\.exceptions\.\w*(?:Timeout|Protocol|NewConnection)\w*",
-        ("a package index did not answer", "软件包索引无响应"),
+        mark("a package index did not answer"),
         _NOTHING,
         waits_s=_WAITS_S,
     ),
-    row(
+    Signature(
         "HTTP404",
         Course.FIX_CONFIG,
         r"[Ff]ailed: 404\b|\(404\) when calling|EntryNotFoundError|RevisionNotFoundError"
@@ -274,11 +245,11 @@ SIGNATURES = (
         r"|NoSuchBucket|\b404: Not Found"
         r"|does not appear to have a file named|manifest (?:for \S+ )?not found"
         r"|ImagePullBackOff|ErrImagePull|Can't load (?:the )?[\w ]{4,30} for ",
-        ("what is asked for is not on that server", "该服务器上没有所请求的内容"),
-        ("correct the name, the revision or the URL", "请改正名称、版本或 URL"),
+        mark("what is asked for is not on that server"),
+        mark("correct the name, the revision or the URL"),
         explained_by=("HF1", "DNS"),
     ),
-    row(
+    Signature(
         "DNS",
         Course.WAIT_NETWORK,
         r"[Nn]ame or service not known|[Tt]emporary failure in name resolution"
@@ -287,11 +258,11 @@ SIGNATURES = (
         r"|No address associated with hostname"
         r"|Failed to resolve ['\"]|EAI_AGAIN|getaddrinfo (?:failed|ENOTFOUND)|dns error"
         r"|server misbehaving",
-        ("a host's name could not be looked up", "主机名无法解析"),
+        mark("a host's name could not be looked up"),
         _NOTHING,
         waits_s=_WAITS_S,
     ),
-    row(
+    Signature(
         "HTTP5XX",
         Course.WAIT_NETWORK,
         r"\b5\d\d Server Error|HTTP Error 5\d\d|\b50[0234] (?:Bad Gateway|Gateway Time-?out"
@@ -301,11 +272,11 @@ SIGNATURES = (
         r"|Response \[5\d\d\]"
         r"|(?:msg|message|error)[^\n]{0,120}['\"](?:code|status)['\"]: ?50[0-4]\b"
         r"|The requested URL returned error: 5\d\d",
-        ("a server has trouble of its own", "服务器自身出错"),
+        mark("a server has trouble of its own"),
         _NOTHING,
         waits_s=_WAITS_S,
     ),
-    row(
+    Signature(
         "NET",
         Course.WAIT_NETWORK,
         r"^(?:[\w.]+\.)?(?:ConnectTimeout|ReadTimeout|ConnectionTimeout\w*|SSLError"
@@ -331,24 +302,24 @@ SIGNATURES = (
         r"|TLS handshake timeout"
         r"|[Uu]nable to connect to (?:the )?endpoint|[Cc]url returned error code|curlCode: "
         r"|Could not connect to the endpoint|连接超时|拒绝连接|网络不可达",
-        ("the network failed", "网络故障"),
+        mark("the network failed"),
         _NOTHING,
         waits_s=_WAITS_S,
         is_general=True,
     ),
-    row(
+    Signature(
         "RESET",
         Course.WAIT_NETWORK,
         r"^(?:[\w.]+\.)?(?:ConnectionResetError|BrokenPipeError|ConnectionAbortedError"
         r"|ConnectionError|TimeoutError|HTTPError|HfHubHTTPError|APIError)\b"
         r"|Connection reset by peer|Broken pipe\b",
-        ("a connection was cut", "连接被中断"),
+        mark("a connection was cut"),
         _NOTHING,
         waits_s=_WAITS_S,
         is_general=True,
         is_symptom=True,
     ),
-    row(
+    Signature(
         "API-CAP",
         Course.WAIT_NETWORK,
         r"insufficient.capacity|no_such_ask"
@@ -359,26 +330,26 @@ SIGNATURES = (
         r"|InsufficientInstanceCapacity|ZONE_RESOURCE_POOL_EXHAUSTED"
         r"|no longer any instances available|out of (?:stock|capacity)|sold ?out|GPU资源不足"
         r"|库存不足|显卡不足|资源已售罄",
-        ("the platform has none of these machines now", "平台暂无此类机器"),
-        ("wait, or take another kind of GPU or region", "请等待，或换 GPU 型号或区域"),
+        mark("the platform has none of these machines now"),
+        mark("wait, or take another kind of GPU or region"),
         waits_s=_WAITS_S,
     ),
-    row(
+    Signature(
         "API-MONEY",
         Course.STOP_QUEUE,
         r"low_credit|insufficient (?:funds|balance|credit)|Payment Required|\b402 Client Error"
         r"|余额不足|欠费|[Bb]alance is (?:too low|insufficient)",
-        ("the account has no money left", "账户余额不足"),
-        ("pull what is proven, and pay", "先拉取已验证的结果，再充值"),
+        mark("the account has no money left"),
+        mark("pull what is proven, and pay"),
         types="pull",
         where=Where.ANYWHERE,
     ),
-    row(
+    Signature(
         "API-AUTH",
         Course.STOP_QUEUE,
         r"invalid-api-key|TORealName|InvalidApiKey|未实名",
-        ("the platform refuses the account's key", "平台拒绝账号密钥"),
-        ("renew the key at the platform", "请在平台更新密钥"),
+        mark("the platform refuses the account's key"),
+        mark("renew the key at the platform"),
         types="audit",
     ),
 )

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+from boxcar.shared.sentence import mark
 from boxcar.shared.triage.evidence import Course
-from boxcar.shared.triage.signature import Where, row
+from boxcar.shared.triage.signature import Signature, Where
 
-_LOOK_FIRST = (
-    "nothing at first: it is tried once more. If it comes again, look for the rank that "
-    "ended first",
-    "先不用处理：会再试一次。若再出现，请查找最先结束的 rank",
+_LOOK_FIRST = mark(
+    "nothing at first: it is tried once more. If it comes again, look for the rank that ended first"
 )
 
 SIGNATURES = (
-    row(
+    Signature(
         "D4",
         Course.RESUME_SAME,
         r"EADDRINUSE|[Aa]ddress already in use|errno:? ?98\b|\[Errno 98\]"
         r"|server socket has failed to (?:listen|bind)|port (?:\d+ )?is already (?:in use"
         r"|allocated)|WinError 10048|端口[^\n]{0,12}占用",
-        ("a port was taken", "端口被占用"),
-        (
-            "nothing at first; if it stays so, an orphan holds it: ps on the box. Boxcar "
-            "lets torchrun choose a free port",
-            "先不用处理；若一直如此，有残留进程占用：在机器上 ps 查看",
+        mark("a port was taken"),
+        mark(
+            "nothing at first; if it stays so, an orphan holds it: ps on the box. Boxcar lets "
+            "torchrun choose a free port"
         ),
         waits_s=(5.0, 60.0),
     ),
-    row(
+    Signature(
         "RDZV",
         Course.RESUME_SAME,
         r"connect\(\) timed out|An error occurred in MPI_Init|MPI_Init\w*\b[^\n]{0,60}fail"
@@ -44,72 +42,49 @@ SIGNATURES = (
         r"|[Ss]ocket Timeout$|hostname of the client socket cannot be retrieved"
         r"|^RuntimeError: (?:Broken pipe|Connection (?:reset by peer|refused))"
         r"|Unable to find (?:interface|address) for",
-        ("the ranks did not find each other", "各 rank 未能会合"),
-        (
-            "nothing at first; if it stays so, see that each node runs and reaches the first one",
-            "先不用处理；若一直如此，请检查每个节点都已运行且能连到首节点",
-        ),
+        mark("the ranks did not find each other"),
+        mark("nothing at first; if it stays so, see that each node runs and reaches the first one"),
         waits_s=(30.0, 120.0),
         is_symptom=True,
     ),
-    row(
+    Signature(
         "NORANK",
         Course.FIX_CONFIG,
         r"environment variable \w+ expected, but not set"
         r"|Default process group has not been initialized"
         r"|^KeyError: '(?:(?:LOCAL_)?RANK|(?:LOCAL_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|SLURM_\w+"
         r"|OMPI_\w+|PMI_\w+)'",
-        (
-            "the script was not started by the launcher that it needs",
-            "脚本没有由它所需的启动器启动",
-        ),
-        (
+        mark("the script was not started by the launcher that it needs"),
+        mark(
             "set launcher: and nproc_per_node: in job.yaml: torchrun sets RANK, WORLD_SIZE and "
-            "MASTER_ADDR",
-            "在 job.yaml 设置 launcher: 与 nproc_per_node:；torchrun 会设置 RANK、WORLD_SIZE 与 "
-            "MASTER_ADDR",
+            "MASTER_ADDR"
         ),
     ),
-    row(
+    Signature(
         "ONERANK",
         Course.FIX_CONFIG,
         r"^accelerate would start 1 process, \d+ were asked: distributed_type in ",
-        (
-            "accelerate would train in one process where more were asked for",
-            "要求多个进程，但 accelerate 只会启动一个",
-        ),
-        (
-            "put distributed_type in the named file right, or set nproc_per_node: 1",
-            "改正所指文件中的 distributed_type，或设置 nproc_per_node: 1",
-        ),
+        mark("accelerate would train in one process where more were asked for"),
+        mark("put distributed_type in the named file right, or set nproc_per_node: 1"),
     ),
-    row(
+    Signature(
         "D8",
         Course.FIX_CODE,
         r"Expected to have finished reduction in the prior iteration"
         r"|parameters that were not used in producing (?:the )?loss"
         r"|did not receive grad(?:ient)? for rank|still have inflight params",
-        (
-            "parameters that a step does not use, under DDP or ZeRO-3",
-            "DDP 或 ZeRO-3 下某一步有未使用的参数",
-        ),
-        (
-            "find the parameters without a gradient: TORCH_DISTRIBUTED_DEBUG=DETAIL names them",
-            "找出没有梯度的参数：TORCH_DISTRIBUTED_DEBUG=DETAIL 会列出",
-        ),
+        mark("parameters that a step does not use, under DDP or ZeRO-3"),
+        mark("find the parameters without a gradient: TORCH_DISTRIBUTED_DEBUG=DETAIL names them"),
     ),
-    row(
+    Signature(
         "D8b",
         Course.FIX_CODE,
         r"mark(?:ed)? a variable ready only once"
         r"|Parameter at index \d+[^\n]{0,120}has been marked as ready twice",
-        ("a parameter is used twice in one backward under DDP", "DDP 下一次反向中参数被用了两次"),
-        (
-            "use_reentrant=False for checkpointing, or static_graph=True",
-            "检查点用 use_reentrant=False，或 static_graph=True",
-        ),
+        mark("a parameter is used twice in one backward under DDP"),
+        mark("use_reentrant=False for checkpointing, or static_graph=True"),
     ),
-    row(
+    Signature(
         "D25",
         Course.FIX_CONFIG,
         r"[Mm]esh[^\n]{0,40}bigger than[^\n]{0,20}world.?size"
@@ -125,28 +100,21 @@ SIGNATURES = (
         r"|does not match)"
         r"|The checkpoint being loaded used a (?:DP|world) ?(?:world )?size"
         r"|[Dd]efault process group has[^\n]{0,60}ranks, but",
-        (
-            "the number of ranks does not fit the config or the checkpoint",
-            "rank 数与配置或检查点不符",
-        ),
-        (
-            "set nproc_per_node to what the config says, or change the config's sizes",
-            "把 nproc_per_node 设为配置所需，或修改配置中的尺寸",
-        ),
+        mark("the number of ranks does not fit the config or the checkpoint"),
+        mark("set nproc_per_node to what the config says, or change the config's sizes"),
     ),
-    row(
+    Signature(
         "C15",
         Course.FIX_CODE,
         r"No inf checks were recorded for this optimizer|unscale_\(\) has already been called"
         r"|[Aa]ttempting to unscale FP16 gradients",
-        ("the gradient scaler is not used as it has to be", "梯度缩放器使用不当"),
-        (
+        mark("the gradient scaler is not used as it has to be"),
+        mark(
             "keep trained weights in fp32, scale the loss before backward, and restore "
-            "scaler.state_dict()",
-            "训练的权重保持 fp32，反向前先缩放损失，并恢复 scaler.state_dict()",
+            "scaler.state_dict()"
         ),
     ),
-    row(
+    Signature(
         "D19",
         Course.RESUME_SAME,
         r"[Ww]atchdog\b[^\n]{0,60}\b(?:caught collective|got stuck|hang|timed? ?out)"
@@ -160,25 +128,19 @@ SIGNATURES = (
         r"|[Ss]tream sync\w* timeout|Horovod has been shut down|exception on one of the ranks"
         r"|^Missing [Rr]anks: |submitted to be reduced|\bEI000\d\b"
         r"|op\.preamble\.length <= op\.nbytes|Fence failed|gloo::EnforceNotMet",
-        (
-            "a rank ended, hung or went another way, and the others waited for it",
-            "某个 rank 结束、挂起或走了别的路径，其余在等待",
-        ),
+        mark("a rank ended, hung or went another way, and the others waited for it"),
         _LOOK_FIRST,
         waits_s=(30.0,),
         is_symptom=True,
     ),
-    row(
+    Signature(
         "NCCL-USE",
         Course.FIX_CONFIG,
         r"ncclInvalid(?:Usage|Argument)|nccl[^\n]{0,60}invalid (?:usage|argument)",
-        ("NCCL was called in a way that it does not take", "NCCL 调用方式不对"),
-        (
-            "mostly two ranks on one GPU: take the device from LOCAL_RANK",
-            "多为两个 rank 用了同一块 GPU：设备号取自 LOCAL_RANK",
-        ),
+        mark("NCCL was called in a way that it does not take"),
+        mark("mostly two ranks on one GPU: take the device from LOCAL_RANK"),
     ),
-    row(
+    Signature(
         "NCCL-S",
         Course.RESUME_SAME,
         r"peer process has (?:unexpectedly )?disconnected|HCCL (?:function )?error"
@@ -196,37 +158,33 @@ SIGNATURES = (
         r"|socketStartConnect|Call to (?:recv|send|connect)\w*\b[^\n]{0,20}(?:failed|returned)"
         r"|ncclSocket|Got completion from peer|gloo/transport/[^\n]{0,160}(?:Timed out|Read error)|"
         r"Failed to recv, got 0 bytes|ibv_\w+[^\n]{0,60}fail|oneCCL: [^\n]{0,80}EXCEPTION",
-        ("a rank lost its peer", "rank 失去了对端"),
+        mark("a rank lost its peer"),
         _LOOK_FIRST,
         waits_s=(30.0,),
         is_symptom=True,
     ),
-    row(
+    Signature(
         "MN4",
         Course.ASK,
         r"No (?:socket )?interface found|Bootstrap : no socket interface found"
         r"|could not find any (?:usable )?network interface"
         r"|NCCL WARN [^\n]{0,80}Connect to [^\n]{0,80}No route to host",
-        ("NCCL finds no network card, or takes the wrong one", "NCCL 找不到网卡，或选错了网卡"),
-        (
+        mark("NCCL finds no network card, or takes the wrong one"),
+        mark(
             "set NCCL_SOCKET_IFNAME under env: to the card by which the machines reach each other "
-            "(ip addr shows them all)",
-            "在 env: 中把 NCCL_SOCKET_IFNAME 设为机器之间互通的网卡（ip addr 会列出全部）",
+            "(ip addr shows them all)"
         ),
     ),
-    row(
+    Signature(
         "HUP",
         Course.RESUME_SAME,
         r"Received 1 death signal|closing signal SIGHUP|got signal: 1\b",
-        ("the launcher was hung up on (SIGHUP)", "启动器收到 SIGHUP"),
-        (
-            "nothing: Boxcar's own processes have no terminal; a nested ssh or screen was closed",
-            "无需处理：可能关闭了嵌套的 ssh 或 screen",
-        ),
+        mark("the launcher was hung up on (SIGHUP)"),
+        mark("nothing: Boxcar's own processes have no terminal; a nested ssh or screen was closed"),
         where=Where.LINE,
         waits_s=(5.0, 60.0),
     ),
-    row(
+    Signature(
         "CHILD",
         Course.FIX_CODE,
         r"ChildFailedError|CalledProcessError|ProcessExitedException"
@@ -244,8 +202,8 @@ SIGNATURES = (
         r"|exited with (?:a )?non-zero|failed, log is in|ExecuteUserScriptError|AlgorithmError"
         r"|Primary job +terminated normally, but"
         r"|trainer process with rank",
-        ("a child ended, and its own words say why", "子进程结束，原因见其自身输出"),
-        ("look further up in the log for the first error", "请在日志更上方查看第一个错误"),
+        mark("a child ended, and its own words say why"),
+        mark("look further up in the log for the first error"),
         where=Where.END,
         is_symptom=True,
         is_general=True,

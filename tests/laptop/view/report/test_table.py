@@ -11,7 +11,7 @@ from report_cells import ablation, cell, made
 from boxcar.laptop.view.report import as_text, table
 from boxcar.laptop.view.report.groups import ReportCell, Spread, group_cells
 from boxcar.laptop.view.report.table import Row
-from boxcar.shared.catalogue.sentence import Sentence
+from boxcar.shared.sentence import Sentence
 
 
 def rows(*cells: ReportCell, **asked: Any) -> dict[str, Row]:

@@ -1,1 +1,0 @@
-"""Sentences by their id, in each language, and how one is said."""

@@ -1,1 +1,0 @@
-"""Topics of single verbs; their ids are as those of the topics above."""

@@ -1,0 +1,113 @@
+"""A sentence for a person: English where it is written, and said in the language of who reads it.
+
+`_("{n} {n:cell|cells} left", n=3)` is a `str`, in English, so files, `--json` and whatever puts it
+into another text need not know of languages. Only who shows it to a person asks for theirs. The
+Chinese stands in zh.po beside this; `make words` keeps both in step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gettext
+import io
+import pkgutil
+import string
+from collections.abc import Collection, Sequence
+from typing import Any
+
+LANGUAGES = ("en", "zh")
+
+
+class Sentence(str):
+    """A template and its fields: `{name}` is a field, `{n:cell|cells}` a noun for a number.
+
+    As a string it is English; `said("zh")` for another reader. Raises KeyError for a field that
+    the template has and nobody gave.
+    """
+
+    template: str
+    fields: dict[str, Any]
+
+    def __new__(cls, template: str, /, **fields: Any) -> Sentence:
+        made = super().__new__(cls, _filled(template, "en", fields))
+        made.template, made.fields = template, fields
+        return made
+
+    def said(self, language: str) -> str:
+        """In one of LANGUAGES; fields that are sentences too are said in the same one."""
+        return _filled(_translated(self.template, language), language, self.fields)
+
+
+def _(template: str, /, **fields: Any) -> Sentence:
+    """The sentence of this template, which has to stand here as it is, for whoever collects them.
+
+    Raises KeyError for a field that nobody gave. `_("{box} does not answer", box="a")`.
+    """
+    return Sentence(template, **fields)
+
+
+def mark(template: str) -> str:
+    """The template itself, collected here and said elsewhere: `_(TITLES[key], n=3)`."""
+    return template
+
+
+def known_word(word: str, words: Collection[str]) -> str:
+    """A word of ours as a sentence; one of a newer version, or of a person, stays as it is."""
+    return Sentence(word) if word in words else word
+
+
+def said_by(error: Exception) -> str:
+    """What an error was raised with: `str` of it would be English alone."""
+    first = error.args[0] if error.args else ""
+    return first if isinstance(first, Sentence) else str(error)
+
+
+def chained(template: str, parts: Sequence[str]) -> str:
+    """The parts in a row, by a template of two fields: `first` and `second`; '' of none."""
+    if not parts:
+        return ""
+    return functools.reduce(lambda a, b: Sentence(template, first=a, second=b), parts)
+
+
+def in_language(text: Any, language: str) -> Any:
+    """A sentence in this language, also one of a profile; whatever else it is as it is."""
+    said = getattr(text, "said", None)
+    return said(language) if said else text
+
+
+def _filled(template: str, language: str, fields: dict[str, Any]) -> str:
+    spelled = {key: in_language(value, language) for key, value in fields.items()}
+    return _FILLING.vformat(template, (), spelled)
+
+
+def _translated(template: str, language: str) -> str:
+    return template if language == "en" else _chinese().gettext(template)
+
+
+@functools.cache
+def _chinese() -> gettext.NullTranslations:
+    """Read when somebody reads Chinese. A box has but its own sentences; in a checkout that nobody
+    has built there are none, and English is better than nothing.
+    """
+    found = gettext.NullTranslations()
+    for package in ("boxcar", "boxcar.shared"):
+        with contextlib.suppress(FileNotFoundError):
+            compiled = gettext.GNUTranslations(
+                io.BytesIO(pkgutil.get_data(package, "zh.mo") or b"")
+            )
+            compiled.add_fallback(found)
+            found = compiled
+    return found
+
+
+class _Filling(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """A field; behind `:one|several` one of two nouns, by the number."""
+        one, bar, several = format_spec.partition("|")
+        if bar:
+            return one if value == 1 else several
+        return str(super().format_field(value, format_spec))
+
+
+_FILLING = _Filling()

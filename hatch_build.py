@@ -1,0 +1,118 @@
+"""The build compiles the Chinese of boxcar/shared/zh.po, for a wheel and for an editable install.
+
+`python hatch_build.py` first brings zh.po in step with the sentences of the code (`make words`).
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+HERE = Path(__file__).resolve().parent
+PO = Path("boxcar/shared/zh.po")
+# By whom a sentence is said: what travels to a box has only its own.
+MO = {("boxcar/shared/", "onbox/"): Path("boxcar/shared/zh.mo"), ("boxcar/",): Path("boxcar/zh.mo")}
+# Functions whose first argument is a template: boxcar/shared/sentence.py.
+COLLECTED = ("_", "mark")
+# What travels to a box comes first, so that a sentence of both sides counts as its own.
+FOLDERS = ("boxcar/shared", "onbox", "boxcar")
+# Both files change with their sentences alone.
+_ANY_DATE = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        for path, data in compiled(Path(self.root)).items():
+            (Path(self.root) / path).write_bytes(data)
+            build_data["artifacts"].append(f"/{path}")
+
+
+def read(root: Path) -> Catalog:
+    with (root / PO).open("rb") as file:
+        catalog = read_po(file, locale="zh_CN")
+    catalog.creation_date = catalog.revision_date = _ANY_DATE
+    return catalog
+
+
+def compiled(root: Path) -> dict[Path, bytes]:
+    """The same bytes for the same sentences: the agent's file is named by its digest."""
+    found = {}
+    left = read(root)
+    for folders, path in MO.items():
+        own = _of_folders(left, folders)
+        made = io.BytesIO()
+        write_mo(made, own)
+        found[path] = made.getvalue()
+    return found
+
+
+def _of_folders(catalog: Catalog, folders: tuple[str, ...]) -> Catalog:
+    """A catalogue with those of its sentences whose first file lies there."""
+    own = Catalog(locale="zh_CN", creation_date=_ANY_DATE, revision_date=_ANY_DATE, fuzzy=False)
+    for message in catalog:
+        if message.id and message.locations[0][0].startswith(folders):
+            own.add(message.id, message.string)
+    return own
+
+
+def extracted(root: Path) -> dict[str, str]:
+    """Each template in the code, and the first file that says it, in the order of the files."""
+    found: dict[str, str] = {}
+    for path in (path for folder in FOLDERS for path in sorted((root / folder).rglob("*.py"))):
+        for template in templates(path.read_text(encoding="utf-8")):
+            found.setdefault(template, path.relative_to(root).as_posix())
+    return found
+
+
+def templates(source: str) -> list[str]:
+    """Those of one file, in their order."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    firsts = [
+        call.args[0]
+        for call in sorted(calls, key=lambda call: (call.lineno, call.col_offset))
+        if isinstance(call.func, ast.Name) and call.func.id in COLLECTED and call.args
+    ]
+    return [str(one.value) for one in firsts if isinstance(one, ast.Constant)]
+
+
+def in_step(root: Path) -> Catalog:
+    """The catalogue with the code's templates and no others; a new one has no Chinese yet."""
+    known = {message.id: message.string for message in read(root) if message.id}
+    catalog = Catalog(
+        locale="zh_CN",
+        project="Boxcar",
+        version="-",
+        header_comment="# The Chinese of what Boxcar says; `make words` brings it in step with it.",
+        creation_date=_ANY_DATE,
+        revision_date=_ANY_DATE,
+        fuzzy=False,
+    )
+    for template, file in extracted(root).items():
+        catalog.add(template, known.get(template, ""), locations=[(file, 0)])
+    return catalog
+
+
+def main() -> None:
+    catalog = in_step(HERE)
+    with (HERE / PO).open("wb") as file:
+        write_po(file, catalog, width=0, include_lineno=False)
+    for path, data in compiled(HERE).items():
+        (HERE / path).write_bytes(data)
+    left = [str(message.id) for message in catalog if message.id and not message.string]
+    print(f"{PO}: {len(catalog)} sentences, {len(left)} without Chinese")
+    for template in left:
+        print(f"  {template}")
+
+
+if __name__ == "__main__":
+    main()

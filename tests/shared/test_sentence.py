@@ -1,0 +1,83 @@
+"""What a sentence says in each language, and that the Chinese is in step with the code."""
+
+from __future__ import annotations
+
+import ast
+import json
+import string
+import sys
+from pathlib import Path
+
+import pytest
+
+from boxcar.shared.sentence import _, in_language, known_word
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+import hatch_build  # noqa: E402 (it lies beside the packages)
+
+CATALOG = {str(one.id): str(one.string) for one in hatch_build.read(ROOT) if one.id}
+# Those that have no Chinese yet. May only get shorter.
+ENGLISH_ALONE = 0
+
+
+def fields(text: str) -> set[str]:
+    return {name for _text, name, _spec, _as in string.Formatter().parse(text) if name is not None}
+
+
+def test_a_noun_goes_with_its_number() -> None:
+    assert _("{n} {n:cell|cells} failed", n=1) == "1 cell failed"
+    assert _("{n} {n:cell|cells} failed", n=2) == "2 cells failed"
+
+
+def test_a_sentence_within_a_sentence_is_said_in_the_same_language() -> None:
+    because = _("agents are at work; there is nothing to do")
+    step = _("next: {because}", because=because)
+    assert step == "next: agents are at work; there is nothing to do"
+    assert step.said("zh") == "下一步：agent 正在工作，无需操作"
+
+
+def test_words_that_are_no_sentence_pass_as_they_are() -> None:
+    assert in_language("CUDA out of memory", "zh") == "CUDA out of memory"
+    assert known_word("{of a newer version}", {"failed"}) == "{of a newer version}"
+
+
+def test_json_takes_the_english() -> None:
+    assert json.dumps(_("{n} {n:cell|cells} failed", n=1)) == '"1 cell failed"'
+
+
+def test_a_field_that_nobody_gave_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        _("{box} does not answer")
+
+
+def test_the_chinese_is_in_step_with_the_code() -> None:
+    """Else: make words, and write the Chinese of what is new into zh.po."""
+    assert {*hatch_build.extracted(ROOT)} == {*CATALOG}
+    assert sum(not chinese for chinese in CATALOG.values()) <= ENGLISH_ALONE
+
+
+def test_what_is_compiled_is_what_stands_there() -> None:
+    """Else: make words."""
+    for path, data in hatch_build.compiled(ROOT).items():
+        assert (ROOT / path).read_bytes() == data, path
+
+
+def test_both_languages_name_the_same_fields() -> None:
+    assert [one for one, chinese in CATALOG.items() if fields(one) != fields(chinese)] == []
+
+
+def test_a_template_stands_where_it_can_be_collected() -> None:
+    """`Sentence("...")` would never get its Chinese: `_` and `mark` are what is looked for."""
+    literal = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for folder in hatch_build.FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("Sentence", "known_word", "chained")
+        and node.args
+        and isinstance(node.args[0], (ast.Constant, ast.JoinedStr))
+    ]
+    assert literal == []
