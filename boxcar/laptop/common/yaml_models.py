@@ -279,7 +279,7 @@ class _Walk:
         self._check_size(place, line)
         if node.tag not in _TAGS:
             tag = node.tag.removeprefix(_YAML)
-            self._note(line, place, f"the tag {tag!r} is not allowed here")
+            self._note(line, place, _("the tag {tag!r} is not allowed here", tag=tag))
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, place)
         if isinstance(node, yaml.ScalarNode):
@@ -310,7 +310,7 @@ class _Walk:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                self._note(line, place, "a key must be text")
+                self._note(line, place, _("a key must be text"))
                 continue
             key, inner = key_node.value, (*place, key_node.value)
             if key in found:
@@ -327,7 +327,7 @@ class _Walk:
         text: str = node.value
         unseen = [char for char in text if unicodedata.category(char) in ("Cc", "Cs")]
         if bad := [char for char in unseen if char not in "\n\t"]:
-            self._note(line, place, f"contains the character {bad[0]!r}")
+            self._note(line, place, _("contains the character {bad!r}", bad=bad[0]))
         return None if text == "" and node.style is None else text
 
     def _note(self, line: int, place: Place, what: str) -> None:

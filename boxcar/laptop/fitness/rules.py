@@ -554,22 +554,31 @@ def _too_small(group: Sequence[Load], wished: Range | None) -> list[str]:
     data = [load.folder.size_bytes or 0 for load in group if load.place == "data"]
     if wished is None or not data or min(data) >= wished.least * (1 - FILE_SYSTEM_SHARE):
         return []
-    return [f"the disk has {units.size(min(data))}, and the job asks for {wished.text}: expand it"]
+    return [
+        _(
+            "the disk has {size}, and the job asks for {text}: expand it",
+            size=units.size(min(data)),
+            text=wished.text,
+        )
+    ]
 
 
 def _too_few_bytes(free_bytes: int, needs_bytes: int) -> list[str]:
     if free_bytes >= needs_bytes:
         return []
     need = f"{units.size(needs_bytes)} are needed"
-    return [f"{need}: make room, expand the disk, or take cells out of the queue"]
+    return [_("{need}: make room, expand the disk, or take cells out of the queue", need=need)]
 
 
 def _too_few_inodes(inodes: Sequence[int], needs_files: int) -> list[str]:
     if not inodes or min(inodes) >= needs_files:
         return []
     return [
-        f"{needs_files:,} inodes are needed: remove small files or pack them, or take cells out of "
-        "the queue; a larger disk does not always have more of them"
+        _(
+            "{needs_files:,} inodes are needed: remove small files or pack them, or take cells "
+            "out of the queue; a larger disk does not always have more of them",
+            needs_files=needs_files,
+        )
     ]
 
 

@@ -19,6 +19,7 @@ from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.project.project import Project
 from boxcar.shared.channels.answer import Endpoint, title, without_secrets
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import news_asks
 from boxcar.shared.wire.question import RunOnBox
 
@@ -147,20 +148,22 @@ def by_apprise(endpoint: Endpoint, text: str) -> news_asks.Posted:
     try:
         apprise = importlib.import_module("apprise")
     except ImportError:
-        missing = f"apprise is not installed here; type: {home.install_line(APPRISE)}"
+        missing = _(
+            "apprise is not installed here; type: {apprise}", apprise=home.install_line(APPRISE)
+        )
         return news_asks.Posted(news_asks.REFUSED, missing)
     # It shows whole URLs in what it logs.
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
     sender = apprise.Apprise()
     if not sender.add(endpoint.url):
-        return news_asks.Posted(news_asks.REFUSED, "apprise knows no such address")
+        return news_asks.Posted(news_asks.REFUSED, _("apprise knows no such address"))
     try:
         is_sent = sender.notify(body=text, title=title(text, _TITLE))
     except Exception as error:
         # A plugin may raise anything, with the address in its words.
         return news_asks.Posted(news_asks.LATER, type(error).__name__)
     return (
-        news_asks.Posted(SENT, "sent, not proven")
+        news_asks.Posted(SENT, _("sent, not proven"))
         if is_sent
         else news_asks.Posted(news_asks.LATER, "not sent")
     )

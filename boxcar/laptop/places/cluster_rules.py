@@ -79,7 +79,7 @@ def judge_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
     if tried.problem:
         return [
             *rows,
-            Row(box, "tier from nodes", "refuse", _("not written"), tried.problem),
+            Row(box, _("tier from nodes"), "refuse", _("not written"), tried.problem),
         ]
     return [*rows, *_of_two_nodes(tried, box)]
 

@@ -56,7 +56,7 @@ class LocalSite(Site):
     tick_s = 0.25
     poll_s = 2.0
     needs_audit = False
-    end_fix: ClassVar[Command | str] = "Fix that, or move it away"
+    end_fix: ClassVar[Command | str] = _("Fix that, or move it away")
 
     @property
     def tier(self) -> DurablePaths:
@@ -79,7 +79,12 @@ class LocalSite(Site):
     def tier_doubts(self) -> list[str]:
         if not self.is_tier_out_of_sight():
             return []
-        return [f"the run was launched here, and {self.tier.root} is not there: is it mounted?"]
+        return [
+            _(
+                "the run was launched here, and {root} is not there: is it mounted?",
+                root=self.tier.root,
+            )
+        ]
 
     def is_tier_out_of_sight(self) -> bool:
         """Whether the run was launched here, nobody has begun to end it, and its folder is gone."""
@@ -156,7 +161,12 @@ class LocalSite(Site):
         told = [text for folder in self.run_folders() for text in _folder_problems(folder, results)]
         for path in self.credentials_files():
             if (path.exists() or path.is_symlink()) and not _is_ours(path):
-                told.append(f"{path}: expected a file of credentials that Boxcar wrote; it stays")
+                told.append(
+                    _(
+                        "{path}: expected a file of credentials that Boxcar wrote; it stays",
+                        path=path,
+                    )
+                )
         return told
 
     def end_price(self) -> list[str]:
@@ -226,7 +236,11 @@ def _clear(path: Path) -> None:
             shutil.rmtree(path)
         except OSError as error:
             if error.errno not in _LINGERING:
-                told = f"{path}: cannot be removed: {error}. Fix that, then again"
+                told = _(
+                    "{path}: cannot be removed: {error}. Fix that, then again",
+                    path=path,
+                    error=error,
+                )
                 raise BoxcarError(told, Command("down")) from error
             if time.monotonic() > deadline:
                 raise TemporaryError(
@@ -251,19 +265,26 @@ def _links(folder: RunFolder) -> Iterator[str]:
     """Links where Boxcar makes none. What a training left below its {out} may be one."""
     root = folder.path
     if paths.has_symlink(folder.base, f"boxcar/{folder.run}"):
-        yield f"{root}: a folder of it is a symbolic link; nothing is removed through it"
+        yield _(
+            "{root}: a folder of it is a symbolic link; nothing is removed through it", root=root
+        )
         return
     for parent in (root, root / "cells"):
         for path in parent.iterdir() if parent.is_dir() else ():
             if path.is_symlink():
-                yield f"{path}: is a symbolic link, and Boxcar makes none there; see where it leads"
+                yield _(
+                    "{path}: is a symbolic link, and Boxcar makes none there; see where it leads",
+                    path=path,
+                )
 
 
 def _folder_problems(folder: RunFolder, results: Path) -> Iterator[str]:
     yield from _links(folder)
     for path in (folder.path, folder.aside):
         if results.resolve().is_relative_to(path.resolve()):
-            yield f"{results}: lies inside {path}, which would be removed"
+            yield _(
+                "{results}: lies inside {path}, which would be removed", results=results, path=path
+            )
 
 
 def _is_ours(path: Path) -> bool:

@@ -113,8 +113,19 @@ class MirroredSite(Site):
         for box in self._names:
             if box in self._silent:
                 seen_at = self.seen_at(box)
-                known = f"what is known of it is as of {seen_at}" if seen_at else "nothing is known"
-                told.append(f"{box} does not answer, and {known}: {self._silent[box]}")
+                known = (
+                    _("what is known of it is as of {seen_at}", seen_at=seen_at)
+                    if seen_at
+                    else _("nothing is known")
+                )
+                told.append(
+                    _(
+                        "{box} does not answer, and {known}: {silent}",
+                        box=box,
+                        known=known,
+                        silent=self._silent[box],
+                    )
+                )
         return told + self.unread() + self.tier_doubts()
 
     def unread(self) -> list[str]:
@@ -126,9 +137,14 @@ class MirroredSite(Site):
         tier = self.plan.durable_dir
         if self.is_gone(tier):
             return []
-        anew = "" if self._is_shared else " Or was the box rented anew? Then launch"
+        anew = "" if self._is_shared else _(" Or was the box rented anew? Then launch")
         return [
-            f"{box} answers, but the run is not in {tier} there: is it mounted?{anew}"
+            _(
+                "{box} answers, but the run is not in {tier} there: is it mounted?{anew}",
+                box=box,
+                tier=tier,
+                anew=anew,
+            )
             for box in self._names
             if box in self._replies and not self._sees_tier(box) and self.mirror.names_of(box)
         ]
@@ -297,7 +313,7 @@ class MirroredSite(Site):
             if time.monotonic() > until:
                 break
         for box in boxes:
-            why = f"{box}: after many answers it has not reported all that it holds"
+            why = _("{box}: after many answers it has not reported all that it holds", box=box)
             self._fall_silent(box, DamagedError(why))
 
     def _take(self, box: str) -> bool:

@@ -76,7 +76,7 @@ class SlurmSite(MirroredSite):
     # squeue is asked as often, and no oftener.
     poll_s = 30.0
     is_start_scarce = True
-    end_fix: ClassVar[Command | str] = Command("status", note="Slurm has to answer first")
+    end_fix: ClassVar[Command | str] = Command("status", note=_("Slurm has to answer first"))
 
     def __init__(self, project: Project, tell: Tell) -> None:
         super().__init__(project, tell)
@@ -109,7 +109,7 @@ class SlurmSite(MirroredSite):
                 self._replies.pop(box, None)
 
     def box_label(self, box: str) -> str:
-        return f"{box} of the cluster"
+        return _("{box} of the cluster", box=box)
 
     def seen_at(self, box: str) -> str | None:
         return self.mirror.seen_at(self._first)
@@ -119,10 +119,23 @@ class SlurmSite(MirroredSite):
         found = []
         if why := self._silent.get(self._first):
             seen_at = self.seen_at(self._first)
-            known = f"what is known is as of {seen_at}" if seen_at else "nothing is known"
-            found = [f"{self.login or HERE} does not answer, and {known}: {why}"]
+            known = (
+                _("what is known is as of {seen_at}", seen_at=seen_at)
+                if seen_at
+                else _("nothing is known")
+            )
+            found = [
+                _(
+                    "{what} does not answer, and {known}: {why}",
+                    what=self.login or HERE,
+                    known=known,
+                    why=why,
+                )
+            ]
         elif self._looked and self._looked.problem:
-            found = [f"whether the agents run is not known: {self._looked.problem}"]
+            found = [
+                _("whether the agents run is not known: {problem}", problem=self._looked.problem)
+            ]
         return found + self.unread() + self.tier_doubts()
 
     def silent_boxes(self) -> dict[str, str]:
@@ -286,11 +299,13 @@ class SlurmSite(MirroredSite):
 
     def end_price(self) -> list[str]:
         paths = dict.fromkeys(box.credentials for box in self.plan.boxes)
-        waiting = [f"the job {task.task}, which waits" for task in self.tasks() if task.waits]
+        waiting = [
+            _("the job {task}, which waits", task=task.task) for task in self.tasks() if task.waits
+        ]
         profile, storage = self.project.profile, self.project.profile.storage
         lost = {storage.data} - set(profile.meter_stop.preserves)
         return [
-            *(f"credentials: {path} on the login node" for path in paths),
+            *(_("credentials: {path} on the login node", path=path) for path in paths),
             *waiting,
             *(f"{name}: {storage.tiers[name].path or 'of the nodes'}" for name in lost),
         ]
@@ -299,7 +314,7 @@ class SlurmSite(MirroredSite):
         plan = self.plan
         data = dict.fromkeys(box.data_dir for box in plan.boxes)
         places = [f"{plan.durable_dir}/boxcar/{plan.run}", *(f"{folder}" for folder in data)]
-        return [f"{place} on the cluster" for place in places]
+        return [_("{place} on the cluster", place=place) for place in places]
 
     def end_boxes(self, steps: Steps) -> None:
         """Harmless to repeat. Raises TemporaryError where a job stays, or Slurm is silent."""

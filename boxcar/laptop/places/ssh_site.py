@@ -59,15 +59,15 @@ WITHIN_S = 90.0
 class Sign(Enum):
     """What a look at a box has shown."""
 
-    ANSWERS = "it still answers"
-    STRANGER = "another machine answers under its name"
-    TURNED_AWAY = "its address refuses the connection"
-    SHUT_OUT = (
+    ANSWERS = _("it still answers")
+    STRANGER = _("another machine answers under its name")
+    TURNED_AWAY = _("its address refuses the connection")
+    SHUT_OUT = _(
         "its address closes each connection at once, as a gateway may, or an sshd that shuts this "
         "address out for some minutes"
     )
-    NOTHING = "nothing comes back from it"
-    LOST = "nothing comes back from it, nor from any other box: this machine may be cut off"
+    NOTHING = _("nothing comes back from it")
+    LOST = _("nothing comes back from it, nor from any other box: this machine may be cut off")
 
 
 # A refusal is somebody's word; nothing at all has to last.
@@ -136,7 +136,7 @@ class SshSite(MirroredSite):
 
     poll_s = 30.0
     end_fix: ClassVar[Command | str] = Command(
-        "down", ("--gone", "BOX", "--because", "…"), note="only for a box that is gone for good"
+        "down", ("--gone", "BOX", "--because", "…"), note=_("only for a box that is gone for good")
     )
 
     @property
@@ -259,7 +259,13 @@ class SshSite(MirroredSite):
                 alive = self._end(box.name, box.credentials, steps.now.beside)
             except (BoxcarError, OSError) as error:
                 why = message_of(error).text
-                problems.append(f"{box.name}: its secrets are there still: {why}. Then again")
+                problems.append(
+                    _(
+                        "{box}: its secrets are there still: {why}. Then again",
+                        box=box.name,
+                        why=why,
+                    )
+                )
                 continue
             if alive:
                 raise TemporaryError(
@@ -376,7 +382,11 @@ class SshSite(MirroredSite):
         )
 
     def _by_hand(self, box: str) -> str:
-        return f"{self.project.profile.meter_stop.verb} it by hand ({self._where(box)})"
+        return _(
+            "{verb} it by hand ({box})",
+            verb=self.project.profile.meter_stop.verb,
+            box=self._where(box),
+        )
 
     def _id(self, box: str) -> str | None:
         return host_keys.instance_id(Home(self.project.root), box)
@@ -394,5 +404,5 @@ def _named(at_work: box_asks.AtWork) -> str:
 
 def _again(box: str) -> Command:
     """`down` for a box that can be told, or a person's word for one that the console shows off."""
-    words = ("--gone", box, "--because", "the console shows that it is off")
-    return Command("down", or_else=Command("down", words, note="once that is so"))
+    words = ("--gone", box, "--because", _("the console shows that it is off"))
+    return Command("down", or_else=Command("down", words, note=_("once that is so")))

@@ -28,6 +28,7 @@ from boxcar.shared.cell.said import is_script
 from boxcar.shared.errors import counted, some
 from boxcar.shared.files.plan import EACH_BOX, IN_OUT, Cell, Plan
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # Flags that a line's overrides say a second time: beside the command, or beside one another.
 #
@@ -36,7 +37,7 @@ from boxcar.shared.record import dataclass
 # `--` nothing is judged. Pure.
 
 
-_MEANT = f"; where that is meant, a {REST} before it says so"
+_MEANT = _("; where that is meant, a {rest} before it says so", rest=REST)
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,22 @@ def _of_line(plan: Plan, line: CellLine) -> Iterator[str]:
     keys = [flag.key for flag in mine]
     for flag in mine:
         if keys.count(flag.key) > 1:
-            yield f"{flag.head} stands twice, and most scripts take the last{_MEANT}"
+            yield _(
+                "{head} stands twice, and most scripts take the last{meant}",
+                head=flag.head,
+                meant=_MEANT,
+            )
         if other := command.get(flag.key):
             taken = "the command's" if other.is_behind_more else "the line's"
             yield (
-                f"{flag.head} stands in the command too ({other.text}), and most scripts take the "
-                f"last, which is {taken}{_MEANT}"
+                _(
+                    "{head} stands in the command too ({text}), and most scripts take the last, "
+                    "which is {taken}{meant}",
+                    head=flag.head,
+                    text=other.text,
+                    taken=taken,
+                    meant=_MEANT,
+                )
             )
 
 
@@ -142,7 +153,7 @@ def cells_without_smoke(job: Job, cells: Iterable[str]) -> str:
     if not without:
         return ""
     of = "" if not is_smoke_given(job) else f" of {some(without, _MOST_NAMED)}"
-    return f"{job.at('smoke')}: the job does not say what makes a run{of} short"
+    return _("{job}: the job does not say what makes a run{of} short", job=job.at("smoke"), of=of)
 
 
 def faults_of_smoke(job: Job, plan: Plan) -> Iterator[str]:
@@ -175,7 +186,7 @@ def _of_rules(job: Job, cell: str) -> Iterator[tuple[str, ShortRun]]:
             yield name, short
 
 
-_NO_RESUME = "no key 'resume' says which file that is"
+_NO_RESUME = _("no key 'resume' says which file that is")
 _MOST = 20  # of one kind: what is wrong with a thousand lines is one thing
 
 
@@ -196,7 +207,7 @@ def notes_on_cells(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]
     """What is worth a look before a launch, though it may be meant."""
     names = {line.name for _, line in queue_lines(queues)}
     idle = [
-        f"{job.at('cells', pattern)}: no cell's name is like this yet"
+        _("{job}: no cell's name is like this yet", job=job.at("cells", pattern))
         for pattern in job.cells
         if terms.is_pattern(pattern) and not any(terms.rule_fits(pattern, name) for name in names)
     ]
@@ -242,9 +253,13 @@ def _smoke_quarrels(job: Job, plan: Plan) -> Iterator[str]:
 
 
 def _quarrel(job: Job, key: str, one: str, other: str, cell: str) -> str:
-    return (
-        f"{job.at('cells', other)}: gives {key} to cells that {one!r} gives another, such as "
-        f"{cell}; name that cell, or make the two patterns apart"
+    return _(
+        "{job}: gives {key} to cells that {one!r} gives another, such as {cell}; name that cell, "
+        "or make the two patterns apart",
+        job=job.at("cells", other),
+        key=key,
+        one=one,
+        cell=cell,
     )
 
 
@@ -255,14 +270,20 @@ def _unknown_names(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
     for name in job.cells:
         if nfc(name) not in names and not terms.is_pattern(name):
             near = did_you_mean(name, names)
-            yield f"{job.at('cells', name)}: no queue has a cell of this name{near}"
+            yield _(
+                "{job}: no queue has a cell of this name{near}",
+                job=job.at("cells", name),
+                near=near,
+            )
 
 
 def _secret_variables(job: Job) -> Iterator[str]:
     for cells, rule in job.cells.items():
         for name in rule.env:
             if name in job.secrets:
-                yield f"{job.at('cells', cells)}: env.{name} is one of the secrets"
+                yield _(
+                    "{job}: env.{name} is one of the secrets", job=job.at("cells", cells), name=name
+                )
 
 
 def _missing_resume(job: Job, plan: Plan) -> Iterator[str]:
@@ -275,11 +296,16 @@ def _missing_resume(job: Job, plan: Plan) -> Iterator[str]:
     }
     for place, command in asked.items():
         if command in commands and placeholders.takes(command, "resume"):
-            yield f"{job.at(*place)}: takes {{resume}}, but {_NO_RESUME}"
+            yield _(
+                "{job}: takes {{resume}}, but {no_resume}", job=job.at(*place), no_resume=_NO_RESUME
+            )
     if job.resume_args and len(without) == len(distinct):
         yield (
-            f"{job.at('resume_args')}: is added only where there is a checkpoint to resume from, "
-            f"but {_NO_RESUME}"
+            _(
+                "{job}: is added only where there is a checkpoint to resume from, but {no_resume}",
+                job=job.at("resume_args"),
+                no_resume=_NO_RESUME,
+            )
         )
 
 
@@ -306,13 +332,23 @@ def faults_of_nodes(job: Job, profile: Profile, plan: Plan) -> Iterator[str]:
         return
     at = job.at("cells", asked[0], "nodes")
     if not profile.is_cluster:
-        yield f"{at}: only a cluster runs a cell on several nodes, and {profile.name} is none"
+        yield _(
+            "{at}: only a cluster runs a cell on several nodes, and {profile} is none",
+            at=at,
+            profile=profile.name,
+        )
         return
     if profile.slurm.container:
-        yield f"{at}: srun starts such a cell, and a container has none: leave `container:` out"
+        yield _(
+            "{at}: srun starts such a cell, and a container has none: leave `container:` out", at=at
+        )
     data = profile.storage.data
     if profile.storage.tiers[data].scope in OWN_SCOPES:
-        yield f"{at}: all nodes write into one {{out}}; {data} (storage.data) is each node's own"
+        yield _(
+            "{at}: all nodes write into one {{out}}; {data} (storage.data) is each node's own",
+            at=at,
+            data=data,
+        )
     for name in asked:
         cells = [cell for cell in plan.cells if terms.rule_fits(name, cell.name) and cell.nodes > 1]
         yield from list(dict.fromkeys(_of_cells_over_nodes(job, profile, plan, name, cells)))
@@ -326,13 +362,24 @@ def _of_cells_over_nodes(
         launcher = terms.terms_of_cell(plan, cell.name, cell.own).launcher
         if launcher != "torchrun":
             at = job.at("cells", name, "nodes")
-            yield f"{at}: needs launcher: torchrun on each node, found {launcher}"
+            yield _(
+                "{at}: needs launcher: torchrun on each node, found {launcher}",
+                at=at,
+                launcher=launcher,
+            )
         said = [profile.slurm, job.slurm, *([own[cell.queue]] if cell.queue in own else [])]
         nodes = laid_over(*said).nodes
         if nodes is not None and nodes < cell.nodes:
             yield (
-                f"{job.at('cells', name, 'nodes')}: {cell.name} takes {cell.nodes} nodes, and the "
-                f"job of {cell.queue} asks for {nodes}: raise slurm: {{nodes: …}}, or leave it out"
+                _(
+                    "{job}: {cell} takes {nodes} nodes, and the job of {queue} asks for "
+                    "{nodes_2}: raise slurm: {{nodes: …}}, or leave it out",
+                    job=job.at("cells", name, "nodes"),
+                    cell=cell.name,
+                    nodes=cell.nodes,
+                    queue=cell.queue,
+                    nodes_2=nodes,
+                )
             )
 
 
@@ -345,16 +392,27 @@ def _after(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
         for name in line.own.after:
             if name not in homes:
                 near = did_you_mean(name, homes)
-                yield f"{queue.at(line)}: after={name}: no queue has a cell of this name{near}"
+                yield _(
+                    "{line}: after={name}: no queue has a cell of this name{near}",
+                    line=queue.at(line),
+                    name=name,
+                    near=near,
+                )
             elif plan.durable_scope == EACH_BOX and homes[name] is not queue:
                 yield (
-                    f"{queue.at(line)}: after={name}: that cell runs on {homes[name].box}, whose "
-                    f"tier {queue.box} cannot see; put both into one queue"
+                    _(
+                        "{line}: after={name}: that cell runs on {box}, whose tier {box_2} cannot "
+                        "see; put both into one queue",
+                        line=queue.at(line),
+                        name=name,
+                        box=homes[name].box,
+                        box_2=queue.box,
+                    )
                 )
     if circle := _circle(
         {line.name: line.own.after for _, line in queue_lines(queues) if line.own.after}
     ):
-        yield f"after= leads in a circle: {' after '.join(circle)}"
+        yield _("after= leads in a circle: {circle}", circle=" after ".join(circle))
 
 
 def _circle(after: Mapping[str, Sequence[str]]) -> list[str]:
@@ -387,11 +445,17 @@ def _left_in_code(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile])
     code = (root / job.code).resolve()
     words = [word for command in _commands(plan) for word in command if not is_script(word)]
     for word in _elsewhere_than_linked(plan, _inside(code, words)):
-        yield f"{_elsewhere(word)}: write {{code}}/{word}, if that is meant"
+        yield _(
+            "{word}: write {{code}}/{word_2}, if that is meant", word=_elsewhere(word), word_2=word
+        )
     overrides = (word for _, line in queue_lines(queues) for word in line.overrides)
     for word in _elsewhere_than_linked(plan, _inside(code, overrides)):
         # A placeholder would stay as it is: overrides are literal.
-        yield f"{_elsewhere(word)}: name {{code}}/{word} in command:, if that is meant"
+        yield _(
+            "{word}: name {{code}}/{word_2} in command:, if that is meant",
+            word=_elsewhere(word),
+            word_2=word,
+        )
 
 
 def _elsewhere_than_linked(plan: Plan, words: Iterable[str]) -> list[str]:
@@ -400,7 +464,10 @@ def _elsewhere_than_linked(plan: Plan, words: Iterable[str]) -> list[str]:
 
 
 def _elsewhere(word: str) -> str:
-    return f"{word} lies in the code folder, and under workdir: out the command starts in {{out}}"
+    return _(
+        "{word} lies in the code folder, and under workdir: out the command starts in {{out}}",
+        word=word,
+    )
 
 
 def _inside(code: Path, words: Iterable[str]) -> list[str]:

@@ -17,6 +17,7 @@ from boxcar.shared.cell.launch import NONE
 from boxcar.shared.cell.said import is_script
 from boxcar.shared.disk import regular_file
 from boxcar.shared.files.plan import IN_OUT, Plan
+from boxcar.shared.sentence import _
 
 _OF_A_SHELL = re.compile(r"\|\|?|&&?|;|[0-9]?>>?|<|[0-9]?>&[0-9]")
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]")
@@ -31,8 +32,14 @@ def faults_of_commands(job: Job) -> Iterator[str]:
         name, is_set, value = command[0].partition("=")
         if is_set and names.VARIABLE.fullmatch(name):
             yield (
-                f"{at}: begins with {command[0]!r}, which only a shell would take for a variable; "
-                f"write it under env: {{{name}: {value!r}}}, and the command from the script on"
+                _(
+                    "{at}: begins with {command!r}, which only a shell would take for a variable; "
+                    "write it under env: {{{name}: {value!r}}}, and the command from the script on",
+                    at=at,
+                    command=command[0],
+                    name=name,
+                    value=value,
+                )
             )
 
 
@@ -55,13 +62,21 @@ def _commands_of_job(job: Job) -> Iterator[tuple[str, Sequence[str]]]:
 def _for_a_shell(at: str, command: Sequence[str]) -> Iterator[str]:
     if found := next((word for word in command if _OF_A_SHELL.fullmatch(word)), None):
         yield (
-            f"{at}: no shell reads it, so that {found!r} and what stands behind it go to the "
-            "script as words; leave them out: all that a cell prints is kept in its log"
+            _(
+                "{at}: no shell reads it, so that {found!r} and what stands behind it go to the "
+                "script as words; leave them out: all that a cell prints is kept in its log",
+                at=at,
+                found=found,
+            )
         )
     if found := next((word for word in command if _VARIABLE.search(word)), None):
         yield (
-            f"{at}: no shell reads it, so that {found!r} goes to the script as it stands; write "
-            "the value itself"
+            _(
+                "{at}: no shell reads it, so that {found!r} goes to the script as it stands; "
+                "write the value itself",
+                at=at,
+                found=found,
+            )
         )
 
 
@@ -73,8 +88,14 @@ def _module(at: str, command: Sequence[str], code: Path) -> Iterator[str]:
         name = command[1] if len(command) > 1 else ""
         file = f"{name.replace('.', '/')}.py"
         yield (
-            f"{at}: -m {name}: {code} holds no {file}; write the script itself, such as train.py, "
-            "unless it is a module that is installed on each box"
+            _(
+                "{at}: -m {name}: {code} holds no {file}; write the script itself, such as "
+                "train.py, unless it is a module that is installed on each box",
+                at=at,
+                name=name,
+                code=code,
+                file=file,
+            )
         )
 
 
@@ -85,8 +106,13 @@ def _no_script(at: str, command: Sequence[str], code: Path, plan: Plan) -> Itera
         return
     if not (code / first).is_file() or first.endswith(".sh"):
         yield (
-            f"{at}: {first!r} is no script of Python's in {code}; where the words are the command "
-            "itself, as of a console script or a shell script, write launcher: none"
+            _(
+                "{at}: {first!r} is no script of Python's in {code}; where the words are the "
+                "command itself, as of a console script or a shell script, write launcher: none",
+                at=at,
+                first=first,
+                code=code,
+            )
         )
 
 
@@ -110,10 +136,13 @@ def _nowhere_to_write(at: str, command: Sequence[str], code: Path, plan: Plan) -
     if any(map(_finds_out, _sources(code, command))):
         return
     yield (
-        f"{at}: neither {{out}} nor {{name}} stands in it, and no script asks for BOXCAR_OUT: "
-        "every cell would write into the same folder, and fail after its training because its "
-        "artifacts are not in its own; give your script's flag for it, such as --out {out}, or "
-        "write workdir: out"
+        _(
+            "{at}: neither {{out}} nor {{name}} stands in it, and no script asks for BOXCAR_OUT: "
+            "every cell would write into the same folder, and fail after its training because its "
+            "artifacts are not in its own; give your script's flag for it, such as --out {{out}}, "
+            "or write workdir: out",
+            at=at,
+        )
     )
 
 

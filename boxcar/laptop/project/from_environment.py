@@ -43,10 +43,10 @@ class Target:
 
     @property
     def warning(self) -> str:
-        what = "no webhooks will be sent"
+        what = _("no webhooks will be sent")
         if self.channel != WEBHOOK:
-            what = f"nothing will be sent to {self.channel}"
-        return f"{self.off} is not set: {what}"
+            what = _("nothing will be sent to {channel}", channel=self.channel)
+        return _("{off} is not set: {what}", off=self.off, what=what)
 
 
 def targets(job: Job, environ: Mapping[str, str], place: str = "") -> list[Target]:
@@ -66,7 +66,9 @@ def targets(job: Job, environ: Mapping[str, str], place: str = "") -> list[Targe
             found.append(one)
     keys = Counter(key_of(one.endpoint) for one in found if one.endpoint)
     twice = {one.channel for one in found if one.endpoint and keys[key_of(one.endpoint)] > 1}
-    problems += [f"notify: one {channel} is listed twice" for channel in sorted(twice)]
+    problems += [
+        _("notify: one {channel} is listed twice", channel=channel) for channel in sorted(twice)
+    ]
     if problems:
         raise InputError(problems)
     return found
@@ -155,7 +157,7 @@ def _problems(line: Notify, one: Target, environ: Mapping[str, str]) -> Iterator
     if line.webhook:
         yield from _webhook_problems(line.webhook.url, one)
     elif missing := _unset(line, environ):
-        yield f"{missing[0]} is not set; type: export {missing[0]}=…"
+        yield _("{missing} is not set; type: export {missing}=…", missing=missing[0])
     elif line.chat and one.channel not in FROM_HERE:
         yield from _chat_problems(line.chat[1], one.channel, one.endpoint)
 
@@ -164,23 +166,41 @@ def _webhook_problems(url: str, one: Target) -> Iterator[str]:
     assert one.endpoint
     address, secret = url.removeprefix(ENV_PREFIX), one.variables[-1]
     if not is_http_url(one.endpoint.url):
-        yield f"{address} holds no http(s) URL with a host"
+        yield _("{address} holds no http(s) URL with a host", address=address)
     elif service := known.service_of(one.endpoint.url):
         yield f"{address}: {robot_under_webhook(service)}"
     if not one.endpoint.secret:
-        yield f"{secret} is not set, and webhooks are signed; type: export {secret}=whsec_…"
+        yield _(
+            "{secret} is not set, and webhooks are signed; type: export {secret}=whsec_…",
+            secret=secret,
+        )
     elif not webhook_secret.is_secret(one.endpoint.secret):
-        yield f"{secret} must be whsec_ and base64, as the receiver of the webhooks has it"
+        yield _(
+            "{secret} must be whsec_ and base64, as the receiver of the webhooks has it",
+            secret=secret,
+        )
 
 
 def _chat_problems(chat: Chat, name: str, endpoint: Endpoint) -> Iterator[str]:
     variable = (getattr(chat, "url", None) or "").removeprefix(ENV_PREFIX)
     if not is_http_url(endpoint.url):
-        yield f"{variable} holds no http(s) URL with a host, and {name} needs one"
+        yield _(
+            "{variable} holds no http(s) URL with a host, and {name} needs one",
+            variable=variable,
+            name=name,
+        )
     elif any(not value.isprintable() or " " in value for value in asdict(endpoint).values()):
-        yield f"what notify takes for {name} from the environment holds a space or a line feed"
+        yield _(
+            "what notify takes for {name} from the environment holds a space or a line feed",
+            name=name,
+        )
     elif (service := known.service_of(endpoint.url)) not in (None, name):
-        yield f"{variable} is the address of {service}; write - {known.LINES[service]}"
+        yield _(
+            "{variable} is the address of {service}; write - {lines}",
+            variable=variable,
+            service=service,
+            lines=known.LINES[service],
+        )
 
 
 def resolve_secrets(job: Job, environ: Mapping[str, str]) -> dict[str, str]:

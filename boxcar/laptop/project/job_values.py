@@ -123,9 +123,10 @@ def misplaced_pattern(resume: str | None, words: Iterable[str]) -> str:
         return ""
     if not any(_TAKES.search(word) for word in words):
         return ""
-    return (
-        f"takes {{resume}}, which is empty while nothing matches {resume}: write these words as "
-        "resume_args, which are added only where there is a checkpoint"
+    return _(
+        "takes {{resume}}, which is empty while nothing matches {resume}: write these words as "
+        "resume_args, which are added only where there is a checkpoint",
+        resume=resume,
     )
 
 
@@ -306,8 +307,10 @@ def _webhook_url(text: str) -> str:
 
 def robot_under_webhook(service: str) -> str:
     """What is said of a chat robot's URL under `webhook:`. It would answer 200 and drop it all."""
-    return (
-        f"this is the address of {service}, which takes no webhooks; write - {known.LINES[service]}"
+    return _(
+        "this is the address of {service}, which takes no webhooks; write - {lines}",
+        service=service,
+        lines=known.LINES[service],
     )
 
 
@@ -448,7 +451,7 @@ class Metric(Model):
     def _fits(self) -> Metric:
         given = [name for name in _SOURCES if self._of(name) is not None]
         if len(given) != 1:
-            found = " and ".join(given) or "none of them"
+            found = " and ".join(given) or _("none of them")
             raise ValueError(_("expected one of log, csv and json, found {found}", found=found))
         _refuse_other_keys(given[0], column=self.column, key=self.key)
         return self
@@ -468,14 +471,24 @@ def cutting_pattern(metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
         if taken is None:
             continue
         if (greedy := _GREEDY.search(before)) and taken.fullmatch("5"):
-            but = f"{greedy[0]}? leaves it all"
-            yield name, f"{greedy[0]} before ({taken.pattern}) leaves it the last digit; {but}"
+            but = _("{greedy}? leaves it all", greedy=greedy[0])
+            yield (
+                name,
+                _(
+                    "{greedy} before ({pattern}) leaves it the last digit; {but}",
+                    greedy=greedy[0],
+                    pattern=taken.pattern,
+                    but=but,
+                ),
+            )
             continue
         no = [number for number in _OF_NUMBERS if not taken.fullmatch(number)]
         if no and taken.fullmatch("9.5"):
-            text = (
-                f"({taken.pattern}) does not take {' and '.join(no)} as a whole; a number is "
-                "read to its end all the same, and (\\S+) takes each"
+            text = _(
+                "({pattern}) does not take {no} as a whole; a number is read to its end all the "
+                "same, and (\\S+) takes each",
+                pattern=taken.pattern,
+                no=" and ".join(no),
             )
             yield name, text
 

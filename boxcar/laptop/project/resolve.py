@@ -115,12 +115,22 @@ def _twin_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
         # Folded, because two names may be one file on a laptop's disk.
         first = names.setdefault(queue.name.casefold(), queue.file)
         if first != queue.file:
-            yield f"{at}: has the same queue name {queue.name!r} as {first}: rename one"
+            yield _(
+                "{at}: has the same queue name {queue!r} as {first}: rename one",
+                at=at,
+                queue=queue.name,
+                first=first,
+            )
         first = boxes.setdefault(queue.box.casefold(), queue.file)
         if first != queue.file:
             yield (
-                f"{at}: the box {queue.box!r} has the queue {first} already, and a box runs one "
-                "queue at a time: join the two files, or name another box"
+                _(
+                    "{at}: the box {box!r} has the queue {first} already, and a box runs one "
+                    "queue at a time: join the two files, or name another box",
+                    at=at,
+                    box=queue.box,
+                    first=first,
+                )
             )
 
 
@@ -162,7 +172,7 @@ def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
 def _wrong_code(root: Path, job: Job) -> Iterator[str]:
     code = root / job.code
     if not code.is_dir():
-        yield f"{job.at('code')}: there is no folder {code}"
+        yield _("{job}: there is no folder {code}", job=job.at("code"), code=code)
         return
     script = next(filter(is_script, job.command), None)
     if script and not _is_file_of(code, script):
@@ -190,8 +200,13 @@ def _wrong_configs(
     for queue, line, names in found:
         if len(names) > 1:
             yield (
-                f"{queue.at(line)}: the config {line.cfg!r} is two files of {code}, whose names "
-                "differ only in their Unicode form: rename one"
+                _(
+                    "{line}: the config {cfg!r} is two files of {code}, whose names differ only "
+                    "in their Unicode form: rename one",
+                    line=queue.at(line),
+                    cfg=line.cfg,
+                    code=code,
+                )
             )
     missing = [(queue, line) for queue, line, names in found if not names]
     for queue, line in missing:
@@ -203,7 +218,10 @@ def _wrong_configs(
 def _colon_in_the_tier(durable_dir: str) -> Iterator[str]:
     # The training's zip lies there and is found through PYTHONPATH, whose parts a colon divides.
     if ":" in durable_dir:
-        yield f"{durable_dir}: a durable tier's path holds no ':'; move the project's folder"
+        yield _(
+            "{durable_dir}: a durable tier's path holds no ':'; move the project's folder",
+            durable_dir=durable_dir,
+        )
 
 
 def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -> Plan:
@@ -322,8 +340,12 @@ def _own_wrapper(root: Path, job: Job) -> Iterator[str]:
     """Who has a script of that name might think that it is the one that is run."""
     if job.run and (root / job.code / job_values.SCRIPT).exists():
         yield (
-            f"{job.at('run')}: {job_values.SCRIPT} is the wrapper that Boxcar itself writes; the "
-            "one in the code folder would be run by nobody: give it another name"
+            _(
+                "{job}: {script} is the wrapper that Boxcar itself writes; the one in the code "
+                "folder would be run by nobody: give it another name",
+                job=job.at("run"),
+                script=job_values.SCRIPT,
+            )
         )
 
 
@@ -331,8 +353,12 @@ def _old_template(root: Path) -> Iterator[str]:
     template = root / "templates" / f"{RUN_ONE}.j2"
     if template.is_file() and _OLD_TEMPLATE in template.read_text(errors="replace"):
         yield (
-            f"{template}: run_one.sh gets a cell's words as arguments now, and fills none: put "
-            f"your changes into a copy of {home.assets_root() / 'templates' / template.name}"
+            _(
+                "{template_}: run_one.sh gets a cell's words as arguments now, and fills none: "
+                "put your changes into a copy of {path}",
+                template_=template,
+                path=home.assets_root() / "templates" / template.name,
+            )
         )
 
 

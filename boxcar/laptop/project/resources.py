@@ -64,12 +64,12 @@ class Offer:
 
 
 def _size(value: object) -> object:
-    return _range(value, _bytes, f"a size such as {_EXAMPLE}")
+    return _range(value, _bytes, _("a size such as {example}", example=_EXAMPLE))
 
 
 def _size_from(value: object) -> object:
     """A disk is never too large: one size is the least that is wanted."""
-    found = _range(value, _bytes, "the least size that is wanted, such as 100GB")
+    found = _range(value, _bytes, _("the least size that is wanted, such as 100GB"))
     if isinstance(found, Range) and "-" in found.text:
         raise ValueError(
             _("expected the least size that is wanted, such as 100GB, found {value!r}", value=value)
@@ -78,7 +78,7 @@ def _size_from(value: object) -> object:
 
 
 def _count(value: object) -> object:
-    return _range(value, _number, "a number of GPUs such as 1, 2+ or 1-4")
+    return _range(value, _number, _("a number of GPUs such as 1, 2+ or 1-4"))
 
 
 def _names(value: object) -> object:
@@ -132,14 +132,33 @@ def is_family(wish: str, name: str) -> bool:
 
 
 def _card_refusals(gpu: Gpu, offer: Offer) -> list[str]:
-    found = []
+    found: list[str] = []
     if gpu.count and offer.most_gpus is not None and offer.most_gpus < gpu.count.least:
-        found.append(f"the job needs {_gpus(gpu.count)}, this box has {offer.most_gpus or 'none'}")
+        found.append(
+            _(
+                "the job needs {count}, this box has {what}",
+                count=_gpus(gpu.count),
+                what=offer.most_gpus or "none",
+            )
+        )
     named = [card for card in offer.cards if not gpu.name or _is_any_family(gpu.name, card.name)]
     if offer.cards and not named:
-        return [*found, f"the job needs {' or '.join(gpu.name)}, this box has {_list(offer.cards)}"]
+        return [
+            *found,
+            _(
+                "the job needs {gpu}, this box has {cards}",
+                gpu=" or ".join(gpu.name),
+                cards=_list(offer.cards),
+            ),
+        ]
     if gpu.memory and named and not any(_has_memory(gpu.memory, card) for card in named):
-        found.append(f"the job needs a GPU with {gpu.memory.text}, this box has {_list(named)}")
+        found.append(
+            _(
+                "the job needs a GPU with {text}, this box has {named}",
+                text=gpu.memory.text,
+                named=_list(named),
+            )
+        )
     return found
 
 
@@ -162,7 +181,14 @@ def _has_memory(wanted: Range, card: Card) -> bool:
 def _too_small(what: str, wanted: Range | None, there_bytes: int | None) -> list[str]:
     if wanted is None or there_bytes is None or there_bytes >= wanted.least:
         return []
-    return [f"the job needs {wanted.text} of {what}, and there are {units.size(there_bytes)}"]
+    return [
+        _(
+            "the job needs {text} of {what}, and there are {size}",
+            text=wanted.text,
+            what=what,
+            size=units.size(there_bytes),
+        )
+    ]
 
 
 def _list(cards: Sequence[Card]) -> str:

@@ -91,11 +91,21 @@ def faults(plan: Plan, cells: Sequence[Cell], short: ShortRun, at: str) -> Itera
     words = _words_of(plan, cells) if short.replace else frozenset()
     for key in short.replace:
         if not (_is_taken(plan, key) if _PLACEHOLDER.fullmatch(key) else key in words):
-            yield f"{at}.replace: no cell's command has the word {key!r}{did_you_mean(key, words)}"
+            yield _(
+                "{at}.replace: no cell's command has the word {key!r}{key_2}",
+                at=at,
+                key=key,
+                key_2=did_you_mean(key, words),
+            )
     names = [cell.name for cell in cells]
     for name in short.skip:
         if not terms.is_pattern(name) and not any(terms.rule_fits(name, cell) for cell in names):
-            yield f"{at}.skip: no queue has a cell named {name!r}{did_you_mean(name, names)}"
+            yield _(
+                "{at}.skip: no queue has a cell named {name!r}{name_2}",
+                at=at,
+                name=name,
+                name_2=did_you_mean(name, names),
+            )
 
 
 def _words_of(plan: Plan, cells: Sequence[Cell]) -> frozenset[str]:

@@ -36,7 +36,12 @@ def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]
     if left_out := not_shipped(project.plan, taken):
         raise InputError(left_out)
     for name in taken.withheld:
-        tell(f"{name} stays here: secrets are never sent with the code; job.yaml names them")
+        tell(
+            _(
+                "{name} stays here: secrets are never sent with the code; job.yaml names them",
+                name=name,
+            )
+        )
     onbox, training = archives.build_onbox(), archives.build_training()
     names = (
         archives.file_name("onbox", onbox, ".pyz"),

@@ -53,15 +53,27 @@ def size_problem(sizes_bytes: Sequence[tuple[str, int]]) -> str:
     if count <= MOST_FILES and total_bytes <= MOST_BYTES:
         return ""
     if count > MOST_FILES:
-        many = f"{MOST_LOOKED_AT} files or more" if count >= MOST_LOOKED_AT else f"{count} files"
+        many = (
+            _("{most_looked_at} files or more", most_looked_at=MOST_LOOKED_AT)
+            if count >= MOST_LOOKED_AT
+            else f"{count} files"
+        )
         parts = _folders([(name, 1) for name, _ in sizes_bytes])
         named = ", ".join(f"{name} ({files} files)" for name, files in parts)
-        return f"{many} would be shipped as code; the limit is {MOST_FILES}: {named}"
+        return _(
+            "{many} would be shipped as code; the limit is {most_files}: {named}",
+            many=many,
+            most_files=MOST_FILES,
+            named=named,
+        )
     parts = [*_folders(sizes_bytes), *Counter(dict(sizes_bytes)).most_common(_NAMED)]
     named = ", ".join(f"{name} ({size(size_bytes)})" for name, size_bytes in dict(parts).items())
-    return (
-        f"{size(total_bytes)} would be shipped as code; the limit is {size(MOST_BYTES)}. "
-        f"The largest folders and files: {named}"
+    return _(
+        "{size} would be shipped as code; the limit is {size_2}. The largest folders and files: "
+        "{named}",
+        size=size(total_bytes),
+        size_2=size(MOST_BYTES),
+        named=named,
     )
 
 
@@ -81,7 +93,10 @@ NEVER = frozenset(
     {".git", ".hg", ".svn", home.FOLDER, ".venv", SECRETS, ".DS_Store", "__pycache__"}
     | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"}
 )
-_LEAVE_IT_OUT = f"to leave it out, name it in {BOXCARIGNORE}, which then replaces .gitignore"
+_LEAVE_IT_OUT = _(
+    "to leave it out, name it in {boxcarignore}, which then replaces .gitignore",
+    boxcarignore=BOXCARIGNORE,
+)
 
 
 @dataclass(frozen=True)
@@ -332,8 +347,14 @@ def _nested_links(rules: _Rules, linked_folders: dict[str, Path]) -> Iterator[st
         for other in linked_folders:
             if other.startswith(_inside(rules, target)):
                 yield (
-                    f"{rules.folder}: {link!r} links to a folder that holds the link {other!r} "
-                    f"to a folder; {_LEAVE_IT_OUT}"
+                    _(
+                        "{folder}: {link!r} links to a folder that holds the link {other!r} to a "
+                        "folder; {leave_it_out}",
+                        folder=rules.folder,
+                        link=link,
+                        other=other,
+                        leave_it_out=_LEAVE_IT_OUT,
+                    )
                 )
 
 
@@ -448,7 +469,11 @@ def not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:
 
 def _configs(plan: Plan, names: Mapping[str, Sequence[str]]) -> list[str]:
     return [
-        f"{cell.cfg}: the config of {cell.name} would not be sent: an ignore file leaves it out"
+        _(
+            "{cfg}: the config of {cell} would not be sent: an ignore file leaves it out",
+            cfg=cell.cfg,
+            cell=cell.name,
+        )
         for cell in plan.cells
         if cell.cfg != NO_CONFIG and config_path(cell.cfg) not in names
     ]

@@ -221,7 +221,7 @@ def wrong(partial: Path, wanted: Published) -> list[str]:
         for difference in manifest.compare(partial, wanted.manifest.files)
     ]
     if (partial / paths.MANIFEST).read_bytes() != wanted.data:
-        found.append(f"{paths.MANIFEST} was replaced meanwhile")
+        found.append(_("{manifest} was replaced meanwhile", manifest=paths.MANIFEST))
     return found
 
 

@@ -145,7 +145,13 @@ class Bringing:
         for cell, problems in self._problems.items():
             if len(problems) > 1 and cell not in self._told:
                 self._told.add(cell)
-                self._tell(f"the checkpoint of {cell} was not brought here: {problems[-1]}")
+                self._tell(
+                    _(
+                        "the checkpoint of {cell} was not brought here: {problems}",
+                        cell=cell,
+                        problems=problems[-1],
+                    )
+                )
         drop_pulled(self._run, view)
         if wanted := due(self._run, view):
             self._thread = threading.Thread(target=self._bring_all, args=(wanted,))

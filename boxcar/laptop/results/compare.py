@@ -117,7 +117,9 @@ def _other(original: Path, copy: Path) -> Missing:
             journal.read_journal(original)
     except (OSError, DamagedError) as error:
         name = "receipt" if is_receipt else f"journal {original.stem}"
-        what = f"the {name} on the tier is damaged: {message_of(error).text}"
+        what = _(
+            "the {name} on the tier is damaged: {text}", name=name, text=message_of(error).text
+        )
         return Missing(None, what, Command("repair"))
     return Missing(None, _("{path} is not as it is on the tier", path=copy), Command("pull"))
 
@@ -175,12 +177,16 @@ def damage(run: OpenRun, cell: str, data: bytes) -> str | None:
     except NewerError:
         raise
     except DamagedError as error:
-        return f"the manifest or the receipt on the tier is damaged: {message_of(error).text}"
+        return _(
+            "the manifest or the receipt on the tier is damaged: {text}",
+            text=message_of(error).text,
+        )
     found = digest.of_bytes(data)
     if checked != here or found == here:
         return None
-    return (
-        f"the manifest on the tier was damaged since it was checked: it {digest.other(found, here)}"
+    return _(
+        "the manifest on the tier was damaged since it was checked: it {found}",
+        found=digest.other(found, here),
     )
 
 

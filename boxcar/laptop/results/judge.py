@@ -79,10 +79,12 @@ def _of_this(
 def _by_its_box(finding: Finding, box: str, found: Finding | None) -> Finding:
     facts = {name: fact for name, fact in finding.facts.items() if name != LOADED_ON}
     if found is None:
-        why = "there is no torch here" if finding.is_hashed else "load: trusted"
-        problem = (
-            f"is loaded on {box} alone ({why}), and no receipt of that box for these very bytes "
-            "lies here"
+        why = _("there is no torch here") if finding.is_hashed else "load: trusted"
+        problem = _(
+            "is loaded on {box} alone ({why}), and no receipt of that box for these very bytes "
+            "lies here",
+            box=box,
+            why=why,
         )
         return replace(finding, problems=(problem,), facts=facts)
     facts = {**found.facts, **facts, LOADED_ON: box}
@@ -129,8 +131,8 @@ def _where(findings: Sequence[Finding]) -> str:
 DAMAGED, BAD, MISSING = "damaged", "bad", "missing"
 _BRING_RECEIPT = Command(
     "pull",
-    note="once its box has loaded it",
-    or_else=Command("launch", note="has it loaded there"),
+    note=_("once its box has loaded it"),
+    or_else=Command("launch", note=_("has it loaded there")),
 )
 
 
@@ -287,7 +289,11 @@ def _file_rows(facts: CellFacts) -> Iterator[Missing]:
 
 def _carried_rows(facts: CellFacts) -> Iterator[Missing]:
     for difference in facts.pulled.carried_differences if facts.pulled else ():
-        what = f"{difference.path}, which is carried and not proven, {difference.problem}"
+        what = _(
+            "{difference}, which is carried and not proven, {problem}",
+            difference=difference.path,
+            problem=difference.problem,
+        )
         yield Missing(facts.cell, what, Command("pull"))
 
 

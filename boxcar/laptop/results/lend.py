@@ -57,16 +57,24 @@ def lend_results(run: OpenRun, queue: str, bar: Progress) -> Iterator[str]:
     for facts, judged in found:
         if judged.lacks:
             what = judged.lacks[0].what
-            yield f"{facts.cell}: is trained again: what lies here of it {what}"
+            yield _(
+                "{cell}: is trained again: what lies here of it {what}", cell=facts.cell, what=what
+            )
     proven = [one for one in found if not one[1].lacks]
     cells = [facts.cell for facts, _ in proven]
     needed = _needed(run, queue, done={*known.verified, *cells})
     _send(run, queue, proven, needed, bar)
     if cells:
         yield (
-            f"{queue}: not trained again on {run.plan.queues[queue]}, as their results are here, "
-            f"proven: {some(cells, _MOST_NAMED)}. To have one trained again, move its folder away "
-            f"from {run.results.cells} before a launch"
+            _(
+                "{queue}: not trained again on {queues}, as their results are here, proven: "
+                "{cells}. To have one trained again, move its folder away from {cells_2} before a "
+                "launch",
+                queue=queue,
+                queues=run.plan.queues[queue],
+                cells=some(cells, _MOST_NAMED),
+                cells_2=run.results.cells,
+            )
         )
     yield from _lend_files(run, queue, [cell for cell in known.bare if cell in needed], bar)
 
@@ -159,7 +167,12 @@ def _send(
     for part in _parts(lent):
         answer = run.ask(box, run_asks.TakeResults(queue, part), timeout_s=TAKE_S)
         for cell, problem in answer.lacking.items():
-            what = f"{cell}: its result did not come to {box} whole: {problem}"
+            what = _(
+                "{cell}: its result did not come to {box} whole: {problem}",
+                cell=cell,
+                box=box,
+                problem=problem,
+            )
             raise TemporaryError(what, Command("launch"))
 
 
@@ -169,10 +182,13 @@ def _lend_files(run: OpenRun, queue: str, cells: Sequence[str], bar: Progress) -
     proven = [one for one in found if not one[1].lacks]
     _send(run, queue, proven, [facts.cell for facts, _ in proven], bar)
     for facts, judged in found:
-        said = f"its files were sent to {box}, because others come after it"
+        said = _("its files were sent to {box}, because others come after it", box=box)
         if judged.lacks:
-            said = f"others come after it, and its files are not on {box}. What lies here of it "
-            said += judged.lacks[0].what
+            said = _(
+                "others come after it, and its files are not on {box}. What lies here of it {what}",
+                box=box,
+                what=judged.lacks[0].what,
+            )
         yield f"{facts.cell}: {said}"
 
 
@@ -235,7 +251,7 @@ def lend_checkpoint(run: OpenRun, queue: str, cell: str, bar: Progress) -> Itera
     if answer.is_lacking:
         if difference := manifest.compare_one(run.results.resume(cell), pointer.file):
             wrong = f"{difference.path} {difference.problem}"
-            yield f"{cell}: begins anew: of its checkpoint here {wrong}"
+            yield _("{cell}: begins anew: of its checkpoint here {wrong}", cell=cell, wrong=wrong)
             return
         there = run.folder_on(box, str(run.project.on_tier.resume(cell)))
         part = bar.part(pointer.file.size_bytes, box)
@@ -249,4 +265,9 @@ def lend_checkpoint(run: OpenRun, queue: str, cell: str, bar: Progress) -> Itera
             Command("launch"),
         )
     if answer.is_taken:
-        yield f"{cell}: continues on {box} from its checkpoint of {pointer.at}"
+        yield _(
+            "{cell}: continues on {box} from its checkpoint of {at}",
+            cell=cell,
+            box=box,
+            at=pointer.at,
+        )

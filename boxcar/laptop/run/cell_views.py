@@ -16,6 +16,7 @@ from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.record import replace
+from boxcar.shared.sentence import _
 from boxcar.shared.state import CellRecord, Failed, Queued, Running, Verified
 
 
@@ -123,7 +124,7 @@ def _reasons_given_up(run: OpenRun) -> dict[str, str]:
 # A journal says what was so once. The manifest that it names has to be there now, byte by byte.
 
 
-_GONE = "its manifest is gone from the durable tier"
+_GONE = _("its manifest is gone from the durable tier")
 
 
 def _lost_result(
@@ -148,7 +149,7 @@ def _lost_result(
             return None
         return None if _may_be_unseen(run, said, queue, now) else _GONE
     except OSError as error:
-        return f"its manifest cannot be read: {message_of(error).text}"
+        return _("its manifest cannot be read: {text}", text=message_of(error).text)
 
 
 def _may_be_unseen(run: OpenRun, said: Verified, queue: QueueView, now: str) -> bool:
@@ -162,8 +163,8 @@ def _unlike(data: bytes, where: str, said: Verified) -> str | None:
     try:
         found = manifest.parse_manifest(data, where)
     except DamagedError:
-        return "its manifest on the durable tier is damaged"
+        return _("its manifest on the durable tier is damaged")
     # A later attempt may be published before its agent, which died, could say so.
     if found.attempt > said.attempt:
         return None
-    return "the manifest on the durable tier is not the one that the journal names"
+    return _("the manifest on the durable tier is not the one that the journal names")

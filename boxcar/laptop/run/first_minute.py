@@ -167,7 +167,9 @@ def _ended(run: OpenRun, one: Started, queue: QueueView) -> Sign:
 def _failed(run: OpenRun, one: Started) -> Sign:
     question = run_asks.ReadLog(None, _LOG_LINES, most_bytes=64 * 1024, queue=one.queue)
     tail = run.ask(one.box, question).data.decode("utf-8", "replace").strip()
-    ended = f"its agent on {one.box} has ended. The end of its log there:\n{tail}"
+    ended = _(
+        "its agent on {box} has ended. The end of its log there:\n{tail}", box=one.box, tail=tail
+    )
     return Sign(False, Message(ended))
 
 

@@ -9,6 +9,7 @@ from typing import ClassVar, Protocol
 
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.shared.errors import TemporaryError
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 
 # How far back the last lines are looked for: a progress bar is one endless line.
@@ -83,7 +84,10 @@ class BoxLog:
         except TemporaryError as error:
             if not self.is_cut:
                 self.run.tell(
-                    f"{error}; the log continues when it answers again (Ctrl-C ends this)"
+                    _(
+                        "{error}; the log continues when it answers again (Ctrl-C ends this)",
+                        error=error,
+                    )
                 )
             self.is_cut = True
             return b"", offset

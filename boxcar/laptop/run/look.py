@@ -109,7 +109,11 @@ def look_at_run(run: OpenRun, now: str) -> RunView:
         *found.notes,
         *(cell.doubt.message.under(cell.name).text for cell in found.cells if cell.doubt),
         *(
-            f"{cell.name}: is verified in its journal, but {cell.damage}"
+            _(
+                "{cell}: is verified in its journal, but {damage}",
+                cell=cell.name,
+                damage=cell.damage,
+            )
             for cell in cells
             if cell.damage
         ),

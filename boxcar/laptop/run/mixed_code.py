@@ -21,6 +21,7 @@ from boxcar.shared.files.plan import Cell, Plan, unlike
 from boxcar.shared.files.release import CODE, PLAN, Release
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # A line's own number of ranks stands beside the cells; the text of a diff differs as its files do.
 _NOT_CODE = ("cells", "cell_nproc", "rules", "extra")
@@ -149,4 +150,4 @@ def _other_fields(own: Plan, made: Plan) -> Iterator[str]:
     for field in fields_of(Plan):
         name = field.name
         if name not in _NOT_CODE and getattr(own, name) != getattr(made, name):
-            yield f"{name} of the plan"
+            yield _("{name} of the plan", name=name)

@@ -58,7 +58,10 @@ def _wait(results: ResultPaths, tell: Tell) -> int:
     if (fd := lock.try_hold(path)) is not None:
         return fd
     tell(
-        "another launch of this run is at work; this one continues when that has started its queues"
+        _(
+            "another launch of this run is at work; this one continues when that has started its "
+            "queues"
+        )
     )
     until = time.monotonic() + WAIT_S
     while time.monotonic() < until:

@@ -22,7 +22,7 @@ from boxcar.shared.sentence import Sentence, _
 
 WARNINGS_SHOWN = 5
 # What an agent says of a line that got a `#`; journals keep the text.
-_COMMENTED_OUT = "was commented out"
+_COMMENTED_OUT = _("was commented out")
 # An agent that has gone on has read the file as it is: its cell is dropped, or had run.
 _GONE_ON = ("cell.claimed", "queue.done", "queue.stopped")
 

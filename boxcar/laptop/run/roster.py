@@ -48,10 +48,10 @@ WAY_OUT = Command("repair")
 class Line(Enum):
     """What became of the line of a cell that was never begun."""
 
-    IS_THERE = "in a queue, or to be pushed there"
-    IS_COMMENTED_OUT = "behind a #: the cell is dropped"
-    IS_HELD_BACK = "in the local queue file only, whose push is refused"
-    IS_GONE = "in no queue, which nobody has said to mean anything"
+    IS_THERE = _("in a queue, or to be pushed there")
+    IS_COMMENTED_OUT = _("behind a #: the cell is dropped")
+    IS_HELD_BACK = _("in the local queue file only, whose push is refused")
+    IS_GONE = _("in no queue, which nobody has said to mean anything")
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,10 @@ def merged(rosters: Iterable[Roster]) -> Roster:
         cells=tuple(cells.values()),
         doubts=(
             *(doubt for source in sources for doubt in source.doubts),
-            *(Missing(None, f"{name!r} cannot be a cell's name", WAY_OUT) for name in bad),
+            *(
+                Missing(None, _("{name!r} cannot be a cell's name", name=name), WAY_OUT)
+                for name in bad
+            ),
         ),
         notes=tuple(note for source in sources for note in source.notes),
         strays=tuple(stray for source in sources for stray in source.strays),
@@ -261,13 +264,13 @@ def _dropped_in_receipt(path: Path) -> Iterator[str]:
 # what came to an end in published cells: a line that is edited away takes none of these along.
 
 
-_LINE = "Write its line as it ran, or put a # before that and write it under another name"
+_LINE = _("Write its line as it ran, or put a # before that and write it under another name")
 
 
 def _of_plans(run: OpenRun) -> Iterator[Roster]:
     yield of_plan(run.plan, is_newest=True)
     # Lines on the laptop that nobody can read.
-    mend = "Fix it, or take it out"
+    mend = _("Fix it, or take it out")
     yield Roster(doubts=tuple(Missing(None, d.text, mend) for d in run.project.doubts))
     yield from each(run.tier.releases, _of_release)
     if not run.tier.root.exists():
@@ -290,7 +293,7 @@ def of_plan(planned: Plan, *, is_newest: bool = False) -> Roster:
 def of_journal(path: Path, begun: Sequence[RosterCell] | None) -> Roster:
     """The cells that something happened to; None for a journal that cannot be read."""
     if begun is None:
-        what = f"{path} cannot be read, so the cells that ran are not known"
+        what = _("{path} cannot be read, so the cells that ran are not known", path=path)
         return Roster(doubts=(Missing(None, what, WAY_OUT),))
     return Roster(tuple(begun))
 
@@ -367,7 +370,12 @@ def _by_name(sources: Sequence[Roster]) -> dict[str, list[RosterCell]]:
 
 def _difference(ran: RosterCell, asked: RosterCell) -> str:
     was, is_now = cell_line.quoted_line(ran), cell_line.quoted_line(asked)
-    return f"{ran.name} was started as {was}, but {is_now} was asked for"
+    return _(
+        "{ran} was started as {was}, but {is_now} was asked for",
+        ran=ran.name,
+        was=was,
+        is_now=is_now,
+    )
 
 
 def is_asked_by(line: RosterCell, epochs: int | None, ran: RosterCell) -> bool:
@@ -410,14 +418,22 @@ def each(
 
 def _of_stray(folder: Path) -> Roster:
     """Of a folder that no cell of the roster owns."""
-    return Roster(notes=(f"{folder} is of no cell of this run",), strays=(folder,))
+    return Roster(notes=(_("{folder} is of no cell of this run", folder=folder),), strays=(folder,))
 
 
 def _of_queue(path: Path) -> Roster:
     if path.suffix != ".txt":
         return Roster()
     queue = queue_line.parse_queue(queue_line.what_counts(path))
-    notes = [f"{path}: line {bad.number} is not a cell: {bad.reason}" for bad in queue.bad]
+    notes = [
+        _(
+            "{path}: line {number} is not a cell: {reason}",
+            path=path,
+            number=bad.number,
+            reason=bad.reason,
+        )
+        for bad in queue.bad
+    ]
     name = path.stem
     doubts = (_still_typed(path),) if queue.unfinished else ()
     cells = (
@@ -447,5 +463,9 @@ def _still_typed(path: Path) -> Missing:
 
 
 def _unreadable(path: Path, error: Exception) -> Missing:
-    what = f"{path} cannot be read, so its cells are not known: {message_of(error).text}"
+    what = _(
+        "{path} cannot be read, so its cells are not known: {text}",
+        path=path,
+        text=message_of(error).text,
+    )
     return Missing(None, what, WAY_OUT)

@@ -47,7 +47,7 @@ class Condition:
     sentence: str
 
 
-NOT_KNOWN = Condition("unknown", "nobody has looked yet")
+NOT_KNOWN = Condition("unknown", _("nobody has looked yet"))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.process import strays
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
-_EDITED = "it was edited while smoke copied it. Type smoke again"
+_EDITED = _("it was edited while smoke copied it. Type smoke again")
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from boxcar.shared.files.plan import IN_OUT, Cell
 from boxcar.shared.metrics import measure
 from boxcar.shared.process import strays
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.triage import exit_signals
 
 # Failures that are the same but for their cell: shown once, for all of them.
@@ -99,15 +100,23 @@ def _files(text: str, tried: Tried) -> Iterator[str]:
             yield _left_out(path, tried)
         elif tried.is_in_out and not word.startswith("/"):
             yield (
-                f"{path} lies in the code folder, and the command starts in {{out}}: "
-                f"write {{code}}/{path}{_link(path)}"
+                _(
+                    "{path} lies in the code folder, and the command starts in {{out}}: write "
+                    "{{code}}/{path}{path_2}",
+                    path=path,
+                    path_2=_link(path),
+                )
             )
 
 
 def _link(path: str) -> str:
     """A script that has the name in itself takes no other."""
-    top, _, below = path.partition("/")
-    return f", or, where the script itself names it, links: [{top}] in job.yaml" if below else ""
+    top, _slash, below = path.partition("/")
+    return (
+        _(", or, where the script itself names it, links: [{top}] in job.yaml", top=top)
+        if below
+        else ""
+    )
 
 
 def _modules(text: str, tried: Tried) -> Iterator[str]:
@@ -120,18 +129,25 @@ def _modules(text: str, tried: Tried) -> Iterator[str]:
                 yield _left_out(path, tried)
             elif not tried.is_in_out:
                 yield (
-                    f"{path} lies in the code folder, and Python looks beside the script: write "
-                    "env: {PYTHONPATH: .} in job.yaml, or start it as -m package.module"
+                    _(
+                        "{path} lies in the code folder, and Python looks beside the script: "
+                        "write env: {{PYTHONPATH: .}} in job.yaml, or start it as -m "
+                        "package.module",
+                        path=path,
+                    )
                 )
 
 
 def _left_out(path: str, tried: Tried) -> str:
     rule = code_files.left_out_by(tried.project_code, path)
-    why = f"{rule} leaves it out" if rule else "nothing that is shipped holds it"
-    return (
-        f"{path} is in your code folder and does not travel: {why}. Let it travel (a "
-        f"{code_files.BOXCARIGNORE} replaces git's rules), or bring it to the box and read it from "
-        "$BOXCAR_DATA_DIR"
+    why = _("{rule} leaves it out", rule=rule) if rule else _("nothing that is shipped holds it")
+    return _(
+        "{path} is in your code folder and does not travel: {why}. Let it travel (a "
+        "{boxcarignore} replaces git's rules), or bring it to the box and read it from "
+        "$BOXCAR_DATA_DIR",
+        path=path,
+        why=why,
+        boxcarignore=code_files.BOXCARIGNORE,
     )
 
 
@@ -222,7 +238,7 @@ def _numbers(stage: Stage, out: Path, log: Path) -> tuple[dict[str, str], dict[s
 def _why_again(stage: Stage, cell: Cell, why: str) -> str:
     """Why a failed try says nothing of the cell; '' where it does."""
     is_torchs = bool(why) and exit_signals.is_abort_at_exit(log_end(stage.log(cell.name)))
-    return "torch aborted its first try after the script's end" if is_torchs else ""
+    return _("torch aborted its first try after the script's end") if is_torchs else ""
 
 
 def _is_in_out(stage: Stage) -> bool:

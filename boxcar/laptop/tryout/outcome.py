@@ -65,13 +65,19 @@ def try_fault(written: Written, *, is_in_out: bool, has_left_anything: bool) -> 
     """
     if written.changed:
         changed = some(written.changed, MOST_NAMED)
-        return f"it changed {changed} of its own code, which a box refuses (CODE)"
+        return _(
+            "it changed {changed} of its own code, which a box refuses (CODE)", changed=changed
+        )
     if written.strays:
         places = some([f"./{path}" for _, path in written.strays], MOST_NAMED)
-        way_out = "write it into {out}" if is_in_out else "set workdir: out in job.yaml"
-        return f"your script wrote {places} beside its code, not into {{out}}: {way_out}"
+        way_out = _("write it into {{out}}") if is_in_out else _("set workdir: out in job.yaml")
+        return _(
+            "your script wrote {places} beside its code, not into {{out}}: {way_out}",
+            places=places,
+            way_out=way_out,
+        )
     if not has_left_anything:
-        return "it ended with 0, but left no file in {out} and no line of log"
+        return _("it ended with 0, but left no file in {{out}} and no line of log")
     return ""
 
 

@@ -34,6 +34,7 @@ from boxcar.shared.environment import clean_environment
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.triage import exit_signals
 
 # Two batches on a slow CPU, and the time that large imports take; more is a cell that hangs.
@@ -144,7 +145,7 @@ def log_end(log: Path) -> str:
             file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
             return file.read().decode("utf-8", "replace")
     except OSError as error:
-        return f"(the log cannot be read: {error.strerror})"
+        return _("(the log cannot be read: {error})", error=error.strerror)
 
 
 def has_printed(log: Path) -> bool:
@@ -243,11 +244,11 @@ def _wait(stage: Stage, process: subprocess.Popen[bytes]) -> tuple[str, bool]:
         one_at_a_time.note_try(stage.folder, process.pid)
         code = process.wait(TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        return f"it had not ended after {units.duration(TIMEOUT_S)}", True
+        return _("it had not ended after {time}", time=units.duration(TIMEOUT_S)), True
     finally:
         _end(process)
     if code < 0:
-        return f"killed by signal {-code}", False
+        return _("killed by signal {what}", what=-code), False
     return (f"exit code {code}" if code else ""), False
 
 

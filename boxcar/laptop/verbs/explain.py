@@ -121,7 +121,7 @@ def tell_history(event: Event) -> str:
     words |= {
         "failure": failure,
         "reason": advice.reason(failure, str(data.get("reason", "?"))),
-        "why": data.get("reason", "it was asked to leave"),
+        "why": data.get("reason", _("it was asked to leave")),
         "time": units.duration(data["seconds"]) if "seconds" in data else "?",
         "size": units.size(data.get("size_bytes", 0)),
         "manifest": digest.short(data.get("manifest_sha256", "?")),

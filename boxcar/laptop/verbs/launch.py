@@ -141,7 +141,8 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
     begun, unstarted = site.start(starts) if starts else ({}, {})
     errors |= unstarted
     problems = [
-        message_of(error).under(f"{name}: was not started") for name, error in errors.items()
+        message_of(error).under(_("{name}: was not started", name=name))
+        for name, error in errors.items()
     ]
     for problem in problems:
         show.say(problem)
@@ -180,9 +181,12 @@ def _left_alone(queue: QueueView, digest: str) -> str:
     kept = _("{queue}: its agent is running and was left alone", queue=queue.name)
     if queue.session is None or queue.session.release == digest:
         return kept
-    return (
-        f"{kept}. It keeps release {short(queue.session.release)} until it ends; {short(digest)} "
-        "is for the next launch, and for lines whose config only it has"
+    return _(
+        "{kept}. It keeps release {release} until it ends; {digest} is for the next launch, and "
+        "for lines whose config only it has",
+        kept=kept,
+        release=short(queue.session.release),
+        digest=short(digest),
     )
 
 
@@ -228,7 +232,7 @@ def _started(site: Site, order: Order, queue: QueueView, by: str) -> Started | N
 
 
 _MOST_NAMED = 3
-_NO_SMOKE = Command("launch", ("--no-smoke",), note="it is recorded")
+_NO_SMOKE = Command("launch", ("--no-smoke",), note=_("it is recorded"))
 
 
 def launch(

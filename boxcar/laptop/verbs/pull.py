@@ -397,7 +397,9 @@ def _pull_second_home(site: Site, view: RunView, outcomes: Sequence[Outcome]) ->
         try:
             found = second_home.look(site, [one.name for one in lacking])
         except (BoxcarError, OSError) as error:
-            why = f"the second home was not looked into: {show.typed(message_of(error))}"
+            why = _(
+                "the second home was not looked into: {show}", show=show.typed(message_of(error))
+            )
             return {one.name: replace(one, word=FAILED, why=why) for one in lacking}
         return {
             one.name: _from_second(site, cells[one.name], found[one.name], one)

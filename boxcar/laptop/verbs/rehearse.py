@@ -272,7 +272,7 @@ def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> 
         show.json_document("rehearse", {"run": project.plan.run, "cells": outcomes})
     else:
         rows = [(item.cell, item.word, item.seconds, _suspects(item)) for item in outcomes]
-        columns = ("cell", "result", "seconds", "probably not restored")
+        columns = ("cell", "result", "seconds", _("probably not restored"))
         show.table(_("rehearsal of {run}", run=project.plan.run), columns, rows)
         for item in outcomes:
             first = item.lines[0] if item.lines else item.word

@@ -35,7 +35,7 @@ COLUMNS = (
 )
 # Absent where no run has anything to say.
 _MAY_LACK = ("spent", "clock", "seen")
-_OVER = Condition("done", "the run was torn down")
+_OVER = Condition("done", _("the run was torn down"))
 
 
 @dataclass(frozen=True)

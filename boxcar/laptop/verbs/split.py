@@ -62,7 +62,7 @@ def split(
     by_box = _numbers("--speed", speeds, "box", [box.name for box in plan.boxes])
     known = [name for cell in plan.cells for name in (cell.name, cell.task)]
     given_s = {
-        name: 60 * n for name, n in _numbers("--minutes", minutes, "cell or task", known).items()
+        name: 60 * n for name, n in _numbers("--minutes", minutes, _("cell or task"), known).items()
     }
     costs, unit = cell_cost.costs_of_cells(plan.cells, measured(project), by_box, given_s)
     by_queue = {queue: by_box.get(box, 1.0) for queue, box in plan.queues.items()}

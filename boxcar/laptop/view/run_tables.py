@@ -163,7 +163,10 @@ def notes_of_run(rows: RunRows) -> list[str]:
         # A living agent may be in the middle of writing its line.
         if queue.is_torn and not queue.is_alive:
             found.append(
-                f"{queue.name}: the last line of its journal was torn by a crash and does not count"
+                _(
+                    "{queue}: the last line of its journal was torn by a crash and does not count",
+                    queue=queue.name,
+                )
             )
         found += [f"{queue.name}: {problem}" for problem in queue.problems]
         found += queue.undelivered

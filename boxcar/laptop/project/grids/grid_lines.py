@@ -188,9 +188,15 @@ def refuse_what_push_refuses(
         ):
             here, theirs = shlex.quote(str(queue.path)), shlex.quote(str(there))
             problems.append(
-                f"{queue.file}: {there} holds lines that it lacks, and new ones come below them. "
-                f"No file was changed; take that one first: cp {here} {here}.mine && "
-                f"cp {theirs} {here}"
+                _(
+                    "{file}: {there} holds lines that it lacks, and new ones come below them. No "
+                    "file was changed; take that one first: cp {here} {here}.mine && cp {theirs} "
+                    "{here}",
+                    file=queue.file,
+                    there=there,
+                    here=here,
+                    theirs=theirs,
+                )
             )
     if problems:
         raise InputError(problems)
@@ -242,7 +248,7 @@ def _waiting(project: Project, queue: str, tier: DurablePaths | None) -> Iterato
 _AFTER = "after="
 _NAME = "name="
 _MOST = 3  # of one kind
-_HERE = "the grid itself"
+_HERE = _("the grid itself")
 
 
 @dataclass(frozen=True)
@@ -321,20 +327,29 @@ def _of_one_name(twins: Sequence[tuple[CellLine, Known]]) -> Iterator[str]:
     for line, other in twins[:_MOST]:
         if other.at == _HERE:
             yield (
-                f"{cell_line.quoted_line(other.line)} and {cell_line.quoted_line(line)} would both "
-                "be "
-                f"the cell {line.name!r}, or one folder on some file systems: leave one of these "
-                "values out, and write its line by hand with name=. No file was changed"
+                _(
+                    "{line} and {line_2} would both be the cell {line_3!r}, or one folder on some "
+                    "file systems: leave one of these values out, and write its line by hand with "
+                    "name=. No file was changed",
+                    line=cell_line.quoted_line(other.line),
+                    line_2=cell_line.quoted_line(line),
+                    line_3=line.name,
+                )
             )
             continue
         yield (
-            f"the cell {line.name!r} would be {cell_line.quoted_line(line)}, and in {other.at} it "
-            "is "
-            f"{cell_line.quoted_line(other.line)}: a name says one cell, so give that line another "
-            "with name=, or use another config. No file was changed"
+            _(
+                "the cell {line!r} would be {line_2}, and in {at} it is {line_3}: a name says one "
+                "cell, so give that line another with name=, or use another config. No file was "
+                "changed",
+                line=line.name,
+                line_2=cell_line.quoted_line(line),
+                at=other.at,
+                line_3=cell_line.quoted_line(other.line),
+            )
         )
     if len(twins) > _MOST:
-        yield f"and so for {len(twins) - _MOST} more cells of the grid"
+        yield _("and so for {n} more cells of the grid", n=len(twins) - _MOST)
 
 
 def _line(grid: Grid, own: Sequence[str], overrides: Sequence[str]) -> CellLine:

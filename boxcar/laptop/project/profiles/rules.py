@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.project.profiles.schema import OWN_DURABLE, OWN_SCOPES, ProfileModel
 from boxcar.shared.files.plan import AUTO
+from boxcar.shared.sentence import _
 
 _FILE = "file://"
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -27,13 +28,21 @@ def inconsistencies(profile: ProfileModel) -> Iterator[str]:
     yield from _slurm_elsewhere(profile)
     if profile.connection.kind != "local" and profile.env.training_python == AUTO:
         yield (
-            f"{profile.at('env', 'training_python')}: {AUTO!r} is for the local profile only; "
-            "name the Python of the training: python3, or its path on the box"
+            _(
+                "{profile}: {auto!r} is for the local profile only; name the Python of the "
+                "training: python3, or its path on the box",
+                profile=profile.at("env", "training_python"),
+                auto=AUTO,
+            )
         )
     if getattr(profile.meter, profile.meter.down) is None:
         yield (
-            f"{profile.at('meter', 'down')}: names {profile.meter.down!r}, but the meter has no "
-            f"such verb; write meter: {{{profile.meter.down}: …}}, or name another one"
+            _(
+                "{profile}: names {down!r}, but the meter has no such verb; write meter: "
+                "{{{down}: …}}, or name another one",
+                profile=profile.at("meter", "down"),
+                down=profile.meter.down,
+            )
         )
 
 
@@ -43,21 +52,37 @@ def _unknown_tiers(profile: ProfileModel) -> Iterator[str]:
         if name is not None and name not in storage.tiers:
             near = did_you_mean(name, storage.tiers)
             yield (
-                f"{profile.at('storage', role)}: there is no tier {name!r}{near}; "
-                f"storage.tiers has: {', '.join(storage.tiers)}"
+                _(
+                    "{profile}: there is no tier {name!r}{near}; storage.tiers has: {tiers}",
+                    profile=profile.at("storage", role),
+                    name=name,
+                    near=near,
+                    tiers=", ".join(storage.tiers),
+                )
             )
         elif name is not None and storage.tiers[name].access != "read-write":
             yield (
-                f"{profile.at('storage', role)}: the tier {name!r} is "
-                f"{storage.tiers[name].access}; name one that can be written like a folder"
+                _(
+                    "{profile}: the tier {name!r} is {access}; name one that can be written like "
+                    "a folder",
+                    profile=profile.at("storage", role),
+                    name=name,
+                    access=storage.tiers[name].access,
+                )
             )
     if profile.connection.kind == "slurm" and _scope_of_durable(profile) in OWN_SCOPES:
         yield (
-            f"{profile.at('storage', 'durable')}: a cluster needs one that the login node and all "
-            "nodes see: name a tier of scope: cluster"
+            _(
+                "{profile}: a cluster needs one that the login node and all nodes see: name a "
+                "tier of scope: cluster",
+                profile=profile.at("storage", "durable"),
+            )
         )
     if storage.durable is None and profile.connection.kind == "local":
-        yield f"{profile.at('storage', 'durable')}: the local profile needs one: name a tier"
+        yield _(
+            "{profile}: the local profile needs one: name a tier",
+            profile=profile.at("storage", "durable"),
+        )
 
 
 def _scope_of_durable(profile: ProfileModel) -> str:
@@ -68,8 +93,12 @@ def _scope_of_durable(profile: ProfileModel) -> str:
 def _slurm_elsewhere(profile: ProfileModel) -> Iterator[str]:
     if profile.connection.kind != "slurm" and profile.slurm.model_fields_set:
         yield (
-            f"{profile.at('slurm')}: is for a cluster, and this profile's connection.kind is "
-            f"{profile.connection.kind}; write extends: slurm"
+            _(
+                "{profile}: is for a cluster, and this profile's connection.kind is {kind}; write "
+                "extends: slurm",
+                profile=profile.at("slurm"),
+                kind=profile.connection.kind,
+            )
         )
 
 
@@ -87,8 +116,12 @@ def _bad_paths(profile: ProfileModel) -> Iterator[str]:
     paths = [_path(profile, name) for name in (storage.data, storage.durable or "")]
     if paths[0] is not None and paths[0] == paths[1]:
         yield (
-            f"{profile.at('storage', 'durable')}: lies where the data tier lies, in {paths[0]}; "
-            "live checkpoints and results need two places: name another tier in storage.data"
+            _(
+                "{profile}: lies where the data tier lies, in {paths}; live checkpoints and "
+                "results need two places: name another tier in storage.data",
+                profile=profile.at("storage", "durable"),
+                paths=paths[0],
+            )
         )
 
 
@@ -96,11 +129,20 @@ def _bad_path(at: str, text: str, wanted: tuple[str, ...], is_local: bool) -> It
     # Exactly these placeholders: without {box}, two boxes of this machine would share a file.
     if sorted(_PLACEHOLDER.findall(text)) != sorted(wanted):
         names = " and ".join(f"{{{name}}}" for name in wanted) or "no placeholder"
-        yield f"{at}: expected a path that holds {names}, found {text!r}"
+        yield _(
+            "{at}: expected a path that holds {names}, found {text!r}",
+            at=at,
+            names=names,
+            text=text,
+        )
     if not is_local and not text.startswith(("/", "~/")):
-        yield f"{at}: expected a path on the box that begins with / or ~/, found {text!r}"
+        yield _(
+            "{at}: expected a path on the box that begins with / or ~/, found {text!r}",
+            at=at,
+            text=text,
+        )
     if ".." in text.split("/") or not text.isprintable():
-        yield f"{at}: expected a plain path without '..', found {text!r}"
+        yield _("{at}: expected a plain path without '..', found {text!r}", at=at, text=text)
 
 
 def _secrets_on_the_tier(profile: ProfileModel) -> Iterator[str]:
@@ -110,8 +152,12 @@ def _secrets_on_the_tier(profile: ProfileModel) -> Iterator[str]:
         durable = data / OWN_DURABLE
     if durable and _at_home(profile, profile.storage.credentials).is_relative_to(durable):
         yield (
-            f"{profile.at('storage', 'credentials')}: lies on the durable tier, {durable}; "
-            "secrets lie on the box's own system disk"
+            _(
+                "{profile}: lies on the durable tier, {durable}; secrets lie on the box's own "
+                "system disk",
+                profile=profile.at("storage", "credentials"),
+                durable=durable,
+            )
         )
 
 
@@ -122,8 +168,13 @@ def _second_home_on_a_tier(profile: ProfileModel) -> Iterator[str]:
         tier = _path(profile, name)
         if tier and PurePosixPath(second.removeprefix(_FILE)).is_relative_to(tier):
             yield (
-                f"{profile.at('storage', 'second')}: lies on the tier {name!r}, {tier}; name a "
-                "place that is not lost with it"
+                _(
+                    "{profile}: lies on the tier {name!r}, {tier}; name a place that is not lost "
+                    "with it",
+                    profile=profile.at("storage", "second"),
+                    name=name,
+                    tier=tier,
+                )
             )
 
 

@@ -11,9 +11,9 @@ from boxcar.shared.files.plan import EACH_BOX, Plan
 from boxcar.shared.sentence import Sentence, _, mark
 
 _BECOMES = {
-    "lose": "it is lost at once",
-    "lose-later": "it is kept for a while and then lost",
-    None: "nobody knows what becomes of it",
+    "lose": _("it is lost at once"),
+    "lose-later": _("it is kept for a while and then lost"),
+    None: _("nobody knows what becomes of it"),
 }
 
 
@@ -31,8 +31,17 @@ def survival_problems(profile: Profile) -> list[str]:
     becomes = _BECOMES[getattr(tier, profile.meter.down)]
     where = f" ({tier.path})" if tier.path else ""
     return [
-        f"{profile.at('storage', 'durable')}: the tier {name!r}{where} does not survive "
-        f"{stop.verb!r}, which ends the run ({profile.meter.down}): {becomes}. {_remedy(profile)}"
+        _(
+            "{profile}: the tier {name!r}{where} does not survive {verb!r}, which ends the run "
+            "({down}): {becomes}. {profile_2}",
+            profile=profile.at("storage", "durable"),
+            name=name,
+            where=where,
+            verb=stop.verb,
+            down=profile.meter.down,
+            becomes=becomes,
+            profile_2=_remedy(profile),
+        )
     ]
 
 
@@ -83,14 +92,18 @@ def _remedy(profile: Profile) -> str:
     survivors = [name for name in profile.meter_stop.preserves if _may_be_durable(profile, name)]
     survivors.sort(key=lambda name: tiers[name].scope in OWN_SCOPES)  # what all boxes see, first
     spelled = [f"{name} ({tiers[name].path or 'say its path'})" for name in survivors]
-    own = f"in a profile of your own (extends: {profile.name})"
+    own = _("in a profile of your own (extends: {profile})", profile=profile.name)
     if not survivors:
-        return (
-            f"No tier does; write {own}: storage: {{durable: null}}; then results go to the laptop"
+        return _(
+            "No tier does; write {own}: storage: {{durable: null}}; then results go to the laptop",
+            own=own,
         )
-    return (
-        f"Tiers that do: {', '.join(spelled)}. Write {own}: storage: {{durable: {survivors[0]}}}, "
-        "or durable: null; then results go to the laptop as cells end"
+    return _(
+        "Tiers that do: {spelled}. Write {own}: storage: {{durable: {survivors}}}, or durable: "
+        "null; then results go to the laptop as cells end",
+        spelled=", ".join(spelled),
+        own=own,
+        survivors=survivors[0],
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import queue_line
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 
 @dataclass(frozen=True)
@@ -183,12 +184,22 @@ def _diverged(local: Path, shared: Path, change: Diverged) -> str:
     there, here = shlex.quote(str(shared)), shlex.quote(str(local))
     return "\n".join(
         (
-            f"{local}: does not continue {shared}. Lines of a queue are only appended, or "
-            "commented out:",
+            _(
+                "{local}: does not continue {shared}. Lines of a queue are only appended, or "
+                "commented out:",
+                local=local,
+                shared=shared,
+            ),
             *change.diff,
-            "To correct a line, put a # before the old one and write the new one below, with "
-            "name=... where it is to keep the name",
-            "Or keep your new lines, take the shared file, and put them below it: "
-            f"cp {here} {here}.mine && cp {there} {here}",
+            _(
+                "To correct a line, put a # before the old one and write the new one below, with "
+                "name=... where it is to keep the name"
+            ),
+            _(
+                "Or keep your new lines, take the shared file, and put them below it: cp {here} "
+                "{here}.mine && cp {there} {here}",
+                here=here,
+                there=there,
+            ),
         )
     )
