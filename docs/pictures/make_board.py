@@ -20,7 +20,6 @@ from pathlib import Path
 from boxcar.laptop.view.board.history import NOTHING_SEEN, seen
 from boxcar.laptop.view.board.paint import painted
 from boxcar.laptop.view.board.snapshot import Snapshot, snapshot
-from boxcar.shared.sentence import Sentence
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
@@ -38,6 +37,7 @@ from boxcar.laptop.verbs.stop import stop
 from boxcar.laptop.view.board.layout import Focus, layout
 from boxcar.laptop.view.board.terminal_lines import UNICODE
 from boxcar.shared import timestamp
+from boxcar.shared.sentence import Sentence
 
 WIDTH, HEIGHT = 96, 20
 PICTURE = Path(__file__).with_name("board.svg")

@@ -102,7 +102,7 @@ def read(tmp_path: Path, source: str, name: str = "train.py") -> Script:
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(textwrap.dedent(source), encoding="utf-8")
-    found = script.read(tmp_path, path)
+    found = script.read_script(tmp_path, path)
     assert found
     return found
 
@@ -113,12 +113,12 @@ def project(tmp_path: Path, **files: str) -> Folder:
         path = tmp_path / name.replace("__", "/").replace("_py", ".py").replace("_yaml", ".yaml")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    return folder.read(tmp_path)
+    return folder.read_folder(tmp_path)
 
 
 def draft(found: Folder, path: str = "") -> Draft:
     """Of the script at this path, else of the likeliest."""
     path = path or found.scripts[0]
-    one = script.read(found.root, found.root / path)
+    one = script.read_script(found.root, found.root / path)
     assert one
-    return drafts.of(found, one, "run", readme.first_of(found.typed, path))
+    return drafts.draft_job(found, one, "run", readme.first_of(found.typed, path))

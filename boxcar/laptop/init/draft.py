@@ -88,19 +88,19 @@ def with_launcher(draft: Draft, launcher: str) -> Draft:
     return replace(draft, launcher=launcher, open=left)
 
 
-def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) -> Draft:
+def draft_job(folder: Folder, script: Script, name: str, typed: Typed | None = None) -> Draft:
     """The draft of a job that runs this script, as the project's own pages start it."""
     is_hidden = script.hides_flags
     script = script.with_flags(readme.flags_of(typed)) if typed else script
-    known = frameworks.of(script)
+    known = frameworks.framework_of_script(script)
     place, epochs = command.place_of(script), script.flag(*flags.EPOCHS)
-    found = kept.of(script, known, place)
+    found = kept.kept_files(script, known, place)
     workdir = _workdir(known, found, place)
     words, configs = _words(folder, script, typed, known, workdir)
     resume, resume_args, open_resume = _resume(script, found.saved, known)
     launcher, why_ranks, open_ranks = _launcher(script, known, typed)
     links, open_links = _links(folder, script, workdir)
-    beside = list(trackers.of(script.reaches_imports))
+    beside = list(trackers.trackers_of_script(script.reaches_imports))
     default = _default_epochs(epochs) if epochs else None
     text = source.data_of(folder.root / script.path).decode(errors="replace")
     metrics = metrics_proposal.proposed(text)
@@ -141,7 +141,7 @@ def of(folder: Folder, script: Script, name: str, typed: Typed | None = None) ->
         metrics=metrics,
         smoke=" ".join(known.smoke or command.short_words(script, epochs)),
         env=_env(folder, script, known, typed, workdir),
-        lines=queue_lines.of(script, default, configs),
+        lines=queue_lines.queue_lines_of(script, default, configs),
         why={**why, "artifacts": found.why, "launcher": why_ranks},
         open={key: said for key, said in open_.items() if said},
     )
@@ -192,7 +192,9 @@ def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None 
         words = ["{cfg}" if word in configs[:1] else command.quoted(word) for word in said]
     same = [each for each in folder.trainer_configs if _same(folder, each, trainer)]
     has_cfg = any("{cfg}" in word for word in words)
-    lines = queue_lines.of(Script(words[0]), None, (configs[:1] or same) if has_cfg else [])
+    lines = queue_lines.queue_lines_of(
+        Script(words[0]), None, (configs[:1] or same) if has_cfg else []
+    )
     open_ = [word for word in trainer.open if word in words and not typed]
     todo = tuple(_("{word} stands for something of yours: write it", word=word) for word in open_)
     return Draft(
@@ -229,7 +231,7 @@ def _same(folder: Folder, config: str, trainer: Trainer) -> bool:
 def _unseen(script: Script, typed: Typed | None, *, is_hidden: bool) -> Iterator[str]:
     if script.reads_words and not (script.flags or script.settings or typed):
         yield _("{script} reads its words by position: add them to command", script=script.path)
-    if is_hidden and not frameworks.of(script).words:
+    if is_hidden and not frameworks.framework_of_script(script).words:
         yield _(
             "{script} takes flags that were not seen: boxcar init --run-help shows them",
             script=script.path,
@@ -273,7 +275,9 @@ def _env(
     # Under `workdir: out` the code is on the path anyway.
     elif workdir == "code" and is_apart and not is_module:
         env["PYTHONPATH"] = "."
-    env |= dict(pair for row in trackers.of(script.reaches_imports) for pair in row.env)
+    env |= dict(
+        pair for row in trackers.trackers_of_script(script.reaches_imports) for pair in row.env
+    )
     return tuple(env.items())
 
 

@@ -99,7 +99,7 @@ class Flag:
         return self.word.lstrip("-").replace("-", "_")
 
 
-def read(nodes: Sequence[tuple[str, ast.AST]]) -> tuple[Flag, ...]:
+def read_flags(nodes: Sequence[tuple[str, ast.AST]]) -> tuple[Flag, ...]:
     """Every flag that the code adds to a parser, the script's own first; of nodes with their
     files' paths.
     """

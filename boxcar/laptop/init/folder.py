@@ -71,7 +71,7 @@ class Folder:
         return [path.relative_to(self.root).as_posix() for path in fit]
 
 
-def read(root: Path) -> Folder:
+def read_folder(root: Path) -> Folder:
     """Nothing of it is run or changed."""
     folders = tuple(name for name in _CONFIG_FOLDERS if (root / name).is_dir())
     return Folder(root, tuple(readme.commands(root)), tuple(_likely(root)), folders)

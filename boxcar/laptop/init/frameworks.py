@@ -61,7 +61,7 @@ _HF = Kept("checkpoint-*/", NEWEST, TRUSTED)
 _SHORT_TRAINER = ("max_epochs=1", "limit_train_batches=2", "limit_val_batches=2")
 
 
-def of(script: Script) -> Framework:
+def framework_of_script(script: Script) -> Framework:
     """The first that fits; one that knows nothing where none does. Of a script that hands on, what
     it reaches counts.
     """

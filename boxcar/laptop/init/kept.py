@@ -33,7 +33,7 @@ class Found:
     open: tuple[str, ...] = ()
 
 
-def of(script: Script, known: Framework, place: Flag | None) -> Found:
+def kept_files(script: Script, known: Framework, place: Flag | None) -> Found:
     """`place` is the flag that says where to write."""
     saved = _below(script.saves, place)
     if known.artifacts:

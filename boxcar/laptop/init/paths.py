@@ -182,7 +182,7 @@ class Names:
         return next(named, [])
 
 
-def read(
+def read_paths(
     parts: Iterable[Part], flags: Collection[str] = (), settings: Collection[str] = ()
 ) -> Names:
     """The names and calls of what a script runs."""

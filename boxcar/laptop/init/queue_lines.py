@@ -34,7 +34,7 @@ def fits(config: str) -> bool:
     return [line.cfg for line in found.cells] == [config]
 
 
-def of(script: Script, epochs: int | None, configs: Sequence[str]) -> tuple[str, ...]:
+def queue_lines_of(script: Script, epochs: int | None, configs: Sequence[str]) -> tuple[str, ...]:
     """Queue lines; those behind a `#` are configs that were found too. `configs` are none where
     the command takes no config, and fit.
     """

@@ -32,7 +32,7 @@ class Reached:
     is_cut: bool
 
 
-def of(root: Path, path: Path, tree: ast.Module) -> Reached:
+def reached_modules(root: Path, path: Path, tree: ast.Module) -> Reached:
     """Read from what the script imports by name, and what that imports."""
     files, is_cut = _imported(root, path, tree)
     own = {node.name for node in tree.body if isinstance(node, _DEFINES)}

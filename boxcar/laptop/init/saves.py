@@ -76,7 +76,7 @@ class Saved:
         return self.is_torchs or self.name.lower().endswith((*_CHECKPOINTS, "/"))
 
 
-def read(names: Names) -> tuple[tuple[Saved, ...], tuple[str, ...]]:
+def read_saves(names: Names) -> tuple[tuple[Saved, ...], tuple[str, ...]]:
     """Each file that the code writes and that a result may be made of, once, in its order; and
     where it saves a model under a name that was not seen.
     """

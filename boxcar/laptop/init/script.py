@@ -116,7 +116,7 @@ class Script:
         )
 
 
-def read(root: Path, path: Path) -> Script | None:
+def read_script(root: Path, path: Path) -> Script | None:
     """None for what is no Python, is far larger than a script, or cannot be read.
 
     Raises InputError for one of which no sense could be made: it is a stranger's, and of a kind
@@ -135,14 +135,14 @@ def read(root: Path, path: Path) -> Script | None:
 
 def _judged(root: Path, path: Path, tree: ast.Module) -> Script:
     relative = path.relative_to(root).as_posix()
-    code = reached.of(root, path, tree)
+    code = reached.reached_modules(root, path, tree)
     settings = flags.settings(tree, relative)
     said = [(part.path, node) for part in code.parts for node in source.walk(part.tree)]
-    found = flags.read(said)
-    names = paths.read(code.parts, {f.key for f in found}, {f.key for f in settings})
+    found = flags.read_flags(said)
+    names = paths.read_paths(code.parts, {f.key for f in found}, {f.key for f in settings})
     nodes = [node for _, node in said]
     own = [node for path, node in said if path == relative]
-    saved, unnamed = saves.read(names)
+    saved, unnamed = saves.read_saves(names)
     return Script(
         path=relative,
         imports=frozenset(_imports(own)),

@@ -54,5 +54,5 @@ _ROWS = (
 )
 
 
-def of(imports: Collection[str]) -> Iterator[Tracker]:
+def trackers_of_script(imports: Collection[str]) -> Iterator[Tracker]:
     return (row for row in _ROWS if row.name in imports)

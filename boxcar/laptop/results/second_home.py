@@ -88,7 +88,7 @@ def is_needed(run: OpenRun) -> bool:
     return has_lost or not run.tier.root.is_dir() or bool(run.doubts())
 
 
-def look(run: OpenRun, cells: Iterable[str]) -> dict[str, Lying]:
+def look_into_second_home(run: OpenRun, cells: Iterable[str]) -> dict[str, Lying]:
     """What is there of these; what is damaged of one hides no other. Raises TemporaryError where
     nothing can be had.
     """

@@ -48,7 +48,7 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
             Command("plan"),
         )
     can_ask = sys.stdin.isatty() and not yes
-    found = folder.read(root)
+    found = folder.read_folder(root)
     made = drafted(found, named, can_ask=can_ask, with_help=with_help)
     if can_ask:
         made = _with_launcher(made)
@@ -81,7 +81,7 @@ def drafted(found: Folder, named: str, *, can_ask: bool, with_help: bool) -> Dra
     chosen = _chosen(found, named)
     if with_help or (can_ask and chosen.hides_flags and _wants_help(chosen)):
         chosen = _with_help(found.root, chosen)
-    return draft.of(found, chosen, name, readme.first_of(found.typed, chosen.path))
+    return draft.draft_job(found, chosen, name, readme.first_of(found.typed, chosen.path))
 
 
 def _with_launcher(made: Draft) -> Draft:
@@ -117,7 +117,10 @@ def _wants_help(chosen: Script) -> bool:
 
 def _with_help(root: Path, chosen: Script) -> Script:
     """The script with the flags that its own `--help` names; why not, where that fails."""
-    words = [chosen.path, *frameworks.of(chosen).words[:1] * ("LightningCLI" in chosen.calls)]
+    words = [
+        chosen.path,
+        *frameworks.framework_of_script(chosen).words[:1] * ("LightningCLI" in chosen.calls),
+    ]
     typed = " ".join([*words, "--help"])
     limit = f"{run_help.TIMEOUT_S:g}"
     with show.waiting(_("{command} runs, for {seconds} s at most", command=typed, seconds=limit)):
@@ -177,7 +180,7 @@ def _named(root: Path, named: str) -> Script:
         raise InputError(
             _("{named}: is not below {root}, where job.yaml would be", named=named, root=root)
         )
-    if (found := script.read(root, path)) is None:
+    if (found := script.read_script(root, path)) is None:
         raise InputError(_("{path}: is no Python script that can be read", path=path))
     return found
 

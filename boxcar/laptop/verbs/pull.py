@@ -395,7 +395,7 @@ def _pull_second_home(site: Site, view: RunView, outcomes: Sequence[Outcome]) ->
     cells = {cell.name: cell for cell in view.cells}
     with show.waiting(_("looking into the second home, {url}", url=site.plan.second)):
         try:
-            found = second_home.look(site, [one.name for one in lacking])
+            found = second_home.look_into_second_home(site, [one.name for one in lacking])
         except (BoxcarError, OSError) as error:
             why = _(
                 "the second home was not looked into: {show}", show=show.typed(message_of(error))

@@ -16,7 +16,7 @@ def only(source: str) -> Flag:
 
 
 def read(source: str) -> tuple[Flag, ...]:
-    return flags.read([("t.py", node) for node in ast.walk(ast.parse(source))])
+    return flags.read_flags([("t.py", node) for node in ast.walk(ast.parse(source))])
 
 
 @pytest.mark.parametrize(

@@ -165,9 +165,9 @@ def test_init_writes_what_a_script_prints_as_metrics(tmp_path: Path) -> None:
         '    print(f"epoch {epoch}: val_loss {0.5:.4f}")\n'
         'open(args.out + "/best.pt", "w").write("x")\n'
     )
-    chosen = script.read(tmp_path, tmp_path / "train.py")
+    chosen = script.read_script(tmp_path, tmp_path / "train.py")
     assert chosen
-    made = draft.of(folder.read(tmp_path), chosen, "p")
+    made = draft.draft_job(folder.read_folder(tmp_path), chosen, "p")
     text = job_text.job(made, [])
     assert "# numbers that the script prints or writes (line 7)" in text
     assert yaml.safe_load(text)["metrics"] == {

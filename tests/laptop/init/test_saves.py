@@ -15,7 +15,7 @@ def named(source: str) -> list[tuple[str, bool]]:
 
 
 def read(source: str, settings: Collection[str] = ()) -> tuple[Saved, ...]:
-    found, _ = saves.read(paths.read([Part("t.py", ast.parse(source))], (), settings))
+    found, _ = saves.read_saves(paths.read_paths([Part("t.py", ast.parse(source))], (), settings))
     return found
 
 

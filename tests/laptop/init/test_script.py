@@ -40,7 +40,7 @@ def test_a_module_that_is_only_imported_does_not_train(tmp_path: Path) -> None:
 def test_what_is_no_script_is_none(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "train.py"
     path.write_bytes(data)
-    assert script.read(tmp_path, path) is None
+    assert script.read_script(tmp_path, path) is None
 
 
 def test_hydra_is_known_by_where_its_configs_are(tmp_path: Path) -> None:

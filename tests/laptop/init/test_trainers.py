@@ -38,7 +38,7 @@ def test_a_config_alone_is_started_by_whose_keys_it_has(
     tmp_path: Path, text: str, command: str, artifact: str
 ) -> None:
     (tmp_path / "mine.yaml").write_text(text)
-    made = init.drafted(folder.read(tmp_path), "", can_ask=False, with_help=False)
+    made = init.drafted(folder.read_folder(tmp_path), "", can_ask=False, with_help=False)
     assert (" ".join(made.words), made.launcher) == (command, "none")
     assert made.artifacts[0].path == artifact
     assert made.lines == ("mine.yaml train",)
@@ -56,7 +56,7 @@ def test_the_words_of_its_page_are_kept_but_for_where_it_writes(tmp_path: Path) 
     (tmp_path / "README.md").write_text(
         "```\npip install trl\ntrl dpo --model_name_or_path q --output_dir x\n```\n"
     )
-    made = init.drafted(folder.read(tmp_path), "", can_ask=False, with_help=False)
+    made = init.drafted(folder.read_folder(tmp_path), "", can_ask=False, with_help=False)
     assert made.words == (
         "trl", "dpo", "--model_name_or_path", "q", "--output_dir", "{out}",
     )  # fmt: skip

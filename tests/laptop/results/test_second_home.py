@@ -18,7 +18,7 @@ from boxcar.laptop.results.second_home import (
     bring_live_checkpoint,
     bring_result,
     is_needed,
-    look,
+    look_into_second_home,
 )
 from boxcar.laptop.run.view import CellView
 from boxcar.shared.disk import atomic, digest
@@ -65,7 +65,7 @@ def cell(name: str = "a", record: CellRecord | None = None) -> CellView:
 
 
 def bring(run: FinishedRun, record: CellRecord | None = None) -> None:
-    found = look(run.site, ["a"])["a"].published
+    found = look_into_second_home(run.site, ["a"])["a"].published
     assert found
     bring_result(run.site, cell(record=record), found)
 
@@ -90,9 +90,9 @@ def test_a_result_comes_to_where_a_pull_puts_it_and_is_written_down(run: Finishe
 
 
 def test_what_is_not_there_is_not_told_of(run: FinishedRun) -> None:
-    assert list(look(run.site, ["a", "b", "c"])) == ["a", "b"]
+    assert list(look_into_second_home(run.site, ["a", "b", "c"])) == ["a", "b"]
     shutil.rmtree(second(run).durable_dir)
-    assert look(run.site, ["a", "b"]) == {}
+    assert look_into_second_home(run.site, ["a", "b"]) == {}
 
 
 def _cut(path: Path) -> None:
@@ -117,7 +117,7 @@ def test_one_bad_manifest_is_named_and_hides_no_other(
     run: FinishedRun, spoil: Callable[[Path], None]
 ) -> None:
     spoil(second(run).manifest("a"))
-    found = look(run.site, ["a", "b"])
+    found = look_into_second_home(run.site, ["a", "b"])
     assert "a/manifest.json" in str(found["a"].problem) and found["a"].published is None
     assert found["b"].published and not found["b"].problem
 
@@ -128,7 +128,7 @@ def test_one_bad_pointer_is_named_and_hides_no_result(
 ) -> None:
     mirrored("2026-11-21T03:27:43.973Z", b"step 10")
     spoil(second(run).resume("c") / resume_pointer.FILE)
-    found = look(run.site, ["a", "c"])
+    found = look_into_second_home(run.site, ["a", "c"])
     assert "c/resume/resume.json" in str(found["c"].problem)
     assert found["a"].published
 
@@ -168,14 +168,14 @@ def test_a_second_home_that_cannot_be_read_is_told(
 
     monkeypatch.setattr(second_home.second_home_child, "ask", broken)
     with pytest.raises(TemporaryError, match="Forbidden"):
-        look(run.site, ["a"])
+        look_into_second_home(run.site, ["a"])
 
 
 def test_a_live_checkpoint_comes_to_where_launch_takes_it_from(
     run: FinishedRun, mirrored: Callable[[str, bytes], Resume]
 ) -> None:
     pointer = mirrored("2026-11-21T03:27:43.973Z", b"step 10")
-    lying = look(run.site, ["c"])["c"]
+    lying = look_into_second_home(run.site, ["c"])["c"]
     assert (lying.published, lying.pointer) == (None, pointer)
     assert bring_live_checkpoint(run.site, cell("c"), pointer)
     assert here(run.site, "c") == pointer

@@ -247,14 +247,14 @@ def test_a_file_that_cannot_be_judged_is_named_and_ends_nothing(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "finetune.py").write_text(SCRIPT)
-    read = saves.read
+    read = saves.read_saves
 
     def of_finetune_alone(names: Names) -> Any:
         if any(path == "train.py" for path, *_ in names.calls):
             raise KeyError("strange")
         return read(names)
 
-    monkeypatch.setattr(saves, "read", of_finetune_alone)
+    monkeypatch.setattr(saves, "read_saves", of_finetune_alone)
     assert init(root, yes=True) == 0
     assert "train.py could not be judged: KeyError: 'strange'" in capsys.readouterr().err
     assert "command: finetune.py" in (root / "job.yaml").read_text()

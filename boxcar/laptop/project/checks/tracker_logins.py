@@ -75,11 +75,11 @@ def _script(code: Path, words: Sequence[str]) -> str:
 
 def _used(code: Path, script: str) -> Iterator[Tracker]:
     tree = source.parsed(code / script)
-    parts = reached.of(code, code / script, tree).parts if tree else ()
+    parts = reached.reached_modules(code, code / script, tree).parts if tree else ()
     trees = [part.tree for part in parts]
     every = [node for each in trees for node in ast.walk(each)]
     sure = list(_surely_run(trees))
-    for row in trackers.of({name for node in sure for name in _imported(node)}):
+    for row in trackers.trackers_of_script({name for node in sure for name in _imported(node)}):
         is_started = any(_starts(row, node) for node in sure)
         if not any(_is_said(row, node) for node in every) and (
             is_started or not any(_starts(row, node) for node in every)
