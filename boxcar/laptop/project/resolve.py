@@ -14,7 +14,6 @@ from pathlib import Path
 from boxcar.laptop.common import home
 from boxcar.laptop.project import cell_faults, job_values, queue_files
 from boxcar.laptop.project.cell_faults import takes_epochs
-from boxcar.laptop.project.checks import links
 from boxcar.laptop.project.job import CellException, Job
 from boxcar.laptop.project.profiles import survival
 from boxcar.laptop.project.profiles.profile import Profile
@@ -26,16 +25,57 @@ from boxcar.laptop.project.queue_files import (
     queue_lines,
 )
 from boxcar.laptop.triage import failures_file
-from boxcar.shared.artifacts import cadence
+from boxcar.shared.artifacts import cadence, resume_match
 from boxcar.shared.cell import cell_name, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.duration import GRACE_S
 from boxcar.shared.cell.said import is_script
 from boxcar.shared.errors import InputError, Message
-from boxcar.shared.files.plan import Artifact, Box, Cell, Plan, Rule
+from boxcar.shared.files.plan import IN_OUT, LOG, Artifact, Box, Cell, Plan, Rule
 from boxcar.shared.files.release import RUN_ONE
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
+
+# What does not go with the job's `links`: each is a name below {out} for a folder of the code.
+
+
+def faults(root: Path, job: Job, plan: Plan) -> Iterator[str]:
+    for text in _faults(root / job.code, plan):
+        yield _("{at}{text}", at=f"{job.at('links')}: ", text=text)
+
+
+def _faults(code: Path, plan: Plan) -> Iterator[str]:
+    if plan.links and plan.workdir != IN_OUT:
+        yield _(
+            "links lie in {{out}}, and the command starts in the code folder, which has them: "
+            "write workdir: out, or leave links out"
+        )
+    for folder in plan.links.values():
+        if not (code / folder).is_dir() and code.is_dir():
+            yield _("there is no folder {name!r} in the code folder {code}", name=folder, code=code)
+    for key, path in _named(plan):
+        name = resume_match.parts(path)[0]
+        if name in plan.links:
+            yield _(
+                "{name!r} is a link to the code, and {key} looks for {path!r} there: what is "
+                "written into a cell's result is not a link",
+                name=name,
+                key=key,
+                path=path,
+            )
+
+
+def _named(plan: Plan) -> Iterator[tuple[str, str]]:
+    """What the job looks for below {out}, by the key that names it, each once."""
+    found = dict[tuple[str, str], None]()
+    for held in terms.terms_that_differ(plan, (cell.name for cell in plan.cells)):
+        found |= {("artifacts", item.path): None for item in held.artifacts}
+        found |= {("resume", held.resume): None} if held.resume else {}
+    found |= {("collect", path): None for path in plan.collect}
+    found |= {("scratch", path): None for path in plan.scratch}
+    found |= {("metrics", one.of): None for one in plan.metrics if one.source != LOG}
+    yield from found
+
 
 # What only a template holds that fills the words itself.
 _OLD_TEMPLATE = "{{ words }}"
@@ -90,7 +130,7 @@ def resolve_queues(
         *of_folder,
         *_no_cells(job, queues),
         *_wrong_configs(root, job, queues, configs),
-        *links.faults(root, job, plan),
+        *faults(root, job, plan),
         *cell_faults.faults_of_cells(job, plan, queues),
         *cell_faults.faults_of_nodes(job, profile, plan),
     ]
