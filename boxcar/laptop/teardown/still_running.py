@@ -8,16 +8,66 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from boxcar.laptop.common import home
 from boxcar.laptop.fitness.other_runs import at_work
 from boxcar.laptop.project.profiles.profile import Profile
+from boxcar.laptop.project.project import results_of
+from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing
-from boxcar.laptop.teardown import proven_here
-from boxcar.shared.disk import lock
-from boxcar.shared.errors import Command, some
+from boxcar.shared.disk import digest, lock
+from boxcar.shared.errors import Command, DamagedError, some
+from boxcar.shared.files import receipt
+from boxcar.shared.files.receipt import CellVerdict
+from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 from boxcar.shared.wire.box_asks import OtherRun, OthersSeen
+
+# What this machine's records say of another run's results: which of them are verified here.
+
+
+def not_proven(run: str, cells: Mapping[str, str | None]) -> list[str]:
+    """Of these cells, with the digests of their manifests, those that may lie nowhere else.
+
+    A run that was torn down was approved as it was; a cell that a person gave up is no loss.
+    """
+    settled: set[str] = set()
+    for results in _folders(run):
+        if is_torn_down(results):
+            return []
+        settled |= _settled(results, cells)
+    return sorted(cells.keys() - settled)
+
+
+def _folders(run: str) -> Iterator[ResultPaths]:
+    for known in home.known_runs():
+        if known.run == run:
+            yield results_of(known.job.parent, run)
+
+
+def _settled(results: ResultPaths, cells: Mapping[str, str | None]) -> set[str]:
+    try:
+        verdicts = receipt.read_run(results.receipt).cells
+    except (OSError, DamagedError):
+        return set()
+    return {
+        one.cell
+        for one in verdicts
+        if one.cell in cells and _is_settled(results, one, cells[one.cell])
+    }
+
+
+def _is_settled(results: ResultPaths, verdict: CellVerdict, manifest_sha256: str | None) -> bool:
+    if not verdict.is_settled or verdict.manifest_sha256 != manifest_sha256:
+        return False
+    if manifest_sha256 is None:
+        return True
+    try:
+        return digest.of_bytes(results.manifest(verdict.cell).read_bytes()) == manifest_sha256
+    except OSError:
+        return False
+
 
 # Whose else a box is that `down` is to end: one at work there, or with its only results.
 
@@ -78,7 +128,7 @@ def _harmed(box: str, other: OtherRun) -> list[str]:
                 what=at_work(other),
             )
         )
-    if lost := proven_here.not_proven(other.run, other.results):
+    if lost := not_proven(other.run, other.results):
         cells = some(lost, _MOST_NAMED)
         found.append(
             _(

@@ -8,7 +8,7 @@ import pytest
 
 from boxcar.laptop.common import home
 from boxcar.laptop.project.project import results_of
-from boxcar.laptop.teardown import proven_here
+from boxcar.laptop.teardown import still_running
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt
@@ -39,7 +39,7 @@ def test_the_receipt_of_a_folder_is_read_once_for_all_its_cells(
 ) -> None:
     read, reads = receipt.read_run, []
     monkeypatch.setattr(receipt, "read_run", lambda path: (reads.append(path), read(path))[1])
-    assert proven_here.not_proven("other", CELLS) == []
+    assert still_running.not_proven("other", CELLS) == []
     assert reads == [results.receipt]
 
 
@@ -48,7 +48,7 @@ def test_what_another_manifest_or_none_proves_and_what_was_never_seen_may_be_los
 ) -> None:
     results.manifest("b").write_bytes(b"another\n")
     results.manifest("c").unlink()
-    assert proven_here.not_proven("other", {**CELLS, "d": SHA256}) == ["b", "c", "d"]
-    assert proven_here.not_proven("other", {"a": "cd" * 32}) == ["a"]
+    assert still_running.not_proven("other", {**CELLS, "d": SHA256}) == ["b", "c", "d"]
+    assert still_running.not_proven("other", {"a": "cd" * 32}) == ["a"]
     results.receipt.write_bytes(b"{")
-    assert proven_here.not_proven("other", CELLS) == ["a", "b", "c"]
+    assert still_running.not_proven("other", CELLS) == ["a", "b", "c"]
