@@ -17,7 +17,6 @@ from boxcar.laptop.init import (
     frameworks,
     kept,
     metrics_proposal,
-    queue_lines,
     reached,
     readme,
     source,
@@ -141,7 +140,7 @@ def draft_job(folder: Folder, script: Script, name: str, typed: Typed | None = N
         metrics=metrics,
         smoke=" ".join(known.smoke or command.short_words(script, epochs)),
         env=_env(folder, script, known, typed, workdir),
-        lines=queue_lines.queue_lines_of(script, default, configs),
+        lines=command.queue_lines_of(script, default, configs),
         why={**why, "artifacts": found.why, "launcher": why_ranks},
         open={key: said for key, said in open_.items() if said},
     )
@@ -158,7 +157,7 @@ def _words(
     folder: Folder, script: Script, typed: Typed | None, known: Framework, workdir: str
 ) -> tuple[command.Begun, Sequence[str]]:
     """The command, and the configs of the queue."""
-    fit = [config for config in folder.all_configs if queue_lines.fits(config)]
+    fit = [config for config in folder.all_configs if command.fits(config)]
     config = command.config_of(script) if fit else None
     place, epochs = command.place_of(script), script.flag(*flags.EPOCHS)
     given = {config: "{cfg}"} if config else {}
@@ -192,9 +191,7 @@ def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None 
         words = ["{cfg}" if word in configs[:1] else command.quoted(word) for word in said]
     same = [each for each in folder.trainer_configs if _same(folder, each, trainer)]
     has_cfg = any("{cfg}" in word for word in words)
-    lines = queue_lines.queue_lines_of(
-        Script(words[0]), None, (configs[:1] or same) if has_cfg else []
-    )
+    lines = command.queue_lines_of(Script(words[0]), None, (configs[:1] or same) if has_cfg else [])
     open_ = [word for word in trainer.open if word in words and not typed]
     todo = tuple(_("{word} stands for something of yours: write it", word=word) for word in open_)
     return Draft(
@@ -225,7 +222,7 @@ def _without_place(words: Sequence[str], trainer: Trainer) -> list[str]:
 
 def _same(folder: Folder, config: str, trainer: Trainer) -> bool:
     found = trainers.of_config(folder.root / config)
-    return found is not None and found.begins == trainer.begins and queue_lines.fits(config)
+    return found is not None and found.begins == trainer.begins and command.fits(config)
 
 
 def _unseen(script: Script, typed: Typed | None, *, is_hidden: bool) -> Iterator[str]:
