@@ -24,18 +24,94 @@ from boxcar.laptop.project import cell_faults, short_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
-from boxcar.laptop.tryout import code_copy, one_at_a_time, passes
+from boxcar.laptop.tryout import code_copy, passes
 from boxcar.laptop.tryout.code_copy import CodeCopy
 from boxcar.shared.cell import launch, said, terms
 from boxcar.shared.cell.launch import Machine, Start
 from boxcar.shared.cell.said import Places, SaidCell
-from boxcar.shared.disk import atomic
+from boxcar.shared.disk import atomic, lock
 from boxcar.shared.environment import clean_environment
+from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.triage import exit_signals
+
+# One smoke or rehearsal of a run at a time, and who it is that is there.
+#
+# Two locks: `.smoke` is the verb's alone, `.lock` is inherited by what it tries. So a try that goes
+# on without its verb (which was killed) is told from a verb that works.
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[int]:
+    """The descriptor that a try has to inherit. Raises TemporaryError, with who is there."""
+    with contextlib.ExitStack() as held:
+        _hold(
+            held,
+            folder / ".smoke",
+            mark(
+                "{folder}: another smoke or rehearse of this run is at work there (process "
+                "{pid}). Wait for its end, or end it: kill {pid}"
+            ),
+            _verbs_pid(folder),
+        )
+        _note(_verbs_pid(folder), os.getpid())
+        fd = _hold(
+            held,
+            folder / ".lock",
+            mark(
+                "{folder}: a try goes on there whose smoke or rehearse was killed. End it, then "
+                "run this again: kill -- -{pid}"
+            ),
+            _trys_pid(folder),
+        )
+        yield fd
+
+
+def begin_try(folder: Path) -> None:
+    """To be called before a try is started: what is noted is of an earlier one."""
+    _trys_pid(folder).unlink(missing_ok=True)
+
+
+def note_try(folder: Path, pid: int) -> None:
+    """The try's process, which is also its group."""
+    _note(_trys_pid(folder), pid)
+
+
+def _hold(held: contextlib.ExitStack, file: Path, sentence: str, noted: Path) -> int:
+    fd = lock.hold(file)
+    if fd is None:
+        raise TemporaryError(_who(file, sentence, noted))
+    held.callback(os.close, fd)
+    return fd
+
+
+def _who(file: Path, sentence: str, noted: Path) -> Sentence:
+    """With the process, if one is noted; else with how a person finds it."""
+    try:
+        return Sentence(sentence, folder=file.parent, pid=int(noted.read_text()))
+    except (OSError, ValueError):
+        return _(
+            "{folder}: somebody is at work there. To see which process: lsof {file}. Run this "
+            "again when it has ended",
+            folder=file.parent,
+            file=shlex.quote(str(file)),
+        )
+
+
+def _note(file: Path, pid: int) -> None:
+    atomic.write_whole(file, f"{pid}\n".encode())
+
+
+def _verbs_pid(folder: Path) -> Path:
+    return folder / ".smoke.pid"
+
+
+def _trys_pid(folder: Path) -> Path:
+    return folder / ".try.pid"
+
 
 # Two batches on a slow CPU, and the time that large imports take; more is a cell that hangs.
 TIMEOUT_S = 600.0
@@ -91,7 +167,7 @@ def prepare(project: Project, python: str) -> Iterator[Stage]:
     """
     folder = Home(project.root).smoke(project.plan.run)
     atomic.make_folder(folder)
-    with one_at_a_time.alone_in(folder) as held:
+    with alone_in(folder) as held:
         training(folder).write_bytes(archives.build_training())
         yield Stage(project, folder, held, code_copy.copy_code(project, folder / "code"), python)
 
@@ -104,7 +180,7 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
     said.place(out, stage.code, stage.project.plan.links, out.parent)
     begins = start(stage, cell)
     write_files(begins)
-    one_at_a_time.begin_try(stage.folder)
+    begin_try(stage.folder)
     try:
         with stage.log(cell.name).open("wb") as log:
             process = subprocess.Popen(
@@ -241,7 +317,7 @@ def _secrets(project: Project) -> dict[str, str]:
 
 def _wait(stage: Stage, process: subprocess.Popen[bytes]) -> tuple[str, bool]:
     try:
-        one_at_a_time.note_try(stage.folder, process.pid)
+        note_try(stage.folder, process.pid)
         code = process.wait(TIMEOUT_S)
     except subprocess.TimeoutExpired:
         return _("it had not ended after {time}", time=units.duration(TIMEOUT_S)), True

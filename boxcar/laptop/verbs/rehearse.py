@@ -24,8 +24,8 @@ from boxcar.laptop.common.progress import THINGS, Part
 from boxcar.laptop.places.open_site import python_here
 from boxcar.laptop.project import cell_faults
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.tryout import one_at_a_time, passes
-from boxcar.laptop.tryout.stage import Stage, prepare, start, write_files
+from boxcar.laptop.tryout import passes
+from boxcar.laptop.tryout.stage import Stage, begin_try, note_try, prepare, start, write_files
 from boxcar.shared.artifacts import resume_match
 from boxcar.shared.cell import terms
 from boxcar.shared.errors import BoxcarError, InputError, some
@@ -212,7 +212,7 @@ def _resumed(stage: Stage, cell: Cell, resume: str | None) -> list[str]:
 
 def _run_child(stage: Stage, argv: Sequence[str], environment: dict[str, str]) -> int:
     """Its exit code, once it has ended; what it says on the way is said at once."""
-    one_at_a_time.begin_try(stage.folder)
+    begin_try(stage.folder)
     try:
         process = subprocess.Popen(
             argv,
@@ -232,7 +232,7 @@ def _run_child(stage: Stage, argv: Sequence[str], environment: dict[str, str]) -
             _("{argv}: cannot be started: {error}", argv=argv[0], error=error.strerror)
         ) from error
     try:
-        one_at_a_time.note_try(stage.folder, process.pid)
+        note_try(stage.folder, process.pid)
         for line in process.stderr or ():
             show.quote(line.rstrip("\n"))
         return process.wait()

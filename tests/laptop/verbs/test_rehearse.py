@@ -8,7 +8,7 @@ import pytest
 from tiny_project import make_project
 
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.tryout import one_at_a_time
+from boxcar.laptop.tryout import stage
 from boxcar.laptop.verbs import rehearse as verb
 from boxcar.laptop.verbs.rehearse import rehearse
 from boxcar.shared.disk import lock
@@ -147,7 +147,7 @@ def test_it_shares_the_lock_of_the_smoke(
     rehearsed.stage.mkdir(parents=True)
     monkeypatch.setattr(lock, "hold", lock.try_hold)  # without its patience
     with (
-        one_at_a_time.alone_in(rehearsed.stage),
+        stage.alone_in(rehearsed.stage),
         pytest.raises(TemporaryError, match="another smoke or rehearse"),
     ):
         rehearse(rehearsed.project, cells=["a"])

@@ -16,7 +16,7 @@ from tiny_project import make_project
 from waiting import LIMIT_S, until
 
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.tryout import one_at_a_time, passes, stage
+from boxcar.laptop.tryout import passes, stage
 from boxcar.laptop.tryout.passes import measured, missing
 from boxcar.laptop.verbs.smoke import smoke
 from boxcar.shared.disk import lock
@@ -497,10 +497,10 @@ def test_a_second_smoke_of_the_run_is_refused(
     folder = tried.root / ".boxcar" / "smoke" / "tiny"
     folder.mkdir(parents=True)
     monkeypatch.setattr(lock, "hold", lock.try_hold)  # without its patience
-    with one_at_a_time.alone_in(folder):
+    with stage.alone_in(folder):
         with pytest.raises(TemporaryError, match=rf"at work there .process {os.getpid()}."):
             smoke(tried.project)
-        one_at_a_time._verbs_pid(folder).unlink()
+        stage._verbs_pid(folder).unlink()
         with pytest.raises(TemporaryError, match=r"To see which process: lsof .*/\.smoke.?\. Run"):
             smoke(tried.project)
 
