@@ -20,7 +20,7 @@ from boxcar.laptop.places.open_site import find_site, python_here
 from boxcar.laptop.project import cell_faults, profile_choice
 from boxcar.laptop.project.checks import tracker_logins
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.tryout import left_artifacts, one_try, outcome, passes
+from boxcar.laptop.tryout import one_try, outcome, passes
 from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
 from boxcar.laptop.verbs.next_step import before_launch
@@ -118,7 +118,7 @@ def _asking(project: Project) -> dict[str, str]:
 
 def _judged(stage: Stage, outcomes: list[Outcome]) -> tuple[list[Outcome], Sequence[str]]:
     """Failed for what no cell wrote, although they wrote others; and what that is."""
-    judged, lost = left_artifacts.in_no_cell(stage.project.plan, outcomes)
+    judged, lost = one_try.in_no_cell(stage.project.plan, outcomes)
     keys = passes.keys(stage.project, stage.files) if lost else {}
     for item in judged:
         if not item.is_good and item.cell in keys:
