@@ -16,7 +16,7 @@ def split(where: Where, **flags: Any) -> int:
 
 
 def grid(where: Where, *, is_to_write: bool = False, as_json: bool = False, **asked: Any) -> int:
-    from boxcar.laptop.project.grids.asked_grid import Asked
+    from boxcar.laptop.project.grids.grid_lines import Asked
     from boxcar.laptop.verbs.grid import grid
     from boxcar.laptop.verbs.split import finish
 

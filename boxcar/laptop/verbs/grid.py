@@ -12,9 +12,8 @@ from pathlib import Path
 from boxcar.laptop.common import show
 from boxcar.laptop.places.open_site import find_site
 from boxcar.laptop.project import profile_choice, queue_files
-from boxcar.laptop.project.grids import asked_grid, cell_configs, grid_lines
-from boxcar.laptop.project.grids.asked_grid import Asked
-from boxcar.laptop.project.grids.grid_lines import LeftOut
+from boxcar.laptop.project.grids import cell_configs, grid_lines
+from boxcar.laptop.project.grids.grid_lines import Asked, LeftOut
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queue_files import QueueFile
 from boxcar.laptop.project.queues import rewrite
@@ -40,8 +39,8 @@ def grid(
 ) -> int:
     """Raises InputError, before anything is written, and OSError."""
     queues = queue_files.queue_files_of_job(project.root, project.job)
-    chosen = asked_grid.chosen(queues, asked.queues)
-    cells, configs = asked_grid.cells(project, asked)
+    chosen = grid_lines.chosen(queues, asked.queues)
+    cells, configs = grid_lines.cells(project, asked)
     known = grid_lines.known_lines_of_queues(queues)
     new, left_out = grid_lines.divide_lines(
         cells, known, grid_lines.sayings_of_lines(project, configs)

@@ -8,7 +8,7 @@ import pytest
 from tiny_project import make_project
 
 from boxcar.laptop.project import profile_choice
-from boxcar.laptop.project.grids.asked_grid import Asked
+from boxcar.laptop.project.grids.grid_lines import Asked
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.project.queues import rewrite
 from boxcar.laptop.verbs.grid import grid
