@@ -8,7 +8,7 @@ from datetime import timedelta
 from big_run import view
 
 from boxcar.laptop.run.view import Condition, RunView
-from boxcar.laptop.view.spending import nearest_clock
+from boxcar.laptop.view.run_rows import nearest_clock
 from boxcar.shared import timestamp
 from boxcar.shared.files.journal_chain import Event
 
