@@ -24,8 +24,7 @@ from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_
 from boxcar.laptop.view.looks import UNICODE
 from boxcar.laptop.view.page import cell_curves, live_page, server
 from boxcar.laptop.view.page.cell_curves import Reports, Whole
-from boxcar.laptop.view.page.live_page import Reading
-from boxcar.laptop.view.page.privacy import Private
+from boxcar.laptop.view.page.live_page import Private, Reading
 from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic

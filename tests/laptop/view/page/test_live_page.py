@@ -23,8 +23,7 @@ from run_on_disk import from_now
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.page import cell_curves
-from boxcar.laptop.view.page.live_page import Reading, page_of_run
-from boxcar.laptop.view.page.privacy import Private
+from boxcar.laptop.view.page.live_page import Private, Reading, page_of_run
 from boxcar.laptop.view.report.report_page import page_of_report as report_page
 from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.shared.files.journal_chain import Event

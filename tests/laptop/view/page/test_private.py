@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.view.page.privacy import Private
+from boxcar.laptop.view.page.live_page import Private
 from boxcar.shared.known_secrets import LEFT_OUT, KnownSecrets
 
 
