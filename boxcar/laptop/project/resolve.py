@@ -39,7 +39,7 @@ from boxcar.shared.sentence import _
 # What does not go with the job's `links`: each is a name below {out} for a folder of the code.
 
 
-def faults(root: Path, job: Job, plan: Plan) -> Iterator[str]:
+def link_faults(root: Path, job: Job, plan: Plan) -> Iterator[str]:
     for text in _faults(root / job.code, plan):
         yield _("{at}{text}", at=f"{job.at('links')}: ", text=text)
 
@@ -130,7 +130,7 @@ def resolve_queues(
         *of_folder,
         *_no_cells(job, queues),
         *_wrong_configs(root, job, queues, configs),
-        *faults(root, job, plan),
+        *link_faults(root, job, plan),
         *cell_faults.faults_of_cells(job, plan, queues),
         *cell_faults.faults_of_nodes(job, profile, plan),
     ]

@@ -106,7 +106,7 @@ def names(folder: Path) -> tuple[str, ...]:
 # --- of all cells
 
 
-def others(plan: Plan, cell: Cell, out: Path, lacks: Collection[str]) -> tuple[str, ...]:
+def files_beside(plan: Plan, cell: Cell, out: Path, lacks: Collection[str]) -> tuple[str, ...]:
     """What the short run wrote of other artifacts, or of what looks like one and no key names: so
     it came to its saves. A log that grows while it trains says nothing of that.
     """
@@ -329,7 +329,7 @@ def make_try(stage: Stage, cell: Cell, key: str) -> Outcome:
     )
     passes.write_pass(stage.project.root, key, passed)
     wrote = names(out) if lacks else ()
-    others = others(stage.project.plan, cell, out, lacks) if lacks else ()
+    others = files_beside(stage.project.plan, cell, out, lacks) if lacks else ()
     shutil.rmtree(out, ignore_errors=True)  # forty checkpoints fill a laptop
     return Outcome(
         cell.name,
