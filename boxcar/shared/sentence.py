@@ -92,7 +92,7 @@ def _chinese() -> gettext.NullTranslations:
     """
     found = gettext.NullTranslations()
     for package in ("boxcar", "boxcar.shared"):
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # of an archive it is no FileNotFoundError
             compiled = gettext.GNUTranslations(
                 io.BytesIO(pkgutil.get_data(package, "zh.mo") or b"")
             )

@@ -57,9 +57,9 @@ def test_each_endpoint_gets_one_message_and_its_own_answer_is_shown(
     assert notify(project, is_test=True, box=box, environ=environ(robot)) == 0
     told = capsys.readouterr()
     assert [line.split()[:2] for line in told.out.splitlines()[2:5]] == [
-        ["feishu", "taken"],
-        ["wecom", "taken"],
-        ["webhook", "taken"],
+        ["feishu", "delivered"],
+        ["wecom", "delivered"],
+        ["webhook", "delivered"],
     ]
     assert told.out.count("thanks") == 3
     assert "3 messages taken" in told.err
