@@ -162,8 +162,8 @@ def _problems(view: RunView) -> Iterator[Need]:
     """Those of the roster, but for what a row above says already."""
     silent = {queue.box for queue in view.queues if queue.condition.word == "unreachable"}
     for problem in view.problems:
-        who, _, rest = problem.partition(_(" does not answer"))
-        name, _, what = problem.partition(": ")
+        who, _verb, rest = problem.partition(" does not answer")
+        name, _colon, what = problem.partition(": ")
         is_said = name in view.damaged and what.startswith("is verified in its journal")
         if not is_said and not (rest and who in silent):
             yield Need("", problem)
