@@ -18,8 +18,11 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 HERE = Path(__file__).resolve().parent
 PO = Path("boxcar/shared/zh.po")
-# By whom a sentence is said: what travels to a box has only its own.
-MO = {("boxcar/shared/", "onbox/"): Path("boxcar/shared/zh.mo"), ("boxcar/",): Path("boxcar/zh.mo")}
+# Where each sentence is compiled to, by the file that says it: a box carries its own alone.
+MO = {
+    Path("boxcar/shared/zh.mo"): ("boxcar/shared/", "onbox/"),
+    Path("boxcar/zh.mo"): ("boxcar/",),
+}
 # Functions whose first argument is a template: boxcar/shared/sentence.py.
 COLLECTED = ("_", "mark")
 # What travels to a box comes first, so that a sentence of both sides counts as its own.
@@ -46,23 +49,19 @@ def read(root: Path) -> Catalog:
 
 def compiled(root: Path) -> dict[Path, bytes]:
     """The same bytes for the same sentences: the agent's file is named by its digest."""
-    found = {}
-    left = read(root)
-    for folders, path in MO.items():
-        own = _of_folders(left, folders)
-        made = io.BytesIO()
-        write_mo(made, own)
-        found[path] = made.getvalue()
-    return found
+    made = {path: Catalog(locale="zh_CN", creation_date=_ANY_DATE, fuzzy=False) for path in MO}
+    for message in read(root):
+        if message.id:
+            file = message.locations[0][0]
+            path = next(path for path, folders in MO.items() if file.startswith(folders))
+            made[path].add(message.id, message.string)
+    return {path: _bytes_of(catalog) for path, catalog in made.items()}
 
 
-def _of_folders(catalog: Catalog, folders: tuple[str, ...]) -> Catalog:
-    """A catalogue with those of its sentences whose first file lies there."""
-    own = Catalog(locale="zh_CN", creation_date=_ANY_DATE, revision_date=_ANY_DATE, fuzzy=False)
-    for message in catalog:
-        if message.id and message.locations[0][0].startswith(folders):
-            own.add(message.id, message.string)
-    return own
+def _bytes_of(catalog: Catalog) -> bytes:
+    written = io.BytesIO()
+    write_mo(written, catalog)
+    return written.getvalue()
 
 
 def extracted(root: Path) -> dict[str, str]:

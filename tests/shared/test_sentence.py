@@ -81,3 +81,55 @@ def test_a_template_stands_where_it_can_be_collected() -> None:
         and isinstance(node.args[0], (ast.Constant, ast.JoinedStr))
     ]
     assert literal == []
+
+
+def hidden(source: str) -> list[int]:
+    """The lines that call `_` in a function where it is a local name."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    return [
+        load.lineno
+        for function in ast.walk(ast.parse(source))
+        if isinstance(function, functions) and "_" in _bound(function)
+        for load in ast.walk(function)
+        if isinstance(load, ast.Call) and isinstance(load.func, ast.Name) and load.func.id == "_"
+    ]
+
+
+def _bound(function: ast.AST) -> set[str]:
+    """Its parameters and what it assigns, but for what comprehensions and inner functions do."""
+    found: set[str] = set()
+    left = list(ast.iter_child_nodes(function))
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.arg):
+            found.add(node.arg)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.comprehension)):
+            left += ast.iter_child_nodes(node)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("def f(x):\n    a, _, b = x\n    return _('gone')", [3]),
+        ("def f(x):\n    for _ in x:\n        pass\n    return _('gone')", [4]),
+        ("def f(x):\n    return [_('gone') for _ in x]", []),
+        ("def f(x):\n    a, _rest = x\n    return _('gone')", []),
+    ],
+)
+def test_a_planted_local_name_is_found(source: str, lines: list[int]) -> None:
+    assert hidden(source) == lines
+
+
+def test_no_local_name_hides_it() -> None:
+    """Neither mypy nor ruff sees it: for both `_` is what is thrown away."""
+    found = {
+        f"{path.relative_to(ROOT)}:{line}"
+        for folder in hatch_build.FOLDERS
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if "_(" in (source := path.read_text(encoding="utf-8"))
+        for line in hidden(source)
+    }
+    assert found == set()

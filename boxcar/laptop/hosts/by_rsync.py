@@ -93,10 +93,10 @@ def find_rsync() -> Rsync:
     if not rsync.is_open and (0, 0) < rsync.version < (3, 0):
         raise InputError(
             _(
-                "{program} is rsync {version}.{version_2}, expected 3.0 or newer. Type: {install}",
+                "{program} is rsync {major}.{minor}, expected 3.0 or newer. Type: {install}",
                 program=program,
-                version=rsync.version[0],
-                version_2=rsync.version[1],
+                major=rsync.version[0],
+                minor=rsync.version[1],
                 install=_INSTALL,
             )
         )

@@ -169,11 +169,11 @@ def check_identity(alias: str, identity: Identity, said: Mapping[str, list[str]]
     if identity.hostname and not fnmatchcase(hostname, identity.hostname):
         raise InputError(
             _(
-                "{alias} is not a box of this profile: expected a host name like {hostname!r}, "
-                "found {hostname_2!r}. {where}",
+                "{alias} is not a box of this profile: expected a host name like {expected!r}, "
+                "found {found!r}. {where}",
                 alias=alias,
-                hostname=identity.hostname,
-                hostname_2=hostname,
+                expected=identity.hostname,
+                found=hostname,
                 where=where,
             )
         )

@@ -323,11 +323,11 @@ class SshSite(MirroredSite):
         if sign is Sign.ANSWERS:
             return Message(
                 _(
-                    "{box}: still answers {within_s:.0f} s after {command}. {box_2}, then again",
+                    "{box}: still answers {within_s:.0f} s after {command}. {by_hand}, then again",
                     box=box,
                     within_s=WITHIN_S,
                     command=shlex.join(words),
-                    box_2=self._by_hand(box),
+                    by_hand=self._by_hand(box),
                 ),
                 Command("down"),
             )
@@ -347,12 +347,12 @@ class SshSite(MirroredSite):
         return Message(
             _(
                 "{box}: {command} ended there with code {code}, so its meter runs: {what}. "
-                "{box_2}, then",
+                "{by_hand}, then",
                 box=box,
                 command=shlex.join(words),
                 code=ran.code,
                 what=ran.err.strip()[-300:] or "no output",
-                box_2=self._by_hand(box),
+                by_hand=self._by_hand(box),
             ),
             _again(box),
         )
@@ -360,10 +360,10 @@ class SshSite(MirroredSite):
     def _untold(self, box: str, error: Exception) -> Message:
         return Message(
             _(
-                "{box}: was not told to end itself, so its meter runs: {text}. {box_2}, or again",
+                "{box}: was not told to end itself, so its meter runs: {text}. {by_hand}, or again",
                 box=box,
                 text=message_of(error).text,
-                box_2=self._by_hand(box),
+                by_hand=self._by_hand(box),
             ),
             _again(box),
         )
@@ -372,11 +372,11 @@ class SshSite(MirroredSite):
         return Message(
             _(
                 "{box}: was told to end itself at {told_at}, and whether it did is not known: "
-                "{sign}. Look at the console ({box_2}), then",
+                "{sign}. Look at the console ({console}), then",
                 box=box,
                 told_at=told_at,
                 sign=sign.value,
-                box_2=self._where(box),
+                console=self._where(box),
             ),
             _again(box),
         )

@@ -372,13 +372,13 @@ def _of_cells_over_nodes(
         if nodes is not None and nodes < cell.nodes:
             yield (
                 _(
-                    "{job}: {cell} takes {nodes} nodes, and the job of {queue} asks for "
-                    "{nodes_2}: raise slurm: {{nodes: …}}, or leave it out",
+                    "{job}: {cell} takes {nodes} nodes, and the job of {queue} asks for {given}: "
+                    "raise slurm: {{nodes: …}}, or leave it out",
                     job=job.at("cells", name, "nodes"),
                     cell=cell.name,
                     nodes=cell.nodes,
                     queue=cell.queue,
-                    nodes_2=nodes,
+                    given=nodes,
                 )
             )
 
@@ -401,12 +401,12 @@ def _after(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
             elif plan.durable_scope == EACH_BOX and homes[name] is not queue:
                 yield (
                     _(
-                        "{line}: after={name}: that cell runs on {box}, whose tier {box_2} cannot "
-                        "see; put both into one queue",
+                        "{line}: after={name}: that cell runs on {box}, whose tier {other_box} "
+                        "cannot see; put both into one queue",
                         line=queue.at(line),
                         name=name,
                         box=homes[name].box,
-                        box_2=queue.box,
+                        other_box=queue.box,
                     )
                 )
     if circle := _circle(
@@ -445,16 +445,14 @@ def _left_in_code(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile])
     code = (root / job.code).resolve()
     words = [word for command in _commands(plan) for word in command if not is_script(word)]
     for word in _elsewhere_than_linked(plan, _inside(code, words)):
-        yield _(
-            "{word}: write {{code}}/{word_2}, if that is meant", word=_elsewhere(word), word_2=word
-        )
+        yield _("{at}: write {{code}}/{word}, if that is meant", at=_elsewhere(word), word=word)
     overrides = (word for _, line in queue_lines(queues) for word in line.overrides)
     for word in _elsewhere_than_linked(plan, _inside(code, overrides)):
         # A placeholder would stay as it is: overrides are literal.
         yield _(
-            "{word}: name {{code}}/{word_2} in command:, if that is meant",
-            word=_elsewhere(word),
-            word_2=word,
+            "{at}: name {{code}}/{word} in command:, if that is meant",
+            at=_elsewhere(word),
+            word=word,
         )
 
 

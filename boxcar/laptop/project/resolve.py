@@ -394,9 +394,9 @@ def _old_template(root: Path) -> Iterator[str]:
     if template.is_file() and _OLD_TEMPLATE in template.read_text(errors="replace"):
         yield (
             _(
-                "{template_}: run_one.sh gets a cell's words as arguments now, and fills none: "
-                "put your changes into a copy of {path}",
-                template_=template,
+                "{file}: run_one.sh gets a cell's words as arguments now, and fills none: put "
+                "your changes into a copy of {path}",
+                file=template,
                 path=home.assets_root() / "templates" / template.name,
             )
         )

@@ -92,19 +92,19 @@ def faults(plan: Plan, cells: Sequence[Cell], short: ShortRun, at: str) -> Itera
     for key in short.replace:
         if not (_is_taken(plan, key) if _PLACEHOLDER.fullmatch(key) else key in words):
             yield _(
-                "{at}.replace: no cell's command has the word {key!r}{key_2}",
+                "{at}.replace: no cell's command has the word {key!r}{near}",
                 at=at,
                 key=key,
-                key_2=did_you_mean(key, words),
+                near=did_you_mean(key, words),
             )
     names = [cell.name for cell in cells]
     for name in short.skip:
         if not terms.is_pattern(name) and not any(terms.rule_fits(name, cell) for cell in names):
             yield _(
-                "{at}.skip: no queue has a cell named {name!r}{name_2}",
+                "{at}.skip: no queue has a cell named {name!r}{near}",
                 at=at,
                 name=name,
-                name_2=did_you_mean(name, names),
+                near=did_you_mean(name, names),
             )
 
 

@@ -69,10 +69,10 @@ def size_problem(sizes_bytes: Sequence[tuple[str, int]]) -> str:
     parts = [*_folders(sizes_bytes), *Counter(dict(sizes_bytes)).most_common(_NAMED)]
     named = ", ".join(f"{name} ({size(size_bytes)})" for name, size_bytes in dict(parts).items())
     return _(
-        "{size} would be shipped as code; the limit is {size_2}. The largest folders and files: "
+        "{size} would be shipped as code; the limit is {limit}. The largest folders and files: "
         "{named}",
         size=size(total_bytes),
-        size_2=size(MOST_BYTES),
+        limit=size(MOST_BYTES),
         named=named,
     )
 

@@ -50,10 +50,10 @@ def render_run_one(plan: Plan, hook: str, templates: Path | None = None) -> str:
         raise InputError(
             _(
                 "{templates}/{name}: it is made for another Boxcar, whose run_one.sh takes other "
-                "words. Begin again with Boxcar's own {name}, which takes a {name_2}",
+                "words. Begin again with Boxcar's own {name}, which takes a {document}",
                 templates=templates,
                 name=name,
-                name_2=attempt_spec.NAME,
+                document=attempt_spec.NAME,
             )
         )
     return text

@@ -129,12 +129,12 @@ def check_manifest(found: Manifest, run: str, cell: str, where: Path) -> None:
     if (found.run, found.cell) != (run, cell):
         raise DamagedError(
             _(
-                "{where}: expected the manifest of {run}/{cell}, found {run_2}/{cell_2}",
+                "{where}: expected the manifest of {run}/{cell}, found {found_run}/{found_cell}",
                 where=where,
                 run=run,
                 cell=cell,
-                run_2=found.run,
-                cell_2=found.cell,
+                found_run=found.run,
+                found_cell=found.cell,
             )
         )
 

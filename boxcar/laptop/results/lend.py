@@ -67,13 +67,12 @@ def lend_results(run: OpenRun, queue: str, bar: Progress) -> Iterator[str]:
     if cells:
         yield (
             _(
-                "{queue}: not trained again on {queues}, as their results are here, proven: "
-                "{cells}. To have one trained again, move its folder away from {cells_2} before a "
-                "launch",
+                "{queue}: not trained again on {box}, as their results are here, proven: {cells}. "
+                "To have one trained again, move its folder away from {folder} before a launch",
                 queue=queue,
-                queues=run.plan.queues[queue],
+                box=run.plan.queues[queue],
                 cells=some(cells, _MOST_NAMED),
-                cells_2=run.results.cells,
+                folder=run.results.cells,
             )
         )
     yield from _lend_files(run, queue, [cell for cell in known.bare if cell in needed], bar)
@@ -141,10 +140,10 @@ def _unseen(run: OpenRun, one: Here) -> Message:
     return Message(
         _(
             "{cell}: its result lies here, and {what}, so whether it is to be trained again is "
-            "not known. To have it trained again in any case, move {cell_2} away; else",
+            "not known. To have it trained again in any case, move {folder} away; else",
             cell=cell,
             what=what,
-            cell_2=run.results.cell(cell),
+            folder=run.results.cell(cell),
         ),
         Command("verify", note="then launch"),
     )

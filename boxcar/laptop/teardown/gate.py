@@ -217,11 +217,11 @@ def reasons_to_give_up(
     if len(whys) != len(given_up) or (len(set(whys)) > 1 and cells and gone):
         raise InputError(
             _(
-                "{n} given up ({given_up}) for {n_2} reasons: type one --because for all, or one "
-                "for each cell, or for each box, in the same order",
+                "{n} given up ({given_up}) for {reasons} reasons: type one --because for all, or "
+                "one for each cell, or for each box, in the same order",
                 n=len(given_up),
                 given_up=", ".join(given_up),
-                n_2=len(whys),
+                reasons=len(whys),
             )
         )
     return dict(zip([*cells, *gone], whys, strict=True))

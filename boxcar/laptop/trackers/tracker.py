@@ -45,9 +45,9 @@ def load(name: str) -> Tracker:
     if not _is_installed(name):
         raise InputError(
             _(
-                "{name} is not installed where Boxcar runs. Type: {name_2}",
+                "{name} is not installed where Boxcar runs. Type: {install}",
                 name=name,
-                name_2=home.install_line(name),
+                install=home.install_line(name),
             )
         )
     module: Tracker = importlib.import_module(f"boxcar.laptop.trackers.to_{name}")

@@ -223,9 +223,9 @@ def _files(text: str, tried: Tried) -> Iterator[str]:
             yield (
                 _(
                     "{path} lies in the code folder, and the command starts in {{out}}: write "
-                    "{{code}}/{path}{path_2}",
+                    "{{code}}/{path}{or_link}",
                     path=path,
-                    path_2=_link(path),
+                    or_link=_link(path),
                 )
             )
 

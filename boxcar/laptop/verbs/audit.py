@@ -145,7 +145,7 @@ def present(site: Site, report: Report, then: Command, *, as_json: bool) -> None
         show.json_document("audit", found | {"rows": list(report.rows), "facts": report.facts})
         return
     rows = [
-        (_boxes(boxes), _name(row.what), _name(row.verdict), row.found, row.reason)
+        (_boxes(boxes), row_word(row.what), row_word(row.verdict), row.found, row.reason)
         for boxes, row in of_alike_boxes(report)
     ]
     show.table(
@@ -177,7 +177,7 @@ def of_alike_boxes(report: Report) -> list[tuple[str, Row]]:
 
 def line(boxes: str, row: Row) -> Sentence:
     """A row in one line, for a log."""
-    said = {"verdict": _name(row.verdict), "boxes": _boxes(boxes), "what": _name(row.what)}
+    said = {"verdict": row_word(row.verdict), "boxes": _boxes(boxes), "what": row_word(row.what)}
     if not row.reason:
         return _("{verdict}: {boxes}: {what}: {found}", **said, found=row.found)
     return _(
@@ -189,7 +189,7 @@ def line(boxes: str, row: Row) -> Sentence:
 
 
 def _boxes(boxes: str) -> str:
-    return _name(boxes) if boxes == rules.ALL else boxes
+    return row_word(boxes) if boxes == rules.ALL else boxes
 
 
 def _end(rows: Sequence[Row], then: Command) -> Message:
@@ -302,6 +302,6 @@ _NAMES = {
 }
 
 
-def _name(text: str) -> str:
+def row_word(text: str) -> str:
     """As a person reads it; one of a newer version stays as it is."""
     return Sentence(_NAMES[text]) if text in _NAMES else text

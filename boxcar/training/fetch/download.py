@@ -52,7 +52,7 @@ class ProgressLine:
         self._end.set()
         self._thread.join()
         if sys.stderr.isatty():
-            say("")
+            write_progress_line("")
 
     def _run(self) -> None:
         is_terminal = sys.stderr.isatty()
@@ -60,7 +60,9 @@ class ProgressLine:
             done_bytes = self.done_bytes
             rate = self._pace.rate(done_bytes, time.monotonic())
             text = line(done_bytes, self.total_bytes, rate, self.done_files, self.files)
-            say(f"\r\x1b[K{text}" if is_terminal else text, end="" if is_terminal else "\n")
+            write_progress_line(
+                f"\r\x1b[K{text}" if is_terminal else text, end="" if is_terminal else "\n"
+            )
 
 
 def line(done_bytes: int, total_bytes: int, rate: float, done_files: int, files: int) -> str:
@@ -85,7 +87,7 @@ def lasting(left_s: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
 
 
-def say(text: str, end: str = "\n") -> None:
+def write_progress_line(text: str, end: str = "\n") -> None:
     # A closed terminal or a full log disk is no reason to stop fetching.
     with contextlib.suppress(OSError):
         print(text, end=end, file=sys.stderr, flush=True)

@@ -15,7 +15,7 @@ from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import InputError
 from boxcar.training.fetch import data_spec, lookup
 from boxcar.training.fetch.data_spec import Spec
-from boxcar.training.fetch.download import Download, ProgressLine, say
+from boxcar.training.fetch.download import Download, ProgressLine, write_progress_line
 from boxcar.training.fetch.lookup import Outcome, look_up
 from boxcar.training.fetch.source import shown
 from boxcar.training.reporting.say import size_text
@@ -97,18 +97,18 @@ def _fetch_missing(spec: Spec, workers: int) -> None:
     )
     downloads = [Download(one, spec.to / at.name, at.sha256, progress, stop) for one, at in found]
     count = f"{len(found)} file{'s' * (len(found) > 1)}"
-    say(f"fetch: {count}, {size_text(progress.total_bytes)}, into {spec.to}")
+    write_progress_line(f"fetch: {count}, {size_text(progress.total_bytes)}, into {spec.to}")
     checked_copy.check_room(spec.to, [one.part.missing_bytes for one in downloads])
     with progress:
         _run(downloads, stop, workers)
-    say(f"fetch: {count} fetched and checked")
+    write_progress_line(f"fetch: {count} fetched and checked")
 
 
 def _warn(outcome: Outcome) -> None:
     if not outcome.is_found:
-        say(f"fetch: optional, and not there: {outcome}")
+        write_progress_line(f"fetch: optional, and not there: {outcome}")
     elif outcome.source and not outcome.is_certain:
-        say(f"fetch: taken from {shown(outcome.source.url)}, because: {outcome}")
+        write_progress_line(f"fetch: taken from {shown(outcome.source.url)}, because: {outcome}")
 
 
 def _refuse_foreign(spec: Spec, outcomes: Iterable[Outcome]) -> None:
@@ -134,7 +134,7 @@ def _run(downloads: list[Download], stop: threading.Event, workers: int) -> None
 def _hold(path: Path) -> int:
     held = lock.try_hold(path)
     if held is None:
-        say(f"fetch: another process fetches into {path.parent}; waiting for it")
+        write_progress_line(f"fetch: another process fetches into {path.parent}; waiting for it")
         held = lock.hold(path, math.inf)
     assert held is not None
     return held

@@ -9,7 +9,7 @@ from plans import make_plan
 from boxcar.laptop.places import cluster_rules
 from boxcar.laptop.project.profiles.slurm_options import SlurmOptions
 from boxcar.laptop.release.batch_jobs import BatchJob
-from boxcar.laptop.verbs.audit import _name as named
+from boxcar.laptop.verbs.audit import row_word
 from boxcar.shared.sentence import in_language
 from boxcar.shared.wire.cluster_asks import SlurmFacts, SlurmTried
 
@@ -136,7 +136,7 @@ def test_every_row_is_said_in_both_languages() -> None:
     left = [
         text
         for row in found
-        for text in (named(row.what), row.found, row.reason)
+        for text in (row_word(row.what), row.found, row.reason)
         if " " in text and in_language(text, "zh") == text and not text.startswith(("--", "/"))
     ]
     assert left == []

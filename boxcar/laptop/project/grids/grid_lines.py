@@ -330,24 +330,24 @@ def _of_one_name(twins: Sequence[tuple[CellLine, Known]]) -> Iterator[str]:
         if other.at == _HERE:
             yield (
                 _(
-                    "{line} and {line_2} would both be the cell {line_3!r}, or one folder on some "
-                    "file systems: leave one of these values out, and write its line by hand with "
-                    "name=. No file was changed",
-                    line=cell_line.quoted_line(other.line),
-                    line_2=cell_line.quoted_line(line),
-                    line_3=line.name,
+                    "{other_line} and {line} would both be the cell {cell!r}, or one folder on "
+                    "some file systems: leave one of these values out, and write its line by hand "
+                    "with name=. No file was changed",
+                    other_line=cell_line.quoted_line(other.line),
+                    line=cell_line.quoted_line(line),
+                    cell=line.name,
                 )
             )
             continue
         yield (
             _(
-                "the cell {line!r} would be {line_2}, and in {at} it is {line_3}: a name says one "
-                "cell, so give that line another with name=, or use another config. No file was "
-                "changed",
-                line=line.name,
-                line_2=cell_line.quoted_line(line),
+                "the cell {cell!r} would be {line}, and in {at} it is {other_line}: a name says "
+                "one cell, so give that line another with name=, or use another config. No file "
+                "was changed",
+                cell=line.name,
+                line=cell_line.quoted_line(line),
                 at=other.at,
-                line_3=cell_line.quoted_line(other.line),
+                other_line=cell_line.quoted_line(other.line),
             )
         )
     if len(twins) > _MOST:

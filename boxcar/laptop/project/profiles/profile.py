@@ -145,12 +145,12 @@ class Profile(ProfileModel):
             here = f"storage: {{tiers: {{{name}: {{path: …}}}}}}"
             raise InputError(
                 _(
-                    "{what}: where the tier {name!r} lies differs from one account to the next; "
-                    "say it in a profile of your own: extends: {what_2}, {here}. To read where it "
+                    "{at}: where the tier {name!r} lies differs from one account to the next; say "
+                    "it in a profile of your own: extends: {profile}, {here}. To read where it "
                     "usually lies",
-                    what=self.at("storage", role),
+                    at=self.at("storage", role),
                     name=name,
-                    what_2=self.name,
+                    profile=self.name,
                     here=here,
                 ),
                 Command("explain", ("--profile", self.name)),
@@ -181,10 +181,10 @@ def load_file(path: Path, project_root: Path) -> Profile:
     if profile.name != path.stem:
         raise InputError(
             _(
-                "{profile}: expected {stem!r} as the file is called, found {profile_2!r}",
-                profile=profile.at("name"),
+                "{at}: expected {stem!r} as the file is called, found {found!r}",
+                at=profile.at("name"),
                 stem=path.stem,
-                profile_2=profile.name,
+                found=profile.name,
             )
         )
     if problems := list(inconsistencies(profile)):

@@ -91,10 +91,10 @@ def _extra(option: str) -> str:
     if near := _meant(found[1], (*_KEYS, "constraint")):
         raise ValueError(
             _(
-                "{option!r}: --{near} has a key of its own: write {near_2}: …",
+                "{option!r}: --{name} has a key of its own: write {key}: …",
                 option=option,
-                near=near,
-                near_2=_key(near),
+                name=near,
+                key=_key(near),
             )
         )
     if near := _meant(found[1], _OURS):

@@ -32,15 +32,15 @@ def survival_problems(profile: Profile) -> list[str]:
     where = f" ({tier.path})" if tier.path else ""
     return [
         _(
-            "{profile}: the tier {name!r}{where} does not survive {verb!r}, which ends the run "
-            "({down}): {becomes}. {profile_2}",
-            profile=profile.at("storage", "durable"),
+            "{at}: the tier {name!r}{where} does not survive {verb!r}, which ends the run "
+            "({down}): {becomes}. {remedy}",
+            at=profile.at("storage", "durable"),
             name=name,
             where=where,
             verb=stop.verb,
             down=profile.meter.down,
             becomes=becomes,
-            profile_2=_remedy(profile),
+            remedy=_remedy(profile),
         )
     ]
 

@@ -74,7 +74,20 @@ class Screen:
         return bare(self.read().rpartition(NORMAL)[2])
 
     def shows(self, *texts: str) -> None:
-        until(lambda: all(text in self.now() for text in texts), f"{texts}:\n{self.now()}")
+        def is_shown() -> bool:
+            now = self.now()
+            is_there = all(text in now for text in texts)
+            assert is_there or not self._is_dead(), (
+                f"watch has ended, and {texts} never came:\n{now}"
+            )
+            return is_there
+
+        until(is_shown, f"{texts}:\n{self.now()}")
+
+    def _is_dead(self) -> bool:
+        """Without taking its exit code, which `end` is asked for."""
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, self.pid, options) is not None
 
     def press(self, keys: str) -> None:
         os.write(self.master, keys.encode())
