@@ -249,7 +249,7 @@ def _exit_code(text: str, flag: str) -> int:
 def _seconds(text: str, flag: str) -> float:
     """`90`, `90s`, `30m` or `2h`."""
     units = {"s": 1.0, "m": 60.0, "h": 3600.0}
-    number, unit = (text[:-1], units[text[-1]]) if text[-1] in units else (text, 1.0)
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1.0)
     try:
         return float(_number(number, flag, float)) * unit
     except InputError as error:
