@@ -37,5 +37,5 @@ def test_a_value_is_read_as_its_flag_takes_it(kind, text, value):
     ],
 )
 def test_a_value_that_cannot_be_is_one_sentence(kind, text):
-    with pytest.raises(InputError, match="expected a (number|time|port)"):
+    with pytest.raises(InputError, match=r"expected a (number|time|port)"):
         run_verb._READERS[kind](text, "--flag")
