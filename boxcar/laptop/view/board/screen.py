@@ -48,6 +48,8 @@ _ESCAPE = b"\x1b"
 # The rest of an arrow key comes with its first byte, or at once behind it.
 _REST_S = 0.05
 _MOST_BYTES = 1024
+# Heard between two drawings: raised within one of rich's, its way out of the screen may be lost.
+_ENDS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class Terminal:
@@ -57,6 +59,7 @@ class Terminal:
         self._fd = fd
         self._before: list[Any] = []
         self._handlers: dict[signal.Signals, Any] = {}
+        self._told_to_end: signal.Signals | None = None
         self._woken, self._waker = -1, -1
         self.is_to_pause = False
 
@@ -69,6 +72,9 @@ class Terminal:
             signal.SIGWINCH: signal.signal(signal.SIGWINCH, self._on_resize),
             signal.SIGTSTP: signal.signal(signal.SIGTSTP, self._on_pause),
         }
+        for number in _ENDS:
+            if callable(signal.getsignal(number)):  # what is ignored, or ends at once, stays so
+                self._handlers[number] = signal.signal(number, self._on_end)
         tty.setcbreak(self._fd)
         return self
 
@@ -93,12 +99,15 @@ class Terminal:
 
     def wait(self, timeout_s: float) -> bytes:
         """What was typed; nothing where it was woken or the time is over. Raises EOFError where
-        nobody can type any more.
+        nobody can type any more, and what a signal raises that came since.
         """
         ready, _, _ = select.select([self._fd, self._woken], [], [], timeout_s)
         if self._woken in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._woken, _MOST_BYTES)
+        if told := self._told_to_end:
+            self._told_to_end = None
+            self._handlers[told](told, None)
         if self._fd not in ready:
             return b""
         data = self._read()
@@ -125,6 +134,10 @@ class Terminal:
         tty.setcbreak(self._fd)
 
     def _on_resize(self, number: int, frame: FrameType | None) -> None:
+        self.wake()
+
+    def _on_end(self, number: int, frame: FrameType | None) -> None:
+        self._told_to_end = signal.Signals(number)
         self.wake()
 
     def _on_pause(self, number: int, frame: FrameType | None) -> None:

@@ -31,6 +31,7 @@ from waiting import until
 
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.verbs.watch import watch
+from boxcar.laptop.view.board.screen import Terminal
 from boxcar.shared.process import told_to_end
 from boxcar.shared.wire import news_asks
 
@@ -218,6 +219,20 @@ def test_however_it_is_ended_the_terminal_is_as_before(
     assert screen.end() == code
     assert NORMAL in screen.read() and not screen.is_raw()
     assert "next: " in screen.left()
+
+
+@pytest.mark.parametrize(
+    ("number", "raised"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
+)
+def test_a_signal_is_heard_between_two_drawings(number, raised):
+    """Within one, rich may lose its way out, and the terminal stays on the other screen."""
+    master, slave = pty.openpty()
+    with told_to_end.as_exit(), Terminal(slave) as terminal:
+        os.kill(os.getpid(), number)
+        with pytest.raises(raised):
+            terminal.wait(60.0)
+    for fd in (master, slave):
+        os.close(fd)
 
 
 def test_ctrl_z_gives_the_terminal_back_until_the_shell_goes_on(run: RunOnDisk) -> None:
