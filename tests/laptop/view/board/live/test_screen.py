@@ -27,7 +27,7 @@ from run_on_disk import (
     make_run,
     queue_done,
 )
-from waiting import until
+from waiting import LIMIT_S, until
 
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.verbs.watch import watch
@@ -230,7 +230,7 @@ def test_a_signal_is_heard_between_two_drawings(number, raised):
     with told_to_end.as_exit(), Terminal(slave) as terminal:
         os.kill(os.getpid(), number)
         with pytest.raises(raised):
-            terminal.wait(60.0)
+            terminal.wait(LIMIT_S)
     for fd in (master, slave):
         os.close(fd)
 
