@@ -61,8 +61,11 @@ def send_folder(
     destination: Path | Remote,
     *,
     on_bytes: Callable[[int], None] = lambda _: None,
+    bases: Sequence[str] = (),
 ) -> None:
     """Copy what `source` holds into `destination`. Raises as `fetch_folder` does.
+
+    `bases` are folders on the box, relative to `destination`: what they hold alike is not sent.
 
     Nobody may read `destination` on a box meanwhile: a file there grows under its own name.
     `on_bytes` is told how many bytes have gone, as far as this machine's rsync tells.
@@ -73,7 +76,7 @@ def send_folder(
         by_rsync.find_rsync()
         atomic.make_folder(destination)
 
-    if not _by_rsync(source, destination, None, (), on_bytes):
+    if not _by_rsync(source, destination, None, (), on_bytes, bases=bases):
         assert isinstance(destination, Remote)
         by_tar.send_by_tar(source, destination, on_bytes)
 
@@ -95,6 +98,7 @@ def _by_rsync(
     on_look: Callable[[int], None],
     *,
     most_kib_s: int = 0,
+    bases: Sequence[str] = (),
 ) -> bool:
     """False where the box has no rsync; nothing was copied then."""
     place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
@@ -105,6 +109,7 @@ def _by_rsync(
             destination,
             with_list=names is not None,
             most_kib_s=most_kib_s,
+            bases=bases,
         )
         try:
             by_rsync.raise_for_end(
