@@ -120,6 +120,8 @@ def _of_cell(spec: AttemptSpec) -> dict[str, str]:
     # Else the ranks look for each other under the box's host name, which may lead nowhere.
     if spec.launcher == TORCHRUN and spec.nodes == 1:
         found["PET_LOCAL_ADDR"] = _LOOPBACK
+    if spec.nodes > 1:
+        found["BOXCAR_NODES"] = str(spec.nodes)
     return found
 
 

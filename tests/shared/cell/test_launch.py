@@ -362,6 +362,7 @@ def over_nodes(folder: Path, **job: str) -> Start:
 
 def test_srun_starts_a_torchrun_on_each_node_that_meet_at_this_one(tmp_path):
     start = over_nodes(tmp_path)
+    assert start.environ["BOXCAR_NODES"] == "2"
     words = list(start.argv)
     assert words[3] == "7_3"
     srun = words[words.index("srun") :]
