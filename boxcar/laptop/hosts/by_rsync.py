@@ -121,6 +121,7 @@ def rsync_command(
     with_list: bool,
     most_kib_s: int = 0,
     bases: Sequence[str] = (),
+    has_own_connection: bool = True,
 ) -> list[str]:
     """One of the two may be on a box. `most_kib_s` leaves room on the link; 0: all of it.
 
@@ -138,7 +139,8 @@ def rsync_command(
         options += ["--checksum", *(f"--copy-dest={base}" for base in bases)]
     for place, go in ((source, remote_folder.GO), (destination, remote_folder.MAKE_AND_GO)):
         if isinstance(place, Remote):
-            options += ["-e", place.ssh.rsync_shell(), "--rsync-path", place.command(go + _START)]
+            shell = place.ssh.rsync_shell(has_own=has_own_connection)
+            options += ["-e", shell, "--rsync-path", place.command(go + _START)]
     return get_rsync_command(
         _folder(source),
         _folder(destination),
