@@ -141,13 +141,14 @@ def rsync_command(
         if isinstance(place, Remote):
             shell = place.ssh.rsync_shell(has_own=has_own_connection)
             options += ["-e", shell, "--rsync-path", place.command(go + _START)]
-    return get_rsync_command(
+    words: list[str] = get_rsync_command(
         _folder(source),
         _folder(destination),
         source_ssh=_host(source),
         destination_ssh=_host(destination),
         options=[*options, "--"],  # because a path is never a flag
     )
+    return words
 
 
 def run_rsync(

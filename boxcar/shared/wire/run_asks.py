@@ -102,7 +102,7 @@ class FindRelease(Question[FoundRelease], name="release"):
 
 def is_base(name: str) -> bool:
     """Whether the name may stand in rsync's words, which a shell on the box reads."""
-    return re.fullmatch(r"\.\./[0-9a-f]{64}|(/[A-Za-z0-9_][A-Za-z0-9._-]*)+", name) is not None
+    return re.fullmatch(r"\.\./[0-9a-f]{64}|(/(?!\.\.?(?:/|$))[A-Za-z0-9._-]+)+", name) is not None
 
 
 @dataclass(frozen=True)
