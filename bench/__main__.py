@@ -40,6 +40,7 @@ BENCHES = (
     "proven_queue",
     "mirror",
     "boxes",
+    "thin_line",
     "cluster_scale",
     "training_saves",
     "training",

@@ -40,6 +40,12 @@ def is_newest(tier: DurablePaths, digest: str) -> bool:
     return _pushed(tier)[-1:] == (digest,)
 
 
+def newest_there(tier: DurablePaths) -> str | None:
+    """The release that was pushed last of those whose folder is still there."""
+    there = (one for one in reversed(_pushed(tier)) if tier.release(one).is_dir())
+    return next(there, None)
+
+
 def _pushed(tier: DurablePaths) -> tuple[str, ...]:
     """None where the list is damaged: it is made anew, and only older releases are forgotten."""
     try:

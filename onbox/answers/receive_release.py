@@ -71,7 +71,16 @@ def prepare(question: run_asks.Prepare, run: RunOnBox) -> run_asks.Prepared:
             _remove(path)
     here_bytes = sum(file.stat().st_size for path in kept for file in _files(path))
     checked_copy.check_room(tier.releases, [*question.sizes_bytes, -here_bytes])
-    return run_asks.Prepared(kept[0].name if kept else None)
+    return run_asks.Prepared(kept[0].name if kept else None, _bases(run))
+
+
+def _bases(run: RunOnBox) -> tuple[str, ...]:
+    newest = newest_release.newest_there(run.tier)
+    names = [f"../{newest}"] if newest else []
+    names.append(
+        str(run.scratch.root.parent)
+    )  # the agent's file lies there since the first question
+    return tuple(name for name in names if run_asks.is_base(name))
 
 
 def install(target: Path, unfinished: str) -> bool:

@@ -186,3 +186,47 @@ def test_a_send_tells_how_far_it_is(hosts: Hosts, tmp_path: Path) -> None:
         assert any(0 < sent_bytes < size_bytes for sent_bytes in told)
         assert told == sorted(told)
         assert told[-1] >= size_bytes
+
+
+def test_what_a_base_on_the_box_has_is_not_sent_and_the_base_stays_as_it_is(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    contents = {name: os.urandom(BIG_BYTES) for name in ("a", "b", "damaged")}
+    sent, base = tmp_path / "source", hosts.seen(BOX, hosts.data_dir) / "base"
+    for folder in (sent, base):
+        folder.mkdir()
+        for name, content in contents.items():
+            (folder / name).write_bytes(content)
+    with (base / "damaged").open("r+b") as file:
+        file.write(b"edited on the box")
+    was = {path.name: path.read_bytes() for path in base.iterdir()}
+    os.utime(sent / "a", (1, 1))  # built again
+    with (sent / "b").open("ab") as file:
+        file.write(b"a new line")
+    before_bytes = _on_the_wire_bytes(hosts, BOX)
+    there = _place(hosts, f"{hosts.data_dir}/new", has_rsync=True)
+    folders.send_folder(sent, there, bases=["../base", "../nowhere"], has_own_connection=False)
+    assert _on_the_wire_bytes(hosts, BOX) - before_bytes < BIG_BYTES / 4
+    arrived = hosts.seen(BOX, there.path)
+    assert {path.name: path.read_bytes() for path in arrived.iterdir()} == {
+        path.name: path.read_bytes() for path in sent.iterdir()
+    }
+    assert {path.name: path.read_bytes() for path in base.iterdir()} == was
+
+
+def test_a_box_that_lets_in_one_session_a_connection_is_sent_to_by_another_one(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    hosts.start_sshd(BOX, MaxSessions=1)
+    fill(tmp_path / "source", ("x",))
+    there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=True)
+    begun = hosts.seen(BOX, hosts.data_dir) / "begun"
+    words = ["sh", "-c", f"touch {hosts.data_dir}/begun; sleep 60"]
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(there.ssh.run, words)
+        until(begun.exists)
+        folders.send_folder(tmp_path / "source", there, has_own_connection=False)
+        there.ssh.close()
+        with pytest.raises(TemporaryError):
+            asking.result()
+    assert found(hosts.seen(BOX, there.path)) == {"x": "x"}

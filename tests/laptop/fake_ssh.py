@@ -28,5 +28,5 @@ class FakeSsh:
     def run(self, words: Sequence[str]) -> Ran:
         return Ran(0, self.says, "")
 
-    def rsync_shell(self) -> str:
+    def rsync_shell(self, *, has_own: bool = True) -> str:
         return str(self._program)

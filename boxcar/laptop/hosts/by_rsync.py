@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
+from sysrsync.command_maker import get_rsync_command
+
 from boxcar.laptop.common.text_layout import plain
 from boxcar.laptop.hosts import remote_folder
 from boxcar.laptop.hosts.remote_folder import Remote
@@ -118,18 +120,35 @@ def rsync_command(
     *,
     with_list: bool,
     most_kib_s: int = 0,
+    bases: Sequence[str] = (),
+    has_own_connection: bool = True,
 ) -> list[str]:
-    """One of the two may be on a box. `most_kib_s` leaves room on the link; 0: all of it."""
+    """One of the two may be on a box. `most_kib_s` leaves room on the link; 0: all of it.
+
+    `bases` are folders on the box, relative to the destination, that have files of the same names:
+    what is equal there is copied on the box, and of what differs only the difference travels.
+    """
     options = [*_OPTIONS, f"--timeout={remote_folder.SILENT_FOR_S}"]
     options += [_ON_A_BOX if isinstance(destination, Remote) else _HERE]
     options += ["-0", "--files-from=-"] if with_list else []
     options += [f"--bwlimit={most_kib_s}"] if most_kib_s and not rsync.is_open else []
     options += ["--info=progress2", "--no-human-readable"] if rsync.tells_progress else []
+    if bases and not rsync.is_open:
+        # By content: a release that is built again has new times. Copied and not linked: with
+        # --inplace a later change would be written through the link into the base.
+        options += ["--checksum", *(f"--copy-dest={base}" for base in bases)]
     for place, go in ((source, remote_folder.GO), (destination, remote_folder.MAKE_AND_GO)):
         if isinstance(place, Remote):
-            options += ["-e", place.ssh.rsync_shell(), "--rsync-path", place.command(go + _START)]
-    # `--`, because a path is never a flag.
-    return ["rsync", *options, "--", f"{_spell(source)}/", _spell(destination)]
+            shell = place.ssh.rsync_shell(has_own=has_own_connection)
+            options += ["-e", shell, "--rsync-path", place.command(go + _START)]
+    words: list[str] = get_rsync_command(
+        _folder(source),
+        _folder(destination),
+        source_ssh=_host(source),
+        destination_ssh=_host(destination),
+        options=[*options, "--"],  # because a path is never a flag
+    )
+    return words
 
 
 def run_rsync(
@@ -229,13 +248,17 @@ def _ask_version(program: str) -> Rsync:
     return read_version(done.stdout + done.stderr)
 
 
-def _spell(place: Path | Remote) -> str:
+def _folder(place: Path | Remote) -> str:
+    # rsync takes `name:rest` for a host; and 3.5 follows no link of another user than root and
+    # its own, where whoever made a link of the results folder meant it.
+    return "." if isinstance(place, Remote) else str(place.resolve())
+
+
+def _host(place: Path | Remote) -> str | None:
     if not isinstance(place, Remote):
-        # rsync takes `name:rest` for a host; and 3.5 follows no link of another user than root and
-        # its own, where whoever made a link of the results folder meant it.
-        return str(place.resolve())
+        return None
     user, at, host = place.ssh.alias.rpartition("@")
-    return f"{user}{at}[{host}]:." if ":" in host else f"{place.ssh.alias}:."
+    return f"{user}{at}[{host}]" if ":" in host else place.ssh.alias
 
 
 def _words(rsync: subprocess.Popen[bytes], on_wait: Callable[[], None]) -> bytes:

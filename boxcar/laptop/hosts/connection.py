@@ -65,6 +65,7 @@ def _is_box(name: str) -> bool:
 
 
 CONNECT_TIMEOUT_S = 15
+CONTROL_TIMEOUT_S = 30.0
 ALIVE_EVERY_S = 10
 ALIVE_MISSED = 3
 PERSIST_S = 60
@@ -151,12 +152,15 @@ class Ssh:
             _("{alias}: expected at least one try, found {tries}", alias=self.alias, tries=tries)
         )
 
-    def rsync_shell(self) -> str:
-        """For `rsync -e`: a connection of its own, since bulk would hold up the short commands.
+    def rsync_shell(self, *, has_own: bool = True) -> str:
+        """For `rsync -e`: with a connection of its own, since bulk would hold up short commands.
 
-        It holds no space inside a word and needs no quotes. Good until `close`.
+        Else by the one for commands, which saves a handshake; where the box lets nobody else in
+        by that, ssh opens another one. It holds no space inside a word and needs no quotes. Good
+        until `close`. Raises as `run` does.
         """
-        return " ".join(["ssh", *self._options(), "-o", "ControlPath=none"])
+        control = "none" if has_own else self._control(CONTROL_TIMEOUT_S)
+        return " ".join(["ssh", *self._options(), "-o", f"ControlPath={control}"])
 
     def own_connection(self) -> tuple[list[str], Path]:
         """The words of a connection that stays in the foreground, to which a command is added, and

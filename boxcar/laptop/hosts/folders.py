@@ -61,8 +61,13 @@ def send_folder(
     destination: Path | Remote,
     *,
     on_bytes: Callable[[int], None] = lambda _: None,
+    bases: Sequence[str] = (),
+    has_own_connection: bool = True,
 ) -> None:
     """Copy what `source` holds into `destination`. Raises as `fetch_folder` does.
+
+    `bases` are folders on the box, relative to `destination`: what they hold alike is not sent.
+    Without a connection of its own, questions to the box wait until all is sent.
 
     Nobody may read `destination` on a box meanwhile: a file there grows under its own name.
     `on_bytes` is told how many bytes have gone, as far as this machine's rsync tells.
@@ -73,7 +78,9 @@ def send_folder(
         by_rsync.find_rsync()
         atomic.make_folder(destination)
 
-    if not _by_rsync(source, destination, None, (), on_bytes):
+    if not _by_rsync(
+        source, destination, None, (), on_bytes, bases=bases, has_own_connection=has_own_connection
+    ):
         assert isinstance(destination, Remote)
         by_tar.send_by_tar(source, destination, on_bytes)
 
@@ -95,6 +102,8 @@ def _by_rsync(
     on_look: Callable[[int], None],
     *,
     most_kib_s: int = 0,
+    bases: Sequence[str] = (),
+    has_own_connection: bool = True,
 ) -> bool:
     """False where the box has no rsync; nothing was copied then."""
     place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
@@ -105,6 +114,8 @@ def _by_rsync(
             destination,
             with_list=names is not None,
             most_kib_s=most_kib_s,
+            bases=bases,
+            has_own_connection=has_own_connection,
         )
         try:
             by_rsync.raise_for_end(

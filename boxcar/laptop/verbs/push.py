@@ -251,18 +251,26 @@ def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> N
     sizes_bytes = tuple(file.size_bytes for file in made.files)
     prepare = run_asks.Prepare(made.digest, sizes_bytes, is_mounted=site.has_mounted_tier)
     try:
-        kept = site.ask(box, prepare).kept
+        prepared = site.ask(box, prepare)
     except NoRoomError as error:
         raise NoRoomError(
             _("{error}. Make room there, and run the same command again", error=error)
         ) from error
     target = site.project.on_tier.release(made.digest)
-    unfinished = target.with_name(kept) if kept else atomic.temporary_name(target)
-    part = bar.part(sum(sizes_bytes), box)
-    folders.send_folder(folder, site.folder_on(box, str(unfinished)), on_bytes=part.at)
+    unfinished = target.with_name(prepared.kept) if prepared.kept else atomic.temporary_name(target)
+    there = site.folder_on(box, str(unfinished))
     install = run_asks.Install(made.digest, unfinished.name)
-    part.doing = _("the box compares it")
-    site.ask(box, install, timeout_s=CHECK_TIMEOUT_S)
+    part = bar.part(sum(sizes_bytes), box)
+    for bases in (prepared.bases, ()):
+        folders.send_folder(folder, there, on_bytes=part.at, bases=bases, has_own_connection=False)
+        part.doing = _("the box compares it")
+        try:
+            site.ask(box, install, timeout_s=CHECK_TIMEOUT_S)
+            break
+        except DamagedError:
+            # The box has removed it. Should a base be at fault, the second time nothing is copied.
+            if not bases:
+                raise
     part.end()
 
 

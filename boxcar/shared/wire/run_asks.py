@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import field
 from typing import Annotated
 
@@ -99,11 +100,21 @@ class FindRelease(Question[FoundRelease], name="release"):
     digest: Digest
 
 
+def is_base(name: str) -> bool:
+    """Whether the name may stand in rsync's words, which a shell on the box reads."""
+    return re.fullmatch(r"\.\./[0-9a-f]{64}|(/(?!\.\.?(?:/|$))[A-Za-z0-9._-]+)+", name) is not None
+
+
 @dataclass(frozen=True)
 class Prepared:
-    """`kept` is the unfinished folder of this release to continue in, if there is one."""
+    """`kept` is the unfinished folder of this release to continue in, if there is one.
+
+    `bases` are folders from which what did not change can be copied there: the newest release,
+    relative to the new one, and where the agent's file was sent to for questions.
+    """
 
     kept: str | None
+    bases: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -117,6 +128,8 @@ class Prepare(Question[Prepared], name="prepare"):
     def check(self, answer: Prepared) -> None:
         if answer.kept is not None and not is_unfinished(answer.kept, self.digest):
             raise ValueError("kept: expected the name of this release, unfinished")
+        if not all(is_base(one) for one in answer.bases):
+            raise ValueError("bases: expected releases and plain absolute paths")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from boxcar.shared.errors import BoxcarError, InputError, NoRoomError
 
 NEW = Rsync((3, 4), is_open=False)
 OPEN = Rsync((0, 0), is_open=True)
+PUSHED = f'{remote_folder.MAKE_AND_GO}rsync "$@"'
+PULLED = f'{remote_folder.GO}rsync "$@"'
 DF = "Filesystem 1024-blocks Used Available Capacity Mounted on\nnone 64 {} {} 90% /x\n"
 # Takes what macOS' takes, and refuses what it refuses.
 OPENRSYNC = """#!/bin/sh
@@ -81,6 +83,29 @@ def test_no_path_on_a_box_and_no_delete_stands_in_rsyncs_words(tmp_path: Path) -
     words = by_rsync.rsync_command(NEW, tmp_path, place, with_list=False)
     assert words[words.index("--") + 1 :] == [f"{tmp_path}/", "box-z:."]
     assert not [word for word in words if "secret place" in word or "delete" in word]
+
+
+def test_the_words_of_rsync_are_these(tmp_path: Path) -> None:
+    place = Remote(FakeSsh(tmp_path), "/x")  # type: ignore[arg-type]
+    words = by_rsync.rsync_command(NEW, tmp_path, place, with_list=False, bases=["../base"])
+    assert words[:-2] == [
+        *("rsync", "--recursive", "--times", "--timeout=60", "--inplace"),
+        *("--info=progress2", "--no-human-readable", "--checksum", "--copy-dest=../base"),
+        *("-e", place.ssh.rsync_shell(), "--rsync-path", place.command(PUSHED), "--"),
+    ]
+    words = by_rsync.rsync_command(NEW, place, tmp_path, with_list=True, most_kib_s=9)
+    assert words == [
+        *("rsync", "--recursive", "--times", "--timeout=60", "--partial-dir=.rsync-partial"),
+        *("-0", "--files-from=-", "--bwlimit=9", "--info=progress2", "--no-human-readable"),
+        *("-e", place.ssh.rsync_shell(), "--rsync-path", place.command(PULLED)),
+        *("--", "box-z:./", str(tmp_path)),
+    ]
+
+
+def test_openrsync_sends_all(tmp_path: Path) -> None:
+    place = Remote(FakeSsh(tmp_path), "/x")  # type: ignore[arg-type]
+    with_base = by_rsync.rsync_command(OPEN, tmp_path, place, with_list=False, bases=["../base"])
+    assert with_base == by_rsync.rsync_command(OPEN, tmp_path, place, with_list=False)
 
 
 @pytest.mark.parametrize(

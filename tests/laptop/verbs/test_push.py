@@ -10,6 +10,7 @@ from run_on_disk import held
 from tiers import with_a_tier_per_box
 from tiny_project import TinyProject, make_project
 
+from boxcar.laptop.hosts import folders
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.verbs.push import push
@@ -100,6 +101,26 @@ def test_pushed_again_it_sends_nothing(
     assert not told["is_new"] and set(told["queues"].values()) == {"same"}
     assert listing(tiny.tier) == before
     assert asked == ["release"]
+
+
+def test_what_arrives_damaged_beside_a_base_is_sent_again_without_it(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(opened(tiny))
+    before, bases_of = set(tiny.releases), []
+    send = folders.send_folder
+
+    def damage(source: Path, there: Path, **more: Any) -> None:
+        send(source, there, **more)
+        bases_of.append(len(more["bases"]))
+        if more["bases"]:
+            next(there.rglob("train.py")).write_bytes(b"of the base")
+
+    monkeypatch.setattr(folders, "send_folder", damage)
+    tiny.write_config("a", x=4)
+    push(opened(tiny))
+    assert len(tiny.releases - before) == 1
+    assert bases_of == [2, 0]
 
 
 def test_a_changed_job_touches_no_file_of_the_release_before(tiny: TinyProject) -> None:

@@ -161,12 +161,12 @@ def test_preparing_makes_the_folders_and_removes_what_other_killed_pushes_left(
     (tier.releases / ".file.0a0a0a0a.part").touch()
     (tier.releases / f".{sent.target.name}.0a0a0a0a.part").symlink_to(tier.cells)
     shutil.rmtree(tier.claim("x").parent)
-    assert sent.prepare([1000, 0]) == {"kept": sent.folder.name}
+    assert sent.prepare([1000, 0])["kept"] == sent.folder.name
     assert set(tier.releases.iterdir()) == {stay[0], sent.folder}
     assert all(path.is_dir() for path in (*tier.folders(), *stay))
     assert (tmp_path / "box-a" / "boxcar" / "tiny").is_dir()
     shutil.rmtree(sent.folder)
-    assert sent.prepare([]) == {"kept": None}
+    assert sent.prepare([])["kept"] is None
 
 
 def test_what_was_left_before_the_clock_was_set_back_is_not_taken_for_a_push_under_way(
@@ -184,12 +184,24 @@ def test_a_release_that_has_no_room_is_refused(sent):
     assert error_of(sent.prepare([1 << 60]))[0] == "NoRoomError"
 
 
+def test_what_did_not_change_can_be_copied_from_the_newest_release_that_is_there(sent):
+    agents_file, gone = str(sent.run.root / "box-a" / "boxcar"), "c" * 64
+    assert sent.prepare([1])["bases"] == [agents_file]
+    sent.install()
+    sent.target.with_name(gone).mkdir()
+    for digest in (sent.target.name, gone):
+        assert sent.ask("newest", digest=digest) == {}
+    sent.target.with_name(gone).rmdir()
+    other = sent.ask("prepare", digest="d" * 64, sizes_bytes=[1], is_mounted=False)
+    assert other["bases"] == [f"../{sent.target.name}", agents_file]
+
+
 def test_what_was_sent_already_needs_no_room_again(sent):
     disk = os.statvfs(sent.folder)
     free_bytes = disk.f_bavail * disk.f_frsize
     with (sent.folder / "sent").open("wb") as file:
         file.truncate(free_bytes)  # takes no room itself
-    assert sent.prepare([free_bytes]) == {"kept": sent.folder.name}
+    assert sent.prepare([free_bytes])["kept"] == sent.folder.name
 
 
 def test_a_tier_that_is_not_mounted_is_not_made(sent, tmp_path):
@@ -198,7 +210,7 @@ def test_a_tier_that_is_not_mounted_is_not_made(sent, tmp_path):
     assert kind == "InputError"
     assert str(tmp_path / "tier") in text and "mounted" in text
     assert not (tmp_path / "tier").exists()
-    assert sent.prepare([]) == {"kept": None}
+    assert sent.prepare([])["kept"] is None
     assert (tmp_path / "tier").is_dir()
 
 

@@ -89,8 +89,11 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
     (cluster_asks.SlurmCancel(), cluster_asks.SlurmCancelled(("7_0", "7_1"))),
     (cluster_asks.SlurmCancel(("queue_1",)), cluster_asks.SlurmCancelled(())),
     (run_asks.FindRelease(SHA), run_asks.FoundRelease(True, ("a.py is missing",))),
-    (run_asks.Prepare(SHA, (1, 2), False), run_asks.Prepared(UNFINISHED)),
-    (run_asks.Prepare(SHA, (), True), run_asks.Prepared(None)),
+    (
+        run_asks.Prepare(SHA, (1, 2), False),
+        run_asks.Prepared(UNFINISHED, (f"../{SHA}", "/data/boxcar")),
+    ),
+    (run_asks.Prepare(SHA, (), True), run_asks.Prepared(None, ())),
     (run_asks.Install(SHA, UNFINISHED), run_asks.Installed(True)),
     (run_asks.PointTo(SHA), run_asks.Pointed()),
     (run_asks.Append("q1", (3, SHA), b"\xffx\n"), run_asks.Appended(4, SHA)),
@@ -365,13 +368,18 @@ def test_an_answer_with_a_wrong_field_is_told_with_the_box_the_question_and_the_
         ),
         (
             run_asks.Prepare(SHA, (), False),
-            {"kept": "../../x"},
+            {"kept": "../../x", "bases": []},
             "kept: expected the name of this release",
         ),
         (
             run_asks.Prepare(SHA, (), False),
-            {"kept": f".{'0b' * 32}.0123abcd.part"},
+            {"kept": f".{'0b' * 32}.0123abcd.part", "bases": []},
             "kept: expected the name of this release",
+        ),
+        (
+            run_asks.Prepare(SHA, (), False),
+            {"kept": None, "bases": ["../x y"]},
+            "bases: expected releases and plain absolute paths",
         ),
         (box_asks.TierProbe("write", "ab" * 8, "b"), {}, "the field 'sha256' is missing"),
         (

@@ -1,0 +1,127 @@
+"""A line of 200 ms and 1 MB/s to one box: the first launch, one after a changed line, a look.
+
+The box is the tests' own namespace with a real sshd, behind a proxy. Beside each
+stands what a person would type by hand. Bytes are those that the wire carried to the box.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.row import Row, no_value
+
+DELAY_S, BYTES_PER_S = 0.1, 1_000_000  # each way
+FILES, FILE_BYTES = 75, 8_800  # 0.65 MB of code
+_TESTS = Path(__file__).resolve().parents[1] / "tests"
+_PROXY = Path(__file__).with_name("thin_line_proxy.py")
+_BOX = "box-a"
+_SSH = ["ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-q"]
+
+
+def measure(folder: Path) -> list[Row]:
+    sys.path[:0] = [str(_TESTS), str(_TESTS / "box"), str(_TESTS / "e2e")]
+    from hosts import NotPermitted
+
+    try:
+        return _rows(folder)
+    except NotPermitted as reason:
+        return [no_value("a thin line", f"no box of one's own here: {reason}")]
+
+
+def _rows(folder: Path) -> list[Row]:
+    from hosts import boxes
+    from rented import rent
+
+    with boxes(folder / "hosts", [_BOX]) as hosts:
+        path = os.environ["PATH"]
+        os.environ["PATH"] = f"{hosts.bin}{os.pathsep}{path}"
+        try:
+            queues = {"queue_1": ["configs/1.json recon 1"]}
+            project = rent(hosts, folder / "project", queues, plain=[_BOX])
+            _write_code(project.root)
+            with _line(hosts, folder / "counts"):
+                return _launches(project, folder / "counts")
+        finally:
+            os.environ["PATH"] = path
+
+
+@contextlib.contextmanager
+def _line(hosts: Any, counts: Path) -> Iterator[None]:
+    """Every ssh of this machine to the box goes through the proxy."""
+    address = re.search(r"HostName (\S+)", hosts.config.read_text())[1]
+    ends = ("127.0.0.1:2299", f"{address}:22", str(DELAY_S), str(BYTES_PER_S), str(counts))
+    with subprocess.Popen([*hosts.laptop(), sys.executable, str(_PROXY), *ends]) as proxy:
+        try:
+            while not counts.exists():
+                time.sleep(0.05)
+            plain = hosts.config.read_text()
+            hosts.config.write_text(plain.replace(address, "127.0.0.1\n  Port 2299"))
+            yield
+        finally:
+            proxy.kill()
+
+
+def _write_code(root: Path) -> None:
+    for number in range(FILES):
+        lines = (f"value_{number}_{at} = {at * number}\n" for at in range(10_000))
+        text = ""
+        while len(text) < FILE_BYTES:
+            text += next(lines)
+        (root / f"module_{number}.py").write_text(text)
+
+
+def _launches(project: Any, counts: Path) -> list[Row]:
+    first = _measured(counts, lambda: project.launch().ended(0))
+    project.wait_for_agents()
+    code = project.root / "module_1.py"
+    by_hand = _measured(counts, lambda: _by_hand(project.root))
+    code.write_text(code.read_text() + "changed = 1\n")
+    change_by_hand = _measured(counts, lambda: _by_hand(project.root))
+    changed = _measured(counts, lambda: project.launch().ended(0))
+    project.wait_for_agents()
+    look = _measured(counts, lambda: project.boxcar("status").ended(0))
+    bare = _measured(counts, lambda: subprocess.run([*_SSH, _BOX, "true"], check=True))
+    hand, true = "rsync -a and ssh by hand", "ssh true"
+    return [
+        Row("first launch", first[0], "s", by_hand[0], hand),
+        Row("first launch, sent", first[1] / 1e3, "kB", by_hand[1] / 1e3, hand),
+        Row("first launch, turns", first[2], "", 30, "to reach"),
+        Row("launch after a changed line, turns", changed[2], "", change_by_hand[2], hand),
+        Row(
+            "launch after a changed line", changed[0], "s", change_by_hand[0], hand, most_ratio=1.3
+        ),
+        Row("launch after a changed line, sent", changed[1] / 1e3, "kB", 43, "to reach"),
+        Row("status, turns", look[2], "", bare[2], true),
+        Row("status", look[0], "s", bare[0], true, most_ratio=1.1),
+    ]
+
+
+def _by_hand(root: Path) -> None:
+    """Two connections: the code, then a program that starts something and says so."""
+    words = ["rsync", "-a", "-e", shlex.join(_SSH), f"{root}/", f"{_BOX}:/tmp/by_hand/"]
+    subprocess.run(words, check=True)
+    subprocess.run([*_SSH, _BOX, "ls /tmp/by_hand >/tmp/ls.txt"], check=True)
+
+
+def _measured(counts: Path, act: Callable[[], object]) -> tuple[float, float, int]:
+    """Seconds, the bytes that went to the box, and the turns of the line."""
+    before = _counted(counts)
+    began = time.monotonic()
+    act()
+    took_s, after = time.monotonic() - began, _counted(counts)
+    return took_s, after[0] - before[0], after[2] - before[2]
+
+
+def _counted(counts: Path) -> list[int]:
+    """Once the line is still: a connection may be ending."""
+    time.sleep(1.0)
+    return [int(word) for word in counts.read_text().split()]
