@@ -18,7 +18,7 @@ Points = dict[str, list[tuple[float, float]]]
 # By the part of the bench: what is counted there; the title, and the words at the two axes.
 PLOTS = {
     "growth": ("cells", "CPU of a verb, by the cells of the run", "cells", "s of CPU"),
-    "boxes": ("boxes", "A look at boxes over ssh, by their number", "boxes", "s"),
+    "boxes": ("boxes", "Time to ask boxes over ssh, by their number", "boxes", "s"),
     "copies": ("MiB", "A copy with proof, by the size of the file", "MiB", "s"),
 }
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 700, 360, 64, 36, 250, 44

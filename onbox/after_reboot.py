@@ -17,7 +17,7 @@ from boxcar.shared.errors import BoxcarError, Command, Message
 from boxcar.shared.files import control, journal
 from boxcar.shared.files.control import AgentStart
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import end_reason
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Session
 from boxcar.shared.wire.run_asks import RUNNING
@@ -53,7 +53,7 @@ def decide(
         if session.box != was.box:
             return Forget(f"it continues on {session.box}")
         # A shutdown sends a signal to all.
-        if session.ended and session.by != ended_by.SIGNAL:
+        if session.ended and session.by != end_reason.SIGNAL:
             return Forget(f"it has ended: {session.reason or session.ended}")
     if wanted != control.RUN:
         return Leave(f"it was asked to {wanted}")

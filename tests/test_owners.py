@@ -97,7 +97,7 @@ FACTS = [
     ),
     Fact(
         "how a v1 end is read",
-        "boxcar/shared/process/ended_by.py",
+        "boxcar/shared/process/end_reason.py",
         # Not the parts of an f-string, by which a sentence is written and not read.
         text(r"^(asked to \w+|told to end by )$", of_f_strings=False),
     ),

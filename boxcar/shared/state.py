@@ -16,7 +16,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import end_reason
 from boxcar.shared.record import dataclass, replace
 from boxcar.shared.triage.evidence import course_of
 
@@ -143,7 +143,7 @@ class CellRecord:
 @dataclass(frozen=True)
 class Session:
     """The agent that runs or ran last. `ended` is the type of its last word, or None; `by`: whose
-    doing that was, see `ended_by`.
+    doing that was, see `end_reason`.
     """
 
     at: str
@@ -305,7 +305,7 @@ def _ended(session: Session, event: Event) -> Session:
     if session.ended and event.type == "agent.stopped":
         return session
     reason = event.data.get("reason")
-    by = event.data.get("by") or ended_by.of_v1(event.type, reason)
+    by = event.data.get("by") or end_reason.of_v1(event.type, reason)
     return replace(session, ended=event.type, reason=reason, by=by)
 
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 
 from boxcar.shared import state
-from boxcar.shared.process import ended_by, exit_codes
+from boxcar.shared.process import end_reason, exit_codes
 from onbox.agent.loop import Loop
 from onbox.agent.outcome import StopQueue
 from onbox.agent.runner import TICK_S
@@ -59,7 +59,7 @@ class Ending:
         failed = sum(isinstance(cell, state.Failed) for cell in states)
         skipped = "; ".join(self._lines.left_open())
         self._loop.say("queue.done", verified=verified, failed=failed, reason=skipped or None)
-        self._leave("the queue is done", ended_by.DONE)
+        self._leave("the queue is done", end_reason.DONE)
         return exit_codes.FAILED if failed or skipped else exit_codes.DONE
 
     def turn_over(self) -> int:
@@ -68,10 +68,10 @@ class Ending:
         has_more = self._lines.is_typed or self._lines.next() is not None
         if self._loop.orders.is_to_end or not has_more:
             return self.done()
-        self._leave("one cell for each task: the next one takes the next cell", ended_by.TURN)
+        self._leave("one cell for each task: the next one takes the next cell", end_reason.TURN)
         return exit_codes.PREEMPTED
 
-    def stopped(self, reason: str, exit_code: int, by: str = ended_by.TROUBLE) -> int:
+    def stopped(self, reason: str, exit_code: int, by: str = end_reason.TROUBLE) -> int:
         """The journal first: the terminal is a log on a disk that may be full."""
         self._loop.settler.close()
         # The durable tier itself may be what is gone.

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from boxcar.shared.files import control
-from boxcar.shared.process import ended_by, exit_codes
+from boxcar.shared.process import end_reason, exit_codes
 
 # The control file may lie on a slow network tier.
 _LOOK_EVERY_S = 1.0
@@ -52,7 +52,7 @@ class Orders:
     @property
     def by(self) -> str:
         """Whose doing an end is that was ordered so, as the journal says it."""
-        return self._wanted if self._signal is None else ended_by.SIGNAL
+        return self._wanted if self._signal is None else end_reason.SIGNAL
 
     @property
     def exit_code(self) -> int:

@@ -27,7 +27,7 @@ from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.news import text
-from boxcar.shared.process import ended_by, exit_codes
+from boxcar.shared.process import end_reason, exit_codes
 from onbox.agent.orders import Orders
 from onbox.agent.staging import Staging
 from onbox.attempt import leftovers, stage
@@ -189,7 +189,7 @@ class Runner:
 
         Before the script is told: one that saves meanwhile would change what is being copied.
         """
-        return self._orders.by == ended_by.SIGNAL and self._place.plan.grace_s < SHORT_GRACE_S
+        return self._orders.by == end_reason.SIGNAL and self._place.plan.grace_s < SHORT_GRACE_S
 
     def end(self, cell: CellLine, number: int) -> None:
         """End what is left of an attempt: another one begins, or the cell is another queue's."""
@@ -254,7 +254,7 @@ class Runner:
             return False
         with contextlib.suppress(ProcessLookupError):
             # Only a signal that came to us hurries: see attempt/stop.py.
-            is_signal = self._orders.by == ended_by.SIGNAL
+            is_signal = self._orders.by == end_reason.SIGNAL
             os.kill(running.pid, signal.SIGTERM if is_signal else signal.SIGINT)
         return True
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import end_reason
 
 MOST_RESTARTS = 3
 _RESTARTS = "SLURM_RESTART_COUNT"
@@ -17,7 +17,7 @@ _RESTARTS = "SLURM_RESTART_COUNT"
 _RESUBMITS = "BOXCAR_RESUBMITS"
 _ADVANCES = ("cell.succeeded", "cell.synced", "cell.verified", "cell.failed")
 # What the system ended, and what a kill left without a last word.
-_INTERRUPTED = (ended_by.SIGNAL, None)
+_INTERRUPTED = (end_reason.SIGNAL, None)
 
 
 def restarts(environ: Mapping[str, str] = os.environ) -> int:

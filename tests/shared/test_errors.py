@@ -21,7 +21,7 @@ from boxcar.shared.errors import (
     message_of,
     some,
 )
-from boxcar.shared.process import ended_by, told_to_end
+from boxcar.shared.process import end_reason, told_to_end
 
 
 def test_all_problems_of_a_file_are_said_at_once():
@@ -118,19 +118,19 @@ def test_the_first_few_are_named(count, text):
 @pytest.mark.parametrize(
     ("event_type", "reason", "by"),
     [
-        ("queue.done", None, ended_by.DONE),
-        ("agent.stopped", "the queue is done", ended_by.DONE),
-        ("queue.stopped", "told to end by SIGTERM", ended_by.SIGNAL),
-        ("agent.stopped", "told to end by SIGINT", ended_by.SIGNAL),
-        ("queue.stopped", "asked to drain", ended_by.DRAIN),
-        ("queue.stopped", "asked to stop", ended_by.STOP),
-        ("queue.stopped", "a: the script was told to end by SIGTERM", ended_by.TROUBLE),
-        ("queue.stopped", "asked to drain the pool", ended_by.TROUBLE),
-        ("queue.stopped", None, ended_by.TROUBLE),
+        ("queue.done", None, end_reason.DONE),
+        ("agent.stopped", "the queue is done", end_reason.DONE),
+        ("queue.stopped", "told to end by SIGTERM", end_reason.SIGNAL),
+        ("agent.stopped", "told to end by SIGINT", end_reason.SIGNAL),
+        ("queue.stopped", "asked to drain", end_reason.DRAIN),
+        ("queue.stopped", "asked to stop", end_reason.STOP),
+        ("queue.stopped", "a: the script was told to end by SIGTERM", end_reason.TROUBLE),
+        ("queue.stopped", "asked to drain the pool", end_reason.TROUBLE),
+        ("queue.stopped", None, end_reason.TROUBLE),
     ],
 )
 def test_an_end_of_v1_is_read_from_the_sentence_that_was_written_then(event_type, reason, by):
-    assert ended_by.of_v1(event_type, reason) == by
+    assert end_reason.of_v1(event_type, reason) == by
 
 
 # --- the environment of an agent

@@ -18,7 +18,7 @@ from boxcar.laptop.run.view import (
 )
 from boxcar.shared import state, timestamp
 from boxcar.shared.files import control
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import end_reason
 from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.state import CellRecord, Session
 from boxcar.shared.triage.evidence import Course
@@ -181,9 +181,9 @@ def _without_agent(queue: QueueView, session: Session | None) -> Condition:
                 "incomplete", _("not every line was run: {reason}", reason=session.reason)
             )
         return Condition("done", _("every line was run"))
-    if session.by == ended_by.DRAIN:
+    if session.by == end_reason.DRAIN:
         return Condition("drained", _("its agent ended, as it was asked to"))
-    if session.by == ended_by.SIGNAL:
+    if session.by == end_reason.SIGNAL:
         return Condition(
             "stopped",
             _("the system told its agent to end: its job was cancelled, or its box went down"),

@@ -15,7 +15,7 @@ from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.laptop.run.view import QueueView
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import BoxcarError, Command, Message, message_of
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import end_reason
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 from boxcar.shared.state import Session
@@ -100,12 +100,12 @@ def _sign(run: OpenRun, one: Started, queue: QueueView, tell: Tell) -> Sign | No
 def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     """Whether the agent works, and what it does; None while this cannot be told yet."""
     session = queue.session
-    if session and session != one.before and session.by == ended_by.TURN:
+    if session and session != one.before and session.by == end_reason.TURN:
         return Sign(
             True,
             Message(_("its first task has ended with its cell; the next one takes the next cell")),
         )
-    if session and session != one.before and session.by == ended_by.SIGNAL and _has_job(queue):
+    if session and session != one.before and session.by == end_reason.SIGNAL and _has_job(queue):
         # Its time limit came, or it was preempted: Slurm starts it again.
         job = queue.scheduled
         return Sign(True, Message(job.sentence)) if job and job.is_explained else None

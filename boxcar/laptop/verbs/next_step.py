@@ -29,7 +29,7 @@ from boxcar.shared.errors import Command, DamagedError, Message
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.receipt import RunReceipt
 from boxcar.shared.paths import ResultPaths
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import end_reason
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, mark
 
@@ -202,7 +202,7 @@ def _was_ended(queue: QueueView) -> bool:
     beside others that run.
     """
     by = queue.session.by if queue.session else None
-    return queue.condition.word == "stopped" and by == ended_by.SIGNAL
+    return queue.condition.word == "stopped" and by == end_reason.SIGNAL
 
 
 def _are_above(view: RunView, cells: Sequence[CellView]) -> bool:

@@ -12,7 +12,7 @@ from boxcar.shared.channels.answer import Answer, Refused, Taken
 from boxcar.shared.files.delivered import Cursor
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import end_reason
 from boxcar.shared.triage.evidence import Course, course_of
 
 # When a GPU counts as idle while a cell runs; the busiest card of the box counts.
@@ -54,7 +54,7 @@ def needed_command(type: str, data: Mapping[str, Any]) -> str | None:
     if type == "box.warning":
         return _OF_WARNING.get(data.get("what", ""))
     if type == "queue.stopped":
-        return "status" if data.get("by") == ended_by.TROUBLE else None
+        return "status" if data.get("by") == end_reason.TROUBLE else None
     is_asked = type == "cell.failed" and course_of(data.get("class")) is Course.ASK
     return f"explain --cell {data['cell']}" if is_asked or type == "box.idle" else None
 

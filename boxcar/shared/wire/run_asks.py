@@ -114,7 +114,7 @@ class Prepared:
     """
 
     kept: str | None
-    bases: tuple[str, ...]
+    bases: tuple[str, ...] = field(default=(), metadata=SILENT)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from boxcar.laptop.hosts.scheduled import Scheduled
 from boxcar.laptop.run import first_minute
 from boxcar.laptop.run.first_minute import Sign, Started
 from boxcar.laptop.run.view import QueueView
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import end_reason
 from boxcar.shared.state import Session, State
 
 BEGUN = Session("2026-11-22T10:00:00.000Z", 7, RELEASE, "box-a", 0)
@@ -38,7 +38,7 @@ def test_a_job_that_slurm_has_not_considered_yet_is_waited_for(tmp_path: Path) -
 
 
 def test_a_task_that_has_ended_with_its_one_cell_is_well(tmp_path: Path) -> None:
-    over = replace(BEGUN, ended="agent.stopped", by=ended_by.TURN)
+    over = replace(BEGUN, ended="agent.stopped", by=end_reason.TURN)
     sign = seen(tmp_path, "JobArrayTaskLimit", over)
     assert sign and sign.is_good and "the next one takes the next cell" in sign.message.text
 
@@ -46,7 +46,7 @@ def test_a_task_that_has_ended_with_its_one_cell_is_well(tmp_path: Path) -> None
 def test_one_whose_time_limit_came_in_its_first_minute_is_started_again_and_has_not_failed(
     tmp_path: Path,
 ) -> None:
-    over = replace(BEGUN, ended="agent.stopped", by=ended_by.SIGNAL)
+    over = replace(BEGUN, ended="agent.stopped", by=end_reason.SIGNAL)
     sign = seen(tmp_path, "BeginTime", over)
     assert sign and sign.is_good and "BeginTime" in sign.message.text
 

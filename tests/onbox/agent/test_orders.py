@@ -9,7 +9,7 @@ import pytest
 
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, control
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import end_reason
 from onbox.agent import orders
 from onbox.agent.orders import Orders
 
@@ -42,10 +42,10 @@ def test_a_drain_ends_after_the_cell_and_a_stop_now(tmp_path):
     asked = Orders(path, lambda: None)
     write(path, control.DRAIN)
     assert (asked.is_to_end, asked.is_to_stop) == (True, False)
-    assert (asked.by, "drain" in asked.reason) == (ended_by.DRAIN, True)
+    assert (asked.by, "drain" in asked.reason) == (end_reason.DRAIN, True)
     write(path, control.STOP)
     assert (asked.is_to_end, asked.is_to_stop) == (True, True)
-    assert (asked.by, "stop" in asked.reason) == (ended_by.STOP, True)
+    assert (asked.by, "stop" in asked.reason) == (end_reason.STOP, True)
     write(path, control.RUN)
     assert (asked.is_to_end, asked.is_to_stop) == (False, False)
 
@@ -57,7 +57,7 @@ def test_a_signal_means_stop_wakes_the_loop_and_is_the_reason(tmp_path, number):
     os.kill(os.getpid(), number)
     assert woken
     assert (asked.is_to_end, asked.is_to_stop) == (True, True)
-    assert (asked.by, number.name in asked.reason) == (ended_by.SIGNAL, True)
+    assert (asked.by, number.name in asked.reason) == (end_reason.SIGNAL, True)
     first = asked.signalled_at
     os.kill(os.getpid(), number)
     assert first

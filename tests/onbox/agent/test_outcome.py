@@ -18,7 +18,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.news.wanted import IDLE_FOR_S
-from boxcar.shared.process import ended_by, exit_codes
+from boxcar.shared.process import end_reason, exit_codes
 from boxcar.shared.triage.evidence import OF_BOX_OR_CODE, Course
 from onbox.agent import ending
 from onbox.agent.beat import LONGEST_GAP_S, IdleGpus
@@ -249,7 +249,7 @@ class EndingStand:
         self.trouble: OSError | None = None
         self.orders = SimpleNamespace(is_to_end=False, is_to_stop=False)
         self.orders.reason, self.orders.exit_code = "a person asked", 9
-        self.orders.by = ended_by.SIGNAL
+        self.orders.by = end_reason.SIGNAL
         cells = {str(at): SimpleNamespace(state=one) for at, one in enumerate(states)}
         reporter = SimpleNamespace(
             say=self.say,

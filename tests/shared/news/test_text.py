@@ -13,7 +13,7 @@ from boxcar.shared.news import text, wanted
 from boxcar.shared.news.columns import columns, within, without_middle
 from boxcar.shared.news.text import Standing, standing
 from boxcar.shared.news.wanted import is_told, needed_command
-from boxcar.shared.process import ended_by
+from boxcar.shared.process import end_reason
 from boxcar.shared.sentence import LANGUAGES, _, in_language
 from boxcar.shared.triage.evidence import Course
 
@@ -243,8 +243,8 @@ def test_what_has_no_room_is_cut_at_the_end_or_in_the_middle(text, room, cut, sh
         ("box.warning", {"what": "waits_for_release"}, "push"),
         ("box.warning", {"what": "code_restored"}, None),
         ("box.warning", {}, None),
-        ("queue.stopped", {"by": ended_by.TROUBLE}, "status"),
-        ("queue.stopped", {"by": ended_by.DRAIN}, None),
+        ("queue.stopped", {"by": end_reason.TROUBLE}, "status"),
+        ("queue.stopped", {"by": end_reason.DRAIN}, None),
         ("cell.failed", {"cell": "a", "class": Course.ASK.value}, "explain --cell a"),
         ("cell.failed", {"cell": "a", "class": Course.FIX_CODE.value}, None),
         ("cell.failed", {"cell": "a"}, None),

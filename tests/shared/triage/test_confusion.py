@@ -16,13 +16,13 @@ PAGE = Path(__file__).parents[3] / "docs" / "triage.md"
 # Texts, classes right and names right before anything was learned from them, and what they were.
 _BATCHES: tuple[tuple[int, int, int | None, str], ...] = (
     (115, 103, 102, "in the habits of torchrun, Hugging Face, Slurm, Kubernetes, ..."),
-    (54, 50, 49, "as before"),
-    (25, 21, None, "as before"),
-    (92, 66, 45, "public threads, as all from here"),
+    (54, 50, 49, "the same"),
+    (25, 21, None, "the same"),
+    (92, 66, 45, "public threads, like all below"),
     (43, 30, 24, "AMD's and Huawei's accelerators among them"),
     (31, 26, 23, ""),
-    (63, 58, 56, "some were cut off before their error, and completed"),
-    (47, 41, 34, "as before"),
+    (63, 58, 56, "some were cut off before their error, and were completed"),
+    (47, 41, 34, "the same"),
     (17, 15, 13, ""),
     (49, 36, 31, "schedulers, containers, AMD, Huawei, builds"),
     (39, 29, 26, "pictures, speech, language; single sentences among them"),
@@ -30,7 +30,7 @@ _BATCHES: tuple[tuple[int, int, int | None, str], ...] = (
     (31, 27, 25, "of many kinds"),
     (31, 30, 25, "of many kinds"),
     (15, 10, 10, "most of one CUDA extension"),
-    (32, 23, 18, "labelled and judged by others, to whom `PY` is no name, as all from here"),
+    (32, 23, 18, "labelled and judged by others, like all below; `PY` does not count as a name"),
     (31, 25, 20, "gym, lmdb, Intel's GPUs among them"),
     (30, 27, 24, "of many kinds"),
     (30, 29, 29, "famous errors, fewer exotic ones"),
@@ -48,17 +48,17 @@ _BATCHES: tuple[tuple[int, int, int | None, str], ...] = (
 )
 _HEAD = """# How well failures are named
 
-{own} texts of failures were written with the signatures, {others} after them. What each batch of
-these got at first sight, before anything was learned from it, in the order of time; the labels
-of public threads were written before any text was judged, and some allow several classes:
+{own} texts of failures were written with the signatures, and {others} after them. The table shows
+what each later batch got at first sight, before anything was learned from it, in order of time.
+Labels of public threads were written before any text was judged. Some allow several classes.
 
 | texts | class right | name right | |
 | --- | --- | --- | --- |
 {batches}
 
-Below, all texts as they are judged now: each row is the class that is right, each column the class
-that came out; where several are right any counts. The texts are in `tests/data/triage/`, and
-this page is made from them:
+Below are all texts as they are judged now. A row is the right class, a column the class that came
+out. Where several classes are right, any of them counts. The texts are in `tests/data/triage/`.
+This page is made from them:
 `BOXCAR_GOLDEN=write .venv/bin/pytest tests/shared/triage/test_confusion.py`.
 
 """
