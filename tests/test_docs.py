@@ -148,8 +148,15 @@ def test_each_format_names_the_module_that_has_it():
         assert (ROOT / "boxcar" / name).exists(), name
 
 
-def test_both_readmes_name_each_other():
-    assert "README.zh.md" in links("README.md") and "README.md" in links("README.zh.md")
+@pytest.mark.parametrize("page", [page for page in PAGES if page.endswith(".zh.md")])
+def test_a_chinese_page_and_its_english_one_link_to_each_other(page):
+    english = page.removesuffix(".zh.md") + ".md"
+    assert Path(page).name in links(english) and Path(english).name in links(page)
+
+
+def test_the_pages_that_are_read_first_are_in_chinese_too():
+    names = ("README", *(f"docs/{name}" for name in ("first-steps", "autodl", "job", "notify")))
+    assert {f"{name}.zh.md" for name in names} <= set(PAGES)
 
 
 def _page_of_verbs() -> str:

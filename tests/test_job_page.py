@@ -16,6 +16,7 @@ from boxcar.shared.files import queue_line
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "job.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+CHINESE = (ROOT / "docs" / "job.zh.md").read_text(encoding="utf-8")
 JOBS = [text for kind, text in BLOCK.findall(PAGE) if kind == "yaml"]
 QUEUES = [text for kind, text in BLOCK.findall(PAGE) if text.startswith("# queues/")]
 # What an example leaves out, because it is about something else.
@@ -27,9 +28,9 @@ NEEDED = {
 }
 
 
-def rows(head: str) -> list[str]:
+def rows(head: str, page: str = PAGE) -> list[str]:
     """The first column of the table below that row."""
-    part = PAGE[PAGE.index(head) :].partition("\n\n")[0]
+    part = page[page.index(head) :].partition("\n\n")[0]
     return [line.strip("| ").split(" |")[0] for line in part.splitlines()[2:]]
 
 
@@ -86,7 +87,9 @@ def test_every_key_has_an_example():
 
 
 def test_the_keys_of_cells_are_those_of_the_model_and_each_has_an_example():
-    sentence = re.search(r"^Under a name or a pattern stand (.*?), written", PAGE, re.MULTILINE)
+    sentence = re.search(
+        r"^Under a name or a pattern stand (.*?), written", PAGE, re.MULTILINE | re.DOTALL
+    )
     assert sentence and named(sentence[1]) == set(CellException.model_fields)
     rules = [rule for text in JOBS for rule in yaml.safe_load(text).get("cells", {}).values()]
     assert {key for rule in rules for key in rule} == set(CellException.model_fields)
@@ -102,3 +105,16 @@ def test_the_table_has_every_placeholder():
 def test_the_table_of_a_line_has_every_own_word():
     found = {name.partition("=")[0] for row in rows("| field |") for name in named(row)}
     assert found == {"cfg", "task", "epochs", *own_words.OWN_KEYS, "env.NAME"}
+
+
+@pytest.mark.parametrize(
+    ("head", "chinese"),
+    [
+        ("| key | default |", "| 键 | 默认 |"),
+        ("| placeholder |", "| 占位符 |"),
+        ("| field |", "| 字段 |"),
+    ],
+)
+def test_the_chinese_tables_have_the_rows_of_the_english_ones(head, chinese):
+    english = [named(row) for row in rows(head)]
+    assert [named(row) for row in rows(chinese, CHINESE)] == english
