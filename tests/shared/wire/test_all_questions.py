@@ -285,8 +285,8 @@ ASKS = (box_asks, cluster_asks, news_asks, run_asks)
 RECORDS = [value for one in (*ASKS, facts) for value in vars(one).values() if _is_record(value)]
 FIELDS = [field for record in RECORDS for field in dataclasses.fields(record)]
 # Fields that may be null or left out, and the keys of the examples' maps, which have no names.
-MAY_MISS = {
-    "bases",field.name for field in FIELDS if "None" in str(field.type)} | {
+MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
+    "bases",
     "packages",
     "names",
     "is_newest",
