@@ -14,7 +14,7 @@ import pytest
 from waiting import LIMIT_S
 
 from boxcar.door import run_verb, verb_table
-from boxcar.door.verb_table import EVERYDAY, GROUPS, JOB, PROFILE, VERBS
+from boxcar.door.verb_table import EVERYDAY, GROUPS, VERBS
 
 ROOT = Path(__file__).parents[2]
 GIVEN = {
@@ -31,7 +31,7 @@ def test_a_verbs_function_takes_what_it_is_given_and_each_of_its_flags(verb) -> 
     function = getattr(importlib.import_module(module), name)
     given = [GIVEN[verb.given]] if verb.given in GIVEN else []
     required = [*given, *(flag.parameter for flag in verb.placed(verb_table.FIRST))]
-    flags = [flag.parameter for flag in verb.flags if flag not in (PROFILE, JOB)]
+    flags = [flag.parameter for flag in verb.flags if flag not in run_verb._OF_THE_DOOR]
     if verb.given == verb_table.WHERE:
         required = given  # the rest is asked where it is used
     inspect.signature(function).bind(**dict.fromkeys({*required, *flags}))

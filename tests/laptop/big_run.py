@@ -20,7 +20,7 @@ FACTS = Facts(
     profile="autodl",
     next=NEXT,
     because="1 cell failed",
-    see_all="boxcar status | less",
+    see_all="boxcar status --all",
     metrics=("psnr_db",),
     quiet=Quiet(("A box that stays off for 15 days is released.", "b"), "boxcar explain"),
 )

@@ -15,7 +15,6 @@ from typing import Any
 from boxcar.laptop.common import units
 from boxcar.laptop.run.state_words import state_sentence
 from boxcar.laptop.view.board.terminal_lines import (
-    ALL,
     Group,
     Line,
     Span,
@@ -205,7 +204,7 @@ def title(sheet: Sheet, name: str) -> Line:
     return cut((*line, rest), room, sheet.mark)
 
 
-def foot(sheet: Sheet, height: int | None) -> list[Line]:
+def foot(sheet: Sheet, height: int) -> list[Line]:
     """The next command with its reason, and the keys."""
     lines, room = _next(sheet, height), sheet.width
     if sheet.focus is None:
@@ -216,10 +215,10 @@ def foot(sheet: Sheet, height: int | None) -> list[Line]:
     return [*lines, keys]
 
 
-def _next(sheet: Sheet, height: int | None) -> list[Line]:
+def _next(sheet: Sheet, height: int) -> list[Line]:
     facts, room = sheet.facts, sheet.width
     because = facts.because
-    most = _MOST_NEXT if height is None or height > _SMALL else 2
+    most = _MOST_NEXT if height > _SMALL else 2
     if not facts.next:
         return [(span(one, BOLD),) for one in wrapped(because, room, most, sheet.mark)]
     command = sheet.said(_("next: {command}", command=facts.next))
@@ -352,27 +351,23 @@ def _body(sheet: Sheet, opened: OpenedCell, focus: Focus) -> list[Line]:
     return [(span(part),) for line in newest for part in wrapped(line, sheet.width, 20, sheet.mark)]
 
 
-# Of what is done, so many rows where nobody can ask for more.
-_DONE_ONCE = 3
 _MOST_LINES = 3  # for one that needs a person
 
 
 def layout(
     rows: RunRows,
     width: int,
-    height: int | None = None,
+    height: int,
     focus: Focus | None = None,
     opened: OpenedCell | None = None,
     *,
     looked_s: float = 0.0,
 ) -> list[Line]:
-    """Lines of at most `width` columns: exactly `height` of them, or as many as are needed for what
-    needs a person and for what runs. Without a focus nobody is there to press a key.
+    """Lines of at most `width` columns: exactly `height` of them, or no more than those. Without a
+    focus nobody is there to press a key.
     """
     sheet = Sheet(rows, width, focus, looked_s)
     top, bottom = head(sheet), foot(sheet, height)
-    if height is None:
-        return [stripped(line) for line in (*top, *_overview(sheet, None), *bottom)]
     top = top[: max(0, height - len(bottom))]
     room = max(0, height - len(top) - len(bottom))
     if focus and opened:
@@ -381,11 +376,13 @@ def layout(
         body = list_lines(sheet, focus, room)
     else:
         body = _overview(sheet, room)
+    if focus is None:
+        return [stripped(line) for line in (*top, *body, *bottom)]
     blank: list[Line] = [()] * (room - len(body))
     return [*top, *body, *blank, *bottom][:height]
 
 
-def _overview(sheet: Sheet, room: int | None) -> list[Line]:
+def _overview(sheet: Sheet, room: int) -> list[Line]:
     """The groups as they stand: boxes, what needs a person, what runs, what is done."""
     # By whose turn it is, which is not where they stand.
     groups: list[Group[Any]] = [
@@ -394,17 +391,16 @@ def _overview(sheet: Sheet, room: int | None) -> list[Line]:
         _cells(sheet, _("running"), sheet.rows.under_way),
         _done(sheet),
     ]
-    given = [group.wanted for group in groups] if room is None else shares(groups, room)
-    lines = [group.lines(count) for group, count in zip(groups, given, strict=True)]
+    lines = [group.lines(n) for group, n in zip(groups, shares(groups, room), strict=True)]
     return [line for at in (1, 0, 2, 3) for line in lines[at]]
 
 
-def _needs(sheet: Sheet, room: int | None) -> Group[Any]:
+def _needs(sheet: Sheet, room: int) -> Group[Any]:
     """With all their words where they take no more than half of the board."""
     rows = sheet.rows.short_needs
     top, at = _title(sheet, _("needs you"), rows), _chosen(sheet, rows)
     whole = sheet.draw_needs(rows, _MOST_LINES)
-    if room is None or len(whole) < room // 2:
+    if len(whole) < room // 2:
         return Group(top, whole, list, lambda n: (), share=3)
     return Group(top, rows, sheet.draw_needs, lambda n: sheet.more(n, "f"), share=3, chosen=at)
 
@@ -453,7 +449,7 @@ def _done(sheet: Sheet) -> Group[CellRow]:
         return cut((*more, *gap, last), sheet.width, sheet.mark)
 
     group = _cells(sheet, _("done ({n})", n=len(rows)), rows)
-    return replace(group, fold=fold, share=1, most=ALL if sheet.focus else _DONE_ONCE)
+    return replace(group, fold=fold, share=1)
 
 
 def _rest(sheet: Sheet, more: int) -> Line:

@@ -9,22 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
-from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 from rich.text import Text
 
-from boxcar.laptop.common import text_layout
-from boxcar.laptop.common.text_layout import (
-    GAP,
-    needed_width,
-    plain,
-    short_name,
-    shrink_columns,
-)
+from boxcar.laptop.common.text_layout import GAP, fit_columns, fold_text, plain
 from boxcar.laptop.view.looks import BAD, BOLD, BUSY, CHOSEN, DIM, GOOD, WARN, Bars, Glyphs
 from boxcar.laptop.view.run_fields import Column, Field, R, Table
 from boxcar.laptop.view.run_rows import Facts
 from boxcar.shared.record import dataclass
+from boxcar.shared.text_width import short_name
 
 # The terminal's own colours: each theme has made them readable on its ground.
 _STYLES = {
@@ -123,22 +117,10 @@ def spread(left: Line, right: Line, room: int, mark: str) -> Line:
 
 def wrapped(words: str, room: int, most: int, mark: str) -> list[str]:
     """The text on at most `most` lines; a command that is wider than a line is broken as well."""
-    lines = [part for line in text_layout.wrap_text(words, room) for part in _broken(line, room)]
+    lines = fold_text(words, room)
     if len(lines) > most:
         rest = cut((Span(" ".join(lines[most - 1 :])),), room, mark)
         lines = [*lines[: most - 1], text(rest)]
-    return lines
-
-
-def _broken(words: str, room: int) -> list[str]:
-    lines = [""]
-    for part in words.split(" ") if cell_len(words) > room else [words]:
-        gap = " " if lines[-1] else ""
-        if cell_len(lines[-1] + gap + part) <= room:
-            lines[-1] += gap + part
-            continue
-        whole = chop_cells(part, max(1, room)) or [""]
-        lines += whole if lines[-1] else [*lines.pop(), *whole]
     return lines
 
 
@@ -199,27 +181,16 @@ def fit_rows(
     most_lines: int = 1,
 ) -> list[list[Line]]:
     full = [titles, *rows] if titles else [*rows]
-    natural = [max((width(row[at]) for row in full), default=0) for at in range(len(columns))]
-    said = [at for at in range(len(columns)) if any(width(row[at]) for row in rows)]
-    widths = _fitted(columns, said, natural, room)
-    return [_drawn(columns, row, widths, mark, most_lines) for row in full]
-
-
-def _fitted(
-    columns: Sequence[Column], said: Sequence[int], natural: Sequence[int], room: int
-) -> dict[int, int]:
-    """The width of each column that stays."""
-    kept = list(said)
+    places = range(len(columns))
+    is_said = [any(row[at] for row in rows) for at in places]
+    natural = [max(map(width, (row[at] for row in full)), default=0) * is_said[at] for at in places]
     least = [
-        full if column.least is None else min(full, column.least)
-        for column, full in zip(columns, natural, strict=True)
+        one if column.least is None else min(one, column.least)
+        for column, one in zip(columns, natural, strict=True)
     ]
-    while len(kept) > 1 and needed_width(least, kept) > room:
-        kept.remove(min(kept, key=lambda at: columns[at].keep))
-    widths = shrink_columns(natural, least, kept, room)
-    if len(kept) == 1:
-        widths = [min(*widths, max(0, room))]
-    return dict(zip(kept, widths, strict=True))
+    to_go = sorted(places, key=lambda at: columns[at].keep)
+    widths = fit_columns(natural, least, to_go, room)
+    return [_drawn(columns, row, widths, mark, most_lines) for row in full]
 
 
 def _drawn(
@@ -257,15 +228,14 @@ def _fit(column: Column, line: Line, room: int, mark: str) -> Line:
 
 
 T = TypeVar("T")
-ALL = 1_000_000
 
 
 @dataclass(frozen=True)
 class Group(Generic[T]):
     """`top` stands above the rows, whatever else has room. `draw` makes lines of rows, with one
     more for a head where `has_head`. `fold` makes the line for those that have no room; it is asked
-    for 0 too, and may have something to say. `most` rows are wanted; `share` is how many lines the
-    group gets at each turn. The row at `chosen` is among those that are shown.
+    for 0 too, and may have something to say. `share` is how many lines the group gets at each turn.
+    The row at `chosen` is among those that are shown.
     """
 
     top: tuple[Line, ...]
@@ -273,15 +243,13 @@ class Group(Generic[T]):
     draw: Callable[[Sequence[T]], list[Line]]
     fold: Callable[[int], Line]
     share: int
-    most: int = ALL
     has_head: bool = False
     chosen: int = 0
 
     @property
     def wanted(self) -> int:
         """The lines that it would fill."""
-        shown = min(len(self.rows), self.most)
-        return self._above + shown + bool(self.fold(len(self.rows) - shown))
+        return self._above + len(self.rows) + bool(self.fold(0))
 
     @property
     def _above(self) -> int:
@@ -291,7 +259,7 @@ class Group(Generic[T]):
         """At most `room` lines, of which one says how many rows are left out."""
         if room <= 0:
             return []
-        shown = min(len(self.rows), self.most)
+        shown = len(self.rows)
         if self.wanted > room:
             shown = max(0, room - self._above - 1)
         fold = self.fold(len(self.rows) - shown)

@@ -98,14 +98,23 @@ def test_what_is_not_shown_is_counted_with_its_key() -> None:
     assert f"… {done - rows} more: d  · {queued} queued: q" in shown
 
 
-def test_without_keys_it_is_as_long_as_it_needs_and_names_the_command_that_shows_all() -> None:
-    lines = plain_lines(layout(SHOTS[36, 20], 80))
+@pytest.mark.parametrize("height", [23, 40])
+def test_without_keys_it_fills_what_a_terminal_shows_and_names_the_command_that_shows_all(
+    height: int,
+) -> None:
+    lines = plain_lines(layout(SHOTS[36, 20], 80, height))
     shown = "\n".join(lines)
-    assert shown.count("▶  ") == len(SHOTS[36, 20].under_way)
-    assert shown.count("✓  ") == 3
-    assert "queued: boxcar status | less" in shown
-    assert lines[-1] == f"next: {NEXT}  (1 cell failed)"
+    assert len(lines) == height and lines[-1] == f"next: {NEXT}  (1 cell failed)"
+    assert "queued: boxcar status --all" in shown
     assert "[f]ailed" not in shown
+    more = {40: SHOTS[36, 20].under_way, 23: []}[height]
+    assert shown.count("▶  ") >= len(more)
+
+
+def test_without_keys_it_is_no_longer_than_it_needs_and_shows_all_that_is_done() -> None:
+    rows = SHOTS[3, 1]
+    lines = plain_lines(layout(rows, 80, 40))
+    assert len(lines) < 20 and "\n".join(lines).count("✓  ") == len(rows.done)
 
 
 def test_a_terminal_without_these_letters_gets_plain_ones() -> None:
