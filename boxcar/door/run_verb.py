@@ -68,8 +68,8 @@ def run_verb(
         said = _without_library(LIBRARY)
         return refuse_command(said, verb.name, is_json=bool(values.get("json")))
     show.begin()
-    if verb_table.ALL in verb.flags and not values.get("all"):
-        show.shorten(_with_all(verb, values))
+    if verb_table.ALL in verb.flags:
+        show.shorten(_with_all(verb, values), is_all="all" in values)
     code, messages = _ended(lambda: _call(verb, values, settings()))
     for message in messages:
         show.say(message)

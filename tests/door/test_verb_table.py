@@ -95,3 +95,22 @@ def test_invokes_list_ends_quietly_where_nobody_reads_it() -> None:
         ["bash", "-c", line, sys.executable], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("verb", "values", "typed"),
+    [
+        ("pull", {"cell": ["a", "b c"]}, "pull --cell a --cell 'b c' --all"),
+        (
+            "report",
+            {"incomplete": True, "metric": ["psnr"]},
+            "report --metric psnr --incomplete --all",
+        ),
+        ("verify", {"job": "other.yaml", "json": True}, "verify --json --all"),
+        ("down", {"approve": "c0ffee", "abandon": ["a"]}, "down --all"),
+    ],
+)
+def test_the_command_that_shows_all_is_the_one_that_was_typed_and_approves_nothing(
+    verb, values, typed
+) -> None:
+    assert run_verb._with_all(VERBS[verb], values).typed("boxcar") == f"boxcar {typed}"

@@ -42,6 +42,7 @@ _has_document: list[bool] = []
 # what to type next, each is said whatever else had room.
 MOST_LINES, _LAST_WORDS, _FEWEST = 40, 12, 5
 # Which command shows all, where not all is shown, and how many lines are left.
+_all: list[bool] = []
 _rest: list[Command] = []
 _left = [MOST_LINES]
 # More cells of which the same is said are one note; so many names stand in a list of them.
@@ -53,6 +54,7 @@ def begin() -> None:
     """A verb begins: nothing of it is printed yet."""
     _has_document.clear()
     _language.clear()
+    _all.clear()
     _rest.clear()
 
 
@@ -100,13 +102,16 @@ def _write_note(text: str) -> None:
         os.close(nowhere)
 
 
-def shorten(rest: Command) -> None:
-    """For the rest of this verb: not more than MOST_LINES on a terminal; `rest` shows all."""
-    _rest[:], _left[:] = [rest], [MOST_LINES]
+def shorten(rest: Command, *, is_all: bool = False) -> None:
+    """For the rest of this verb: not more than MOST_LINES on a terminal, and `rest` shows all; but
+    all where `is_all`.
+    """
+    _all[:], _rest[:], _left[:] = [is_all], [] if is_all else [rest], [MOST_LINES]
 
 
 def shows_all() -> bool:
-    return not _rest
+    """Whether somebody asked for it."""
+    return any(_all)
 
 
 def say_of_each(said: Iterable[tuple[str, str | Message]]) -> None:
