@@ -1,20 +1,20 @@
-"""A line of the board before it is drawn: spans of text, each with words for how it looks; rows as
-lines, and groups of rows that share the height of a terminal.
+"""A line of the board, as rich's Text in the looks of `looks`; rows as lines, and groups of rows
+that share the height of a terminal.
 
 Widths are those of a terminal: a Chinese letter is two columns wide, a combining mark none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
 from boxcar.laptop.common.text_layout import GAP, fit_columns, fold_text, plain
-from boxcar.laptop.view.looks import BAD, BOLD, BUSY, CHOSEN, DIM, GOOD, WARN, Bars, Glyphs
+from boxcar.laptop.view.looks import BAD, BOLD, BUSY, DIM, GOOD, WARN, Bars, Glyphs
 from boxcar.laptop.view.run_fields import Column, Field, R, Table
 from boxcar.laptop.view.run_rows import Facts
 from boxcar.shared.record import dataclass
@@ -28,99 +28,68 @@ _STYLES = {
     WARN: Style(color="yellow"),
     BOLD: Style(bold=True),
     DIM: Style(dim=True),
-    CHOSEN: Style(reverse=True),
 }
+_CHOSEN = Style(reverse=True)
 # Of a row of bars: by time as many as there is room for, else so many.
 _LEAST_BARS, _MOST_BARS, _BARS = 10, 30, 12
 
 
-@dataclass(frozen=True)
-class Span:
-    """`look` is any of the words of `looks`, with a space between two."""
-
-    text: str
-    look: str = ""
-
-
-Line = tuple[Span, ...]
+Line = Text
 
 
 def paint_lines(lines: Sequence[Line]) -> Text:
     """As rich draws them, without a line end after the last."""
-    return Text("\n", end="").join(map(_painted, lines))
+    return Text("\n", end="").join(lines)
 
 
-def _painted(line: Line) -> Text:
-    text = Text(no_wrap=True, overflow="crop", end="")
-    for one in line:
-        style = Style.chain(Style.null(), *(_STYLES[look] for look in one.look.split()))
-        text.append(one.text, style)
-    return text
+def styled(words: str, look: str = "") -> Line:
+    """`look` is one of the words of `looks`."""
+    return Text(words, _STYLES.get(look, ""), no_wrap=True, overflow="crop", end="")
 
 
-def span(text: str, look: str = "") -> Span:
+def span(words: str, look: str = "") -> Line:
     """Of other people's words too: nothing in it can drive the terminal or end the line."""
-    return Span(" ".join(plain(text).split("\n")).replace("\t", " "), look)
+    return styled(" ".join(plain(words).split("\n")).replace("\t", " "), look)
 
 
-def width(line: Iterable[Span]) -> int:
-    return sum(cell_len(one.text) for one in line)
-
-
-def text(line: Iterable[Span]) -> str:
-    return "".join(one.text for one in line)
+def joined(*parts: Line) -> Line:
+    return Text.assemble(*parts, no_wrap=True, overflow="crop", end="")
 
 
 def cut(line: Line, room: int, mark: str) -> Line:
     """At most `room` columns of it; `mark` stands where something was cut off."""
-    if width(line) <= room:
+    if line.cell_len <= room:
         return line
-    kept: list[Span] = []
     left = room - cell_len(mark)
-    for one in line:
-        if cell_len(one.text) >= left:
-            kept.append(Span(set_cell_size(one.text, max(0, left)).rstrip() + mark, one.look))
-            break
-        kept.append(one)
-        left -= cell_len(one.text)
-    return tuple(kept) if room >= cell_len(mark) else ()
-
-
-def pad(line: Line, room: int, *, is_right: bool = False) -> Line:
-    """As wide as `room`, with blanks; to the right where `is_right`."""
-    blank = Span(" " * max(0, room - width(line)))
-    if not blank.text:
-        return line
-    return (blank, *line) if is_right else (*line, blank)
+    if left < 0:
+        return styled("")
+    kept = line.copy()
+    kept.truncate(left)
+    kept.rstrip()
+    return kept.append(mark, kept.spans[-1].style if kept.spans else None)
 
 
 def mark_chosen(line: Line, room: int) -> Line:
     """The line under the cursor, to the edge."""
-    return tuple(Span(one.text, f"{one.look} {CHOSEN}".strip()) for one in pad(line, room))
-
-
-def stripped(line: Line) -> Line:
-    """Without blanks at its end."""
-    spans = list(line)
-    while spans and not spans[-1].text.strip(" "):
-        spans.pop()
-    return (*spans[:-1], Span(spans[-1].text.rstrip(" "), spans[-1].look)) if spans else ()
+    line.pad_right(max(0, room - line.cell_len))
+    line.stylize(_CHOSEN)
+    return line
 
 
 def spread(left: Line, right: Line, room: int, mark: str) -> Line:
     """One at each edge; where both have no room, only what stands at the left."""
-    gap = room - width(left) - width(right)
+    gap = room - left.cell_len - right.cell_len
     if gap < 2 or not right:
         return cut(left, room, mark)
-    return (*left, Span(" " * gap), *right)
+    return joined(left, styled(" " * gap), right)
 
 
 def wrapped(words: str, room: int, most: int, mark: str) -> list[str]:
     """The text on at most `most` lines; a command that is wider than a line is broken as well."""
     lines = fold_text(words, room)
     if len(lines) > most:
-        rest = cut((Span(" ".join(lines[most - 1 :])),), room, mark)
-        lines = [*lines[: most - 1], text(rest)]
+        rest = cut(styled(" ".join(lines[most - 1 :])), room, mark)
+        lines = [*lines[: most - 1], rest.plain]
     return lines
 
 
@@ -144,13 +113,13 @@ def draw_rows(
     fields = [table.fields(row, facts) for row in rows]
     bars = max(_LEAST_BARS, min(_MOST_BARS, _LEAST_BARS + (room - 80) // 4))
     lines = [[_line_of(one[at], facts.glyphs, bars) for at in shown] for one in fields]
-    titles = [(Span(facts.said(column.title), DIM),) for column in columns] if has_titles else []
+    titles = [styled(facts.said(column.title), DIM) for column in columns] if has_titles else []
     return fit_rows(columns, lines, room, facts.glyphs.mark, titles, most_lines=most_lines)
 
 
 def _line_of(field: Field, glyphs: Glyphs, bars: int) -> Line:
     text = field.text if field.bars is None else sparkline(field.bars, glyphs.levels, bars)
-    return (span(text, field.look),) if text else ()
+    return span(text, field.look)
 
 
 def sparkline(bars: Bars, levels: str, most: int) -> str:
@@ -183,7 +152,7 @@ def fit_rows(
     full = [titles, *rows] if titles else [*rows]
     places = range(len(columns))
     is_said = [any(row[at] for row in rows) for at in places]
-    natural = [max(map(width, (row[at] for row in full)), default=0) * is_said[at] for at in places]
+    natural = [max((row[at].cell_len for row in full), default=0) * is_said[at] for at in places]
     least = [
         one if column.least is None else min(one, column.least)
         for column, one in zip(columns, natural, strict=True)
@@ -200,27 +169,24 @@ def _drawn(
     mark: str,
     most_lines: int,
 ) -> list[Line]:
-    spans: list[Span] = []
-    lines: list[Line] = []
+    drawn, more = styled(""), []
     for at, room in widths.items():
-        spans += [Span(" " * GAP)] if spans else []
+        drawn.append(" " * GAP if drawn else "")
         fitted = _fit(columns[at], row[at], room, mark)
         if at == len(columns) - 1 and most_lines > 1 and row[at]:
-            indent, look = Span(" " * width(spans)), row[at][0].look
-            first, *more = wrapped(text(row[at]), room, most_lines, mark)
-            fitted = (Span(first, look),)
-            lines = [(indent, Span(part, look)) for part in more]
-        spans += pad(fitted, room, is_right=columns[at].is_right)
-    return [tuple(spans), *lines]
+            indent, style = styled(" " * drawn.cell_len), row[at].style
+            first, *rest = wrapped(row[at].plain, room, most_lines, mark)
+            fitted = Text(first, style)
+            more = [indent.copy().append(part, style) for part in rest]
+        blanks = " " * (room - fitted.cell_len)
+        drawn.append(blanks if columns[at].is_right else "").append_text(fitted)
+        drawn.append("" if columns[at].is_right else blanks)
+    return [drawn, *more]
 
 
 def _fit(column: Column, line: Line, room: int, mark: str) -> Line:
-    if width(line) <= room:
-        return line
-    if column.is_name and line:
-        *before, last = line
-        left = room - width(before)
-        return (*before, Span(short_name(last.text, left, mark), last.look))
+    if column.is_name:
+        return Text(short_name(line.plain, room, mark), line.style)
     return cut(line, room, mark)
 
 

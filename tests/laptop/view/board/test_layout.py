@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 from big_run import FACTS, NEXT, plain_lines, shot, view
 
-from boxcar.laptop.view.board import terminal_lines
 from boxcar.laptop.view.board.layout import (
     BOXES,
     DONE,
@@ -45,7 +44,7 @@ def test_the_board_fits_and_shows_what_needs_a_person_and_what_to_type(
         rows = replace(SHOTS[made], facts=replace(FACTS, language=language))
         lines = layout(rows, width, height, Focus())
         assert len(lines) == height
-        assert max(map(terminal_lines.width, lines)) <= width
+        assert max(line.cell_len for line in lines) <= width
         shown = "\n".join(plain_lines(lines))
         assert {"en": "needs you", "zh": "需要处理"}[language] in shown
         assert "✗  " in shown, "a failed cell"
@@ -60,7 +59,7 @@ def test_a_terminal_that_is_much_too_small_breaks_nothing(size: tuple[int, int])
     for shown in ("overview", FAILED, DONE, BOXES):
         lines = layout(SHOTS[400, 20], width, height, Focus(shown))
         assert len(lines) == height
-        assert max(map(terminal_lines.width, lines)) <= width
+        assert max(line.cell_len for line in lines) <= width
 
 
 @pytest.mark.parametrize("shown", [FAILED, RUNNING, DONE, QUEUED, BOXES])
@@ -68,7 +67,7 @@ def test_a_terminal_that_is_much_too_small_breaks_nothing(size: tuple[int, int])
 def test_each_list_fits_and_keeps_the_next_command(shown: str, size: tuple[int, int]) -> None:
     lines = layout(SHOTS[400, 20], *size, Focus(shown))
     assert len(lines) == size[1]
-    assert max(map(terminal_lines.width, lines)) <= size[0]
+    assert max(line.cell_len for line in lines) <= size[0]
     assert NEXT in " ".join(plain_lines(lines[-4:]))
 
 
@@ -126,8 +125,8 @@ def test_the_chosen_row_is_in_sight_wherever_it_is_in_its_list() -> None:
     done = [row.cell for row in SHOTS[400, 20].done]
     for cell in (done[0], done[57], done[-1]):
         lines = layout(SHOTS[400, 20], 120, 24, Focus(DONE, chosen=cell))
-        [row] = [one for one in lines if any("chosen" in span.look for span in one)]
-        assert cell in terminal_lines.text(row)
+        [row] = [one for one in lines if any("reverse" in str(part.style) for part in one.spans)]
+        assert cell in row.plain
 
 
 def test_a_filter_shows_the_cells_of_that_name_in_every_state() -> None:
