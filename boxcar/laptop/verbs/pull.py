@@ -318,7 +318,8 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
         _check_tier(site)
         view = look_at_run(site, timestamp.utc_now())
         wanted = _wanted(site.plan.run, view.roster, cells)
-        show.say_of_each(("", said) for said in (*view.roster.sentences, *site.doubts()))
+        said = (*view.roster.sentences, *map(Message, site.doubts()))
+        show.say_of_each(("", one) for one in said)
         with results_folder.hold(site) as held:
             with show.progress(_("pull")) as bar:
                 outcomes = pull_cells(site, view, wanted, held, bar)

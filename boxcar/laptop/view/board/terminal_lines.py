@@ -37,9 +37,12 @@ _LEAST_BARS, _MOST_BARS, _BARS = 10, 30, 12
 Line = Text
 
 
+_NOTHING = Text()
+
+
 def paint_lines(lines: Sequence[Line]) -> Text:
     """As rich draws them, without a line end after the last."""
-    return Text("\n", end="").join(lines)
+    return Text("\n", end="", no_wrap=True, overflow="crop").join(lines)
 
 
 def styled(words: str, look: str = "") -> Line:
@@ -49,7 +52,7 @@ def styled(words: str, look: str = "") -> Line:
 
 def span(words: str, look: str = "") -> Line:
     """Of other people's words too: nothing in it can drive the terminal or end the line."""
-    return styled(" ".join(plain(words).split("\n")).replace("\t", " "), look)
+    return styled(plain(words).replace("\n", " ").replace("\t", " "), look)
 
 
 def joined(*parts: Line) -> Line:
@@ -119,7 +122,7 @@ def draw_rows(
 
 def _line_of(field: Field, glyphs: Glyphs, bars: int) -> Line:
     text = field.text if field.bars is None else sparkline(field.bars, glyphs.levels, bars)
-    return span(text, field.look)
+    return span(text, field.look) if text else _NOTHING
 
 
 def sparkline(bars: Bars, levels: str, most: int) -> str:
@@ -171,20 +174,23 @@ def _drawn(
 ) -> list[Line]:
     drawn, more = styled(""), []
     for at, room in widths.items():
-        drawn.append(" " * GAP if drawn else "")
+        gap = " " * GAP if drawn else ""
         fitted = _fit(columns[at], row[at], room, mark)
         if at == len(columns) - 1 and most_lines > 1 and row[at]:
-            indent, style = styled(" " * drawn.cell_len), row[at].style
+            indent, style = styled(" " * drawn.cell_len + gap), row[at].style
             first, *rest = wrapped(row[at].plain, room, most_lines, mark)
             fitted = Text(first, style)
             more = [indent.copy().append(part, style) for part in rest]
         blanks = " " * (room - fitted.cell_len)
-        drawn.append(blanks if columns[at].is_right else "").append_text(fitted)
-        drawn.append("" if columns[at].is_right else blanks)
+        drawn.append(gap + blanks if columns[at].is_right else gap).append_text(fitted)
+        if not columns[at].is_right:
+            drawn.append(blanks)
     return [drawn, *more]
 
 
 def _fit(column: Column, line: Line, room: int, mark: str) -> Line:
+    if line.cell_len <= room:
+        return line
     if column.is_name:
         return Text(short_name(line.plain, room, mark), line.style)
     return cut(line, room, mark)
