@@ -73,7 +73,7 @@ def _shown(line: str) -> str:
 
 def fold_text(text: str, room: int, mark: str = "") -> list[str]:
     """The same, and none is wider: a command is broken at its blanks, and a word is shortened in
-    its middle, or without a mark broken anywhere.
+    its middle, or without a mark broken anywhere, as is a URL.
     """
     return [part for line in wrap_text(text, room) for part in _broken(line, room, mark)]
 
@@ -87,7 +87,8 @@ def _broken(line: str, room: int, mark: str) -> list[str]:
         if width_in_cells(lines[-1] + gap + word) <= room:
             lines[-1] += gap + word
             continue
-        pieces = [short_name(word, room, mark)] if mark else [*_pieces_of(word, max(1, room))]
+        is_cut = mark and "://" not in word  # half an address leads nowhere
+        pieces = [short_name(word, room, mark)] if is_cut else [*_pieces_of(word, max(1, room))]
         lines += pieces if lines[-1] else [*lines.pop(), *pieces]
     return lines
 

@@ -72,6 +72,12 @@ def test_a_path_is_cut_in_its_middle_and_in_one_line():
     assert path.startswith("/home") and path.endswith("/job.yaml") and rest == ["is there"]
 
 
+def test_a_url_is_all_there():
+    url = "https://example.org/a/long/way/to/what/is/said/of/it.html"
+    found = made(40, [("a", url)], ("what", "found"), ())
+    assert found[1][1].replace("\n", "") == url and taken(widths(found)) <= 40
+
+
 @pytest.mark.parametrize("width", range(36, 130))
 def test_it_fits(width):
     found = made(width)
