@@ -18,8 +18,9 @@ from boxcar.door.verb_table import (
     Flag,
     Verb,
 )
-from boxcar.laptop.common.text_layout import width_in_cells, wrap_text
+from boxcar.laptop.common.text_layout import wrap_text
 from boxcar.shared.sentence import Sentence, _, in_language, mark
+from boxcar.shared.text_width import width_in_cells
 
 NOTES = (
     mark("New here: boxcar demo, then boxcar init in the folder of your code."),

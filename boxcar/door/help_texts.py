@@ -95,6 +95,7 @@ FLAGS = {
     "box": mark("only this box"),
     "queue": mark("only this queue"),
     "cell": mark("only this cell"),
+    "all": mark("print everything on a terminal, not only 40 lines"),
     "json": mark("one JSON document on stdout, on an error too"),
     "lang": mark("en or zh (default: your locale's language)"),
     "init.script": mark(

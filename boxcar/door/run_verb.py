@@ -68,6 +68,8 @@ def run_verb(
         said = _without_library(LIBRARY)
         return refuse_command(said, verb.name, is_json=bool(values.get("json")))
     show.begin()
+    if verb_table.ALL in verb.flags:
+        show.shorten(_with_all(verb, values), is_all="all" in values)
     code, messages = _ended(lambda: _call(verb, values, settings()))
     for message in messages:
         show.say(message)
@@ -145,6 +147,17 @@ def refuse_command(said: Sentence, verb: str, *, is_json: bool) -> int:
     return exit_codes.INPUT
 
 
+def _with_all(verb: Verb, values: Mapping[str, Any]) -> Command:
+    """As it was typed, with --all. What `down` was given is done, or has to be approved anew."""
+    words: list[str] = []
+    for flag in verb.flags if verb.group != "end" else ():
+        if flag.name in values and flag not in _OF_THE_DOOR:
+            many = values[flag.name] if flag.kind == verb_table.MANY else [values[flag.name]]
+            for value in many:
+                words += [f"--{flag.name}", *([str(value)] if flag.takes_value else [])]
+    return Command(verb.name, (*words, "--all"))
+
+
 def _call(verb: Verb, values: Mapping[str, Any], settings: Settings) -> int:
     module, _, name = verb.function.partition(":")
     function = getattr(importlib.import_module(module), name)
@@ -152,10 +165,12 @@ def _call(verb: Verb, values: Mapping[str, Any], settings: Settings) -> int:
     flags = {
         flag.parameter: _READERS[flag.kind](values[flag.name], f"--{flag.name}")
         for flag in verb.flags
-        if flag.name in values and flag not in (verb_table.PROFILE, verb_table.JOB)
+        if flag.name in values and flag not in _OF_THE_DOOR
     }
     return int(function(**_GIVEN[verb.given](where), **flags))
 
+
+_OF_THE_DOOR = (verb_table.PROFILE, verb_table.JOB, verb_table.ALL)
 
 # --- what a function is given
 

@@ -70,6 +70,8 @@ class Verb:
 
 PROFILE, JOB = Flag("profile", letter="p"), Flag("job", takes="PATH")
 JSON = Flag("json", SWITCH, "as_json")
+# More lines than a screen has, on a terminal; `run_verb` tells who shows them.
+ALL = Flag("all", SWITCH)
 _RUN = (PROFILE, JOB)
 _CELLS, _QUEUES = Flag("cell", MANY, "cells"), Flag("queue", MANY, "queues")
 _BOXES, _RUNS = Flag("box", MANY, "boxes"), Flag("run", MANY, "runs")
@@ -117,7 +119,7 @@ _TABLE = (
          ("move --cell seg_baseline --queue queue_2",)),
     Verb("drain", "run", LAUNCHED, (*_RUN, _QUEUES, _BOXES), ("drain", "drain --queue queue_2")),
     Verb("stop", "run", LAUNCHED, (*_RUN, _QUEUES, _BOXES), ("stop", "stop --box box-a")),
-    Verb("status", "look", LAUNCHED, (*_RUN, JSON), ("status", "status --json")),
+    Verb("status", "look", LAUNCHED, (*_RUN, ALL, JSON), ("status", "status --json")),
     Verb("watch", "look", WHERE,
          (*_RUN, Flag("every", TIME, "interval_s", "TIME"),
           Flag("once-if-changed", SWITCH, "is_once"), JSON),
@@ -136,20 +138,22 @@ _TABLE = (
     Verb("triage", "look", JOB_FOLDER,
          (Flag("log", place=FIRST), Flag("rc", EXIT_CODE), Flag("add", SWITCH), JOB, JSON),
          ("triage train.log", "triage slurm-81.out --rc 137 --json", "triage train.log --add")),
-    Verb("runs", "look", NOTHING, (JSON,), ("runs",)),
-    Verb("audit", "look", PROJECT, (*_RUN, _BOXES, JSON), ("audit -p autodl", "audit --box box-a")),
+    Verb("runs", "look", NOTHING, (ALL, JSON), ("runs",)),
+    Verb("audit", "look", PROJECT, (*_RUN, _BOXES, ALL, JSON),
+         ("audit -p autodl", "audit --box box-a")),
     Verb("notify", "look", DRAFT,
          (*_RUN, Flag("test", SWITCH, "is_test"), Flag("from", TEXT, "box", "BOX"),
           Flag("only", MANY), JSON),
          ("notify --test", "notify --test --from box-a --only feishu")),
     Verb("listen", "look", SECRET, (Flag("port", PORT, takes="N"), Flag("through", MANY)),
          ("listen", "listen --port 9000")),
-    Verb("pull", "home", LAUNCHED, (*_RUN, _CELLS, JSON), ("pull", "pull --cell seg_baseline")),
-    Verb("verify", "home", LAUNCHED, (*_RUN, Flag("allow-pickle", MANY, takes="FILE"), JSON),
+    Verb("pull", "home", LAUNCHED, (*_RUN, _CELLS, ALL, JSON),
+         ("pull", "pull --cell seg_baseline")),
+    Verb("verify", "home", LAUNCHED, (*_RUN, Flag("allow-pickle", MANY, takes="FILE"), ALL, JSON),
          ("verify", "verify --allow-pickle seg_baseline/model.pkl")),
     Verb("report", "home", WHERE,
          (*_RUN, Flag("to", takes="KIND"), Flag("metric", MANY, "metrics"), Flag("baseline"), _RUNS,
-          _INCOMPLETE, JSON),
+          _INCOMPLETE, ALL, JSON),
          ("report", "report --to latex --metric psnr --baseline seg_baseline")),
     Verb("export", "home", WHERE,
          (*_RUN, Flag("to", takes="KIND"), Flag("out"), _RUNS, _INCOMPLETE, JSON),
@@ -158,7 +162,7 @@ _TABLE = (
          ("repair", "repair --put-back")),
     Verb("down", "end", LAUNCHED,
          (*_RUN, Flag("abandon", MANY), _GONE, Flag("because", MANY, takes="TEXT"),
-          Flag("approve", takes="DIGEST"), Flag("rotated", MANY), JSON),
+          Flag("approve", takes="DIGEST"), Flag("rotated", MANY), ALL, JSON),
          ("down", "down --abandon seg_baseline --because 'no memory at any batch size'")),
     Verb("check-profiles", "other", FOLDER, (JSON,), ("check-profiles",)),
 )

@@ -10,7 +10,7 @@ from test_frozen import VERBS
 from boxcar.door import help
 from boxcar.door.verb_table import EVERYDAY
 from boxcar.door.verb_table import VERBS as TABLE
-from boxcar.laptop.common.text_layout import width_in_cells
+from boxcar.shared.text_width import width_in_cells
 
 LANGUAGES = ["en", "zh"]
 

@@ -14,7 +14,7 @@ import pytest
 from waiting import LIMIT_S
 
 from boxcar.door import run_verb, verb_table
-from boxcar.door.verb_table import EVERYDAY, GROUPS, JOB, PROFILE, VERBS
+from boxcar.door.verb_table import EVERYDAY, GROUPS, VERBS
 
 ROOT = Path(__file__).parents[2]
 GIVEN = {
@@ -31,7 +31,7 @@ def test_a_verbs_function_takes_what_it_is_given_and_each_of_its_flags(verb) -> 
     function = getattr(importlib.import_module(module), name)
     given = [GIVEN[verb.given]] if verb.given in GIVEN else []
     required = [*given, *(flag.parameter for flag in verb.placed(verb_table.FIRST))]
-    flags = [flag.parameter for flag in verb.flags if flag not in (PROFILE, JOB)]
+    flags = [flag.parameter for flag in verb.flags if flag not in run_verb._OF_THE_DOOR]
     if verb.given == verb_table.WHERE:
         required = given  # the rest is asked where it is used
     inspect.signature(function).bind(**dict.fromkeys({*required, *flags}))
@@ -95,3 +95,22 @@ def test_invokes_list_ends_quietly_where_nobody_reads_it() -> None:
         ["bash", "-c", line, sys.executable], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("verb", "values", "typed"),
+    [
+        ("pull", {"cell": ["a", "b c"]}, "pull --cell a --cell 'b c' --all"),
+        (
+            "report",
+            {"incomplete": True, "metric": ["psnr"]},
+            "report --metric psnr --incomplete --all",
+        ),
+        ("verify", {"job": "other.yaml", "json": True}, "verify --json --all"),
+        ("down", {"approve": "c0ffee", "abandon": ["a"]}, "down --all"),
+    ],
+)
+def test_the_command_that_shows_all_is_the_one_that_was_typed_and_approves_nothing(
+    verb, values, typed
+) -> None:
+    assert run_verb._with_all(VERBS[verb], values).typed("boxcar") == f"boxcar {typed}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from run_on_disk import RELEASE, SHA256, from_now
 
 from boxcar.laptop.run.view import CellView, Condition, QueueView, RunView
-from boxcar.laptop.view.board.terminal_lines import Line, text
+from boxcar.laptop.view.board.terminal_lines import Line
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
 from boxcar.laptop.view.needs import Quiet
 from boxcar.laptop.view.run_rows import Facts, RunRows
@@ -20,7 +20,7 @@ FACTS = Facts(
     profile="autodl",
     next=NEXT,
     because="1 cell failed",
-    see_all="boxcar status | less",
+    see_all="boxcar status --all",
     metrics=("psnr_db",),
     quiet=Quiet(("A box that stays off for 15 days is released.", "b"), "boxcar explain"),
 )
@@ -102,4 +102,4 @@ def _queue(name: str, at: int, cell: str | None) -> QueueView:
 
 def plain_lines(lines: list[Line]) -> list[str]:
     """Without looks and without blanks at the ends."""
-    return [text(line).rstrip() for line in lines]
+    return [line.plain.rstrip() for line in lines]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
-from boxcar.shared.errors import Command, InputError, Message
+from boxcar.shared.errors import Command, InputError, Message, some
 from boxcar.shared.sentence import Sentence, _, known_word, mark
 
 _MOST_LISTED = 12
@@ -72,10 +72,7 @@ def the_run(name: str) -> Sentence:
 
 
 def _listed(names: Sequence[str]) -> str:
-    first, more = ", ".join(names[:_MOST_LISTED]), len(names) - _MOST_LISTED
-    if more > 0:
-        return _("{names} and {n:,} more", names=first, n=more)
-    return first or _("none")
+    return some(names, _MOST_LISTED) or _("none")
 
 
 def pick(names: Sequence[str], known: Iterable[str], *, what: str, of: str) -> list[str]:

@@ -9,23 +9,21 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from boxcar.laptop.common import documents, text_layout
+from boxcar.laptop.common import documents
 from boxcar.laptop.common.headings import heading
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.progress import BYTES, NowAndThen, Progress
-from boxcar.laptop.common.text_layout import NOTHING, Narrow, narrow_table, plain, wrap_text
+from boxcar.laptop.common.text_layout import NOTHING, narrow_table, plain, table_rows, wrap_text
 from boxcar.laptop.common.units import duration, four_digits
-from boxcar.shared.errors import Command, Message
+from boxcar.shared.errors import Command, Message, some
 from boxcar.shared.sentence import _, in_language
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
 
 # Columns: nothing is wrapped for a program that reads it, however long a path is.
@@ -40,12 +38,24 @@ _moving: list[_Moving] = []
 _language: list[str] = []
 # Whether this verb's whole document is on stdout: a second one would be no JSON.
 _has_document: list[bool] = []
+# How many lines of a terminal a verb fills that was not asked for all. Of its last words, such as
+# what to type next, each is said whatever else had room.
+MOST_LINES, _LAST_WORDS, _FEWEST = 40, 12, 5
+# Which command shows all, where not all is shown, and how many lines are left.
+_all: list[bool] = []
+_rest: list[Command] = []
+_left = [MOST_LINES]
+# More cells of which the same is said are one note; so many names stand in a list of them.
+_ALIKE, _NAMED = 3, 5
+_Note = tuple[str, Message]
 
 
 def begin() -> None:
     """A verb begins: nothing of it is printed yet."""
     _has_document.clear()
     _language.clear()
+    _all.clear()
+    _rest.clear()
 
 
 def speak(language: str) -> None:
@@ -64,7 +74,11 @@ class _Moving(Protocol):
 def say(message: str | Message) -> None:
     """A note for the person, on stderr. On a terminal it is wrapped at words."""
     text = plain(typed(message))
-    quote("\n".join(wrap_text(text, _stderr().width)) if sys.stderr.isatty() else text)
+    if sys.stderr.isatty():
+        lines = wrap_text(text, _stderr().width)
+        _left[0] -= len(lines)
+        text = "\n".join(lines)
+    quote(text)
 
 
 def quote(line: str) -> None:
@@ -88,6 +102,88 @@ def _write_note(text: str) -> None:
         os.close(nowhere)
 
 
+def shorten(rest: Command, *, is_all: bool = False) -> None:
+    """For the rest of this verb: not more than MOST_LINES on a terminal, and `rest` shows all; but
+    all where `is_all`.
+    """
+    _all[:], _rest[:], _left[:] = [is_all], [] if is_all else [rest], [MOST_LINES]
+
+
+def shows_all() -> bool:
+    """Whether somebody asked for it."""
+    return any(_all)
+
+
+def say_of_each(said: Iterable[tuple[str, str | Message]]) -> None:
+    """Notes, each on a cell by its name, or on nothing by ''. On a terminal what is the same of
+    many cells is one note, and there are no more than have room.
+    """
+    notes = [(name, text if isinstance(text, Message) else Message(text)) for name, text in said]
+    is_short = bool(_rest) and sys.stderr.isatty()
+    groups = _alike(notes) if is_short else [[one] for one in notes]
+    told = [_of_all(group) for group in groups]
+    shown = len(told)
+    if is_short:
+        width = _stderr().width
+        shown = _how_many([len(wrap_text(plain(typed(one)), width)) for one in told])
+    for one in told[:shown]:
+        say(one)
+    if hidden := sum(map(len, groups[shown:])):
+        say(_more(hidden, _stderr()))
+
+
+def _alike(notes: Sequence[_Note]) -> list[list[_Note]]:
+    found: dict[object, list[_Note]] = {}
+    for name, message in notes:
+        key = _without_name(typed(message), name) if name else len(found)
+        found.setdefault(key, []).append((name, message))
+    groups: list[list[_Note]] = []
+    for group in found.values():
+        groups += [group] if len(group) > _ALIKE else [[one] for one in group]
+    return groups
+
+
+def _without_name(text: str, name: str) -> str:
+    """So that what is said of one cell can be compared with what is said of another."""
+    before, *parts = text.split(name)
+    for part in parts:
+        is_word = not (before[-1:].isalnum() or part[:1].isalnum())
+        before += ("\0" if is_word else name) + part
+    return before
+
+
+def _of_all(group: Sequence[_Note]) -> Message:
+    name, message = group[0]
+    if len(group) == 1:
+        return message.under(name) if name else message
+    names = some([name for name, _message in group], _ALIKE)
+    return message.under(_("{n} cells ({names})", n=len(group), names=names))
+
+
+def listed(cells: Sequence[str]) -> str:
+    """All of them, or on a terminal the first ones and how many more there are."""
+    is_short = bool(_rest) and sys.stderr.isatty()
+    return some(cells, _NAMED if is_short else len(cells))
+
+
+def _how_many(heights: Sequence[int], around: int = 0) -> int:
+    """Of things of so many lines: all, or those for which half of the lines that are left have
+    room, with `around` others and one that counts the rest.
+    """
+    if not _rest or sum(heights) + around <= _left[0] - _LAST_WORDS:
+        return len(heights)
+    room, shown = max(_FEWEST, _left[0] // 2) - around - 1, 0
+    while shown < len(heights) and heights[shown] <= room:
+        room -= heights[shown]
+        shown += 1
+    return max(1, shown)
+
+
+def _more(n: int, console: Console) -> str:
+    """That `n` are not shown, and the command that shows all."""
+    return f"{_mark(console.encoding)} {typed(Message(_('{n} more', n=n), _rest[0]))}"
+
+
 def table(
     title: str,
     columns: Sequence[str],
@@ -100,32 +196,57 @@ def table(
     """A table on stdout, none without rows. In a pipe each row is one line, however long.
 
     On a terminal that is too narrow the columns `names` are shortened in their middle, and those
-    of `first_to_go` are left out. `is_in_language`: its titles are in the language that was asked
-    for already.
+    of `first_to_go` are left out before others. `is_in_language`: its titles are in the language
+    that was asked for already.
     """
     if not rows:
         return
     heads = list(columns) if is_in_language else [heading(column) for column in columns]
-    title = title if is_in_language else heading(title)
-    if sys.stdout.isatty():
-        console = _console(stderr=False)
-        at = {column: number for number, column in enumerate(columns)}
-        found = narrow_table(
-            [typed(head) for head in heads],
-            [[_field(value) for value in row] for row in rows],
-            console.width,
-            names=[at[name] for name in names if name in at],
-            first_to_go=[at[name] for name in first_to_go if name in at],
-            mark=_mark(console.encoding),
-        )
-        console.print(_head(title), _fitted(heads, found), "")
+    title = plain(typed(title if is_in_language else heading(title))).rstrip()
+    is_drawn = sys.stdout.isatty()
+    values = zip(*(rows[:MOST_LINES] if is_drawn and _rest else rows), strict=True)
+    whole = [[typed(head), *_column(one)] for head, one in zip(heads, values, strict=True)]
+    if not is_drawn:
+        print("\n".join([title, *table_rows(whole), "", ""]), end="", flush=True)
         return
-    values = zip(*rows, strict=True)
-    drawn = text_layout.table_for_pipe(
-        plain(typed(title)),
-        [[typed(head), *_column(one)] for head, one in zip(heads, values, strict=True)],
+    console = _console(stderr=False)
+    at = {column: number for number, column in enumerate(columns)}
+    fitted = narrow_table(
+        whole,
+        console.width,
+        names=[at[name] for name in names if name in at],
+        first_to_go=[at[name] for name in first_to_go if name in at],
+        mark=_mark(console.encoding),
     )
-    print("\n".join([*drawn, "", ""]), end="", flush=True)
+    left_out = [column[0] for number, column in enumerate(whole) if number not in fitted]
+    _draw(console, title, [*table_rows([*fitted.values()])], left_out, len(rows))
+
+
+def _draw(
+    console: Console, title: str, rows: Sequence[str], left_out: Sequence[str], total: int
+) -> None:
+    """The rows for which there is room, below a head, and what had none."""
+    from rich.text import Text
+
+    head, *rows = rows
+    heights = [row.count("\n") + 1 for row in rows] + [1] * (total - len(rows))
+    around = head.count("\n") + 3 + bool(left_out)
+    shown = _how_many(heights, around)
+    parts = [Text(title, style="bold"), Text(head, style="bold"), *map(Text, rows[:shown])]
+    if shown < total:
+        parts.append(Text(_more(total - shown, console), style="dim"))
+    if left_out:
+        parts.append(Text(_no_room(left_out, console), style="dim"))
+    console.print(Text("\n").join([*parts, Text()]), soft_wrap=True)
+    _left[0] -= sum(heights[:shown]) + around
+
+
+def _no_room(columns: Sequence[str], console: Console) -> str:
+    """Which columns are not there. In a pipe all are, and `less -S` goes to the right."""
+    said: str = _("no room for {columns}", columns=", ".join(columns))
+    if _rest:
+        said = _("{text}: {command}", text=said, command=f"{typed(_rest[0])} | less -S")
+    return f"{_mark(console.encoding)} {typed(said)}"
 
 
 def _column(values: Sequence[Any]) -> list[str]:
@@ -143,21 +264,6 @@ def _column(values: Sequence[Any]) -> list[str]:
     return [known[id(value)] for value in values]
 
 
-def _head(title: str) -> Text:
-    """Above the table and not of it: a narrow one must not cut it."""
-    from rich.text import Text
-
-    return Text(plain(typed(title)), style="bold")
-
-
-def _fitted(heads: Sequence[str], found: Narrow) -> Table:
-    """The table as this terminal can hold it."""
-    drawn = draw([heads[at] for at in found.kept], found.rows)
-    for column, width in zip(drawn.columns, found.widths, strict=True):
-        column.max_width = width
-    return drawn
-
-
 def _mark(encoding: str) -> str:
     """What stands where a name was shortened, if the terminal can show it."""
     try:
@@ -165,19 +271,6 @@ def _mark(encoding: str) -> str:
     except (UnicodeEncodeError, LookupError):
         return "~"
     return "…"
-
-
-def draw(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """A table, not yet printed."""
-    from rich.table import Table
-    from rich.text import Text
-
-    drawn = Table(pad_edge=False, box=None)
-    for column in columns:
-        drawn.add_column(typed(column), overflow="fold")
-    for row in rows:
-        drawn.add_row(*(Text(_field(value)) for value in row))
-    return drawn
 
 
 def line(message: str | Message) -> None:

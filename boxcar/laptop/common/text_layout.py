@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 from boxcar.shared.record import dataclass
+from boxcar.shared.text_width import as_much_as_fits, is_wide, short_name, width_in_cells
 
 # Text in lines that fit, broken between words; what a person copies stays in one piece.
 
@@ -62,131 +64,143 @@ def _pieces(line: str) -> Iterator[str]:
 def _may_break(before: str, behind: str) -> bool:
     if behind in _CLOSING or before in _OPENING or before == " ":
         return False
-    return _is_wide(before) or _is_wide(behind)
+    return is_wide(before) or is_wide(behind)
 
 
 def _shown(line: str) -> str:
     return line.replace(_KEPT, " ").rstrip(" ")
 
 
-def width_in_cells(text: str) -> int:
-    """How many columns of a terminal it takes."""
-    return sum(2 if _is_wide(char) else not unicodedata.combining(char) for char in text)
+def fold_text(text: str, room: int, mark: str = "") -> list[str]:
+    """The same, and none is wider: a command is broken at its blanks, and a word is shortened in
+    its middle, or without a mark broken anywhere, as is a URL.
+    """
+    return [part for line in wrap_text(text, room) for part in _broken(line, room, mark)]
 
 
-def _is_wide(char: str) -> bool:
-    return unicodedata.east_asian_width(char) in "WF"
+def _broken(line: str, room: int, mark: str) -> list[str]:
+    if width_in_cells(line) <= room:
+        return [line]
+    lines = [""]
+    for word in line.split(" "):
+        gap = " " if lines[-1] else ""
+        if width_in_cells(lines[-1] + gap + word) <= room:
+            lines[-1] += gap + word
+            continue
+        is_cut = mark and "://" not in word  # half an address leads nowhere
+        pieces = [short_name(word, room, mark)] if is_cut else [*_pieces_of(word, max(1, room))]
+        lines += pieces if lines[-1] else [*lines.pop(), *pieces]
+    return lines
 
 
-# A name that is too long, shortened in its middle: how it ends is mostly what differs.
+def _pieces_of(word: str, room: int) -> Iterator[str]:
+    while word:
+        piece = as_much_as_fits(word, room) or word[0]
+        yield piece
+        word = word[len(piece) :]
 
 
-ENDS_SHOWN = 2 / 3  # of the room, for the end of the name
-
-
-def short_name(name: str, room: int, mark: str) -> str:
-    """The name in at most `room` columns: `recon_…q1_seed3`."""
-    if width_in_cells(name) <= room:
-        return name
-    left = room - width_in_cells(mark)
-    if left <= 0:
-        return mark if left == 0 else ""
-    end = _end(name, round(left * ENDS_SHOWN))
-    return f"{_begin(name, left - width_in_cells(end))}{mark}{end}"
-
-
-def _begin(name: str, room: int) -> str:
-    kept = ""
-    for char in name:
-        if width_in_cells(kept + char) > room:
-            break
-        kept += char
-    return kept
-
-
-def _end(name: str, room: int) -> str:
-    return _begin(name[::-1], room)[::-1]
+# Columns that share a width: all tables do it by this, and the board.
 
 
 GAP = 2
 NOTHING = "-"
-# Columns of a terminal: a name is cut down to the one, and other text folds from the other on.
-_NAME_LEAST, _TEXT_LEAST = 24, 20
-# Where that is still too much.
-_NAME_MIN, _TEXT_MIN = 16, 8
-
-Rows = Sequence[Sequence[str]]
-
-
-@dataclass(frozen=True)
-class Narrow:
-    """Which columns stay, by their number, how wide each is, and their rows."""
-
-    kept: tuple[int, ...]
-    widths: tuple[int, ...]
-    rows: tuple[tuple[str, ...], ...]
+# A name is cut down to so many columns, and other text folds from so many on; where that is still
+# too much, from these on.
+_LEAST, _LEAST_OF_ALL = (24, 20), (16, 8)
+# A number, a date, a digest: what begins with a digit is whole, or its column is left out. So is a
+# word that is no longer than this.
+_NUMBER = re.compile(r"[(\[<>~≈+−±-]*\d.*")
+_UNIT, _WORD_MOST = 3, 20
 
 
-def narrow_table(
-    heads: Sequence[str],
-    rows: Rows,
-    width: int,
-    *,
-    names: Collection[int],
-    first_to_go: Sequence[int],
-    mark: str,
-) -> Narrow:
-    """`names` are shortened in their middle; of `first_to_go` one column after the other is left
-    out, as is first of all one in which nothing is said.
+def fit_columns(
+    natural: Sequence[int], least: Sequence[int], to_go: Iterable[int], room: int
+) -> dict[int, int]:
+    """The width of each column that stays, by its number; one of 0 is not there at all. Of `to_go`
+    one after the other is left out while the least widths have no room. Then the widest gives
+    first, so that no name is cut while a text has more room than it.
     """
-    natural = [
-        max(map(width_in_cells, (head, *column)))
-        for head, *column in zip(heads, *rows, strict=True)
-    ]
-
-    def at_least(name: int, text: int) -> list[int]:
-        return [min(width, name if at in names else text) for at, width in enumerate(natural)]
-
-    least = at_least(_NAME_LEAST, _TEXT_LEAST)
-    kept = list(range(len(heads)))
-    if needed_width(natural, kept) > width:
-        kept = [at for at in kept if any(row[at] != NOTHING for row in rows)]
-    for at in first_to_go:
-        if at in kept and needed_width(least, kept) > width:
-            kept.remove(at)
-    least = least if needed_width(least, kept) <= width else at_least(_NAME_MIN, _TEXT_MIN)
-    widths = shrink_columns(natural, least, kept, width)
-    return Narrow(
-        tuple(kept),
-        tuple(widths),
-        tuple(
-            tuple(
-                short_name(row[at], room, mark) if at in names else row[at]
-                for at, room in zip(kept, widths, strict=True)
-            )
-            for row in rows
-        ),
-    )
-
-
-def needed_width(widths: Sequence[int], kept: Sequence[int]) -> int:
-    return sum(widths[at] for at in kept) + GAP * (len(kept) - 1)
-
-
-def shrink_columns(
-    natural: Sequence[int], least: Sequence[int], kept: Sequence[int], width: int
-) -> list[int]:
-    """The widest gives first, so that no name is cut while a text has more room than it."""
-    widths = {at: natural[at] for at in kept}
-    for _ in range(needed_width(natural, kept) - width):
-        shrinking = [at for at in kept if widths[at] > least[at]]
+    widths = {at: width for at, width in enumerate(natural) if width}
+    for at in to_go:
+        if len(widths) > 1 and at in widths and taken(least[one] for one in widths) > room:
+            del widths[at]
+    for _turn in range(taken(widths.values()) - room):
+        shrinking = [at for at, width in widths.items() if width > least[at]]
         if not shrinking:
             break
         widths[max(shrinking, key=lambda at: widths[at])] -= 1
-    return [widths[at] for at in kept]
+    return widths if len(widths) > 1 else {at: min(one, room) for at, one in widths.items()}
 
 
-# A table for a program that reads it: one line for each row, columns two spaces apart.
+def taken(widths: Iterable[int]) -> int:
+    """By columns of these widths, with the gaps between them."""
+    return sum(width + GAP for width in widths) - GAP
+
+
+def narrow_table(
+    columns: Sequence[Sequence[str]],
+    room: int,
+    *,
+    names: Collection[int],
+    first_to_go: Iterable[int],
+    mark: str,
+) -> dict[int, list[str]]:
+    """The columns that stay, by their number, each a head and its fields in lines that fit.
+
+    `names` are shortened in their middle, numbers are whole, other text folds between its words. Of
+    `first_to_go` one after the other is left out, but first of all one in which nothing is said;
+    those at the right, where all the others are as narrow as can be.
+    """
+    natural = [max(map(_width, map(_lines_of, column))) for column in columns]
+    if taken(natural) > room:
+        is_said = [{*column[1:]} != {NOTHING} for column in columns]
+        natural = [min(one, room) * said for one, said in zip(natural, is_said, strict=True)]
+    to_go = first_to_go
+    for name, text in (_LEAST, _LEAST_OF_ALL):
+        least = [
+            min(one, name if at in names else max(text, _unbroken(columns[at])))
+            for at, one in enumerate(natural)
+        ]
+        widths = fit_columns(natural, least, to_go, room)
+        if taken(widths.values()) <= room:
+            break
+        natural = [widths.get(at, 0) for at in range(len(columns))]
+        to_go = range(len(columns) - 1, 0, -1)
+    return {
+        at: [_fitted(field, width, mark, at in names) for field in columns[at]]
+        for at, width in widths.items()
+    }
+
+
+def _unbroken(column: Sequence[str]) -> int:
+    """How wide it has to be for its numbers and shorter words."""
+    fields = [field for field in column[1:] if field != NOTHING]
+    if fields and all(map(_is_number, fields)):
+        return max(map(width_in_cells, fields))
+    widths = (
+        width if (width := width_in_cells(word)) <= _WORD_MOST or _NUMBER.fullmatch(word) else 0
+        for field in column
+        for word in field.split()
+    )
+    return max(widths, default=0)
+
+
+def _is_number(field: str) -> bool:
+    """`0.87`, `0.8735±0.0094 [0.8, 0.9]`, `12.3 GB`."""
+    words = field.split()
+    return bool(words and _NUMBER.fullmatch(words[0])) and all(
+        len(word) <= _UNIT or _NUMBER.fullmatch(word) for word in words
+    )
+
+
+def _fitted(field: str, room: int, mark: str, is_name: bool) -> str:
+    if is_name:
+        return short_name(field, room, mark)
+    return "\n".join(fold_text(field.expandtabs(_TAB_COLUMNS), room, mark))
+
+
+# The lines of a table, columns two spaces apart: in a pipe one for each row.
 #
 # As rich would draw it without an edge, at a thirtieth of what that costs: a run may have a hundred
 # thousand rows.
@@ -196,11 +210,10 @@ _BETWEEN = "  "
 _TAB_COLUMNS = 8
 
 
-def table_for_pipe(title: str, columns: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The lines, each without spaces at its end; a field of several lines takes as many. A column
-    begins with its head.
+def table_rows(columns: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The text of each row, without spaces at its end; a field of several lines takes as many. A
+    column begins with its head.
     """
-    yield title.rstrip()
     if all(map(_is_plain, columns)):
         # A column at a time, which the interpreter walks by itself.
         widths = [max(1, *map(len, column)) for column in columns]
@@ -210,11 +223,8 @@ def table_for_pipe(title: str, columns: Sequence[Sequence[str]]) -> Iterator[str
     whole = [[_lines_of(field) for field in column] for column in columns]
     widths = [max(1, *map(_width, column)) for column in whole]
     for row in zip(*whole, strict=True):
-        if all(len(field) == 1 for field in row):
-            yield _line([field[0] for field in row], widths)
-            continue
-        for at in range(max(map(len, row))):
-            yield _line([field[at] if at < len(field) else "" for field in row], widths)
+        lines = zip_longest(*row, fillvalue="")
+        yield "\n".join(_line(fields, widths) for fields in lines)
 
 
 def _is_plain(column: Sequence[str]) -> bool:
@@ -232,18 +242,12 @@ def _lines_of(field: str) -> list[str]:
 
 
 def _width(field: Sequence[str]) -> int:
-    return max(map(_columns, field))
-
-
-def _columns(text: str) -> int:
-    return len(text) if text.isascii() else width_in_cells(text)
+    return max(map(width_in_cells, field))
 
 
 def _line(fields: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (
-        text + " " * (width - _columns(text)) for text, width in zip(fields, widths, strict=True)
-    )
-    return _BETWEEN.join(padded).rstrip()
+    gaps = (" " * (width - width_in_cells(one)) for one, width in zip(fields, widths, strict=True))
+    return _BETWEEN.join(map(str.__add__, fields, gaps)).rstrip()
 
 
 # Text of others, such as names and logs, as it may go to a terminal.

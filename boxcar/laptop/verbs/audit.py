@@ -152,6 +152,8 @@ def present(site: Site, report: Report, then: Command, *, as_json: bool) -> None
         _("{run}: audit", run=site.plan.run),
         ("box", "what", "verdict", "found", "reason"),
         rows,
+        names=(),
+        first_to_go=("found",),
     )
     show.say(_end(report.rows, then))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show, units
@@ -334,43 +334,40 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     show.say(_("{verb!r} will {does}. This is lost:", verb=_verb(site), does=does))
     for sentence in site.end_price():
         _say_item(sentence)
-    for verdict in facts.receipt.cells if facts.receipt else ():
-        if verdict.because is not None:
-            _say_item(
-                _(
-                    "the cell {cell}, abandoned because {because}",
-                    cell=verdict.cell,
-                    because=verdict.because,
-                )
-            )
-        if verdict.is_dropped:
-            _say_item(_("the cell {cell}, dropped: its line is commented out", cell=verdict.cell))
-    for cell in facts.cells:
-        if cell.pulled and (doubt := cell.pulled.manifest.doubt):
-            _say_item(
-                _(
-                    "the box on which the cell {cell} could be trained again; its result is in "
-                    "doubt: {doubt}",
-                    cell=cell.cell,
-                    doubt=doubt,
-                )
-            )
-    if hashed := _hashed(facts):
-        _say_item(
-            _(
-                "{n} {n:artifact|artifacts}: each was hashed here and loaded by its box alone, as "
-                "verify found no torch",
-                n=hashed,
-            )
-        )
-    for note in notes:
-        _say_item(note)
+    show.say_of_each(("", _("  {sentence}", sentence=one)) for one in _lost(facts, notes))
     size_bytes = results_folder.bytes_below(site.results.root)
     show.say(
         _("This stays: {folder} ({size})", folder=site.results.root, size=units.size(size_bytes))
     )
     for sentence in site.end_keeps():
         _say_item(sentence)
+
+
+def _lost(facts: GateFacts, notes: Sequence[str]) -> Iterator[str]:
+    for verdict in facts.receipt.cells if facts.receipt else ():
+        if verdict.because is not None:
+            yield _(
+                "the cell {cell}, abandoned because {because}",
+                cell=verdict.cell,
+                because=verdict.because,
+            )
+        if verdict.is_dropped:
+            yield _("the cell {cell}, dropped: its line is commented out", cell=verdict.cell)
+    for cell in facts.cells:
+        if cell.pulled and (doubt := cell.pulled.manifest.doubt):
+            yield _(
+                "the box on which the cell {cell} could be trained again; its result is in "
+                "doubt: {doubt}",
+                cell=cell.cell,
+                doubt=doubt,
+            )
+    if hashed := _hashed(facts):
+        yield _(
+            "{n} {n:artifact|artifacts}: each was hashed here and loaded by its box alone, as "
+            "verify found no torch",
+            n=hashed,
+        )
+    yield from notes
 
 
 def _say_item(sentence: str) -> None:
@@ -446,8 +443,7 @@ def _report(
 ) -> int:
     """Say how it ended, and return the exit code for it."""
     is_down = teardown is not None and teardown.finished_at is not None
-    for row in reasons:
-        show.say(row.message.under(row.cell or _("the run")))
+    show.say_of_each((row.cell or _("the run"), row.message) for row in reasons)
     if teardown and is_down:
         show.say(_done(site, teardown))
         for sentence in rotation.rotation_steps(teardown):

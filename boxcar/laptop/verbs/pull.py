@@ -8,7 +8,7 @@ teardown they lie nowhere else.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -318,8 +318,8 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
         _check_tier(site)
         view = look_at_run(site, timestamp.utc_now())
         wanted = _wanted(site.plan.run, view.roster, cells)
-        for sentence in (*view.roster.sentences, *map(Message, site.doubts())):
-            show.say(sentence)
+        said = (*view.roster.sentences, *map(Message, site.doubts()))
+        show.say_of_each(("", one) for one in said)
         with results_folder.hold(site) as held:
             with show.progress(_("pull")) as bar:
                 outcomes = pull_cells(site, view, wanted, held, bar)
@@ -328,8 +328,8 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
             outcomes = [copies.get(one.name, one) for one in outcomes]
             missing = {one.name for one in outcomes if one.word not in (HERE, PULLED)}
             logs = _pull_failed_logs(site, view, missing)
-        for log in logs:  # not above: a bar that is drawn leaves its line behind
-            show.say(_said_of(log))
+        # Not above: a bar that is drawn leaves its line behind.
+        show.say_of_each(("", _said_of(log)) for log in logs)
         given_up = {one.name for one in view.of_words((ABANDONED,))}
         unsaid = given_up & {one.name for one in outcomes if one.word == NOT_PUBLISHED}
         told = [one for one in outcomes if one.name not in unsaid]
@@ -443,30 +443,26 @@ def _said_of(log: BroughtLog) -> str:
     return _("{cell} failed; its log: {file}", cell=log.cell, file=log.path)
 
 
-def _say_outcome(outcome: Outcome) -> None:
+def _notes_of(outcome: Outcome) -> Iterator[str]:
     name = outcome.name
     if outcome.replaced:
-        show.say(
-            _(
-                "{name}: the copy that was here is now in {folder}",
-                name=name,
-                folder=outcome.replaced,
-            )
+        yield _(
+            "{name}: the copy that was here is now in {folder}",
+            name=name,
+            folder=outcome.replaced,
         )
     if outcome.word == PULLED and outcome.why:
-        show.say(_("{name}: pulled {why}", name=name, why=outcome.why))
+        yield _("{name}: pulled {why}", name=name, why=outcome.why)
     if outcome.lacks:
         names, n = some(outcome.lacks, MOST_NAMED), len(outcome.lacks)
-        show.say(
-            _(
-                "{cell}: {n:,} carried {n:file|files} did not come as published: {names}",
-                cell=name,
-                n=n,
-                names=names,
-            )
+        yield _(
+            "{cell}: {n:,} carried {n:file|files} did not come as published: {names}",
+            cell=name,
+            n=n,
+            names=names,
         )
     if outcome.doubt:
-        show.say(_("{cell}: in doubt: {doubt}", cell=name, doubt=outcome.doubt))
+        yield _("{cell}: in doubt: {doubt}", cell=name, doubt=outcome.doubt)
 
 
 def _next(
@@ -521,10 +517,9 @@ def _by_reason(outcomes: Iterable[Outcome]) -> dict[str | None, list[str]]:
 
 def _report(outcomes: Sequence[Outcome], journals: Sequence[Outcome]) -> None:
     everything = (*outcomes, *journals)
-    for outcome in everything:
-        _say_outcome(outcome)
+    show.say_of_each(("", note) for one in everything for note in _notes_of(one))
     for why, names in _by_reason(everything).items():
         name = some(names, MOST_NAMED)
         show.say(_("{name} {n:was|were} not pulled: {why}", name=name, n=len(names), why=why))
     if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
-        show.say(_("not published yet: {cells}", cells=", ".join(missing)))
+        show.say(_("not published yet: {cells}", cells=show.listed(missing)))

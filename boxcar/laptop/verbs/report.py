@@ -51,9 +51,8 @@ def _show(project: Project, made: Report) -> None:
         )
         columns = [show.typed(name) for name in as_text.columns(table)]
         rows = [as_text.fields(table, row) for row in table.rows]
-        show.table(title, columns, rows, names=columns[:1], first_to_go=columns[:-3:-1])
-        for note in table.notes:
-            show.say(note)
+        show.table(title, columns, rows, names=columns[:1], first_to_go=columns[:-4:-1])
+        show.say_of_each(("", note) for note in table.notes)
     receipts = ", ".join(map(digest.short, made.receipts.values()))
     show.say(_("receipt {digest}", digest=receipts))
     show.say(

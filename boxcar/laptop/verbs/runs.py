@@ -189,7 +189,9 @@ def _show(found: Sequence[SeenRun]) -> None:
         if name not in _MAY_LACK or any(row[at] is not None for row in rows)
     ]
     columns = [COLUMNS[at] for at in kept]
-    show.table("runs", columns, [[row[at] for at in kept] for row in rows])
+    last = ("launched", "seen", "profile")
+    kept_rows = [[row[at] for at in kept] for row in rows]
+    show.table("runs", columns, kept_rows, names=("run", "job"), first_to_go=last)
 
 
 _STATES = (

@@ -30,6 +30,7 @@ from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.sentence import _
 
+_LEAST_LINES = 23
 _IN_TROUBLE = {"held", "agent dead", "trainer dead", "damaged", "unknown", "unreachable"}
 
 
@@ -57,7 +58,7 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
     """The view as tables and notes, or as one JSON document."""
     if as_json:
         show.json_document("status", document(site, view))
-    elif is_board(sys.stdout, os.environ):
+    elif is_board(sys.stdout, os.environ) and not show.shows_all():
         draw_once(site, view)
         _say_rotation(site)
     else:
@@ -65,9 +66,9 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
         rows = rows_of_run(site, view, step)
         for table in tables_of_run(rows):
             gone = ("attempts", "release", "time", "queue")
-            show.table(table.title, table.columns, table.rows, first_to_go=gone)
-        for note in notes_of_run(rows):
-            show.say(note)
+            names = ("box", "cell")
+            show.table(table.title, table.columns, table.rows, names=names, first_to_go=gone)
+        show.say_of_each(("", note) for note in notes_of_run(rows))
         _say_rotation(site)
         for note in rows.facts.quiet.notes:
             show.say(note)
@@ -89,7 +90,7 @@ def is_board(stream: TextIO, environ: Mapping[str, str]) -> bool:
 
 
 def draw_once(site: Site, view: RunView, looked_s: float = 0.0) -> None:
-    """The board of one look, which was so long ago, as long as it needs to be."""
+    """The board of one look, which was so long ago, in what a terminal shows at once."""
     from rich.console import Console  # late, as in show.py
 
     from boxcar.laptop.view.board.terminal_lines import paint_lines
@@ -97,7 +98,8 @@ def draw_once(site: Site, view: RunView, looked_s: float = 0.0) -> None:
     history = history_after_look(NOTHING_SEEN, view)
     rows = rows_of_run(site, view, next_step(view, site), history)
     console = Console(file=sys.stdout, highlight=False)
-    console.print(paint_lines(layout(rows, console.width, looked_s=looked_s)))
+    height = min(show.MOST_LINES, max(_LEAST_LINES, console.height - 1))
+    console.print(paint_lines(layout(rows, console.width, height, looked_s=looked_s)))
 
 
 def rows_of_run(
@@ -124,7 +126,7 @@ def rows_of_run(
         profile=project.plan.profile,
         next=command,
         because=because,
-        see_all=f"{show.typed(Command('status'))} | less",
+        see_all=show.typed(Command("status", ("--all",))),
         metrics=tuple(metric.name for metric in project.plan.metrics),
         prices=tuple(box_prices(project).items()),
         quiet=quiet,

@@ -210,8 +210,7 @@ def verify_report(
     columns = ("cell", "state", "checked", "metric", "files", "size", "release")
     title = _("{run}: results", run=made.run)
     show.table(title, columns, rows, first_to_go=("release", "files"))
-    for cell in cells:
-        _say_of_cell(cell, made.run)
+    show.say_of_each(note for cell in cells for note in _notes_of_cell(cell, made.run))
     for said in bring_cell.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
         show.say(said)
     settled = sum(cell.verdict.is_settled for cell in cells)
@@ -228,23 +227,20 @@ def verify_report(
         show.say(sentence(step))
 
 
-def _say_of_cell(cell: Judged, run: str) -> None:
+def _notes_of_cell(cell: Judged, run: str) -> Iterator[tuple[str, str | Message]]:
+    name = cell.facts.cell
     for row in cell.missing:
-        show.say(row.message.under(row.cell or run))
+        yield row.cell or run, row.message
     if cell.verdict.because is not None:
-        _say_of(cell, _("abandoned because {because}", because=cell.verdict.because))
+        yield name, _("abandoned because {because}", because=cell.verdict.because)
     if cell.verdict.is_dropped:
-        _say_of(cell, _("dropped: it never ran, and its line is commented out"))
+        yield name, _("dropped: it never ran, and its line is commented out")
     if cell.doubt:
-        _say_of(cell, _("in doubt: {doubt}", doubt=cell.doubt))
+        yield name, _("in doubt: {doubt}", doubt=cell.doubt)
     for warning in cell.warnings:
-        _say_of(cell, _("warning: {text}", text=warning))
-    for name, note in measure.notes(cell.verdict.metrics).items():
-        _say_of(cell, _("{metric} is not known: {note}", metric=name, note=note))
-
-
-def _say_of(cell: Judged, text: Sentence) -> None:
-    show.say(_("{head}: {text}", head=cell.facts.cell, text=text))
+        yield name, _("warning: {text}", text=warning)
+    for metric, note in measure.notes(cell.verdict.metrics).items():
+        yield name, _("{metric} is not known: {note}", metric=metric, note=note)
 
 
 # Every artifact whose bytes are right, loaded, and which of them may run code.
@@ -378,8 +374,7 @@ def verify(project: Project, *, allow_pickle: Sequence[str] = (), as_json: bool 
                 ),
             )
             is_proven = bool(made.is_full and made.cells and not found.doubts)
-        for said in found.sentences:
-            show.say(said)
+        show.say_of_each(("", said) for said in found.sentences)
         page = _page(site)
         if as_json:
             show.json_document("verify", verify_document(site, found, made, cells))

@@ -13,7 +13,7 @@ from boxcar.shared.record import dataclass
 
 # How a field may look. A terminal's own 16 colours, so that each theme stays readable; never alone.
 GOOD, BUSY, BAD, WARN = "good", "busy", "bad", "warn"
-BOLD, DIM, CHOSEN = "bold", "dim", "chosen"
+BOLD, DIM = "bold", "dim"
 
 
 @dataclass(frozen=True)

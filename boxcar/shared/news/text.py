@@ -16,10 +16,10 @@ from boxcar.shared import state
 from boxcar.shared.cell import duration
 from boxcar.shared.errors import Command, DamagedError
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.news.columns import within, without_middle
 from boxcar.shared.news.wanted import NEEDS, is_told
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, mark
+from boxcar.shared.text_width import beginning, short_name
 from boxcar.shared.triage import course_words
 from boxcar.shared.triage.evidence import course_of
 
@@ -219,12 +219,12 @@ def _reason(event: Event, longest: int) -> str:
     if event.type == "box.idle":
         return ""  # its first line says it, in the reader's language
     found = event.data.get("reason") or event.data.get("text") or ""
-    return within(_one_line(found), longest)
+    return beginning(_one_line(found), longest)
 
 
 def _of(event: Event, name: str) -> str:
     value = event.data.get(name)
-    return without_middle(_one_line("-" if value in (None, "") else value), _NAME)
+    return short_name(_one_line("-" if value in (None, "") else value), _NAME)
 
 
 def _one_line(value: Any) -> str:

@@ -242,3 +242,91 @@ def test_in_a_pipe_a_progress_says_nothing_for_what_ends_soon(capsys):
         bar.part(3).add()
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", "")
+
+
+REST = Command("verify", ("--all",))
+
+
+def on_80_columns(monkeypatch, *, is_all=False):
+    """stdout and stderr as one terminal, which a verb of 40 lines begins to write to."""
+    made = terminal(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout", made)
+    errors.type_as("boxcar")
+    show.begin()
+    show.shorten(REST, is_all=is_all)
+    return lambda: re.sub(r"\x1b\[[0-9;]*m", "", made.getvalue()).splitlines()
+
+
+MISSING = Message("is not published", Command("launch"))
+
+
+def failed(n):
+    return Message("it failed", Command("explain", ("--cell", f"cell_{n}")))
+
+
+def test_a_terminal_gets_forty_lines_of_a_thousand_and_the_command_that_shows_all(monkeypatch):
+    lines = on_80_columns(monkeypatch)
+    show.table("results", ["cell", "psnr"], [[f"cell_{n}", n / 7] for n in range(1000)])
+    show.say_of_each((f"cell_{n}", f"{n} things are wrong") for n in range(1000))
+    show.table("again", ["cell", "psnr"], [[f"cell_{n}", n / 7] for n in range(1000)])
+    show.say("the receipt")
+    shown = lines()
+    assert len(shown) <= show.MOST_LINES and shown[-1] == "the receipt"
+    left_out = [
+        int(line.split()[1]) for line in shown if line.endswith(" more: boxcar verify --all")
+    ]
+    counted = sum(line.startswith("cell_") for line in shown) + sum(left_out)
+    assert len(left_out) == 3 and counted == 3000
+
+
+def test_what_has_room_is_whole_on_a_terminal_too(monkeypatch):
+    lines = on_80_columns(monkeypatch)
+    show.table("results", ["cell", "psnr"], [[f"cell_{n}", n / 7] for n in range(24)])
+    assert len([line for line in lines() if line.startswith("cell_")]) == 24
+    assert "more" not in " ".join(lines())
+
+
+@pytest.mark.parametrize("is_all", [True, False])
+def test_the_same_of_many_cells_is_one_note_unless_all_was_asked_for(monkeypatch, is_all):
+    lines = on_80_columns(monkeypatch, is_all=is_all)
+    show.say_of_each(
+        [("the run", Message("it is late"))]
+        + [(f"cell_{n}", MISSING if n % 2 else failed(n)) for n in range(12)]
+    )
+    if is_all:
+        assert len(lines()) == 13 and "cell_10: it failed: boxcar explain --cell cell_10" in lines()
+        return
+    assert lines() == [
+        "the run: it is late",
+        "6 cells (cell_0, cell_2, cell_4 and 3 more): it failed:",
+        "boxcar explain --cell cell_0",
+        "6 cells (cell_1, cell_3, cell_5 and 3 more): is not published: boxcar launch",
+    ]
+
+
+def test_three_cells_of_which_the_same_is_said_have_a_note_each(monkeypatch):
+    lines = on_80_columns(monkeypatch)
+    show.say_of_each((f"cell_{n}", MISSING) for n in range(3))
+    assert lines() == [f"cell_{n}: is not published: boxcar launch" for n in range(3)]
+    assert show.listed(["a"] * 7) == "a, a, a, a, a and 2 more"
+
+
+def test_in_a_pipe_nothing_is_one_note_and_no_row_is_left_out(capsys):
+    errors.type_as("boxcar")
+    show.begin()
+    show.shorten(REST)
+    show.table("results", ["cell", "state"], [[f"cell_{n}", "verified"] for n in range(1000)])
+    show.say_of_each((f"cell_{n}", MISSING) for n in range(1000))
+    said = capsys.readouterr()
+    assert said.out.count("cell_") == said.err.count("cell_") == 1000
+    assert show.listed(["a"] * 700).count("a") == 700
+
+
+def test_a_column_that_has_no_room_is_named_with_the_command_that_shows_it(monkeypatch):
+    lines = on_80_columns(monkeypatch)
+    row = ["n" * 60, "0.8735±0.0094", "v" * 20, "47f769376547", "w" * 12]
+    heads = ["cell", "psnr", "state", "release", "why"]
+    show.table("t", heads, [row], first_to_go=["release"])
+    assert "… no room for release: boxcar verify --all | less -S" in lines()
+    assert "0.8735±0.0094" in lines()[2]

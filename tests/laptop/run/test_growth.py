@@ -125,7 +125,7 @@ def _document(run: RunOnDisk) -> Callable[[], object]:
 
 def _board(run: RunOnDisk) -> Callable[[], object]:
     view, facts = run.look(), Facts("local", "watch", "")
-    return lambda: layout(RunRows(view, facts), 100)
+    return lambda: layout(RunRows(view, facts), 100, 40)
 
 
 def _queue_table(run: RunOnDisk) -> Callable[[], object]:

@@ -86,10 +86,7 @@ def test_a_result_in_doubt_says_so_beside_those_that_ended(tmp_path: Path) -> No
     run.say("queue_1", cell_verified("a"), cell_verified("b"))
     found = {row.cell: row for row in rows_of(run.look()).done}
     assert state_words(found["a"], EN) == "in doubt: 12 of 100 epochs"
-    drawn_ = [
-        "".join(span.text for span in line)
-        for [line] in draw_rows(CELLS_BELOW_TITLE, [*found.values()], EN, 120)
-    ]
+    drawn_ = [line.plain for [line] in draw_rows(CELLS_BELOW_TITLE, [*found.values()], EN, 120)]
     assert ["in doubt" in line for line in drawn_] == [name == "a" for name in found]
 
 

@@ -10,11 +10,11 @@ import pytest
 from boxcar.shared.files.journal import PUBLIC_TYPES
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news import text, wanted
-from boxcar.shared.news.columns import columns, within, without_middle
 from boxcar.shared.news.text import Standing, standing
 from boxcar.shared.news.wanted import is_told, needed_command
 from boxcar.shared.process import end_reason
 from boxcar.shared.sentence import LANGUAGES, _, in_language
+from boxcar.shared.text_width import beginning, short_name, width_in_cells
 from boxcar.shared.triage.evidence import Course
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "news"
@@ -67,7 +67,7 @@ CASES: dict[str, tuple[list[Event], list[Event], Standing | None]] = {
 def is_one_screen(said: str) -> bool:
     """Without its last line: a command has the whole name, because it is typed."""
     lines = said.splitlines()[:-1]
-    return sum(math.ceil(columns(line) / SCREEN_COLUMNS) for line in lines) < SCREEN_LINES
+    return sum(math.ceil(width_in_cells(line) / SCREEN_COLUMNS) for line in lines) < SCREEN_LINES
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -210,24 +210,24 @@ def test_a_warning_is_said_in_the_readers_language_where_its_fields_tell(data, l
 
 
 def test_a_chinese_character_takes_two_columns():
-    assert columns("ab") == 2
-    assert columns("失败（a）") == 9
+    assert width_in_cells("ab") == 2
+    assert width_in_cells("失败（a）") == 9
 
 
 @pytest.mark.parametrize(
     ("text", "room", "cut", "short"),
     [
         ("abcdef", 6, "abcdef", "abcdef"),
-        ("abcdef", 5, "abcd…", "ab…ef"),
+        ("abcdef", 5, "abcd…", "a…def"),
         ("失败了吗", 8, "失败了吗", "失败了吗"),
         ("失败了吗", 7, "失败了…", "失…了吗"),
-        ("recon_skip_q1_seed3", 11, "recon_skip…", "recon…seed3"),
+        ("recon_skip_q1_seed3", 11, "recon_skip…", "rec…1_seed3"),
     ],
 )
 def test_what_has_no_room_is_cut_at_the_end_or_in_the_middle(text, room, cut, short):
-    assert within(text, room) == cut
-    assert without_middle(text, room) == short
-    assert max(columns(cut), columns(short)) <= room
+    assert beginning(text, room) == cut
+    assert short_name(text, room) == short
+    assert max(map(width_in_cells, (cut, short))) <= room
 
 
 # --- who wants what

@@ -15,18 +15,16 @@ from typing import Any
 from boxcar.laptop.common import units
 from boxcar.laptop.run.state_words import state_sentence
 from boxcar.laptop.view.board.terminal_lines import (
-    ALL,
     Group,
     Line,
-    Span,
     cut,
     draw_rows,
+    joined,
     mark_chosen,
     shares,
     span,
     spread,
-    stripped,
-    width,
+    styled,
     wrapped,
 )
 from boxcar.laptop.view.looks import BOLD, DIM, state_glyph
@@ -113,7 +111,7 @@ class Sheet:
         return self.facts.said(sentence)
 
     def dim(self, text: str) -> Line:
-        return cut((Span(text, DIM),), self.width, self.mark)
+        return cut(styled(text, DIM), self.width, self.mark)
 
     def key(self, key: str) -> str:
         """What shows the rest: the key, or the command that prints all."""
@@ -122,7 +120,7 @@ class Sheet:
     def more(self, n: int, key: str) -> Line:
         """That `n` rows had no room."""
         more = _("{n} more: {key}", n=n, key=self.key(key))
-        return self.dim(f"{self.mark} {self.said(more)}") if n else ()
+        return self.dim(f"{self.mark} {self.said(more)}" if n else "")
 
     def draw(self, table: Table[R], rows: Sequence[R]) -> list[Line]:
         """A line for each."""
@@ -172,11 +170,10 @@ def head(sheet: Sheet) -> list[Line]:
     # The first that fits: how old all of it is says more than the time of the day.
     words = [facts.profile, boxes, rows.clock, age]
     choices = [words, [facts.profile, boxes, age], [boxes, age], [age], []]
-    money: Line = (Span(rows.money, BOLD),) if rows.money else ()
-    left: Line = ()
+    money, left = styled(rows.money, BOLD), styled("")
     for chosen in choices:
-        left = (span(rows.run, BOLD), *(Span(f"{between}{one}") for one in chosen))
-        if width(left) + (width(money) + 2 if money else 0) <= room:
+        left = joined(span(rows.run, BOLD), *(styled(f"{between}{one}") for one in chosen))
+        if left.cell_len + (money.cell_len + 2 if money else 0) <= room:
             break
     return [spread(left, money, room, sheet.mark), _counts(sheet)]
 
@@ -184,51 +181,51 @@ def head(sheet: Sheet) -> list[Line]:
 def _counts(sheet: Sheet) -> Line:
     rows, room = sheet.rows, sheet.width
     cells = sheet.said(_("cells"))
-    total: Line = (Span(f"{cells} {len(rows.view.cells)}", BOLD),)
-    left: Line = ()
-    if rows.left_s:
-        left = (Span(sheet.said(_("left {time}", time=units.about(rows.left_s)))),)
-    full, short = total, total
+    full = [styled(f"{cells} {len(rows.view.cells)}", BOLD)]
+    short = [*full]
+    time = _("left {time}", time=units.about(rows.left_s)) if rows.left_s else ""
     for state, number in rows.counts:
         sign, look = state_glyph(state, sheet.facts.glyphs)
         said = sheet.said(state_sentence(state))
-        full = (*full, Span("   "), Span(f"{sign} {number} {said}", look))
-        short = (*short, Span(" "), Span(f"{sign}{number}", look))
-    return spread(full if width(full) <= room else short, left, room, sheet.mark)
+        full += [styled("   "), styled(f"{sign} {number} {said}", look)]
+        short += [styled(" "), styled(f"{sign}{number}", look)]
+    line = joined(*full)
+    left = line if line.cell_len <= room else joined(*short)
+    return spread(left, styled(sheet.said(time)), room, sheet.mark)
 
 
 def title(sheet: Sheet, name: str) -> Line:
     """`── needs you ─────`."""
     rule, room = sheet.facts.glyphs.rule, sheet.width
-    line = (Span(f"{rule}{rule} ", DIM), Span(sheet.said(name), BOLD), Span(" ", DIM))
-    rest = Span(rule * max(0, room - width(line)), DIM)
-    return cut((*line, rest), room, sheet.mark)
+    line = joined(styled(f"{rule}{rule} ", DIM), styled(sheet.said(name), BOLD), styled(" "))
+    rest = styled(rule * max(0, room - line.cell_len), DIM)
+    return cut(joined(line, rest), room, sheet.mark)
 
 
-def foot(sheet: Sheet, height: int | None) -> list[Line]:
+def foot(sheet: Sheet, height: int) -> list[Line]:
     """The next command with its reason, and the keys."""
     lines, room = _next(sheet, height), sheet.width
     if sheet.focus is None:
         return lines
     keys = _keys(sheet, sheet.focus)
-    if len(lines) == 1 and width(lines[0]) + width(keys) + 2 <= room:
+    if len(lines) == 1 and lines[0].cell_len + keys.cell_len + 2 <= room:
         return [spread(lines[0], keys, room, sheet.mark)]
     return [*lines, keys]
 
 
-def _next(sheet: Sheet, height: int | None) -> list[Line]:
+def _next(sheet: Sheet, height: int) -> list[Line]:
     facts, room = sheet.facts, sheet.width
     because = facts.because
-    most = _MOST_NEXT if height is None or height > _SMALL else 2
+    most = _MOST_NEXT if height > _SMALL else 2
     if not facts.next:
-        return [(span(one, BOLD),) for one in wrapped(because, room, most, sheet.mark)]
+        return [span(one, BOLD) for one in wrapped(because, room, most, sheet.mark)]
     command = sheet.said(_("next: {command}", command=facts.next))
     why = sheet.said(_("{command}  ({because})", command=command, because=because))
     left = len(command)
     drawn: list[Line] = []
     for line in wrapped(why if because else command, room, most, sheet.mark):
         bold, rest = line[: max(0, left)], line[max(0, left) :]
-        drawn.append(tuple(one for one in (span(bold, BOLD), span(rest)) if one.text))
+        drawn.append(joined(span(bold, BOLD), span(rest)))
         left -= len(line) + 1
     return drawn
 
@@ -236,7 +233,7 @@ def _next(sheet: Sheet, height: int | None) -> list[Line]:
 def _keys(sheet: Sheet, focus: Focus) -> Line:
     if focus.is_typing:
         typed = _("filter: {text}", text=f"{focus.filter}_")
-        return cut((span(sheet.said(typed), BOLD),), sheet.width, sheet.mark)
+        return cut(span(sheet.said(typed), BOLD), sheet.width, sheet.mark)
     is_overview = focus.shown == OVERVIEW and not focus.filter
     keys = (
         _("[f]ailed [d]one [q]ueued [b]oxes [l]og [e]xplain [/]filter e[x]it")
@@ -245,10 +242,10 @@ def _keys(sheet: Sheet, focus: Focus) -> Line:
     )
     keys = _("[l]og [e]xplain, Esc back, e[x]it") if focus.opened else keys
     for said in (keys, _("f d q b l e / x")):
-        line = (Span(sheet.said(said), DIM),)
-        if width(line) <= sheet.width:
+        line = styled(sheet.said(said), DIM)
+        if line.cell_len <= sheet.width:
             return line
-    return ()
+    return styled("")
 
 
 # One list of the board over the whole height: all that failed, is done, waits, or has a name.
@@ -331,9 +328,9 @@ def opened_cell_lines(sheet: Sheet, opened: OpenedCell, focus: Focus, room: int)
 def _head_of_cell(sheet: Sheet, opened: OpenedCell) -> list[Line]:
     sign, look = state_glyph(opened.state, sheet.facts.glyphs)
     state = sheet.said(state_sentence(opened.state))
-    name = (Span(f"{sign} ", look), span(opened.cell, BOLD), span(f"  {state}", look))
+    name = joined(styled(f"{sign} ", look), span(opened.cell, BOLD), span(f"  {state}", look))
     facts = [
-        (span(f"  {line}"),)
+        span(f"  {line}")
         for fact in opened.facts[:_MOST_FACTS]
         for line in wrapped(fact, sheet.width - 2, 3, sheet.mark)
     ]
@@ -348,31 +345,27 @@ def _body(sheet: Sheet, opened: OpenedCell, focus: Focus) -> list[Line]:
         nothing, no_log = _("nothing here"), _("no log yet")
         return [sheet.dim(sheet.said(nothing if focus.page == HISTORY else no_log))]
     # Only what may be seen is wrapped: a log may have thousands of lines.
-    newest = [span(line).text for line in told[-(focus.back + 500) :]]
-    return [(span(part),) for line in newest for part in wrapped(line, sheet.width, 20, sheet.mark)]
+    newest = [span(line).plain for line in told[-(focus.back + 500) :]]
+    return [span(part) for line in newest for part in wrapped(line, sheet.width, 20, sheet.mark)]
 
 
-# Of what is done, so many rows where nobody can ask for more.
-_DONE_ONCE = 3
 _MOST_LINES = 3  # for one that needs a person
 
 
 def layout(
     rows: RunRows,
     width: int,
-    height: int | None = None,
+    height: int,
     focus: Focus | None = None,
     opened: OpenedCell | None = None,
     *,
     looked_s: float = 0.0,
 ) -> list[Line]:
-    """Lines of at most `width` columns: exactly `height` of them, or as many as are needed for what
-    needs a person and for what runs. Without a focus nobody is there to press a key.
+    """Lines of at most `width` columns: exactly `height` of them, or no more than those. Without a
+    focus nobody is there to press a key.
     """
     sheet = Sheet(rows, width, focus, looked_s)
     top, bottom = head(sheet), foot(sheet, height)
-    if height is None:
-        return [stripped(line) for line in (*top, *_overview(sheet, None), *bottom)]
     top = top[: max(0, height - len(bottom))]
     room = max(0, height - len(top) - len(bottom))
     if focus and opened:
@@ -381,11 +374,16 @@ def layout(
         body = list_lines(sheet, focus, room)
     else:
         body = _overview(sheet, room)
-    blank: list[Line] = [()] * (room - len(body))
+    if focus is None:
+        lines = [*top, *body, *bottom]
+        for line in lines:
+            line.rstrip()
+        return lines
+    blank = [styled("")] * (room - len(body))
     return [*top, *body, *blank, *bottom][:height]
 
 
-def _overview(sheet: Sheet, room: int | None) -> list[Line]:
+def _overview(sheet: Sheet, room: int) -> list[Line]:
     """The groups as they stand: boxes, what needs a person, what runs, what is done."""
     # By whose turn it is, which is not where they stand.
     groups: list[Group[Any]] = [
@@ -394,18 +392,17 @@ def _overview(sheet: Sheet, room: int | None) -> list[Line]:
         _cells(sheet, _("running"), sheet.rows.under_way),
         _done(sheet),
     ]
-    given = [group.wanted for group in groups] if room is None else shares(groups, room)
-    lines = [group.lines(count) for group, count in zip(groups, given, strict=True)]
+    lines = [group.lines(n) for group, n in zip(groups, shares(groups, room), strict=True)]
     return [line for at in (1, 0, 2, 3) for line in lines[at]]
 
 
-def _needs(sheet: Sheet, room: int | None) -> Group[Any]:
+def _needs(sheet: Sheet, room: int) -> Group[Any]:
     """With all their words where they take no more than half of the board."""
     rows = sheet.rows.short_needs
     top, at = _title(sheet, _("needs you"), rows), _chosen(sheet, rows)
     whole = sheet.draw_needs(rows, _MOST_LINES)
-    if room is None or len(whole) < room // 2:
-        return Group(top, whole, list, lambda n: (), share=3)
+    if len(whole) < room // 2:
+        return Group(top, whole, list, lambda n: styled(""), share=3)
     return Group(top, rows, sheet.draw_needs, lambda n: sheet.more(n, "f"), share=3, chosen=at)
 
 
@@ -448,12 +445,11 @@ def _done(sheet: Sheet) -> Group[CellRow]:
         if not queued:
             return more
         text = sheet.said(_("{n} queued: {key}", n=queued, key=sheet.key("q")))
-        gap = (Span("  "),) if more else ()
-        last = Span(f"{sheet.facts.glyphs.queued} {text}", DIM)
-        return cut((*more, *gap, last), sheet.width, sheet.mark)
+        last = styled(f"{'  ' if more else ''}{sheet.facts.glyphs.queued} {text}", DIM)
+        return cut(joined(more, last), sheet.width, sheet.mark)
 
     group = _cells(sheet, _("done ({n})", n=len(rows)), rows)
-    return replace(group, fold=fold, share=1, most=ALL if sheet.focus else _DONE_ONCE)
+    return replace(group, fold=fold, share=1)
 
 
 def _rest(sheet: Sheet, more: int) -> Line:
@@ -462,7 +458,7 @@ def _rest(sheet: Sheet, more: int) -> Line:
     told = [_("{n} more done", n=more)] if more else []
     told += [_("{n} queued", n=queued)] if queued else []
     if not told:
-        return ()
+        return styled("")
     text = f" {sheet.facts.glyphs.between} ".join(map(sheet.said, told))
     line = _("{text}: {command}", text=text, command=sheet.facts.see_all)
     return sheet.dim(f"{sheet.mark} {sheet.said(line)}")

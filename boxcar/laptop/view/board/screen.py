@@ -278,7 +278,7 @@ def _after(feed: Feed, focus: Focus, key: str, height: int) -> Focus:
 def _lines(feed: Feed, focus: Focus, width: int, height: int, waiting: str) -> Sequence[Line]:
     found = feed.latest()
     if found is None:
-        return [(span(waiting),)]
+        return [span(waiting)]
     rows, looked_at_s = found
     opened = feed.opened(focus.opened) if focus.opened else None
     return layout(rows, width, height, focus, opened, looked_s=time.monotonic() - looked_at_s)

@@ -1,30 +1,24 @@
-"""A line of the board before it is drawn: spans of text, each with words for how it looks; rows as
-lines, and groups of rows that share the height of a terminal.
+"""A line of the board, as rich's Text in the looks of `looks`; rows as lines, and groups of rows
+that share the height of a terminal.
 
 Widths are those of a terminal: a Chinese letter is two columns wide, a combining mark none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from boxcar.laptop.common import text_layout
-from boxcar.laptop.common.text_layout import (
-    GAP,
-    needed_width,
-    plain,
-    short_name,
-    shrink_columns,
-)
-from boxcar.laptop.view.looks import BAD, BOLD, BUSY, CHOSEN, DIM, GOOD, WARN, Bars, Glyphs
+from boxcar.laptop.common.text_layout import GAP, fit_columns, fold_text, plain
+from boxcar.laptop.view.looks import BAD, BOLD, BUSY, DIM, GOOD, WARN, Bars, Glyphs
 from boxcar.laptop.view.run_fields import Column, Field, R, Table
 from boxcar.laptop.view.run_rows import Facts
 from boxcar.shared.record import dataclass
+from boxcar.shared.text_width import short_name
 
 # The terminal's own colours: each theme has made them readable on its ground.
 _STYLES = {
@@ -34,111 +28,71 @@ _STYLES = {
     WARN: Style(color="yellow"),
     BOLD: Style(bold=True),
     DIM: Style(dim=True),
-    CHOSEN: Style(reverse=True),
 }
+_CHOSEN = Style(reverse=True)
 # Of a row of bars: by time as many as there is room for, else so many.
 _LEAST_BARS, _MOST_BARS, _BARS = 10, 30, 12
 
 
-@dataclass(frozen=True)
-class Span:
-    """`look` is any of the words of `looks`, with a space between two."""
-
-    text: str
-    look: str = ""
+Line = Text
 
 
-Line = tuple[Span, ...]
+_NOTHING = Text()
 
 
 def paint_lines(lines: Sequence[Line]) -> Text:
     """As rich draws them, without a line end after the last."""
-    return Text("\n", end="").join(map(_painted, lines))
+    return Text("\n", end="", no_wrap=True, overflow="crop").join(lines)
 
 
-def _painted(line: Line) -> Text:
-    text = Text(no_wrap=True, overflow="crop", end="")
-    for one in line:
-        style = Style.chain(Style.null(), *(_STYLES[look] for look in one.look.split()))
-        text.append(one.text, style)
-    return text
+def styled(words: str, look: str = "") -> Line:
+    """`look` is one of the words of `looks`."""
+    return Text(words, _STYLES.get(look, ""), no_wrap=True, overflow="crop", end="")
 
 
-def span(text: str, look: str = "") -> Span:
+def span(words: str, look: str = "") -> Line:
     """Of other people's words too: nothing in it can drive the terminal or end the line."""
-    return Span(" ".join(plain(text).split("\n")).replace("\t", " "), look)
+    return styled(plain(words).replace("\n", " ").replace("\t", " "), look)
 
 
-def width(line: Iterable[Span]) -> int:
-    return sum(cell_len(one.text) for one in line)
-
-
-def text(line: Iterable[Span]) -> str:
-    return "".join(one.text for one in line)
+def joined(*parts: Line) -> Line:
+    return Text.assemble(*parts, no_wrap=True, overflow="crop", end="")
 
 
 def cut(line: Line, room: int, mark: str) -> Line:
     """At most `room` columns of it; `mark` stands where something was cut off."""
-    if width(line) <= room:
+    if line.cell_len <= room:
         return line
-    kept: list[Span] = []
     left = room - cell_len(mark)
-    for one in line:
-        if cell_len(one.text) >= left:
-            kept.append(Span(set_cell_size(one.text, max(0, left)).rstrip() + mark, one.look))
-            break
-        kept.append(one)
-        left -= cell_len(one.text)
-    return tuple(kept) if room >= cell_len(mark) else ()
-
-
-def pad(line: Line, room: int, *, is_right: bool = False) -> Line:
-    """As wide as `room`, with blanks; to the right where `is_right`."""
-    blank = Span(" " * max(0, room - width(line)))
-    if not blank.text:
-        return line
-    return (blank, *line) if is_right else (*line, blank)
+    if left < 0:
+        return styled("")
+    kept = line.copy()
+    kept.truncate(left)
+    kept.rstrip()
+    return kept.append(mark, kept.spans[-1].style if kept.spans else None)
 
 
 def mark_chosen(line: Line, room: int) -> Line:
     """The line under the cursor, to the edge."""
-    return tuple(Span(one.text, f"{one.look} {CHOSEN}".strip()) for one in pad(line, room))
-
-
-def stripped(line: Line) -> Line:
-    """Without blanks at its end."""
-    spans = list(line)
-    while spans and not spans[-1].text.strip(" "):
-        spans.pop()
-    return (*spans[:-1], Span(spans[-1].text.rstrip(" "), spans[-1].look)) if spans else ()
+    line.pad_right(max(0, room - line.cell_len))
+    line.stylize(_CHOSEN)
+    return line
 
 
 def spread(left: Line, right: Line, room: int, mark: str) -> Line:
     """One at each edge; where both have no room, only what stands at the left."""
-    gap = room - width(left) - width(right)
+    gap = room - left.cell_len - right.cell_len
     if gap < 2 or not right:
         return cut(left, room, mark)
-    return (*left, Span(" " * gap), *right)
+    return joined(left, styled(" " * gap), right)
 
 
 def wrapped(words: str, room: int, most: int, mark: str) -> list[str]:
     """The text on at most `most` lines; a command that is wider than a line is broken as well."""
-    lines = [part for line in text_layout.wrap_text(words, room) for part in _broken(line, room)]
+    lines = fold_text(words, room)
     if len(lines) > most:
-        rest = cut((Span(" ".join(lines[most - 1 :])),), room, mark)
-        lines = [*lines[: most - 1], text(rest)]
-    return lines
-
-
-def _broken(words: str, room: int) -> list[str]:
-    lines = [""]
-    for part in words.split(" ") if cell_len(words) > room else [words]:
-        gap = " " if lines[-1] else ""
-        if cell_len(lines[-1] + gap + part) <= room:
-            lines[-1] += gap + part
-            continue
-        whole = chop_cells(part, max(1, room)) or [""]
-        lines += whole if lines[-1] else [*lines.pop(), *whole]
+        rest = cut(styled(" ".join(lines[most - 1 :])), room, mark)
+        lines = [*lines[: most - 1], rest.plain]
     return lines
 
 
@@ -162,13 +116,13 @@ def draw_rows(
     fields = [table.fields(row, facts) for row in rows]
     bars = max(_LEAST_BARS, min(_MOST_BARS, _LEAST_BARS + (room - 80) // 4))
     lines = [[_line_of(one[at], facts.glyphs, bars) for at in shown] for one in fields]
-    titles = [(Span(facts.said(column.title), DIM),) for column in columns] if has_titles else []
+    titles = [styled(facts.said(column.title), DIM) for column in columns] if has_titles else []
     return fit_rows(columns, lines, room, facts.glyphs.mark, titles, most_lines=most_lines)
 
 
 def _line_of(field: Field, glyphs: Glyphs, bars: int) -> Line:
     text = field.text if field.bars is None else sparkline(field.bars, glyphs.levels, bars)
-    return (span(text, field.look),) if text else ()
+    return span(text, field.look) if text else _NOTHING
 
 
 def sparkline(bars: Bars, levels: str, most: int) -> str:
@@ -199,27 +153,16 @@ def fit_rows(
     most_lines: int = 1,
 ) -> list[list[Line]]:
     full = [titles, *rows] if titles else [*rows]
-    natural = [max((width(row[at]) for row in full), default=0) for at in range(len(columns))]
-    said = [at for at in range(len(columns)) if any(width(row[at]) for row in rows)]
-    widths = _fitted(columns, said, natural, room)
-    return [_drawn(columns, row, widths, mark, most_lines) for row in full]
-
-
-def _fitted(
-    columns: Sequence[Column], said: Sequence[int], natural: Sequence[int], room: int
-) -> dict[int, int]:
-    """The width of each column that stays."""
-    kept = list(said)
+    places = range(len(columns))
+    is_said = [any(row[at] for row in rows) for at in places]
+    natural = [max((row[at].cell_len for row in full), default=0) * is_said[at] for at in places]
     least = [
-        full if column.least is None else min(full, column.least)
-        for column, full in zip(columns, natural, strict=True)
+        one if column.least is None else min(one, column.least)
+        for column, one in zip(columns, natural, strict=True)
     ]
-    while len(kept) > 1 and needed_width(least, kept) > room:
-        kept.remove(min(kept, key=lambda at: columns[at].keep))
-    widths = shrink_columns(natural, least, kept, room)
-    if len(kept) == 1:
-        widths = [min(*widths, max(0, room))]
-    return dict(zip(kept, widths, strict=True))
+    to_go = sorted(places, key=lambda at: columns[at].keep)
+    widths = fit_columns(natural, least, to_go, room)
+    return [_drawn(columns, row, widths, mark, most_lines) for row in full]
 
 
 def _drawn(
@@ -229,27 +172,27 @@ def _drawn(
     mark: str,
     most_lines: int,
 ) -> list[Line]:
-    spans: list[Span] = []
-    lines: list[Line] = []
+    drawn, more = styled(""), []
     for at, room in widths.items():
-        spans += [Span(" " * GAP)] if spans else []
+        gap = " " * GAP if drawn else ""
         fitted = _fit(columns[at], row[at], room, mark)
         if at == len(columns) - 1 and most_lines > 1 and row[at]:
-            indent, look = Span(" " * width(spans)), row[at][0].look
-            first, *more = wrapped(text(row[at]), room, most_lines, mark)
-            fitted = (Span(first, look),)
-            lines = [(indent, Span(part, look)) for part in more]
-        spans += pad(fitted, room, is_right=columns[at].is_right)
-    return [tuple(spans), *lines]
+            indent, style = styled(" " * drawn.cell_len + gap), row[at].style
+            first, *rest = wrapped(row[at].plain, room, most_lines, mark)
+            fitted = Text(first, style)
+            more = [indent.copy().append(part, style) for part in rest]
+        blanks = " " * (room - fitted.cell_len)
+        drawn.append(gap + blanks if columns[at].is_right else gap).append_text(fitted)
+        if not columns[at].is_right:
+            drawn.append(blanks)
+    return [drawn, *more]
 
 
 def _fit(column: Column, line: Line, room: int, mark: str) -> Line:
-    if width(line) <= room:
+    if line.cell_len <= room:
         return line
-    if column.is_name and line:
-        *before, last = line
-        left = room - width(before)
-        return (*before, Span(short_name(last.text, left, mark), last.look))
+    if column.is_name:
+        return Text(short_name(line.plain, room, mark), line.style)
     return cut(line, room, mark)
 
 
@@ -257,15 +200,14 @@ def _fit(column: Column, line: Line, room: int, mark: str) -> Line:
 
 
 T = TypeVar("T")
-ALL = 1_000_000
 
 
 @dataclass(frozen=True)
 class Group(Generic[T]):
     """`top` stands above the rows, whatever else has room. `draw` makes lines of rows, with one
     more for a head where `has_head`. `fold` makes the line for those that have no room; it is asked
-    for 0 too, and may have something to say. `most` rows are wanted; `share` is how many lines the
-    group gets at each turn. The row at `chosen` is among those that are shown.
+    for 0 too, and may have something to say. `share` is how many lines the group gets at each turn.
+    The row at `chosen` is among those that are shown.
     """
 
     top: tuple[Line, ...]
@@ -273,15 +215,13 @@ class Group(Generic[T]):
     draw: Callable[[Sequence[T]], list[Line]]
     fold: Callable[[int], Line]
     share: int
-    most: int = ALL
     has_head: bool = False
     chosen: int = 0
 
     @property
     def wanted(self) -> int:
         """The lines that it would fill."""
-        shown = min(len(self.rows), self.most)
-        return self._above + shown + bool(self.fold(len(self.rows) - shown))
+        return self._above + len(self.rows) + bool(self.fold(0))
 
     @property
     def _above(self) -> int:
@@ -291,7 +231,7 @@ class Group(Generic[T]):
         """At most `room` lines, of which one says how many rows are left out."""
         if room <= 0:
             return []
-        shown = min(len(self.rows), self.most)
+        shown = len(self.rows)
         if self.wanted > room:
             shown = max(0, room - self._above - 1)
         fold = self.fold(len(self.rows) - shown)

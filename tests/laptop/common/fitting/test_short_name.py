@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from boxcar.laptop.common.text_layout import short_name
+from boxcar.shared.text_width import short_name
 
 
 def test_a_name_is_shortened_in_its_middle_and_keeps_how_it_ends() -> None:

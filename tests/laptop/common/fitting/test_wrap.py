@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.common.text_layout import width_in_cells, wrap_text
+from boxcar.laptop.common.text_layout import wrap_text
+from boxcar.shared.text_width import width_in_cells
 
 
 def test_lines_break_between_words_and_none_is_wider() -> None:

@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 from big_run import FACTS, NEXT, plain_lines, shot, view
 
-from boxcar.laptop.view.board import terminal_lines
 from boxcar.laptop.view.board.layout import (
     BOXES,
     DONE,
@@ -45,7 +44,7 @@ def test_the_board_fits_and_shows_what_needs_a_person_and_what_to_type(
         rows = replace(SHOTS[made], facts=replace(FACTS, language=language))
         lines = layout(rows, width, height, Focus())
         assert len(lines) == height
-        assert max(map(terminal_lines.width, lines)) <= width
+        assert max(line.cell_len for line in lines) <= width
         shown = "\n".join(plain_lines(lines))
         assert {"en": "needs you", "zh": "需要处理"}[language] in shown
         assert "✗  " in shown, "a failed cell"
@@ -60,7 +59,7 @@ def test_a_terminal_that_is_much_too_small_breaks_nothing(size: tuple[int, int])
     for shown in ("overview", FAILED, DONE, BOXES):
         lines = layout(SHOTS[400, 20], width, height, Focus(shown))
         assert len(lines) == height
-        assert max(map(terminal_lines.width, lines)) <= width
+        assert max(line.cell_len for line in lines) <= width
 
 
 @pytest.mark.parametrize("shown", [FAILED, RUNNING, DONE, QUEUED, BOXES])
@@ -68,7 +67,7 @@ def test_a_terminal_that_is_much_too_small_breaks_nothing(size: tuple[int, int])
 def test_each_list_fits_and_keeps_the_next_command(shown: str, size: tuple[int, int]) -> None:
     lines = layout(SHOTS[400, 20], *size, Focus(shown))
     assert len(lines) == size[1]
-    assert max(map(terminal_lines.width, lines)) <= size[0]
+    assert max(line.cell_len for line in lines) <= size[0]
     assert NEXT in " ".join(plain_lines(lines[-4:]))
 
 
@@ -98,14 +97,23 @@ def test_what_is_not_shown_is_counted_with_its_key() -> None:
     assert f"… {done - rows} more: d  · {queued} queued: q" in shown
 
 
-def test_without_keys_it_is_as_long_as_it_needs_and_names_the_command_that_shows_all() -> None:
-    lines = plain_lines(layout(SHOTS[36, 20], 80))
+@pytest.mark.parametrize("height", [23, 40])
+def test_without_keys_it_fills_what_a_terminal_shows_and_names_the_command_that_shows_all(
+    height: int,
+) -> None:
+    lines = plain_lines(layout(SHOTS[36, 20], 80, height))
     shown = "\n".join(lines)
-    assert shown.count("▶  ") == len(SHOTS[36, 20].under_way)
-    assert shown.count("✓  ") == 3
-    assert "queued: boxcar status | less" in shown
-    assert lines[-1] == f"next: {NEXT}  (1 cell failed)"
+    assert len(lines) == height and lines[-1] == f"next: {NEXT}  (1 cell failed)"
+    assert "queued: boxcar status --all" in shown
     assert "[f]ailed" not in shown
+    more = {40: SHOTS[36, 20].under_way, 23: []}[height]
+    assert shown.count("▶  ") >= len(more)
+
+
+def test_without_keys_it_is_no_longer_than_it_needs_and_shows_all_that_is_done() -> None:
+    rows = SHOTS[3, 1]
+    lines = plain_lines(layout(rows, 80, 40))
+    assert len(lines) < 20 and "\n".join(lines).count("✓  ") == len(rows.done)
 
 
 def test_a_terminal_without_these_letters_gets_plain_ones() -> None:
@@ -117,8 +125,8 @@ def test_the_chosen_row_is_in_sight_wherever_it_is_in_its_list() -> None:
     done = [row.cell for row in SHOTS[400, 20].done]
     for cell in (done[0], done[57], done[-1]):
         lines = layout(SHOTS[400, 20], 120, 24, Focus(DONE, chosen=cell))
-        [row] = [one for one in lines if any("chosen" in span.look for span in one)]
-        assert cell in terminal_lines.text(row)
+        [row] = [one for one in lines if any("reverse" in str(part.style) for part in one.spans)]
+        assert cell in row.plain
 
 
 def test_a_filter_shows_the_cells_of_that_name_in_every_state() -> None:

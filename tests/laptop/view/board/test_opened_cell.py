@@ -3,7 +3,6 @@ from __future__ import annotations
 from big_run import plain_lines, shot
 
 from boxcar.laptop.view.board.layout import HISTORY, Focus, OpenedCell, layout
-from boxcar.laptop.view.board.terminal_lines import width
 
 SHOT = shot(36, 3)
 LOG = tuple(f"epoch {n} loss {1 / (n + 1):.3f}" for n in range(200))
@@ -14,7 +13,7 @@ OPENED = OpenedCell(
 
 def shown(focus: Focus, opened: OpenedCell = OPENED, size: tuple[int, int] = (80, 24)) -> list[str]:
     lines = layout(SHOT, *size, focus, opened)
-    assert len(lines) == size[1] and max(map(width, lines)) <= size[0]
+    assert len(lines) == size[1] and max(line.cell_len for line in lines) <= size[0]
     return plain_lines(lines)
 
 

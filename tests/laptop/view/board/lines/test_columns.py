@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from boxcar.laptop.view.board.terminal_lines import Span, fit_rows, text, width
+from boxcar.laptop.view.board.terminal_lines import fit_rows, styled
 from boxcar.laptop.view.run_fields import Column
 
 COLUMNS = (
@@ -8,15 +8,15 @@ COLUMNS = (
     Column("why", keep=5, least=10),
     Column("time", keep=1, is_right=True),
 )
-TITLES = [(Span("cell"),), (Span("why"),), (Span("time"),)]
+TITLES = [styled("cell"), styled("why"), styled("time")]
 ROWS = [
-    ((Span("recon_no_skip_seed1"),), (Span("M2 CUDA out of memory"),), (Span("31s"),)),
-    ((Span("seg"),), (Span("磁盘已满"),), (Span("1m02s"),)),
+    (styled("recon_no_skip_seed1"), styled("M2 CUDA out of memory"), styled("31s")),
+    (styled("seg"), styled("磁盘已满"), styled("1m02s")),
 ]
 
 
 def drawn(room: int) -> list[str]:
-    return [text(line) for [line] in fit_rows(COLUMNS, ROWS, room, "…", TITLES)]
+    return [line.plain for [line] in fit_rows(COLUMNS, ROWS, room, "…", TITLES)]
 
 
 def test_where_there_is_room_all_is_shown_in_straight_columns() -> None:
@@ -35,9 +35,9 @@ def test_the_least_column_drops_before_a_name_is_shortened_too_far() -> None:
 def test_no_line_is_ever_wider_than_its_room() -> None:
     for room in range(1, 70):
         lines = [line for [line] in fit_rows(COLUMNS, ROWS, room, "…", TITLES)]
-        assert max(map(width, lines)) <= room
+        assert max(line.cell_len for line in lines) <= room
 
 
 def test_a_column_without_anything_to_say_is_left_out() -> None:
-    rows = [((Span("a"),), (), (Span("1s"),))]
-    assert text(fit_rows(COLUMNS, rows, 40, "…")[0][0]) == "a  1s"
+    rows = [(styled("a"), styled(""), styled("1s"))]
+    assert fit_rows(COLUMNS, rows, 40, "…")[0][0].plain == "a  1s"

@@ -1,44 +1,42 @@
 from __future__ import annotations
 
 from boxcar.laptop.view.board.terminal_lines import (
-    Span,
     cut,
-    pad,
+    joined,
+    mark_chosen,
     span,
     spread,
-    stripped,
-    text,
-    width,
+    styled,
     wrapped,
 )
-
-
-def test_widths_are_those_of_a_terminal() -> None:
-    line = (Span("实例"), Span("ab"))
-    assert width(line) == 6
-    assert width(pad(line, 10)) == 10
-    assert text(pad(line, 8, is_right=True)) == "  实例ab"
+from boxcar.laptop.view.looks import BAD, DIM
 
 
 def test_what_is_cut_ends_with_its_mark_and_halves_no_letter() -> None:
-    assert text(cut((Span("磁盘已满"),), 6, "…")) == "磁盘…"
-    assert width(cut((Span("磁盘已满"),), 6, "…")) <= 6
-    assert text(cut((Span("short"),), 9, "…")) == "short"
-    assert cut((Span("long"),), 0, "…") == ()
+    assert cut(styled("磁盘已满"), 6, "…").plain == "磁盘…"
+    assert cut(styled("磁盘已满"), 6, "…").cell_len <= 6
+    assert cut(styled("short"), 9, "…").plain == "short"
+    assert cut(styled("long"), 0, "…").plain == ""
+
+
+def test_a_mark_looks_as_what_was_cut_and_the_whole_line_stays_as_it_was() -> None:
+    line = joined(styled("a name ", DIM), styled("that failed", BAD))
+    assert cut(line, 12, "…").spans[-1].style == line.spans[-1].style
+    assert line.plain == "a name that failed"
 
 
 def test_other_people_s_words_cannot_drive_the_terminal_nor_end_the_line() -> None:
-    assert span("a\nb\t\x1b[31m").text == "a b \\x1b[31m"
+    assert span("a\nb\t\x1b[31m").plain == "a b \\x1b[31m"
 
 
 def test_both_edges_are_kept_where_there_is_room_else_the_left_one() -> None:
-    assert text(spread((Span("left"),), (Span("right"),), 12, "…")) == "left   right"
-    assert text(spread((Span("left"),), (Span("right"),), 10, "…")) == "left"
+    assert spread(styled("left"), styled("right"), 12, "…").plain == "left   right"
+    assert spread(styled("left"), styled("right"), 10, "…").plain == "left"
 
 
-def test_no_blanks_are_left_at_the_end() -> None:
-    assert text(stripped((Span("a "), Span("  "), Span(" ")))) == "a"
-    assert stripped((Span("  "),)) == ()
+def test_the_line_under_the_cursor_is_marked_to_the_edge() -> None:
+    marked = mark_chosen(styled("实例"), 10)
+    assert marked.cell_len == 10 and str(marked.spans[-1].style) == "reverse"
 
 
 def test_words_are_wrapped_between_them_and_what_is_too_much_is_marked() -> None:
