@@ -105,7 +105,9 @@ def marker(hosts: Hosts, text: str) -> None:
 
 def test_an_alias_that_leads_to_another_of_your_boxes_is_refused(hosts: Hosts, box: Ssh) -> None:
     marker(hosts, '{"format": "boxcar.box/1", "box": "box-b"}')
-    with pytest.raises(InputError, match="box-a leads to a box that is in use as box-b") as raised:
+    with pytest.raises(
+        InputError, match="box-a is a box that is already in use as box-b"
+    ) as raised:
         greet(box, data_dir=str(hosts.data_dir))
     assert "ssh box-a 'rm /tmp/box/data/boxcar/box.json'" in str(raised.value)
     marker(hosts, '{"format": "boxcar.box/1",\n "box": "box-a"}')

@@ -191,12 +191,12 @@ def test_pulling_again_changes_nothing(life: Life) -> None:
 
 
 def test_down_says_what_is_missing_and_the_command_that_mends_it(life: Life) -> None:
-    assert "there is no receipt: boxcar verify" in life.said["down too early"].err
+    assert "there is no receipt yet: boxcar verify" in life.said["down too early"].err
     digest = life.said["verify"].document["digest"]
     told = life.said["down unapproved"]
-    assert f"nobody has approved it: boxcar down --approve {digest[:12]}" in told.err
+    assert f"not approved yet: boxcar down --approve {digest[:12]}" in told.err
     assert told.document["is_down"] is False
-    assert "approves another state of the results" in life.said["down for another state"].err
+    assert "approves other results" in life.said["down for another state"].err
     assert "expected the run's name 'tiny', found 'tiny-2'" in life.said["down mistyped"].err
 
 

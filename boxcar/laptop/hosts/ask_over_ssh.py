@@ -210,9 +210,9 @@ class Hand:
         if ran.code == _NOT_READY and not is_heard:
             raise InputError(
                 _(
-                    "{alias}: another box answers under this name than the one that was met, or "
-                    "its {marker} is gone: {words} was not run there. Look at the `Host {alias}` "
-                    "of ~/.ssh/config, and at the platform's console",
+                    "{alias}: a different box answers under this name, or its {marker} is gone, "
+                    "so {words} was not run. Check `Host {alias}` in ~/.ssh/config, and the "
+                    "platform's console",
                     alias=self.ssh.alias,
                     marker=MARKER,
                     words=words[0],

@@ -88,12 +88,14 @@ def find_rsync() -> Rsync:
     """Raises InputError, with the command to type, where there is none, or one from before 3.0."""
     program = shutil.which("rsync")
     if program is None:
-        raise InputError(_("rsync is missing on this machine. Type: {install}", install=_INSTALL))
+        raise InputError(
+            _("rsync is not installed on this machine. Type: {install}", install=_INSTALL)
+        )
     rsync = _ask_version(program)
     if not rsync.is_open and (0, 0) < rsync.version < (3, 0):
         raise InputError(
             _(
-                "{program} is rsync {major}.{minor}, expected 3.0 or newer. Type: {install}",
+                "{program} is rsync {major}.{minor}; 3.0 or newer is needed. Type: {install}",
                 program=program,
                 major=rsync.version[0],
                 minor=rsync.version[1],
@@ -170,7 +172,7 @@ def raise_for_end(code: int, words: str, source: Path | Remote, destination: Pat
     why = _LINK_CODES.get(code) or (f"signal {-code} ended it" if code < 0 else first_reason(words))
     sentence = f"{source} -> {destination}: rsync ended with code {code}: {why}"
     if place and remote_folder.NO_FOLDER in words:
-        raise BoxcarError(_("{place}: expected a folder to copy from, found none", place=place))
+        raise BoxcarError(_("{place}: no such folder to copy from", place=place))
     if remote_folder.is_no_room(words) or (code == _FILE_ERROR and _is_full(destination)):
         raise NoRoomError(remote_folder.no_room(sentence, destination))
     if place and code in _NO_RSYNC_CODES and _NO_RSYNC.search(words):

@@ -278,7 +278,7 @@ def _read_list(place: Remote, pipe: RemotePipe, found: list[bytes]) -> None:
         found.append(part)
         size_bytes += len(part)
         if size_bytes > _MOST_LIST_BYTES:
-            raise BoxcarError(_("{place}: the list of its files does not end", place=place))
+            raise BoxcarError(_("{place}: its file list never ends", place=place))
 
 
 def _parse(place: Remote, listed: bytes) -> dict[str, Entry]:
@@ -310,7 +310,7 @@ def _wanted(
         paths.inside(destination, name)
         if paths.has_symlink(destination, name):
             raise BoxcarError(
-                _("{path}: is or lies below a symbolic link", path=destination / name)
+                _("{path}: is a symbolic link, or is below one", path=destination / name)
             )
     return wanted
 
@@ -349,8 +349,8 @@ def _unpack(pipe: RemotePipe, destination: Path, left: dict[str, Entry]) -> None
         if header.type not in _PLAIN or entry is None:
             raise BoxcarError(
                 _(
-                    "the box sent {name!r} (type {type!r}), which nobody asked for. Nothing of it "
-                    "was written",
+                    "the box sent {name!r} (type {type!r}), which was not requested. It was not "
+                    "written",
                     name=name,
                     type=header.type,
                 )
@@ -358,8 +358,8 @@ def _unpack(pipe: RemotePipe, destination: Path, left: dict[str, Entry]) -> None
         if header.size != entry.size_bytes:
             raise TemporaryError(
                 _(
-                    "{name!r}: {size} bytes came, {size_bytes} were announced: it changed "
-                    "meanwhile. Nothing of it was written; the same command asks again",
+                    "{name!r}: received {size} bytes, but {size_bytes} were announced: the file "
+                    "changed meanwhile. It was not written; run the same command again",
                     name=name,
                     size=header.size,
                     size_bytes=entry.size_bytes,
@@ -378,7 +378,7 @@ def _header(block: bytes) -> tarfile.TarInfo:
         ) from error
     if header.size < 0:
         raise BoxcarError(
-            _("the box sent {header!r} of {size} bytes", header=header.name, size=header.size)
+            _("the box sent {header!r} with the size {size}", header=header.name, size=header.size)
         )
     return header
 
@@ -411,7 +411,7 @@ def _drain(pipe: RemotePipe) -> None:
     while part := pipe.read(65536):
         size_bytes += len(part)
         if part.strip(b"\0") or size_bytes > _MOST_END_BYTES:
-            raise BoxcarError(_("the box sent more after the end of its tar archive"))
+            raise BoxcarError(_("the box sent data after the end of its tar archive"))
 
 
 def _padded(size_bytes: int) -> int:
@@ -462,11 +462,9 @@ def _check(code: int, words: str, source: Path | Remote, destination: Path | Rem
     if code == ssh_errors.SSH_FAILED:
         raise remote_folder.link_error(place, words, f"while files travelled: {sentence}")
     if remote_folder.NO_FOLDER in words:
-        raise BoxcarError(_("{place}: expected a folder to copy from, found none", place=place))
+        raise BoxcarError(_("{place}: no such folder to copy from", place=place))
     if remote_folder.is_no_room(words):
         raise NoRoomError(remote_folder.no_room(sentence, place))
     if words and all(_VANISHED.fullmatch(line) for line in words.splitlines()):
         return
-    raise BoxcarError(
-        _("{sentence} (the box's side ended with code {code})", sentence=sentence, code=code)
-    )
+    raise BoxcarError(_("{sentence} (exit code {code} on the box)", sentence=sentence, code=code))

@@ -195,8 +195,8 @@ class Ssh:
         except run_program.TooMuchSaid:
             raise DamagedError(
                 _(
-                    "{alias}: printed more than {size_mib} MiB where a short answer was expected, "
-                    "and was cut off. {may_be_done}",
+                    "{alias}: printed more than {size_mib} MiB instead of a short answer, and was "
+                    "cut off. {may_be_done}",
                     alias=self.alias,
                     size_mib=run_program.MOST_BYTES >> 20,
                     may_be_done=ssh_errors.MAY_BE_DONE,
@@ -321,9 +321,9 @@ def check_alias(alias: str) -> None:
     if not _ALIAS.fullmatch(alias):
         raise InputError(
             _(
-                "{alias!r} cannot be the alias of a box: expected letters, digits and . _ - @ : + "
-                "(at most 100, a letter or digit first). Give it a plain name by a `Host` of your "
-                "~/.ssh/config",
+                "{alias!r} cannot be the alias of a box: use letters, digits and . _ - @ : + (at "
+                "most 100, starting with a letter or digit). Give the box a plain name with a "
+                "`Host` entry in ~/.ssh/config",
                 alias=alias,
             )
         )
@@ -334,7 +334,7 @@ def check_ssh() -> None:
     if shutil.which("ssh") is None or shutil.which("ssh-keygen") is None:
         raise InputError(
             _(
-                "ssh is missing on this machine. Type: sudo apt-get install openssh-client "
+                "ssh is not installed on this machine. Type: sudo apt-get install openssh-client "
                 "(macOS: brew install openssh)"
             )
         )

@@ -45,7 +45,7 @@ def fetch_folder(
     if not isinstance(source, Remote) or source.has_rsync:
         by_rsync.find_rsync()
     if not isinstance(source, Remote) and not source.is_dir():
-        raise BoxcarError(_("{source}: expected a folder to copy from, found none", source=source))
+        raise BoxcarError(_("{source}: no such folder to copy from", source=source))
     atomic.make_folder(destination)
     # A bare name that begins with # or ; would be a comment in the list.
     names = None if files is None else b"".join(b"./" + os.fsencode(f) + b"\0" for f in files)
@@ -68,7 +68,7 @@ def send_folder(
     `on_bytes` is told how many bytes have gone, as far as this machine's rsync tells.
     """
     if not source.is_dir():
-        raise BoxcarError(_("{source}: expected a folder to copy from, found none", source=source))
+        raise BoxcarError(_("{source}: no such folder to copy from", source=source))
     if not isinstance(destination, Remote):
         by_rsync.find_rsync()
         atomic.make_folder(destination)

@@ -54,7 +54,7 @@ def read_host_keys(home: Home, alias: str) -> HostRecord | None:
     except DamagedError as damage:
         accept = f"rm {shlex.quote(str(file))}"
         raise DamagedError(
-            _("{damage}. To record its key anew, type: {accept}", damage=damage, accept=accept)
+            _("{damage}. To record its key again, type: {accept}", damage=damage, accept=accept)
         ) from damage
 
 

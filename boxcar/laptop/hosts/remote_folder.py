@@ -68,7 +68,9 @@ class Remote:
         not every shell would read alike.
         """
         if re.search(r"['!\n]|\\\\", script):
-            raise ValueError(_("not every login shell reads this alike: {script}", script=script))
+            raise ValueError(
+                _("not all login shells read this in the same way: {script}", script=script)
+            )
         octal = _PLAIN.sub(b"", bytes(range(256)))
         spelled = "".join(
             f"\\0{byte:03o}" if byte in octal else chr(byte) for byte in os.fsencode(self.path)

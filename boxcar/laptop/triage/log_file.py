@@ -34,7 +34,7 @@ def read_log_file(log: str) -> Tail:
     tail = log_lines.tail_of_stream(sys.stdin.buffer, MOST_BYTES) if log == STDIN else _of_file(log)
     if tail.text.count("\ufffd") > _MOST_UNREADABLE * len(tail.text):
         raise InputError(
-            _("{log} is no text: a log was expected, found bytes that are no UTF-8", log=log)
+            _("{log} is not a text file: expected a log, found bytes that are not UTF-8", log=log)
         )
     return tail
 

@@ -261,7 +261,7 @@ def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> N
     part = bar.part(sum(sizes_bytes), box)
     folders.send_folder(folder, site.folder_on(box, str(unfinished)), on_bytes=part.at)
     install = run_asks.Install(made.digest, unfinished.name)
-    part.doing = _("the box compares it")
+    part.doing = _("checked by the box")
     site.ask(box, install, timeout_s=CHECK_TIMEOUT_S)
     part.end()
 

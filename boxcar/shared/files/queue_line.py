@@ -163,8 +163,8 @@ def _parse_line(
 def _twin(line: CellLine, first: CellLine) -> str:
     if line.name == first.name:
         return _(
-            "the cell {name!r} is already on line {line}; two cells cannot share a name: give "
-            "this one another, with name=... behind task and epochs",
+            "cell {name!r} is already on line {line}, and names must be unique. Name this one "
+            "with name=... after task and epochs",
             name=line.name,
             line=first.number,
         )

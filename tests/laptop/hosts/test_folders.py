@@ -110,7 +110,7 @@ def test_a_listed_file_that_is_missing_is_an_error_with_its_name(tmp_path: Path)
 
 
 def test_a_source_that_is_no_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BoxcarError, match="expected a folder"):
+    with pytest.raises(BoxcarError, match="no such folder"):
         folders.fetch_folder(tmp_path / "nothing", tmp_path / "destination")
 
 

@@ -42,7 +42,7 @@ Host key verification failed.
 TEXTS = [
     ("ssh: connect to host 10.0.0.2 port 22: Connection timed out", Unreachable, "timed out"),
     ("ssh: connect to host 10.0.0.2 port 22: Operation timed out", Unreachable, "timed out"),
-    ("Connection timed out during banner exchange", Unreachable, "then said nothing"),
+    ("Connection timed out during banner exchange", Unreachable, "but sent nothing"),
     ("ssh: connect to host 10.0.0.2 port 22: Connection refused", Unreachable, "refused"),
     ("ssh: connect to host 10.0.0.2 port 22: No route to host", Unreachable, "no route"),
     ("ssh: connect to host 10.0.0.2 port 22: Network is unreachable", Unreachable, "network"),
@@ -97,7 +97,7 @@ TEXTS = [
     (
         "Connection timed out during banner exchange\nConnection to UNKNOWN port 65535 timed out",
         Unreachable,
-        "nothing came back through",
+        "no answer through",
     ),
     (
         f"{BEHIND}rsync: connection unexpectedly closed (0 bytes received so far) [sender]\n"

@@ -369,7 +369,9 @@ def test_a_box_that_dies_while_it_is_served_stops_no_other(
     told = json.loads(capsys.readouterr().out)
     assert told["started"] == ["q2"] and tiny.releases == {told["release"]}
     (problem,) = told["problems"]
-    assert problem.startswith("q1: was not launched: box-a cannot be reached: the link was cut")
+    assert problem.startswith(
+        "q1: was not launched: box-a cannot be reached: the connection was lost"
+    )
     assert problem.endswith("invoke launch --box box-a")
     (record,) = records(project)
     assert record["queues"] == ["q2"]

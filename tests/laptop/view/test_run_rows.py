@@ -73,7 +73,7 @@ def test_of_a_result_that_is_copied_it_says_how_far_and_for_how_long(tmp_path: P
         run.beat("queue_1", from_now(0), phase="syncing", copying=copying)
         [row] = rows_of(run.look()).under_way
         assert state_words(row, EN) == "settling 33 %, 2m left"
-        assert state_words(row, ZH) == "收尾中 33 %，剩余 2m"
+        assert state_words(row, ZH) == "核验中 33 %，剩余 2m"
         run.beat("queue_1", from_now(0), phase="syncing")
         [row] = rows_of(run.look()).under_way
         assert state_words(row, EN) == "settling"

@@ -87,13 +87,8 @@ def page_of_run(rows: RunRows, reports: Reports, reading: Reading, private: Priv
         script_digest=_digest(script),
         every_s=reading.every_s,
         old_s=reading.old_s,
-        ago=said(_("looked {{}} ago,")),
-        gone=said(
-            _(
-                "Nobody answers here any more: the page is not refreshed. What stands below is of "
-                "{{}}."
-            )
-        ),
+        ago=said(_("updated {{}} ago,")),
+        gone=said(_("Disconnected. Last update {{}}.")),
         sections=made,
         charts=_charts(rows, reports),
         charts_after=before_all[-1] if before_all else "",
@@ -102,7 +97,7 @@ def page_of_run(rows: RunRows, reports: Reports, reading: Reading, private: Priv
 
 def _head(rows: RunRows, private: Private) -> dict[str, Any]:
     facts, said, at = rows.facts, rows.facts.said, rows.view.at
-    left = _("left {time}", time=units.about(rows.left_s)) if rows.left_s else ""
+    left = _("{time} left", time=units.about(rows.left_s)) if rows.left_s else ""
     return {
         "title": rows.run,
         "about": f"{facts.profile} · {said(_('{n} {n:box|boxes}', n=len(rows.boxes)))}",

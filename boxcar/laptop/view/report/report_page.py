@@ -57,7 +57,7 @@ def page_of_report(report: Report, points: PointsOf) -> str:
             "mean±standard deviation over seeds; a difference has its 95 % interval (Welch) where "
             "both sides have three seeds"
         ),
-        hours=_("GPU-h: hours of all attempts, times the ranks"),
+        hours=_("GPU-h: hours of all attempts × ranks"),
     )
 
 
@@ -96,7 +96,7 @@ def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
         drawn = [curve for curve in drawn if curve.parts]
         if len({at.mean for curve in drawn for at in curve.places}) < 2:
             continue  # a number that never changes says nothing as a curve
-        x_name = chart.X if is_by_step else _("number of the report")
+        x_name = chart.X if is_by_step else _("report number")
         legend_ = legend(drawn, chart.looks(drawn))
         found.append({"title": key, "svg": chart.lines(drawn, x_name, key), "legend": legend_})
     return [each for each in found if each["svg"]]
@@ -142,7 +142,7 @@ def _scatters(table: Table) -> list[dict[str, Any]]:
             if (spread := row.group.spread(metric))
         ]
         title = _(
-            mark("Cost against {metric}") if currency else mark("Hours against {metric}"),
+            mark("{metric} vs. cost") if currency else mark("{metric} vs. GPU-hours"),
             metric=metric,
         )
         x_name = currency or "GPU-h"

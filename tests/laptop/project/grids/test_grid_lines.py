@@ -80,7 +80,7 @@ def test_names_in_chinese_are_kept_apart() -> None:
         (("nproc=1,2", "lr=1"), "one value for all cells"),
         (("env.SEED=0..2", "lr=1"), "one value for all cells"),
         (("nprocs=2", "lr=1"), "nearly nproc="),
-        (("lr=1", "lr=2"), "lr= stands twice"),
+        (("lr=1", "lr=2"), "lr= is given twice"),
         (("lr=1\n2",), "control character"),
         (("lr=" + "x" * 5000,), "at most 4096"),
         (("time=soon", "lr=1"), "expected a time"),

@@ -131,6 +131,6 @@ def test_latex_compiles_also_with_names_that_are_commands(tmp_path: Path) -> Non
 def test_cost_is_drawn_against_a_number_where_each_group_has_one_and_hours_else() -> None:
     priced = [cell("a", s, 0.5, lr="1", price="2 CNY/h") for s in (1, 2)]
     other = [cell("b", s, 0.6, lr="2", price="3 CNY/h") for s in (1, 2)]
-    assert "Cost against dice" in report_page.page_of_report(made([*priced, *other]), {})
+    assert "dice vs. cost" in report_page.page_of_report(made([*priced, *other]), {})
     bare = [cell("b", s, 0.6, lr="2") for s in (1, 2)]
-    assert "Hours against dice" in report_page.page_of_report(made([*priced, *bare]), {})
+    assert "dice vs. GPU-hours" in report_page.page_of_report(made([*priced, *bare]), {})
