@@ -169,7 +169,7 @@ def test_odd_shells_homes_and_missing_tools_run_all_the_same(hosts: Hosts, tmp_p
     pulled = run.boxcar("pull").ended(0)
     for box in ("box-a", "box-b"):
         said = launched.err + pulled.err
-        assert f"{box}: rsync does not work there, so files travel by tar" in said
+        assert f"{box}: rsync does not work there, so files are sent by tar" in said
     assert_pulled(run, ["a", "b", "c"])
     assert_published_once(run, ["a", "b", "c"])
 
@@ -232,7 +232,7 @@ def test_a_push_that_is_cut_or_finds_no_room_goes_on_with_the_same_command(
     process = run.start("push")
     run.wait_for("the first bytes", lambda: _unfinished_bytes(run) > 0)
     one_box.limit("shared", "size=2m")
-    is_clear(ended(run, ["push"], process).ended(1), "Make room on box-a")
+    is_clear(ended(run, ["push"], process).ended(1), "Free some space on box-a")
     one_box.limit("shared", "size=1g")
     assert not _named(run), "half a release has a name"
 

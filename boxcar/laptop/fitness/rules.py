@@ -391,7 +391,7 @@ def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     if not asked:
         return
     if not there:
-        lacking = _("missing: {names}", names=" and no ".join(asked))
+        lacking = _("missing: {names}", names=", ".join(asked))
         yield Row(
             box,
             "detach",
@@ -572,8 +572,12 @@ def _too_small(group: Sequence[Load], wished: Range | None) -> list[str]:
 def _too_few_bytes(free_bytes: int, needs_bytes: int) -> list[str]:
     if free_bytes >= needs_bytes:
         return []
-    need = f"{units.size(needs_bytes)} are needed"
-    return [_("{need}: make room, expand the disk, or take cells out of the queue", need=need)]
+    return [
+        _(
+            "{size} are needed: free some space, expand the disk, or remove cells from the queue",
+            size=units.size(needs_bytes),
+        )
+    ]
 
 
 def _too_few_inodes(inodes: Sequence[int], needs_files: int) -> list[str]:

@@ -212,9 +212,7 @@ def fetch_by_tar(
         is_whole, code, words = _ended(source, pipe, lambda: _unpack(pipe, destination, left))
     _check(code, words, source, destination)
     if not is_whole:
-        raise remote_folder.link_error(
-            source, words, "while files travelled (the stream ended early)"
-        )
+        raise remote_folder.link_error(source, words, _("the stream ended early"))
 
 
 def send_by_tar(source: Path, destination: Remote, on_bytes: Callable[[int], None]) -> None:
@@ -230,9 +228,7 @@ def send_by_tar(source: Path, destination: Remote, on_bytes: Callable[[int], Non
         is_whole, code, words = _ended(destination, pipe, lambda: _pack(writer, source, left))
     _check(code, words, source, destination)
     if not is_whole:
-        raise remote_folder.link_error(
-            destination, words, "while files travelled (tar there ended early)"
-        )
+        raise remote_folder.link_error(destination, words, _("tar there ended early"))
 
 
 def _ended(place: Remote, pipe: RemotePipe, move: Callable[[], None]) -> tuple[bool, int, str]:
@@ -247,8 +243,11 @@ def _ended(place: Remote, pipe: RemotePipe, move: Callable[[], None]) -> tuple[b
     except Silent:
         raise ssh_errors.LinkCut(
             place.ssh.alias,
-            f"{place}: nothing moved for {remote_folder.SILENT_FOR_S} s, though the box is there. "
-            "Does its disk hang?",
+            _(
+                "{place}: no data for {seconds} s, although the box answers; its disk may hang",
+                place=place,
+                seconds=remote_folder.SILENT_FOR_S,
+            ),
             remote_folder.GOES_ON,
         ) from None
 
@@ -460,7 +459,7 @@ def _check(code: int, words: str, source: Path | Remote, destination: Path | Rem
     place = source if isinstance(source, Remote) else cast(Remote, destination)
     sentence = f"{source}{f' -> {destination}' if destination else ''}: {words[-2000:]}"
     if code == ssh_errors.SSH_FAILED:
-        raise remote_folder.link_error(place, words, f"while files travelled: {sentence}")
+        raise remote_folder.link_error(place, words, sentence)
     if remote_folder.NO_FOLDER in words:
         raise BoxcarError(_("{place}: no such folder to copy from", place=place))
     if remote_folder.is_no_room(words):

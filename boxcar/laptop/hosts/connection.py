@@ -190,7 +190,7 @@ class Ssh:
             done = self._run_program(["ssh", *words], typed, timeout_s, hear=hear)
         except subprocess.TimeoutExpired:
             self._used_at = float("-inf")
-            why = f"nothing came back within {timeout_s:g} s"
+            why = _("no answer within {seconds:g} s", seconds=timeout_s)
             raise LinkCut(self.alias, why, ssh_errors.MAY_BE_DONE) from None
         except run_program.TooMuchSaid:
             raise DamagedError(
@@ -228,7 +228,7 @@ class Ssh:
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
-            raise Unreachable(self.alias, "its connection was closed here")
+            raise Unreachable(self.alias, _("its connection was closed here"))
 
     def _control(self, timeout_s: float) -> Path:
         """The socket of a control connection that lives."""
@@ -251,7 +251,7 @@ class Ssh:
             try:
                 done = self._run_program([*words, self.alias], b"", timeout_s, stderr=stderr)
             except subprocess.TimeoutExpired:
-                why = f"it did not let anybody in within {timeout_s:g} s"
+                why = _("it accepted no login within {seconds:g} s", seconds=timeout_s)
                 raise Unreachable(self.alias, why) from None
         words_there = said.read_text(errors="replace")
         if done.returncode == ssh_errors.SSH_FAILED and ssh_errors.is_proxied(words_there):

@@ -82,8 +82,10 @@ def check_rsync(tell: Callable[[str], None]) -> None:
     """Raise InputError, with the command to type, where there is no good rsync on this machine."""
     if by_rsync.find_rsync().is_open:
         tell(
-            "this machine's rsync is macOS' openrsync: it works, but shows no progress and is "
-            "not tested with Boxcar. Better: brew install rsync"
+            _(
+                "this machine's rsync is macOS' openrsync: it works, but shows no progress and is "
+                "not tested with Boxcar. Better: brew install rsync"
+            )
         )
 
 
@@ -116,9 +118,12 @@ def _by_rsync(
     assert place is not None
     _tell_once(
         place,
-        f"{place.ssh.alias}: rsync does not work there, so files travel by tar over ssh; a file "
-        "that is cut off starts over. Better: apt-get install rsync on the box, and a login shell "
-        "that prints nothing",
+        _(
+            "{alias}: rsync does not work there, so files are sent by tar over ssh; a file that is "
+            "cut off starts over. Better: apt-get install rsync on the box, and a login shell that "
+            "prints nothing",
+            alias=place.ssh.alias,
+        ),
     )
     return False
 

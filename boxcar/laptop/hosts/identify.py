@@ -112,7 +112,7 @@ def greet(
     ran = ssh.run(["sh", "-c", _SCRIPT, "sh", *words], timeout_s=timeout_s)
     said = parse(ran.out)
     if said.get("end") != ["."]:
-        told = ran.err.strip()[-500:] or "no output"
+        told = ran.err.strip()[-500:] or _("no output")
         raise TemporaryError(
             _(
                 "{alias}: the box did not identify itself (exit code {code}): {told}",
@@ -169,7 +169,10 @@ def parse(out: bytes) -> dict[str, list[str]]:
 def check_identity(alias: str, identity: Identity, said: Mapping[str, list[str]]) -> None:
     """Raise InputError where the profile knows its boxes by something that this one lacks."""
     [hostname] = said["hostname"]
-    where = f"Nothing was written to it. Check the `Host {alias}` of ~/.ssh/config, or --profile"
+    where = _(
+        "Nothing was written to it. Check `Host {alias}` in ~/.ssh/config, or --profile",
+        alias=alias,
+    )
     if identity.hostname and not fnmatchcase(hostname, identity.hostname):
         raise InputError(
             _(
@@ -232,8 +235,8 @@ def check_unchanged(ssh: Ssh, hello: Hello) -> None:
         return
     receipt = ssh.home.host(ssh.alias)
     for what, old, new in (
-        ("host name", before.hostname, hello.hostname),
-        ("instance", before.instance_id, hello.instance_id),
+        (_("host name"), before.hostname, hello.hostname),
+        (_("instance"), before.instance_id, hello.instance_id),
     ):
         if old and new and old != new:
             raise InputError(
@@ -269,8 +272,10 @@ def _interpreter(alias: str, found: list[str], agent_python: str) -> str:
     numbers = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
     if numbers and (int(numbers[1]), int(numbers[2])) >= (3, 10):
         return path
-    there = ", ".join(found) or "none at all"
-    looked = "in the usual places" if agent_python == AUTO else f"as {agent_python}"
+    there = ", ".join(found) or _("none at all")
+    looked = _("in the usual places")
+    if agent_python != AUTO:
+        looked = _("as {path}", path=agent_python)
     raise InputError(
         _(
             "{alias} has no Python for the agent: expected 3.10 or newer {looked}, found {there}. "

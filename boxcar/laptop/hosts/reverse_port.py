@@ -89,7 +89,7 @@ class ReversePort:
         while not control.exists():
             if self._process.poll() is not None or time.monotonic() > until:
                 self.close()
-                raise Unreachable(self.ssh.alias, "it opened no connection that stays")
+                raise Unreachable(self.ssh.alias, _("its connection did not stay open"))
             time.sleep(_LOOK_EVERY_S)
         ports = f"127.0.0.1:{self.port}:127.0.0.1:{self.port}"
         try:

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Sequence
 
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
-from boxcar.shared.sentence import Sentence, _, mark
+from boxcar.shared.sentence import Sentence, _, chained, mark
 
 SSH_FAILED = 255
 MAY_BE_DONE = _("The box may have done part of it or all of it; run the same command again")
@@ -115,7 +115,7 @@ class HostKeyChanged(InputError):
         self.alias, self.recorded, self.offered = alias, tuple(recorded), offered
         self.why = _(
             "the host key changed: recorded {recorded}, offered {offered}",
-            recorded=", ".join(recorded),
+            recorded=chained(mark("{first}, {second}"), recorded),
             offered=offered,
         )
         super().__init__(
@@ -150,7 +150,7 @@ def read_ssh_error(
             _unreachable(alias, line, instance) if of_the_box else _proxy_failed(alias, line, jumps)
         )
     if any(sign in said for sign in _CHANGED) or "no matching host key type" in said:
-        return HostKeyChanged(alias, recorded or ["none"], _offered(said), forget)
+        return HostKeyChanged(alias, recorded or [_("none")], _offered(said), forget)
     if refused := _REFUSED.search(said):
         return KeyRefused(alias, _line_of(said, refused))
     return _unreachable(alias, said, instance)
@@ -236,7 +236,9 @@ def _offered(said: str) -> str:
     if found := _OFFERED.search(said):
         return found[1]
     other = _OTHER_TYPE.search(said)
-    return f"another type of key ({other[1] or 'unknown'})" if other else "a key that is not known"
+    if other is None:
+        return _("an unknown key")
+    return _("a key of another type ({type})", type=other[1] or _("unknown"))
 
 
 def _line_of(said: str, found: re.Match[str]) -> str:
@@ -245,4 +247,4 @@ def _line_of(said: str, found: re.Match[str]) -> str:
 
 
 def _tail(said: str) -> str:
-    return said.strip().rpartition("\n")[2][-300:] or "no output"
+    return said.strip().rpartition("\n")[2][-300:] or _("no output")

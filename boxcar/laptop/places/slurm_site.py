@@ -351,7 +351,7 @@ class SlurmSite(MirroredSite):
                     _(
                         "{what}. The run's files and secrets were kept. Check on the login node "
                         "(squeue --me), then",
-                        what=looked.problem or ", ".join(left) + " does not end",
+                        what=looked.problem or _("{jobs} does not end", jobs=", ".join(left)),
                     ),
                     Command("down"),
                 )

@@ -355,7 +355,7 @@ class SshSite(MirroredSite):
                 box=box,
                 command=shlex.join(words),
                 code=ran.code,
-                what=ran.err.strip()[-300:] or "no output",
+                what=ran.err.strip()[-300:] or _("no output"),
                 by_hand=self._by_hand(box),
             ),
             _again(box),

@@ -29,7 +29,7 @@ from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, Tempora
 from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, chained, mark
 from boxcar.shared.wire import run_asks
 
 OnBytes = Callable[[int], None]
@@ -139,7 +139,7 @@ def _fill(
         _(
             "{source}: the copy differs from what was published: {problems}",
             source=source,
-            problems="; ".join(problems),
+            problems=chained(mark("{first}; {second}"), problems),
         )
     )
 
@@ -216,10 +216,7 @@ def most_bytes_of(size_bytes: int) -> int:
 
 def wrong(partial: Path, wanted: Published) -> list[str]:
     """What of that which came is not what was published, in words."""
-    found = [
-        f"{difference.path} {difference.problem}"
-        for difference in manifest.compare(partial, wanted.manifest.files)
-    ]
+    found = [difference.sentence for difference in manifest.compare(partial, wanted.manifest.files)]
     if (partial / paths.MANIFEST).read_bytes() != wanted.data:
         found.append(_("{manifest} was replaced meanwhile", manifest=paths.MANIFEST))
     return found

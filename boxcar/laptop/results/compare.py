@@ -116,7 +116,9 @@ def _other(original: Path, copy: Path) -> Missing:
         else:
             journal.read_journal(original)
     except (OSError, DamagedError) as error:
-        name = "receipt" if is_receipt else f"journal {original.stem}"
+        name = _("receipt")
+        if not is_receipt:
+            name = _("event log {queue}", queue=original.stem)
         what = _(
             "the {name} on the tier is damaged: {text}", name=name, text=message_of(error).text
         )

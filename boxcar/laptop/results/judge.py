@@ -284,7 +284,7 @@ def _damage(facts: CellFacts) -> str:
 
 def _file_rows(facts: CellFacts) -> Iterator[Missing]:
     for difference in facts.pulled.differences if facts.pulled else ():
-        yield Missing(facts.cell, f"{difference.path} {difference.problem}", Command("pull"))
+        yield Missing(facts.cell, difference.sentence, Command("pull"))
 
 
 def _carried_rows(facts: CellFacts) -> Iterator[Missing]:

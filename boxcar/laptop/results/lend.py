@@ -252,7 +252,7 @@ def lend_checkpoint(run: OpenRun, queue: str, cell: str, bar: Progress) -> Itera
     answer = run.ask(box, question, timeout_s=TAKE_S)
     if answer.is_lacking:
         if difference := manifest.compare_one(run.results.resume(cell), pointer.file):
-            wrong = f"{difference.path} {difference.problem}"
+            wrong = difference.sentence
             yield _(
                 "{cell}: starts over, because its checkpoint here is not intact: {wrong}",
                 cell=cell,

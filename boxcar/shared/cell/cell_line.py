@@ -43,11 +43,8 @@ def split_words(text: str) -> list[str]:
 
 def _what_to_do(why: str) -> str:
     if "quotation" in why:
-        return (
-            'a quotation mark is opened and not closed: close it, or write "it\'s" where the mark '
-            "itself is meant"
-        )
-    return "ends with a lone \\, which joins it to nothing: remove it, or put it in quotes"
+        return _('a quotation mark is not closed: close it, or write "it\'s" for the mark itself')
+    return _("the line ends with a \\: remove it, or put it in quotes")
 
 
 LONGEST_BYTES = 4096

@@ -51,12 +51,12 @@ TEXTS = [
     ("root@10.0.0.2: Permission denied (publickey).", KeyRefused, "(publickey)"),
     ("Received disconnect from 1.2.3.4: 2: Too many authentication failures", KeyRefused, "Too m"),
     (CHANGED, HostKeyChanged, "SHA256:nDJJ5rF7AkZvVC+6Pf0hjLiRm1cJfSDI+wr0qVl6otU"),
-    (OTHER_TYPE, HostKeyChanged, "another type of key (RSA)"),
+    (OTHER_TYPE, HostKeyChanged, "a key of another type (RSA)"),
     (
         "Unable to negotiate with 10.0.0.2 port 22: no matching host key type found. Their offer: "
         "ssh-ed25519",
         HostKeyChanged,
-        "another type of key",
+        "a key of another type",
     ),
     (
         "kex_exchange_identification: read: Connection reset by peer\n"

@@ -161,7 +161,7 @@ def test_one_name_in_two_queues_names_both_places(tmp_path: Path, twin: str) -> 
         ("queues/q2.txt", "other/q1.txt", "has the same queue name 'q1' as queues/q1.txt"),
         ("train.py", "trian.py", "no script 'trian.py' in the code folder"),
         ("epochs: 20", "code: src", "job.yaml:3: code: there is no folder src"),
-        ("epochs: 20", "", "queues/q1.txt:1: the command takes {epochs}, but the line gives none"),
+        ("epochs: 20", "", "queues/q1.txt:1: the command uses {epochs}, but the line has none"),
     ],
 )
 def test_a_job_that_does_not_fit_its_files(tmp_path: Path, old: str, new: str, words: str) -> None:

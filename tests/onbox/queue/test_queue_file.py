@@ -323,7 +323,7 @@ def test_of_two_files_of_one_spelling_none_is_chosen(tmp_path):
 @pytest.mark.parametrize(
     ("text", "plan", "expected"),
     [
-        ("- t", {}, "the command takes {cfg}"),
+        ("- t", {}, "the command uses {cfg}"),
         ("a.yaml t env.K=1", {"secrets": ("K",)}, "K is one of the secrets"),
         (
             "a.yaml t",

@@ -109,11 +109,11 @@ def test_overrides_are_literal(word):
 
 @pytest.mark.parametrize("text", ["a.yaml t 'x", 'a.yaml t -- tag="x', "a.yaml t it's"])
 def test_a_quote_that_is_not_closed_is_told_with_what_to_do(text):
-    assert "a quotation mark is opened and not closed: close it" in refusal(text)
+    assert "a quotation mark is not closed: close it" in refusal(text)
 
 
 def test_a_lone_backslash_is_told_with_what_to_do():
-    assert refusal("a.yaml t \\").startswith("ends with a lone \\")
+    assert refusal("a.yaml t \\").startswith("the line ends with a \\")
 
 
 def test_bytes_that_are_no_text_are_told_with_what_to_do():

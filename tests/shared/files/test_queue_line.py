@@ -90,7 +90,7 @@ def test_another_number_of_fields_is_said(line):
 
 @pytest.mark.parametrize("line", ["don't.yaml t", 'a.yaml "t', "a.yaml t\\"])
 def test_an_open_quote_or_escape_is_a_bad_line(line):
-    assert "quotation mark" in reason(line) or "a lone \\" in reason(line)
+    assert "quotation mark" in reason(line) or "ends with a \\" in reason(line)
 
 
 @pytest.mark.parametrize("task", ['""', "''", "-x", "--resume=/etc/passwd"])
@@ -227,7 +227,7 @@ def test_two_cells_that_would_share_a_folder_somewhere_are_refused(other):
     if name == "grösse":
         assert "cell 'grösse' is already on line 1" in bad.reason
     else:
-        assert f"the cell '{name}' and 'grösse' on line 1 would be one folder on" in bad.reason
+        assert f"cell '{name}' and 'grösse' on line 1 would share a folder on" in bad.reason
 
 
 def test_a_bad_line_does_not_use_up_its_name():
