@@ -244,8 +244,9 @@ def _not_here(facts: CellFacts) -> Missing:
     if facts.damage:
         return Missing(facts.cell, _damage(facts), Command("repair"))
     not_yet = Command("watch" if facts.is_at_work else "launch")
-    command = _explain(facts.cell) if facts.has_failed else not_yet
-    return Missing(facts.cell, _("is not published"), command)
+    if facts.has_failed:
+        return Missing(facts.cell, _("failed, so it has no result"), _explain(facts.cell))
+    return Missing(facts.cell, _("is not published"), not_yet)
 
 
 def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:

@@ -420,7 +420,7 @@ def test_an_abandoned_cell_that_was_published_since_is_looked_at_again(
 ) -> None:
     down(lacking.project, abandon=["b"], because="it diverged", approve="0" * 12)
     lacking.publish("b")
-    assert "b: is not as it was" in _refuses(lacking, capsys)
+    assert "b: has changed since" in _refuses(lacking, capsys)
 
 
 def test_a_receipt_that_was_rewritten_while_the_person_read_is_not_approved(
@@ -445,8 +445,8 @@ def test_a_receipt_that_was_rewritten_while_the_person_read_is_not_approved(
         (["b"], "  ", "--because"),
         ([], "it diverged", "--abandon CELL"),
         (["bb"], "it diverged", "no cell 'bb'"),
-        (["a"], "it diverged", "a: lacks nothing"),
-        (["a", "b"], "it diverged", "a: lacks nothing"),
+        (["a"], "it diverged", "a: nothing is missing"),
+        (["a", "b"], "it diverged", "a: nothing is missing"),
     ],
 )
 def test_abandoning_needs_a_cell_that_is_missing_and_a_reason(

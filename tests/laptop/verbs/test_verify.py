@@ -99,7 +99,7 @@ def test_a_journal_that_is_damaged_on_the_tier_is_no_reason_to_pull_it(
         file.write(b'{"broken\n')
     assert verify(run.project) == 1
     said = capsys.readouterr().err
-    assert "the journal q1 on the tier is damaged" in said and "repair" in said
+    assert "the event log q1 on the tier is damaged" in said and "repair" in said
     assert "differs from the one on the tier" not in said
 
 
@@ -131,7 +131,7 @@ def test_a_cell_that_failed_and_whose_line_is_gone_is_missing_until_it_is_abando
     run.say("q1", cell_started("bad"), cell_failed("bad"))
     run.copy_here()
     assert verify(run.project) == 1
-    assert _missing(run)["bad"] == ("is not published",)
+    assert _missing(run)["bad"] == ("failed, so it has no result",)
     assert down(run.project) == 1
     assert "bad" in capsys.readouterr().err
     down(run.project, abandon=["bad"], because="it diverges", approve="0" * 12)

@@ -166,7 +166,7 @@ _MOST_NEXT, _SMALL = 3, 12  # lines of the next command, and of a terminal that 
 def head(sheet: Sheet) -> list[Line]:
     """The run, and how many cells are in which state."""
     rows, facts, room = sheet.rows, sheet.facts, sheet.width
-    age = sheet.said(_("updated {age} ago", age=units.about(sheet.looked_s)))
+    age = sheet.said(_age(sheet.looked_s))
     boxes = sheet.said(_("{n} {n:box|boxes}", n=len(rows.boxes)))
     between = f" {facts.glyphs.between} "
     # The first that fits: how old all of it is says more than the time of the day.
@@ -181,10 +181,16 @@ def head(sheet: Sheet) -> list[Line]:
     return [spread(left, money, room, sheet.mark), _counts(sheet)]
 
 
+def _age(looked_s: float) -> Sentence:
+    if looked_s < 1:
+        return _("updated just now")
+    return _("updated {age} ago", age=units.about(looked_s))
+
+
 def _counts(sheet: Sheet) -> Line:
     rows, room = sheet.rows, sheet.width
-    cells = sheet.said(_("cells"))
-    total: Line = (Span(f"{cells} {len(rows.view.cells)}", BOLD),)
+    cells = _("{n} {n:cell|cells}", n=len(rows.view.cells))
+    total: Line = (Span(sheet.said(cells), BOLD),)
     left: Line = ()
     if rows.left_s:
         left = (Span(sheet.said(_("{time} left", time=units.about(rows.left_s)))),)
@@ -198,7 +204,7 @@ def _counts(sheet: Sheet) -> Line:
 
 
 def title(sheet: Sheet, name: str) -> Line:
-    """`── needs you ─────`."""
+    """`── needs attention ─────`."""
     rule, room = sheet.facts.glyphs.rule, sheet.width
     line = (Span(f"{rule}{rule} ", DIM), Span(sheet.said(name), BOLD), Span(" ", DIM))
     rest = Span(rule * max(0, room - width(line)), DIM)
@@ -402,7 +408,7 @@ def _overview(sheet: Sheet, room: int | None) -> list[Line]:
 def _needs(sheet: Sheet, room: int | None) -> Group[Any]:
     """With all their words where they take no more than half of the board."""
     rows = sheet.rows.short_needs
-    top, at = _title(sheet, _("needs you"), rows), _chosen(sheet, rows)
+    top, at = _title(sheet, _("needs attention"), rows), _chosen(sheet, rows)
     whole = sheet.draw_needs(rows, _MOST_LINES)
     if room is None or len(whole) < room // 2:
         return Group(top, whole, list, lambda n: (), share=3)

@@ -47,7 +47,7 @@ def test_the_board_fits_and_shows_what_needs_a_person_and_what_to_type(
         assert len(lines) == height
         assert max(map(terminal_lines.width, lines)) <= width
         shown = "\n".join(plain_lines(lines))
-        assert {"en": "needs you", "zh": "需要处理"}[language] in shown
+        assert {"en": "needs attention", "zh": "需要处理"}[language] in shown
         assert "✗  " in shown, "a failed cell"
         assert NEXT in " ".join(plain_lines(lines[-4:]))
         if width > len(NEXT) + 40:
@@ -133,7 +133,7 @@ def test_a_filter_shows_the_cells_of_that_name_in_every_state() -> None:
 def test_nobody_is_needed_where_nothing_is_wrong() -> None:
     given = view(1, 1)
     rows = RunRows(given, replace(FACTS, quiet=Quiet()))
-    assert "needs you" not in told(rows, 80, 24, Focus())
+    assert "needs attention" not in told(rows, 80, 24, Focus())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 40)])

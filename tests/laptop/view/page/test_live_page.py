@@ -70,7 +70,7 @@ def test_a_run_of_any_size_has_each_cell_and_box_on_it(
         assert cell.name in text
     for queue in given.queues:
         assert f">{queue.box}<" in text
-    assert {"en": "needs you", "zh": "需要处理"}[language] in text
+    assert {"en": "needs attention", "zh": "需要处理"}[language] in text
     assert f'<html lang="{language}">' in text and FACTS.next in text
 
 
