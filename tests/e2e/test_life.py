@@ -338,7 +338,10 @@ def test_a_cell_that_failed_keeps_the_gate_shut_until_it_is_abandoned(project: M
     assert [cell["state"] for cell in watched["cells"]] == ["verified", "failed"]
     assert watched["cells"][1]["detail"]["failure"] == "EXIT42"
     run.boxcar("pull").ended(0)
-    assert "bad: failed, so it has no result: boxcar explain --cell bad" in run.boxcar("verify").ended(1).err
+    assert (
+        "bad: failed, so it has no result: boxcar explain --cell bad"
+        in run.boxcar("verify").ended(1).err
+    )
     refused = run.boxcar("down", "--approve", _receipt_digest(run)).ended(1)
     assert "bad: failed, so it has no result" in refused.err and run.tier.exists()
 

@@ -63,6 +63,16 @@ def test_a_terminal_that_is_much_too_small_breaks_nothing(size: tuple[int, int])
         assert max(map(terminal_lines.width, lines)) <= width
 
 
+def test_the_head_says_how_many_cells_there_are_and_how_old_it_is() -> None:
+    rows = SHOTS[3, 1]
+    head = plain_lines(layout(rows, 80, 24, Focus()))[:2]
+    assert head[0].endswith("updated just now") and head[1].startswith("3 cells   ")
+    assert plain_lines(layout(rows, 80, 24, None, looked_s=5.0))[0].endswith("updated 5s ago")
+    chinese = replace(rows, facts=replace(FACTS, language="zh"))
+    head = plain_lines(layout(chinese, 80, 24, Focus()))[:2]
+    assert head[0].endswith("刚刚更新") and head[1].startswith("共 3 个 cell   ")
+
+
 @pytest.mark.parametrize("shown", [FAILED, RUNNING, DONE, QUEUED, BOXES])
 @pytest.mark.parametrize("size", SIZES)
 def test_each_list_fits_and_keeps_the_next_command(shown: str, size: tuple[int, int]) -> None:
