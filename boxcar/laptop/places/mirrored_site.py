@@ -131,7 +131,11 @@ class MirroredSite(Site):
     def unread(self) -> list[str]:
         """What boxes have told that they could not read."""
         found = ((box, reply.unread or {}) for box, reply in self._replies.items())
-        return [f"{box} cannot read {n}: {why}" for box, each in found for n, why in each.items()]
+        return [
+            _("{box} cannot read {name}: {why}", box=box, name=name, why=why)
+            for box, each in found
+            for name, why in each.items()
+        ]
 
     def tier_doubts(self) -> list[str]:
         tier = self.plan.durable_dir

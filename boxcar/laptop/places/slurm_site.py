@@ -53,7 +53,7 @@ from boxcar.shared.wire.cluster_asks import SlurmLooked
 from boxcar.shared.wire.question import A, Question
 
 # How this machine is called where it is the login node itself.
-HERE = "this machine"
+HERE = _("this machine")
 # Which cluster is meant, where a site says it so.
 _SLURM_CONF = "SLURM_CONF"
 # How a queue was started that is in Slurm's hands now.
@@ -307,7 +307,10 @@ class SlurmSite(MirroredSite):
         return [
             *(_("credentials: {path} on the login node", path=path) for path in paths),
             *waiting,
-            *(f"{name}: {storage.tiers[name].path or 'of the nodes'}" for name in lost),
+            *(
+                _("{head}: {text}", head=name, text=storage.tiers[name].path or _("on the nodes"))
+                for name in lost
+            ),
         ]
 
     def end_keeps(self) -> list[str]:

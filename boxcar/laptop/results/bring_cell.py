@@ -216,7 +216,9 @@ def most_bytes_of(size_bytes: int) -> int:
 
 def wrong(partial: Path, wanted: Published) -> list[str]:
     """What of that which came is not what was published, in words."""
-    found = [difference.sentence for difference in manifest.compare(partial, wanted.manifest.files)]
+    found: list[str] = [
+        difference.sentence for difference in manifest.compare(partial, wanted.manifest.files)
+    ]
     if (partial / paths.MANIFEST).read_bytes() != wanted.data:
         found.append(_("{manifest} was replaced meanwhile", manifest=paths.MANIFEST))
     return found

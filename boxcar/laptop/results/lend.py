@@ -147,7 +147,7 @@ def _unseen(run: OpenRun, one: Here) -> Message:
             what=what,
             folder=run.results.cell(cell),
         ),
-        Command("verify", note="then launch"),
+        Command("verify", note=_("then launch")),
     )
 
 

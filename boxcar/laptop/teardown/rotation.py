@@ -24,8 +24,8 @@ _WHERE = {
     "HUGGING_FACE_HUB_TOKEN": "https://huggingface.co/settings/tokens",
     "GITHUB_TOKEN": "https://github.com/settings/tokens",
     "GH_TOKEN": "https://github.com/settings/tokens",
-    "AWS_ACCESS_KEY_ID": "the IAM console, with its secret",
-    "AWS_SECRET_ACCESS_KEY": "the IAM console, with its id",
+    "AWS_ACCESS_KEY_ID": _("the IAM console, together with its secret"),
+    "AWS_SECRET_ACCESS_KEY": _("the IAM console, together with its id"),
     "OPENAI_API_KEY": "https://platform.openai.com/api-keys",
 }
 

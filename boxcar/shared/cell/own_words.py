@@ -24,7 +24,7 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _MOST_RANKS = 9999
 # How an override begins that is no plain `key=value`: a flag, or Hydra's `+key`, `~key`.
 MARKS = ("-", "+", "~")
-_SAY = f"; if your script takes it, put it after {REST}"
+_SAY = _("; if your script takes it, put it after {rest}", rest=REST)
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,7 @@ def test_a_box_with_its_own_tier_is_told_when_it_is_back_and_named_until_then(
     assert owner(run.agents).queue == "queue_1"
     assert (of_a(run).queue, of_a(run).word) == ("queue_2", "queued")
     assert any("box-a has not been told" in note for note in run.look().roster.notes)
-    with pytest.raises(TemporaryError, match="box-a has to be told first"):
+    with pytest.raises(TemporaryError, match="box-a must first be told"):
         moves.refuse_untold(run.site, "queue_1")
     run.world.cut.clear()
     again = SshSite(run.project, print)

@@ -94,7 +94,7 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
     q1 = b"# c\nconfigs/base.json\nconfigs/bse.json recon\nconfigs/big.json recon ten\n"
     told = problems(tmp_path, q1=q1, q2=b"configs/../small.json seg\n")
     assert len(told) == 4
-    assert "queues/q1.txt:2: expected <cfg> <task> [epochs], found 1 field;" in told[0]
+    assert "queues/q1.txt:2: expected <cfg> <task> [epochs], found 1 field" in told[0]
     assert told[1] == "queues/q1.txt:4: epochs must be a whole number, 1 or more; found 'ten'"
     assert told[2].startswith("queues/q2.txt:1: the config 'configs/../small.json' must be a path")
     assert told[3].startswith("queues/q1.txt:3: there is no config 'configs/bse.json' in ")
@@ -104,9 +104,9 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (b"configs/base.json\n", "found 1 field;"),
+        (b"configs/base.json\n", "found 1 field"),
         (b"configs/base.json a b c\n", "epochs must be a whole number, 1 or more; found 'b'"),
-        (b"configs/base.json 'recon\n", "is opened and not closed"),
+        (b"configs/base.json 'recon\n", "is not closed"),
         (b"configs/base.json recon 0\n", "epochs must be a whole number, 1 or more; found '0'"),
         (b"configs/base.json recon 1e3\n", "found '1e3'"),
         (b"/etc/base.json recon\n", "must be a path inside the code folder"),

@@ -111,7 +111,7 @@ def test_a_verified_cell_whose_manifest_is_gone_was_not_pulled(
     run.site.tier.manifest("b").unlink()
     assert pull(run.project) == 1
     told = capsys.readouterr().err
-    assert "b was not pulled: it is verified in its event log, but its manifest is gone" in told
+    assert "b was not pulled: it is verified in its journal, but its manifest is gone" in told
     assert "not published yet" not in told
 
 

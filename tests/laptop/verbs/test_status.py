@@ -415,7 +415,7 @@ def test_a_queue_that_waits_for_room_says_what_a_person_can_do(run):
     run.beat("queue_1", from_now(0), cell=None, phase="idle")
     with held(run.site.tier.lock("queue_1")):
         view = run.look()
-        assert "free some" in str(next_step(view, run.site).because)
+        assert "make some" in str(next_step(view, run.site).because)
         rows = rows_of_run(run.site, view, next_step(view, run.site))
         assert any("waits for disk space on box-a" in str(note) for note in notes_of_run(rows))
 
