@@ -83,7 +83,7 @@ def is_no_room(words: str) -> bool:
 
 
 def no_room(told: str, destination: Path | Remote) -> Sentence:
-    where = _("this machine")
+    where: str = _("this machine")
     if isinstance(destination, Remote):
         where = destination.ssh.alias
     return _(

@@ -152,7 +152,7 @@ def read_ssh_error(
     if any(sign in said for sign in _CHANGED) or "no matching host key type" in said:
         return HostKeyChanged(alias, recorded or [_("none")], _offered(said), forget)
     if refused := _REFUSED.search(said):
-        return KeyRefused(alias, _line_of(said, refused))
+        return KeyRefused(alias, _line_of(said, refused).rstrip("."))
     return _unreachable(alias, said, instance)
 
 

@@ -27,7 +27,13 @@ from boxcar.laptop.run.log_source import BoxLog, FileLog, LogSource
 from boxcar.laptop.run.open_run import ASK_TIMEOUT_S, Tell
 from boxcar.laptop.run.view import CellView
 from boxcar.shared import timestamp
-from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
+from boxcar.shared.errors import (
+    BoxcarError,
+    DamagedError,
+    InputError,
+    TemporaryError,
+    message_of,
+)
 from boxcar.shared.files import heartbeat, receipt
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.paths import MANIFEST, DurablePaths
@@ -106,7 +112,10 @@ class MirroredSite(Site):
 
     def silent_boxes(self) -> dict[str, str]:
         # In short: what to do about it is said once, by doubts.
-        return {box: str(getattr(why, "why", why)) for box, why in self._silent.items()}
+        return {
+            box: getattr(why, "why", None) or message_of(why).text
+            for box, why in self._silent.items()
+        }
 
     def doubts(self) -> list[str]:
         told = []
