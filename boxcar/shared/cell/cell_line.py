@@ -44,7 +44,7 @@ def split_words(text: str) -> list[str]:
 def _what_to_do(why: str) -> str:
     if "quotation" in why:
         return _('a quotation mark is not closed: close it, or write "it\'s" for the mark itself')
-    return _("the line ends with a \\: remove it, or put it in quotes")
+    return _("ends with a \\: remove it, or put it in quotes")
 
 
 LONGEST_BYTES = 4096

@@ -176,7 +176,7 @@ def test_json_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     [
         (asked(), "at least one key with values"),
         (asked("lr="), "empty value"),
-        (asked("lr=1,1"), "is given twice"),
+        (asked("lr=1,1"), "stands twice"),
         (asked("lr=1", task=""), "--task is missing, and the command takes {task}"),
         (asked("lr=1", cfg="seed=1"), "the first word is the config"),
         (asked("lr=1", cfg="configs/bas.json"), "there is no config 'configs/bas.json'"),

@@ -328,7 +328,7 @@ def test_of_two_files_of_one_spelling_none_is_chosen(tmp_path):
         (
             "a.yaml t",
             {"rules": (Rule("a*", nproc=1), Rule("*a", nproc=2))},
-            "one nproc_per_node by",
+            "two values of nproc_per_node",
         ),
     ],
 )

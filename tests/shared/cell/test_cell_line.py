@@ -113,7 +113,7 @@ def test_a_quote_that_is_not_closed_is_told_with_what_to_do(text):
 
 
 def test_a_lone_backslash_is_told_with_what_to_do():
-    assert refusal("a.yaml t \\").startswith("the line ends with a \\")
+    assert refusal("a.yaml t \\").startswith("ends with a \\")
 
 
 def test_bytes_that_are_no_text_are_told_with_what_to_do():

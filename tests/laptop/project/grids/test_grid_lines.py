@@ -79,7 +79,7 @@ def test_names_in_chinese_are_kept_apart() -> None:
         (("name=x", "lr=1"), "named by their words"),
         (("nproc=1,2", "lr=1"), "one value for all cells"),
         (("env.SEED=0..2", "lr=1"), "one value for all cells"),
-        (("nprocs=2", "lr=1"), "nearly nproc="),
+        (("nprocs=2", "lr=1"), "option nproc= misspelled"),
         (("lr=1", "lr=2"), "lr= is given twice"),
         (("lr=1\n2",), "control character"),
         (("lr=" + "x" * 5000,), "at most 4096"),
