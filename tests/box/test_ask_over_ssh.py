@@ -199,7 +199,7 @@ def test_another_box_behind_the_alias_is_noticed_before_the_agent_runs(
 ) -> None:
     echo(hand)
     hosts.set_up("box-a", hostname="somebody-else")
-    with pytest.raises(InputError, match="expected the host name box-a, found somebody-else"):
+    with pytest.raises(InputError, match="expected host name box-a, found somebody-else"):
         echo(hand)
 
 
