@@ -44,7 +44,7 @@ class WrongCommand(InputError):
 
     def __init__(self, sentence: Sentence, verb: str = "") -> None:
         super().__init__(sentence)
-        self.said, self.verb = sentence, verb
+        self.sentence, self.verb = sentence, verb
 
 
 @dataclass(frozen=True)

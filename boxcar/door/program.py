@@ -60,7 +60,7 @@ def _answer(words: list[str]) -> int:
     try:
         return _print_help(words) if _is_for_help(words) else _run_verbs(words)
     except WrongCommand as error:
-        return refuse_command(error.said, error.verb, is_json="--json" in words)
+        return refuse_command(error.sentence, error.verb, is_json="--json" in words)
 
 
 def _is_for_help(words: list[str]) -> bool:

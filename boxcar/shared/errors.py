@@ -95,6 +95,8 @@ class Message:
 def joined(messages: Sequence[Message], by: str) -> Message:
     """One message of several, with the command of the last; those before it become text."""
     *before, last = messages
+    if not before:
+        return last
     return Message(by.join([*map(str, before), last.text]), last.command)
 
 
@@ -129,6 +131,10 @@ class BoxcarError(Exception):
     def problems(self) -> tuple[str, ...]:
         """The messages as plain text."""
         return tuple(str(message) for message in self.messages)
+
+    def said(self, language: str) -> str:
+        """All of it in this language, also where it is a field of a sentence."""
+        return "\n".join(message.typed(language=language) for message in self.messages)
 
 
 class InputError(BoxcarError):

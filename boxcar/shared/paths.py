@@ -300,7 +300,7 @@ def on_box(text: str) -> Path:
     """
     if "\0" in text or not text.startswith(("/", "~/")):
         raise DamagedError(
-            _("the path {text!r} is expected to be absolute, or to begin with ~/", text=text)
+            _("expected an absolute path, or one that begins with ~/; found {text!r}", text=text)
         )
     try:
         path = Path(text).expanduser()
@@ -311,7 +311,7 @@ def on_box(text: str) -> Path:
     if not path.is_absolute():  # HOME itself may be set to anything
         raise DamagedError(
             _(
-                "the path {text!r} leads to {path!r}: what is HOME set to?",
+                "the path {text!r} resolves to {path!r}: check HOME",
                 text=text,
                 path=str(path),
             )
@@ -333,13 +333,11 @@ def inside(folder: Path, relative: str) -> Path:
     try:
         os.fsencode(relative)
     except UnicodeEncodeError:
-        raise DamagedError(
-            _("the path {relative!r} is not the name of a file", relative=relative)
-        ) from None
+        raise DamagedError(_("{relative!r} is not a valid file name", relative=relative)) from None
     if "\0" in relative or any(part in ("", ".", "..") for part in parts):
         raise DamagedError(
             _(
-                "the path {relative!r} does not stay inside {folder}",
+                "the path {relative!r} leads out of {folder}",
                 relative=relative,
                 folder=folder,
             )

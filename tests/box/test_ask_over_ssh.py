@@ -199,7 +199,7 @@ def test_another_box_behind_the_alias_is_noticed_before_the_agent_runs(
 ) -> None:
     echo(hand)
     hosts.set_up("box-a", hostname="somebody-else")
-    with pytest.raises(InputError, match="expected the host name box-a, found somebody-else"):
+    with pytest.raises(InputError, match="expected host name box-a, found somebody-else"):
         echo(hand)
 
 
@@ -208,13 +208,13 @@ def test_two_aliases_of_one_box_are_told_apart(hosts: Hosts, hand: Hand, tmp_pat
     with hosts.config.open("a") as config:
         config.write(f"Host twin\n HostName 10.99.0.2\n User root\n IdentityFile {hosts.key}\n")
     twin = make_hand(hosts, tmp_path, "twin")
-    with pytest.raises(InputError, match="twin leads to a box that is in use as box-a"):
+    with pytest.raises(InputError, match="twin is a box that is already in use as box-a"):
         echo(twin)
     twin.ssh.close()
     # Also where the box was known before, and in the same round trip.
     marker = hosts.seen("box-a", hosts.data_dir / "boxcar/box.json")
     marker.write_text(marker.read_text().replace("box-a", "box-b"))
-    with pytest.raises(InputError, match="box-a leads to a box that is in use as box-b"):
+    with pytest.raises(InputError, match="box-a is a box that is already in use as box-b"):
         echo(hand)
 
 

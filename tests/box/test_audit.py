@@ -117,7 +117,7 @@ def test_a_path_that_is_each_boxs_own_disk_is_no_shared_tier(hosts, opened):
         hosts.run(name, ["mkdir", str(durable)])
     found = refused(report_of(opened(durable)))
     assert {f"{name} tier shared" for name in NAMES} <= set(found)
-    assert found["box-a tier shared"].found == "does not see box-b, box-c"
+    assert found["box-a tier shared"].found == "does not see the files of box-b, box-c"
 
 
 def test_a_box_where_the_tier_is_not_mounted_is_refused_and_nothing_is_made_there(hosts, opened):

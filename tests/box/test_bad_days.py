@@ -86,7 +86,7 @@ def test_boxes_that_let_nobody_in_hold_up_no_other_and_join_later(
     first = run.launch("--json").ended(1)
     assert first.document["started"] == ["q1"]
     is_clear(first, "box-b cannot be reached: the connection timed out")
-    is_clear(first, "box-c refuses your key", "IdentityFile")
+    is_clear(first, "box-c rejected your key", "IdentityFile")
     for box in ("box-b", "box-c"):
         is_clear(first, f"boxcar launch --box {box}")
     assert "host key changed" not in first.err
@@ -164,12 +164,12 @@ def test_odd_shells_homes_and_missing_tools_run_all_the_same(hosts: Hosts, tmp_p
     without(hosts, "box-c", "tmux")
     launched = run.launch().ended(0)
     assert run.credentials("box-a").exists()
-    is_clear(launched, "box-c: detach: setsid. tmux is not there")
+    is_clear(launched, "box-c: detach: setsid. tmux is not installed")
     run.watch()
     pulled = run.boxcar("pull").ended(0)
     for box in ("box-a", "box-b"):
         said = launched.err + pulled.err
-        assert f"{box}: rsync does not work there, so files travel by tar" in said
+        assert f"{box}: rsync does not work there, so files are sent by tar" in said
     assert_pulled(run, ["a", "b", "c"])
     assert_published_once(run, ["a", "b", "c"])
 
@@ -232,7 +232,7 @@ def test_a_push_that_is_cut_or_finds_no_room_goes_on_with_the_same_command(
     process = run.start("push")
     run.wait_for("the first bytes", lambda: _unfinished_bytes(run) > 0)
     one_box.limit("shared", "size=2m")
-    is_clear(ended(run, ["push"], process).ended(1), "Make room on box-a")
+    is_clear(ended(run, ["push"], process).ended(1), "Free some space on box-a")
     one_box.limit("shared", "size=1g")
     assert not _named(run), "half a release has a name"
 
@@ -240,7 +240,9 @@ def test_a_push_that_is_cut_or_finds_no_room_goes_on_with_the_same_command(
     process = run.start("push")
     run.wait_for("more bytes", lambda: _unfinished_bytes(run) > size_bytes + 100_000)
     one_box.cut("box-a")
-    is_clear(ended(run, ["push"], process).ended(1), "box-a cannot be reached: the link was cut")
+    is_clear(
+        ended(run, ["push"], process).ended(1), "box-a cannot be reached: the connection was lost"
+    )
     assert run.releases == {left}, "what the first push sent was not gone on with"
     one_box.heal("box-a")
     pushed = run.boxcar("push", "--json").ended(0).document
@@ -272,8 +274,8 @@ def test_logs_and_a_pull_go_on_after_a_cut(one_box: Hosts, tmp_path: Path) -> No
     _read_until(follow, "at 1")
     one_box.cut("box-a")
     assert follow.stderr
-    while "the log continues when it answers again" not in (line := follow.stderr.readline()):
-        assert line, "logs ended when the link was cut"
+    while "the log continues when the box answers again" not in (line := follow.stderr.readline()):
+        assert line, "logs ended when the connection was lost"
     one_box.heal("box-a")
     run.let_go("a")
     _read_until(follow, "trained configs/a.json one")
@@ -285,7 +287,7 @@ def test_logs_and_a_pull_go_on_after_a_cut(one_box: Hosts, tmp_path: Path) -> No
     partial = run.results / ".partial"
     run.wait_for("the first bytes", lambda: _bytes_below(partial) > 100_000)
     one_box.cut("box-a")
-    is_clear(ended(run, ["pull"], process).ended(1), "a was not pulled", "link was cut")
+    is_clear(ended(run, ["pull"], process).ended(1), "a was not pulled", "connection was lost")
     assert not (run.results / "cells" / "a" / "manifest.json").exists()
     one_box.heal("box-a")
     run.boxcar("pull").ended(0)

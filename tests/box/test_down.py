@@ -42,7 +42,7 @@ def test_the_boxes_stop_themselves_once_approved_and_a_down_that_broke_off_goes_
     project = verified_run(hosts, tmp_path / "project")
     assert project.credentials("box-a").exists()
 
-    assert "nobody has approved" in project.boxcar("down").ended(1).err
+    assert "not approved yet" in project.boxcar("down").ended(1).err
     assert hosts.run("box-a", ["pgrep", "-x", "sshd"]).stdout
 
     hosts.cut("box-b")  # between the gate and the verb there is time for this

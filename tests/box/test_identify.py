@@ -78,7 +78,7 @@ def test_an_instance_is_known_by_a_variable_of_its_first_process(hosts: Hosts, b
     hosts.set_up("box-a", environment={"POD_ID": "pod-1"})
     assert greet(box, Known(env="POD_ID")).instance_id == "pod-1"
     hosts.set_up("box-a", environment={"POD_ID": "pod-2"})
-    with pytest.raises(InputError, match="expected the instance pod-1, found pod-2"):
+    with pytest.raises(InputError, match="expected instance pod-1, found pod-2"):
         greet(box, Known(env="POD_ID"))
 
 
@@ -87,7 +87,7 @@ def test_a_box_that_calls_itself_otherwise_than_before_stops_until_it_is_accepte
 ) -> None:
     greet(box)
     hosts.set_up("box-a", hostname="somebody-else")
-    with pytest.raises(InputError, match="expected the host name box-a, found somebody-else") as e:
+    with pytest.raises(InputError, match="expected host name box-a, found somebody-else") as e:
         greet(box)
     receipt = box.home.host("box-a")
     assert str(e.value).endswith(f"type: rm {receipt}")
@@ -105,7 +105,9 @@ def marker(hosts: Hosts, text: str) -> None:
 
 def test_an_alias_that_leads_to_another_of_your_boxes_is_refused(hosts: Hosts, box: Ssh) -> None:
     marker(hosts, '{"format": "boxcar.box/1", "box": "box-b"}')
-    with pytest.raises(InputError, match="box-a leads to a box that is in use as box-b") as raised:
+    with pytest.raises(
+        InputError, match="box-a is a box that is already in use as box-b"
+    ) as raised:
         greet(box, data_dir=str(hosts.data_dir))
     assert "ssh box-a 'rm /tmp/box/data/boxcar/box.json'" in str(raised.value)
     marker(hosts, '{"format": "boxcar.box/1",\n "box": "box-a"}')

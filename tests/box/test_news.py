@@ -134,7 +134,7 @@ def test_the_last_news_arrives_after_the_receiver_was_down_at_the_end(
         run.let_go("c")
         run.wait_for_agents()
         assert "queue.done" not in str(receiver.got("/hook"))
-        run.wait_for("status names what is left", lambda: "told to nobody yet" in _status(run))
+        run.wait_for("status names what is left", lambda: "not delivered yet" in _status(run))
         receiver.on()
         run.wait_for("the last news", lambda: len(_done(receiver)) == 2)
         until(lambda: "q1 is done" in receiver.texts() and "q2 is done" in receiver.texts())

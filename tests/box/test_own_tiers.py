@@ -32,7 +32,7 @@ def test_without_a_shared_tier_results_come_as_cells_end_and_the_gate_counts_wha
     run.let_go("c")
     run.wait_for("c", (run.tier_of("box-b") / "cells" / "c" / "receipt.json").exists)
     refused = run.boxcar("verify").ended(1)
-    assert "c: is published and was not pulled: boxcar pull" in refused.err
+    assert "c: is published but not pulled: boxcar pull" in refused.err
     run.boxcar("watch", "--every", "1s").ended(0)
     for cell, box in (("a", "box-a"), ("b", "box-a"), ("c", "box-b")):
         there = run.tier_of(box) / "cells" / cell / "manifest.json"
@@ -60,7 +60,7 @@ def test_what_was_pulled_and_proven_is_not_trained_again_on_a_box_that_was_rente
 
     wipe(hosts, "box-a")
     launched = run.launch().ended(0)
-    assert "q1: not trained again on box-a" in launched.err and "b: continues" in launched.err
+    assert "q1: box-a does not train these again" in launched.err and "b: continues" in launched.err
     status = run.boxcar("status").err
     assert "a: verified, lent" in status
     run.let_go("b")
@@ -77,7 +77,7 @@ def test_what_was_pulled_and_proven_is_not_trained_again_on_a_box_that_was_rente
     run.boxcar("pull").ended(0)
 
     wipe(hosts, "box-a")
-    assert "not trained again" in run.launch().ended(0).err
+    assert "does not train these again" in run.launch().ended(0).err
     run.wait_for_agents()
     assert not (run.box("box-a") / "cells").exists()
     status = run.boxcar("status", "--json").ended(0).document

@@ -150,7 +150,7 @@ def test_words_arrive_as_they_are_whatever_the_login_shell(
     ["x;touch pwn", "-oProxyCommand=touch pwn", "", "a b", "a\n", "$(id)", "a/b", "..", "@x", "x'"],
 )
 def test_an_alias_that_is_no_plain_name_is_refused(tmp_path: Path, alias: str) -> None:
-    with pytest.raises(InputError, match="expected letters"):
+    with pytest.raises(InputError, match="use letters"):
         Ssh(alias, Home(tmp_path), print)
     assert list(tmp_path.iterdir()) == []
 
@@ -244,7 +244,7 @@ def test_a_link_that_is_cut_under_a_command_ends_it_and_is_left_behind(
         hosts.cut("box-a")
 
     threading.Thread(target=cut_once_it_runs, daemon=True).start()
-    with impatient(), pytest.raises(LinkCut, match="may have been done"):
+    with impatient(), pytest.raises(LinkCut, match="may have done"):
         box.run(["sh", "-c", f"echo x >>/tmp/count; sleep {LIMIT_S}"], timeout_s=LIMIT_S)
     hosts.heal("box-a")
     # A new connection, and what was sent once was not sent again by itself.
@@ -369,7 +369,7 @@ def test_a_box_behind_a_jump_host_is_spoken_to_and_what_the_jump_host_says_of_it
     box.close()
     through(hosts, "ProxyJump jump\n Port 2222")
     box = Ssh("behind", Home(tmp_path), print, sleep=lambda _: None)
-    with pytest.raises(Unreachable, match="it refused the connection") as refused:
+    with pytest.raises(Unreachable, match="connection refused") as refused:
         box.run(["true"])
     assert refused.value.is_brief
     assert (

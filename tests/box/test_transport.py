@@ -129,7 +129,7 @@ def test_a_full_box_is_no_room_and_is_named(hosts: Hosts, tmp_path: Path, option
     for has_rsync in BOTH:
         hosts.limit(BOX, options)
         there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync)
-        with pytest.raises(NoRoomError, match=f"Make room on {BOX}"):
+        with pytest.raises(NoRoomError, match=f"Free some space on {BOX}"):
             folders.send_folder(tmp_path / "source", there)
         hosts.limit(BOX, "size=1g,nr_inodes=1000")
         folders.send_folder(tmp_path / "source", there)

@@ -24,7 +24,7 @@ def test_a_run_is_told_of_another_on_its_box_when_it_begins_and_when_the_box_is_
     second.wait_for_step("box-a", "b", 1)
 
     refused = first.boxcar("down", typed="tiny").ended(1)
-    assert "the run next is at work on box-a (q1), which this would end" in refused.err
+    assert "run next is running on box-a (q1), and would be ended with it" in refused.err
     assert first.credentials("box-a").exists()
 
     third = rent(one_box, tmp_path / "third", lines, has_tier=False, name="last")
@@ -36,9 +36,7 @@ def test_a_run_is_told_of_another_on_its_box_when_it_begins_and_when_the_box_is_
     second.let_go("b")
     second.watch()
     refused = first.boxcar("down", typed="tiny").ended(1)
-    assert (
-        "the run next has 1 cell on box-a that this machine does not have verified" in refused.err
-    )
+    assert "run next has 1 cell on box-a not verified on this machine" in refused.err
     for verb in ("pull", "verify"):
         second.boxcar(verb).ended(0)
     first.boxcar("down", typed="tiny").ended(0)

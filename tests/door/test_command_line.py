@@ -16,7 +16,7 @@ from boxcar.shared.errors import InputError
 def told(*words: str) -> str:
     with pytest.raises(WrongCommand) as refused:
         parse_command(words)
-    return str(refused.value.said)
+    return str(refused.value.sentence)
 
 
 def parsed(*words: str) -> list[tuple[str, dict[str, object]]]:

@@ -191,12 +191,12 @@ def test_pulling_again_changes_nothing(life: Life) -> None:
 
 
 def test_down_says_what_is_missing_and_the_command_that_mends_it(life: Life) -> None:
-    assert "there is no receipt: boxcar verify" in life.said["down too early"].err
+    assert "there is no receipt yet: boxcar verify" in life.said["down too early"].err
     digest = life.said["verify"].document["digest"]
     told = life.said["down unapproved"]
-    assert f"nobody has approved it: boxcar down --approve {digest[:12]}" in told.err
+    assert f"not approved yet: boxcar down --approve {digest[:12]}" in told.err
     assert told.document["is_down"] is False
-    assert "approves another state of the results" in life.said["down for another state"].err
+    assert "approves other results" in life.said["down for another state"].err
     assert "expected the run's name 'tiny', found 'tiny-2'" in life.said["down mistyped"].err
 
 
@@ -338,9 +338,12 @@ def test_a_cell_that_failed_keeps_the_gate_shut_until_it_is_abandoned(project: M
     assert [cell["state"] for cell in watched["cells"]] == ["verified", "failed"]
     assert watched["cells"][1]["detail"]["failure"] == "EXIT42"
     run.boxcar("pull").ended(0)
-    assert "bad: is not published: boxcar explain --cell bad" in run.boxcar("verify").ended(1).err
+    assert (
+        "bad: failed, so it has no result: boxcar explain --cell bad"
+        in run.boxcar("verify").ended(1).err
+    )
     refused = run.boxcar("down", "--approve", _receipt_digest(run)).ended(1)
-    assert "bad: is not published" in refused.err and run.tier.exists()
+    assert "bad: failed, so it has no result" in refused.err and run.tier.exists()
 
     assert "--because" in run.boxcar("down", "--abandon", "bad").ended(2).err
     given_up = ["down", "--json", "--abandon", "bad", "--because", "it never converged"]

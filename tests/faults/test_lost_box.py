@@ -43,7 +43,7 @@ def test_the_cell_continues_from_the_checkpoint_that_watch_had_brought_here(one_
     one_box.boot("box-a")
     run.let_go("a")
     launched = run.launch().ended(0)
-    assert "a: continues on box-a from its checkpoint of" in launched.err
+    assert "a: resumes on box-a from its checkpoint of" in launched.err
     run.boxcar("watch", "--every", "1s").ended(0)
     history = (run.box("box-a") / "cells/a/out/history.txt").read_text()
     assert history.startswith("start 30\n") and "step 40" in history

@@ -95,7 +95,7 @@ def _queue(name: str, at: int, cell: str | None) -> QueueView:
         gone = Condition("unreachable", "does not answer")
         return replace(queue, is_alive=None, silent="timed out", condition=gone)
     if cell is None:
-        return replace(queue, condition=Condition("idle", "waits for new lines"))
+        return replace(queue, condition=Condition("idle", "waiting for new lines"))
     running = state.State({cell: CellRecord(state.Running(1, from_now(-60)), 1)})
     return replace(queue, state=running)
 

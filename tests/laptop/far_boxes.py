@@ -54,7 +54,7 @@ class World:
         if box in self.cut:
             raise Unreachable(box, "the connection timed out")
         if box in self.off:
-            raise Unreachable(box, "it refused the connection", is_brief=True)
+            raise Unreachable(box, "connection refused", is_brief=True)
 
 
 @dataclass

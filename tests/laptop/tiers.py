@@ -31,7 +31,7 @@ def with_a_tier_per_box(
     def note(self: LocalSite, box: str, question: Any, **more: Any) -> Any:
         hear(box, question)
         if box in dying and isinstance(question, run_asks.FindRelease):
-            raise TemporaryError(f"{box} cannot be reached: the link was cut")
+            raise TemporaryError(f"{box} cannot be reached: the connection was lost")
         return ask(self, box, question, **more)
 
     monkeypatch.setattr(LocalSite, "ask", note)

@@ -22,6 +22,7 @@ from boxcar.shared.errors import (
     some,
 )
 from boxcar.shared.process import end_reason, told_to_end
+from boxcar.shared.sentence import _
 
 
 def test_all_problems_of_a_file_are_said_at_once():
@@ -46,6 +47,14 @@ def test_what_is_said_of_an_error_keeps_its_command():
         "queue_1: no release. Send it", Command("push")
     )
     assert message_of(InputError(["one", "two"])) == Message("one\ntwo")
+
+
+def test_an_error_is_said_in_the_readers_language_alone_and_inside_another_sentence():
+    error = TemporaryError(_("there is no route to it"))
+    assert message_of(error).typed(language="zh") == "没有到它的路由"
+    outer = _("{box} does not answer ({why})", box="box-a", why=error)
+    assert outer.said("zh") == "box-a 没有应答（没有到它的路由）"
+    assert outer == "box-a does not answer (there is no route to it)"
 
 
 def test_an_error_of_the_system_is_said_in_words():

@@ -233,7 +233,7 @@ def test_a_path_on_a_box_is_absolute_or_below_its_own_home(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("text", ["", "x", "./x", "~", "~root/x", "$HOME/x", "/x\0y"])
 def test_any_other_path_on_a_box_is_refused(text):
-    with pytest.raises(DamagedError, match="begin with ~/"):
+    with pytest.raises(DamagedError, match="begins with ~/"):
         paths.on_box(text)
 
 

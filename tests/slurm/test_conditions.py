@@ -19,7 +19,7 @@ def test_a_limit_that_is_too_long_is_refused_and_nothing_is_submitted(
     project = on_slurm(tmp_path, slurm, ONE, slurm={"partition": "gpu", "time": "2:00:00"})
     before = slurm.jobs()
     said = project.boxcar("launch", "--no-smoke").ended(1)
-    assert "it would wait for ever" in said.err
+    assert "the job would never start" in said.err
     assert slurm.jobs() == before
 
 

@@ -63,6 +63,11 @@ def speak(language: str) -> None:
     _language[:] = [language_of(language, os.environ)]
 
 
+def language() -> str:
+    """What this person reads."""
+    return language_of(next(iter(_language), ""), os.environ)
+
+
 class _Moving(Protocol):
     """Something of rich that is drawn anew all the time, or a line now and then in a log."""
 
@@ -290,10 +295,9 @@ def typed(what: object) -> str:
     """As text in this person's language; a command as they have to type it, with the flags that
     were given.
     """
-    language = language_of(next(iter(_language), ""), os.environ)
     if not isinstance(what, (Message, Command)):
-        return in_language(what, language) if isinstance(what, str) else str(what)
-    return what.typed(next(iter(_program), ""), _flags, language)
+        return in_language(what, language()) if isinstance(what, str) else str(what)
+    return what.typed(next(iter(_program), ""), _flags, language())
 
 
 def remember_flags(profile: str, job: str, *, program: str = "") -> None:

@@ -31,8 +31,8 @@ def check(ask: Ask, boxes: Sequence[str], mine: Devices | None, verdict: Verdict
             verdict,
             some(names, _MOST_NAMED),
             _(
-                "two trainings on one GPU are slow, or out of memory; env: CUDA_VISIBLE_DEVICES "
-                "in both jobs keeps them apart"
+                "two trainings on one GPU are slow or run out of memory; keep them apart with "
+                "env: CUDA_VISIBLE_DEVICES in both jobs"
             ),
         )
         for box, names in found.items()

@@ -99,17 +99,15 @@ def judge(told_by_box: Mapping[str, Told], wanted: Wanted) -> list[Row]:
 def _clock(box: str, told: Told) -> Row:
     apart_s = abs(told.skew_s)
     if apart_s <= SKEW_S:
-        return Row(box, "clock", "ok", _("as here"))
+        return Row(box, "clock", "ok", _("in sync"))
     which = mark("{time} ahead") if told.skew_s > 0 else mark("{time} behind")
     why = (
         mark(
-            "the times in its journal are its own; set its clock, or read them with that in mind. "
-            "So far off, webhooks are refused as too old, and TLS may fail on the box"
+            "times in its event log are off by this much: set its clock, or allow for it. At this "
+            "offset webhooks are rejected as too old, and TLS may fail on the box"
         )
         if apart_s > LONG_SKEW_S
-        else mark(
-            "the times in its journal are its own; set its clock, or read them with that in mind"
-        )
+        else mark("times in its event log are off by this much: set its clock, or allow for it")
     )
     found = Sentence(which, time=units.duration(apart_s))
     return Row(box, "clock", "warn", found, Sentence(why))
@@ -138,12 +136,13 @@ def _no_gpu(box: str, facts: Facts, wanted: Wanted) -> Row:
     if wanted.resources.gpu:
         why = (
             mark(
-                "the job asks for one (resources: gpu); rent a box that has it, or take that out. "
-                "nvidia-smi is there and names none: the driver may be broken"
+                "the job requires a GPU (resources: gpu): rent a box that has one, or drop the "
+                "requirement. nvidia-smi is installed but lists no GPU: the driver may be broken"
             )
             if facts.tools.get("nvidia-smi")
             else mark(
-                "the job asks for one (resources: gpu); rent a box that has it, or take that out"
+                "the job requires a GPU (resources: gpu): rent a box that has one, or drop the "
+                "requirement"
             )
         )
         return Row(box, "GPU", "refuse", _("none"), Sentence(why))
@@ -165,13 +164,13 @@ def _listed(cards: list[Card]) -> str:
 def _interpreter(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     training = facts.training
     if training.problem is not None or training.path is None:
-        problem = training.problem or _("it does not say what it is")
+        problem = training.problem or _("it does not report its version")
         reason = _(
-            "{problem}; name the Python that has the training's packages in the profile: env: "
+            "{problem}; set the Python that has the training packages in the profile: env: "
             "{{training_python: …}}",
             problem=problem,
         )
-        yield Row(box, "training Python", "refuse", _("not there"), reason)
+        yield Row(box, "training Python", "refuse", _("not found"), reason)
         return
     found = f"{training.path} ({training.version})"
     yield Row(box, "training Python", "ok", found)
@@ -180,7 +179,7 @@ def _interpreter(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 
 
 def _packages(box: str, training: TrainingPython, wanted: Wanted) -> Iterator[Row]:
-    launched_by, missing = _PACKAGES.get(wanted.launcher), _("not there")
+    launched_by, missing = _PACKAGES.get(wanted.launcher), _("not found")
     for name in sorted({"torch", launched_by or "torch"}):
         version = training.packages.get(name)
         if version:
@@ -192,7 +191,7 @@ def _packages(box: str, training: TrainingPython, wanted: Wanted) -> Iterator[Ro
                 name,
                 "refuse",
                 missing,
-                _("the launcher is {launcher}; install it for {python}", **about),
+                _("the launcher {launcher} needs it; install it for {python}", **about),
             )
         else:
             yield Row(
@@ -200,13 +199,13 @@ def _packages(box: str, training: TrainingPython, wanted: Wanted) -> Iterator[Ro
                 name,
                 "warn",
                 missing,
-                _("on the box artifacts that need it will be hashed, and not loaded"),
+                _("artifacts that need it are only hashed on the box, not loaded"),
             )
 
 
 def _cuda(box: str, training: TrainingPython, wanted: Wanted) -> Iterator[Row]:
     if training.cuda_problem is not None:
-        yield Row(box, "CUDA", "warn", _("not known"), training.cuda_problem)
+        yield Row(box, "CUDA", "warn", _("unknown"), training.cuda_problem)
     elif training.has_cuda is False:
         verdict: Verdict = "refuse" if wanted.resources.gpu else "warn"
         built = _("built for {what}", what=training.cuda or _("the CPU"))
@@ -226,7 +225,9 @@ def _memory(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     known = [limit for limit in limits if limit]
     if known:
         is_little = min(known) < LITTLE_MEMORY_BYTES
-        reason = _("a training with workers needs more; cells may be killed") if is_little else ""
+        reason = (
+            _("too little for training with data workers; cells may be killed") if is_little else ""
+        )
         verdict: Verdict = "warn" if is_little else "ok"
         yield Row(box, "memory", verdict, units.size(min(known)), reason)
 
@@ -236,7 +237,7 @@ def _cpu(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     if quota is not None and quota < 1:
         found = _("{share} of {n} {n:core|cores}", share=f"{quota:.2g}", n=count)
         yield Row(
-            box, "CPU", "warn", found, _("less than one core: loading data will hold the GPU up")
+            box, "CPU", "warn", found, _("less than one core: data loading will slow the GPU down")
         )
     elif quota is not None and quota < count:
         yield Row(
@@ -249,14 +250,14 @@ def _cpu(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 def _host_name(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     """Gloo, which connects ranks on a CPU, looks up the box's own name."""
     if facts.hostname_problem is None:
-        yield Row(box, "host name", "ok", _("has an address"))
+        yield Row(box, "host name", "ok", _("resolves"))
         return
     reason = _(
-        "the box does not find itself by its name ({problem}), so several ranks may hang when "
-        'they connect; type there: echo "127.0.0.1 $(uname -n)" >> /etc/hosts',
+        "the box cannot resolve its own host name ({problem}), so ranks may hang while "
+        'connecting; run there: echo "127.0.0.1 $(uname -n)" >> /etc/hosts',
         problem=facts.hostname_problem,
     )
-    yield Row(box, "host name", "warn", _("no address"), reason)
+    yield Row(box, "host name", "warn", _("does not resolve"), reason)
 
 
 def _shm(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
@@ -271,16 +272,16 @@ def _shm(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
             "refuse",
             found,
             _(
-                "{why}; rent the box with more (docker: --shm-size; Kubernetes: an emptyDir of "
-                "medium Memory on /dev/shm), or set num_workers: 0",
+                "{why}; rent a box with a larger /dev/shm (docker: --shm-size; Kubernetes: an "
+                "emptyDir with medium: Memory at /dev/shm), or set num_workers: 0",
                 why=reasons[0],
             ),
         )
     elif size_bytes <= SMALL_SHM_BYTES:
         reason = _(
-            "{why}; rent the box with more (docker: --shm-size; Kubernetes: an emptyDir of medium "
-            "Memory on /dev/shm), or set num_workers: 0",
-            why=_("workers of a DataLoader end with 'Bus error' in so little"),
+            "{why}; rent a box with a larger /dev/shm (docker: --shm-size; Kubernetes: an "
+            "emptyDir with medium: Memory at /dev/shm), or set num_workers: 0",
+            why=_("so small that DataLoader workers die with 'Bus error'"),
         )
         yield Row(box, "/dev/shm", "warn", found, reason)
     else:
@@ -294,13 +295,11 @@ def _places(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     names = {"data": "data tier", "durable": "durable tier", "credentials": "credentials"}
     for key, name in names.items():
         folder: Folder = getattr(facts.places, key)
-        kind = folder.file_system or _("file system not known")
+        kind = folder.file_system or _("unknown file system")
         found = _("{folder} ({file_system})", folder=folder.path, file_system=kind)
         if not folder.is_writable:
-            problem = folder.problem or _("no reason is known")
-            yield Row(
-                box, name, "refuse", found, _("cannot be written: {problem}", problem=problem)
-            )
+            problem = folder.problem or _("reason unknown")
+            yield Row(box, name, "refuse", found, _("not writable: {problem}", problem=problem))
         elif key == "durable" and (row := _not_mounted(box, found, facts.places, wanted)):
             yield row
         elif key == "credentials" and _is_on_shared_tier(box, facts.places, wanted):
@@ -309,7 +308,10 @@ def _places(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
                 name,
                 "refuse",
                 found,
-                _("secrets would lie on the shared tier; name another file in the profile"),
+                _(
+                    "secrets would be on the shared tier; set another credentials file in the "
+                    "profile"
+                ),
             )
         else:
             yield Row(box, name, "ok", found)
@@ -336,7 +338,7 @@ def _not_mounted(box: str, found: str, folders: Folders, wanted: Wanted) -> Row 
             "durable tier",
             "warn",
             found,
-            _("another box sees it, but it lies on this one's system disk and is lost with it"),
+            _("other boxes see it, but it is on this box's system disk and is lost with the box"),
         )
     if mount == "/":
         return Row(
@@ -345,18 +347,18 @@ def _not_mounted(box: str, found: str, folders: Folders, wanted: Wanted) -> Row 
             "refuse",
             found,
             _(
-                "not mounted: this is the box's own system disk, and results would be lost with "
-                "the box. Attach the shared storage (often only possible when the box is rented "
-                "or started)"
+                "not mounted: this is the box's system disk, so results would be lost with the "
+                "box. Attach the shared storage (often only possible when renting or starting the "
+                "box)"
             ),
         )
     if is_shared or mount != folders.credentials.mount:
         return None
     reason = _(
-        "not mounted, as it seems: {mount} holds the credentials too, so it is the box's own, and "
-        "results would be lost with the box. Attach the shared storage (often only possible when "
-        "the box is rented or started). Where {mount} is that storage, name another file for the "
-        "credentials in the profile",
+        "probably not mounted: {mount} also holds the credentials, so it seems to be the box's "
+        "own disk, and results would be lost with the box. Attach the shared storage (often only "
+        "possible when renting or starting the box). If {mount} is the shared storage, set "
+        "another credentials file in the profile",
         mount=mount,
     )
     return Row(box, "durable tier", "refuse", found, reason)
@@ -379,8 +381,8 @@ def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
             box,
             "rsync",
             "warn",
-            _("not there"),
-            _("files are sent by tar over ssh: a link that drops costs the whole file"),
+            _("not found"),
+            _("files are sent by tar over ssh: a dropped connection restarts the whole file"),
         )
     yield from _bash(box, facts)
     # The others are no programs of the box.
@@ -389,17 +391,17 @@ def _tools(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     if not asked:
         return
     if not there:
-        lacking = _("no {names}", names=" and no ".join(asked))
+        lacking = _("missing: {names}", names=", ".join(asked))
         yield Row(
             box,
             "detach",
             "refuse",
             lacking,
-            _("nothing here keeps the agent alive when the link is gone; install tmux"),
+            _("the agent would end with the ssh connection; install tmux"),
         )
     elif there[0] != asked[0]:
         reason = _(
-            "{wanted} is not there; {there} does as well, without a screen to look into",
+            "{wanted} is not installed; {there} works too, but has no screen to attach to",
             wanted=asked[0],
             there=there[0],
         )
@@ -412,13 +414,17 @@ def _bash(box: str, facts: Facts) -> Iterator[Row]:
     version = facts.bash
     if version is None:
         yield Row(
-            box, "bash", "refuse", _("not there"), _("the wrappers run under it; install bash")
+            box, "bash", "refuse", _("not found"), _("the wrapper scripts need it; install bash")
         )
         return
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_BASH:
         yield Row(
-            box, "bash", "warn", version, _("the wrappers are not tested on a version this old")
+            box,
+            "bash",
+            "warn",
+            version,
+            _("the wrapper scripts are not tested on such an old version"),
         )
 
 
@@ -534,7 +540,7 @@ def _row(group: Sequence[Load], wished: Range | None, guess_bytes: int) -> Row:
         verdict = "warn"
         reasons = [
             _(
-                "the cells that are left may need {size} (resources: disk)",
+                "the remaining cells may need {size} (resources: disk)",
                 size=units.size(guess_bytes),
             )
         ]
@@ -556,7 +562,7 @@ def _too_small(group: Sequence[Load], wished: Range | None) -> list[str]:
         return []
     return [
         _(
-            "the disk has {size}, and the job asks for {text}: expand it",
+            "the disk has {size}, but the job requires {text}: expand it",
             size=units.size(min(data)),
             text=wished.text,
         )
@@ -566,8 +572,12 @@ def _too_small(group: Sequence[Load], wished: Range | None) -> list[str]:
 def _too_few_bytes(free_bytes: int, needs_bytes: int) -> list[str]:
     if free_bytes >= needs_bytes:
         return []
-    need = f"{units.size(needs_bytes)} are needed"
-    return [_("{need}: make room, expand the disk, or take cells out of the queue", need=need)]
+    return [
+        _(
+            "{size} are needed: free some space, expand the disk, or remove cells from the queue",
+            size=units.size(needs_bytes),
+        )
+    ]
 
 
 def _too_few_inodes(inodes: Sequence[int], needs_files: int) -> list[str]:
@@ -575,8 +585,8 @@ def _too_few_inodes(inodes: Sequence[int], needs_files: int) -> list[str]:
         return []
     return [
         _(
-            "{needs_files:,} inodes are needed: remove small files or pack them, or take cells "
-            "out of the queue; a larger disk does not always have more of them",
+            "{needs_files:,} inodes are needed: delete or pack small files, or remove cells from "
+            "the queue. A larger disk does not always have more inodes",
             needs_files=needs_files,
         )
     ]
@@ -585,8 +595,8 @@ def _too_few_inodes(inodes: Sequence[int], needs_files: int) -> list[str]:
 def _unknown(left: Sequence[Cell]) -> Row:
     reason = Message(
         _(
-            "only what Boxcar itself writes was counted; say resources: {{disk: 100GB}} in "
-            "job.yaml, or measure the cells"
+            "only Boxcar's own files were counted; set resources: {{disk: 100GB}} in job.yaml, or "
+            "measure the cells"
         ),
         Command("smoke"),
     )

@@ -125,7 +125,7 @@ def _ask_one(ask: Ask, box: str, question: box_asks.TierProbe) -> TierProbed:
 
 def _seen(box: str, probe: Probe, group: Collection[str]) -> Row:
     if box in probe.problems:
-        return Row(box, "tier shared", "refuse", _("could not be tried"), probe.problems[box])
+        return Row(box, "tier shared", "refuse", _("could not be tested"), probe.problems[box])
     seen, others = probe.seen[box], len(group) - 1
     if box in group:
         alone = _("no other box has it mounted")
@@ -133,23 +133,23 @@ def _seen(box: str, probe: Probe, group: Collection[str]) -> Row:
         return Row(box, "tier shared", "ok", found)
     missed = [name for name in probe.written if seen[name] is None]
     if missed:
-        found = _("does not see {boxes}", boxes=", ".join(missed))
+        found = _("does not see the files of {boxes}", boxes=", ".join(missed))
         return Row(
             box,
             "tier shared",
             "refuse",
             found,
             _(
-                "the path is the same and the storage is another one: another region or data "
-                "center, or not mounted. Rent the boxes where the storage is"
+                "same path, but different storage: another region or data center, or not mounted. "
+                "Rent the boxes where the storage is"
             ),
         )
     wrong = [name for name in probe.written if not _reads(box, name, probe)]
     unread = [name for name in probe.written if not _reads(name, box, probe)]
-    found = _("reads {boxes} otherwise than written", boxes=", ".join(wrong))
+    found = _("reads other content than {boxes} wrote", boxes=", ".join(wrong))
     if not wrong:
         found = _("{boxes} cannot read what it writes", boxes=", ".join(unread))
-    return Row(box, "tier shared", "refuse", found, _("no result could be believed there"))
+    return Row(box, "tier shared", "refuse", found, _("results there could not be trusted"))
 
 
 def _claimed(probe: Probe, group: Collection[str]) -> Row:
@@ -168,5 +168,5 @@ def _claimed(probe: Probe, group: Collection[str]) -> Row:
         "claims",
         "refuse",
         found,
-        _("two boxes could run one cell at once: this file system does not create exclusively"),
+        _("two boxes could run the same cell: this file system does not support exclusive create"),
     )

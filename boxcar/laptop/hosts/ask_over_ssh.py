@@ -52,7 +52,12 @@ def ask_here(
             check=False,
         )
     except subprocess.TimeoutExpired:
-        told = f"{who}: {question.NAME} had no answer in {timeout_s:.0f} s"
+        told = _(
+            "{who}: no answer to {question} within {seconds:.0f} s",
+            who=who,
+            question=question.NAME,
+            seconds=timeout_s,
+        )
         raise TemporaryError(told) from None
     err = done.stderr.decode("utf-8", "replace")
     return envelope.read_answer(question, who, done.returncode, done.stdout, err)
@@ -210,9 +215,9 @@ class Hand:
         if ran.code == _NOT_READY and not is_heard:
             raise InputError(
                 _(
-                    "{alias}: another box answers under this name than the one that was met, or "
-                    "its {marker} is gone: {words} was not run there. Look at the `Host {alias}` "
-                    "of ~/.ssh/config, and at the platform's console",
+                    "{alias}: a different box answers under this name, or its {marker} is gone, "
+                    "so {words} was not run. Check `Host {alias}` in ~/.ssh/config, and the "
+                    "platform's console",
                     alias=self.ssh.alias,
                     marker=MARKER,
                     words=words[0],
@@ -257,8 +262,14 @@ class Hand:
         ran = self.ssh.run(script, self._onbox, timeout_s=timeout_s)
         if ran.code:
             error = NoRoomError if ran.code == _NO_ROOM else TemporaryError
-            told = ran.err.strip()[-500:] or f"code {ran.code}"
-            raise error(f"{self.ssh.alias}: the agent's file could not be written there: {told}")
+            told = ran.err.strip()[-500:] or _("exit code {code}", code=ran.code)
+            raise error(
+                _(
+                    "{alias}: could not write the agent's file there: {told}",
+                    alias=self.ssh.alias,
+                    told=told,
+                )
+            )
 
     def _greet(self, timeout_s: float) -> Hello:
         return greet(

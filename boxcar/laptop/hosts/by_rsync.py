@@ -48,12 +48,12 @@ _VERSION = re.compile(r"^rsync\s+version\s+v?(\d+)\.(\d+)", re.MULTILINE)
 _SENT = re.compile(rb"([\d,]+)\s+\d+%")
 _FILES_VANISHED = 24
 _LINK_CODES = {
-    10: "a socket failed",
-    12: "the data stream broke off",
-    20: "it was interrupted",
-    30: "nothing came for too long",
-    35: "the other side did not answer",
-    255: "the connection failed",
+    10: _("a socket failed"),
+    12: _("the data stream broke off"),
+    20: _("it was interrupted"),
+    30: _("no data for too long"),
+    35: _("the other side did not answer"),
+    255: _("the connection failed"),
 }
 # openrsync ends with a code of its own when ssh ended with 255.
 _LINK_WORDS = re.compile(r"exited with status 255|unexpected end of file")
@@ -90,12 +90,14 @@ def find_rsync() -> Rsync:
     """Raises InputError, with the command to type, where there is none, or one from before 3.0."""
     program = shutil.which("rsync")
     if program is None:
-        raise InputError(_("rsync is missing on this machine. Type: {install}", install=_INSTALL))
+        raise InputError(
+            _("rsync is not installed on this machine. Type: {install}", install=_INSTALL)
+        )
     rsync = _ask_version(program)
     if not rsync.is_open and (0, 0) < rsync.version < (3, 0):
         raise InputError(
             _(
-                "{program} is rsync {major}.{minor}, expected 3.0 or newer. Type: {install}",
+                "{program} is rsync {major}.{minor}; 3.0 or newer is needed. Type: {install}",
                 program=program,
                 major=rsync.version[0],
                 minor=rsync.version[1],
@@ -186,18 +188,26 @@ def raise_for_end(code: int, words: str, source: Path | Remote, destination: Pat
     if code in (0, _FILES_VANISHED):
         return
     place = next((p for p in (source, destination) if isinstance(p, Remote)), None)
-    why = _LINK_CODES.get(code) or (f"signal {-code} ended it" if code < 0 else first_reason(words))
-    sentence = f"{source} -> {destination}: rsync ended with code {code}: {why}"
+    why = _LINK_CODES.get(code) or first_reason(words)
+    if code < 0:
+        why = _("ended by signal {n}", n=-code)
+    sentence = _(
+        "{source} -> {destination}: rsync failed (exit code {code}): {why}",
+        source=source,
+        destination=destination,
+        code=code,
+        why=why,
+    )
     if place and remote_folder.NO_FOLDER in words:
-        raise BoxcarError(_("{place}: expected a folder to copy from, found none", place=place))
+        raise BoxcarError(_("{place}: no such folder to copy from", place=place))
     if remote_folder.is_no_room(words) or (code == _FILE_ERROR and _is_full(destination)):
         raise NoRoomError(remote_folder.no_room(sentence, destination))
     if place and code in _NO_RSYNC_CODES and _NO_RSYNC.search(words):
         raise NoRsyncThere
     if place and (code in _LINK_CODES or _LINK_WORDS.search(words)):
-        raise remote_folder.link_error(place, words, f"while files travelled ({why})")
+        raise remote_folder.link_error(place, words, why)
     if code in _LINK_CODES or code < 0:
-        raise TemporaryError(f"{sentence}. {remote_folder.GOES_ON}")
+        raise TemporaryError(_("{what}. {then}", what=sentence, then=remote_folder.GOES_ON))
     raise BoxcarError(sentence)
 
 
@@ -211,7 +221,7 @@ def first_reason(words: str) -> str:
     if found := next((found for line in said if (found := _AT_A_PATH.search(line))), None):
         return f"{found[1]}: {refusal[0] if refusal else found[2]}"
     said = [line for line in said if _DRESSING.match(line)] or said
-    return _DRESSING.sub("", said[0])[:_MOST_REASON] if said else "no output"
+    return _DRESSING.sub("", said[0])[:_MOST_REASON] if said else _("no output")
 
 
 def _is_full(destination: Path | Remote) -> bool:

@@ -212,9 +212,7 @@ def fetch_by_tar(
         is_whole, code, words = _ended(source, pipe, lambda: _unpack(pipe, destination, left))
     _check(code, words, source, destination)
     if not is_whole:
-        raise remote_folder.link_error(
-            source, words, "while files travelled (the stream ended early)"
-        )
+        raise remote_folder.link_error(source, words, _("the stream ended early"))
 
 
 def send_by_tar(source: Path, destination: Remote, on_bytes: Callable[[int], None]) -> None:
@@ -230,9 +228,7 @@ def send_by_tar(source: Path, destination: Remote, on_bytes: Callable[[int], Non
         is_whole, code, words = _ended(destination, pipe, lambda: _pack(writer, source, left))
     _check(code, words, source, destination)
     if not is_whole:
-        raise remote_folder.link_error(
-            destination, words, "while files travelled (tar there ended early)"
-        )
+        raise remote_folder.link_error(destination, words, _("tar there ended early"))
 
 
 def _ended(place: Remote, pipe: RemotePipe, move: Callable[[], None]) -> tuple[bool, int, str]:
@@ -247,8 +243,11 @@ def _ended(place: Remote, pipe: RemotePipe, move: Callable[[], None]) -> tuple[b
     except Silent:
         raise ssh_errors.LinkCut(
             place.ssh.alias,
-            f"{place}: nothing moved for {remote_folder.SILENT_FOR_S} s, though the box is there. "
-            "Does its disk hang?",
+            _(
+                "{place}: no data for {seconds} s, although the box answers; its disk may hang",
+                place=place,
+                seconds=remote_folder.SILENT_FOR_S,
+            ),
             remote_folder.GOES_ON,
         ) from None
 
@@ -278,7 +277,7 @@ def _read_list(place: Remote, pipe: RemotePipe, found: list[bytes]) -> None:
         found.append(part)
         size_bytes += len(part)
         if size_bytes > _MOST_LIST_BYTES:
-            raise BoxcarError(_("{place}: the list of its files does not end", place=place))
+            raise BoxcarError(_("{place}: its file list never ends", place=place))
 
 
 def _parse(place: Remote, listed: bytes) -> dict[str, Entry]:
@@ -310,7 +309,7 @@ def _wanted(
         paths.inside(destination, name)
         if paths.has_symlink(destination, name):
             raise BoxcarError(
-                _("{path}: is or lies below a symbolic link", path=destination / name)
+                _("{path}: is a symbolic link, or is below one", path=destination / name)
             )
     return wanted
 
@@ -349,8 +348,8 @@ def _unpack(pipe: RemotePipe, destination: Path, left: dict[str, Entry]) -> None
         if header.type not in _PLAIN or entry is None:
             raise BoxcarError(
                 _(
-                    "the box sent {name!r} (type {type!r}), which nobody asked for. Nothing of it "
-                    "was written",
+                    "the box sent {name!r} (type {type!r}), which was not requested. It was not "
+                    "written",
                     name=name,
                     type=header.type,
                 )
@@ -358,8 +357,8 @@ def _unpack(pipe: RemotePipe, destination: Path, left: dict[str, Entry]) -> None
         if header.size != entry.size_bytes:
             raise TemporaryError(
                 _(
-                    "{name!r}: {size} bytes came, {size_bytes} were announced: it changed "
-                    "meanwhile. Nothing of it was written; the same command asks again",
+                    "{name!r}: received {size} bytes, but {size_bytes} were announced: the file "
+                    "changed meanwhile. It was not written; run the same command again",
                     name=name,
                     size=header.size,
                     size_bytes=entry.size_bytes,
@@ -378,7 +377,7 @@ def _header(block: bytes) -> tarfile.TarInfo:
         ) from error
     if header.size < 0:
         raise BoxcarError(
-            _("the box sent {header!r} of {size} bytes", header=header.name, size=header.size)
+            _("the box sent {header!r} with the size {size}", header=header.name, size=header.size)
         )
     return header
 
@@ -411,7 +410,7 @@ def _drain(pipe: RemotePipe) -> None:
     while part := pipe.read(65536):
         size_bytes += len(part)
         if part.strip(b"\0") or size_bytes > _MOST_END_BYTES:
-            raise BoxcarError(_("the box sent more after the end of its tar archive"))
+            raise BoxcarError(_("the box sent data after the end of its tar archive"))
 
 
 def _padded(size_bytes: int) -> int:
@@ -460,13 +459,11 @@ def _check(code: int, words: str, source: Path | Remote, destination: Path | Rem
     place = source if isinstance(source, Remote) else cast(Remote, destination)
     sentence = f"{source}{f' -> {destination}' if destination else ''}: {words[-2000:]}"
     if code == ssh_errors.SSH_FAILED:
-        raise remote_folder.link_error(place, words, f"while files travelled: {sentence}")
+        raise remote_folder.link_error(place, words, sentence)
     if remote_folder.NO_FOLDER in words:
-        raise BoxcarError(_("{place}: expected a folder to copy from, found none", place=place))
+        raise BoxcarError(_("{place}: no such folder to copy from", place=place))
     if remote_folder.is_no_room(words):
         raise NoRoomError(remote_folder.no_room(sentence, place))
     if words and all(_VANISHED.fullmatch(line) for line in words.splitlines()):
         return
-    raise BoxcarError(
-        _("{sentence} (the box's side ended with code {code})", sentence=sentence, code=code)
-    )
+    raise BoxcarError(_("{sentence} (exit code {code} on the box)", sentence=sentence, code=code))

@@ -194,13 +194,13 @@ class Ssh:
             done = self._run_program(["ssh", *words], typed, timeout_s, hear=hear)
         except subprocess.TimeoutExpired:
             self._used_at = float("-inf")
-            why = f"nothing came back within {timeout_s:g} s"
+            why = _("no answer within {seconds:g} s", seconds=timeout_s)
             raise LinkCut(self.alias, why, ssh_errors.MAY_BE_DONE) from None
         except run_program.TooMuchSaid:
             raise DamagedError(
                 _(
-                    "{alias}: printed more than {size_mib} MiB where a short answer was expected, "
-                    "and was cut off. {may_be_done}",
+                    "{alias}: printed more than {size_mib} MiB instead of a short answer, and was "
+                    "cut off. {may_be_done}",
                     alias=self.alias,
                     size_mib=run_program.MOST_BYTES >> 20,
                     may_be_done=ssh_errors.MAY_BE_DONE,
@@ -232,7 +232,7 @@ class Ssh:
 
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
-            raise Unreachable(self.alias, "its connection was closed here")
+            raise Unreachable(self.alias, _("its connection was closed here"))
 
     def _control(self, timeout_s: float) -> Path:
         """The socket of a control connection that lives."""
@@ -255,7 +255,7 @@ class Ssh:
             try:
                 done = self._run_program([*words, self.alias], b"", timeout_s, stderr=stderr)
             except subprocess.TimeoutExpired:
-                why = f"it did not let anybody in within {timeout_s:g} s"
+                why = _("it accepted no login within {seconds:g} s", seconds=timeout_s)
                 raise Unreachable(self.alias, why) from None
         words_there = said.read_text(errors="replace")
         if done.returncode == ssh_errors.SSH_FAILED and ssh_errors.is_proxied(words_there):
@@ -325,9 +325,9 @@ def check_alias(alias: str) -> None:
     if not _ALIAS.fullmatch(alias):
         raise InputError(
             _(
-                "{alias!r} cannot be the alias of a box: expected letters, digits and . _ - @ : + "
-                "(at most 100, a letter or digit first). Give it a plain name by a `Host` of your "
-                "~/.ssh/config",
+                "{alias!r} cannot be the alias of a box: use letters, digits and . _ - @ : + (at "
+                "most 100, starting with a letter or digit). Give the box a plain name with a "
+                "`Host` entry in ~/.ssh/config",
                 alias=alias,
             )
         )
@@ -338,7 +338,7 @@ def check_ssh() -> None:
     if shutil.which("ssh") is None or shutil.which("ssh-keygen") is None:
         raise InputError(
             _(
-                "ssh is missing on this machine. Type: sudo apt-get install openssh-client "
+                "ssh is not installed on this machine. Type: sudo apt-get install openssh-client "
                 "(macOS: brew install openssh)"
             )
         )

@@ -45,7 +45,7 @@ def fetch_folder(
     if not isinstance(source, Remote) or source.has_rsync:
         by_rsync.find_rsync()
     if not isinstance(source, Remote) and not source.is_dir():
-        raise BoxcarError(_("{source}: expected a folder to copy from, found none", source=source))
+        raise BoxcarError(_("{source}: no such folder to copy from", source=source))
     atomic.make_folder(destination)
     # A bare name that begins with # or ; would be a comment in the list.
     names = None if files is None else b"".join(b"./" + os.fsencode(f) + b"\0" for f in files)
@@ -73,7 +73,7 @@ def send_folder(
     `on_bytes` is told how many bytes have gone, as far as this machine's rsync tells.
     """
     if not source.is_dir():
-        raise BoxcarError(_("{source}: expected a folder to copy from, found none", source=source))
+        raise BoxcarError(_("{source}: no such folder to copy from", source=source))
     if not isinstance(destination, Remote):
         by_rsync.find_rsync()
         atomic.make_folder(destination)
@@ -89,8 +89,10 @@ def check_rsync(tell: Callable[[str], None]) -> None:
     """Raise InputError, with the command to type, where there is no good rsync on this machine."""
     if by_rsync.find_rsync().is_open:
         tell(
-            "this machine's rsync is macOS' openrsync: it works, but shows no progress and is "
-            "not tested with Boxcar. Better: brew install rsync"
+            _(
+                "this machine's rsync is macOS' openrsync: it works, but shows no progress and is "
+                "not tested with Boxcar. Better: brew install rsync"
+            )
         )
 
 
@@ -127,9 +129,12 @@ def _by_rsync(
     assert place is not None
     _tell_once(
         place,
-        f"{place.ssh.alias}: rsync does not work there, so files travel by tar over ssh; a file "
-        "that is cut off starts over. Better: apt-get install rsync on the box, and a login shell "
-        "that prints nothing",
+        _(
+            "{alias}: rsync does not work there, so files are sent by tar over ssh; a file that is "
+            "cut off starts over. Better: apt-get install rsync on the box, and a login shell that "
+            "prints nothing",
+            alias=place.ssh.alias,
+        ),
     )
     return False
 

@@ -54,7 +54,7 @@ def read_host_keys(home: Home, alias: str) -> HostRecord | None:
     except DamagedError as damage:
         accept = f"rm {shlex.quote(str(file))}"
         raise DamagedError(
-            _("{damage}. To record its key anew, type: {accept}", damage=damage, accept=accept)
+            _("{damage}. To record its key again, type: {accept}", damage=damage, accept=accept)
         ) from damage
 
 
@@ -95,10 +95,17 @@ def note_key(
         return record
     host, port = settings.get("hostname", alias), int(settings.get("port", "22"))
     _write(home, new := HostRecord(alias, host, port, recorded[0], timestamp.utc_now()))
-    before = f" (before: {record.fingerprint})" if record else ""
+    before = _(" (before: {key})", key=record.fingerprint) if record else ""
     tell(
-        f"{alias} is {host} port {port}, seen for the first time; its key is {recorded[0]}"
-        f"{before}. From now on no other is accepted under this name."
+        _(
+            "{alias} is {host} port {port}, seen for the first time; its key is {key}{before}. "
+            "From now on no other key is accepted under this name.",
+            alias=alias,
+            host=host,
+            port=port,
+            key=recorded[0],
+            before=before,
+        )
     )
     return new
 

@@ -112,10 +112,10 @@ def greet(
     ran = ssh.run(["sh", "-c", _SCRIPT, "sh", *words], timeout_s=timeout_s)
     said = parse(ran.out)
     if said.get("end") != ["."]:
-        told = ran.err.strip()[-500:] or "no output"
+        told = ran.err.strip()[-500:] or _("no output")
         raise TemporaryError(
             _(
-                "{alias}: did not say who it is (code {code}): {told}",
+                "{alias}: the box did not identify itself (exit code {code}): {told}",
                 alias=ssh.alias,
                 code=ran.code,
                 told=told,
@@ -123,7 +123,11 @@ def greet(
         )
     if any(len(said.get(key, [])) != 1 for key in ("hostname", "home", "data_dir")):
         raise DamagedError(
-            _("{alias}: did not say clearly who it is: {said}", alias=ssh.alias, said=_shown(said))
+            _(
+                "{alias}: the box did not identify itself clearly: {said}",
+                alias=ssh.alias,
+                said=_shown(said),
+            )
         )
     check_identity(ssh.alias, identity, said)
     check_marker(ssh.alias, said)
@@ -165,7 +169,10 @@ def parse(out: bytes) -> dict[str, list[str]]:
 def check_identity(alias: str, identity: Identity, said: Mapping[str, list[str]]) -> None:
     """Raise InputError where the profile knows its boxes by something that this one lacks."""
     [hostname] = said["hostname"]
-    where = f"Nothing was written to it. Check the `Host {alias}` of ~/.ssh/config, or --profile"
+    where = _(
+        "Nothing was written to it. Check `Host {alias}` in ~/.ssh/config, or --profile",
+        alias=alias,
+    )
     if identity.hostname and not fnmatchcase(hostname, identity.hostname):
         raise InputError(
             _(
@@ -180,7 +187,7 @@ def check_identity(alias: str, identity: Identity, said: Mapping[str, list[str]]
     if identity.env and not _first(said, "instance_id"):
         raise InputError(
             _(
-                "{alias} is not a box of this profile: expected its instance's id in the variable "
+                "{alias} is not a box of this profile: expected an instance id in the variable "
                 "{env}, found none (host name {hostname!r}). {where}",
                 alias=alias,
                 env=identity.env,
@@ -201,7 +208,7 @@ def check_marker(alias: str, said: Mapping[str, list[str]]) -> None:
     except DamagedError as error:
         raise DamagedError(
             _(
-                "{error}. To take the box as {alias}, type: {accept}",
+                "{error}. To use the box as {alias}, type: {accept}",
                 error=error,
                 alias=alias,
                 accept=accept,
@@ -210,9 +217,9 @@ def check_marker(alias: str, said: Mapping[str, list[str]]) -> None:
     if marker.box != alias:
         raise InputError(
             _(
-                "{alias} leads to a box that is in use as {box} (so says {file} there). Nothing "
-                "was written to it. Use one name for one box; if nothing runs there any more as "
-                "{box}, type: {accept}",
+                "{alias} is a box that is already in use as {box} (see {file} there). Nothing was "
+                "written to it. Use one name per box; if nothing runs there as {box} any more, "
+                "type: {accept}",
                 alias=alias,
                 box=marker.box,
                 file=file,
@@ -228,15 +235,15 @@ def check_unchanged(ssh: Ssh, hello: Hello) -> None:
         return
     receipt = ssh.home.host(ssh.alias)
     for what, old, new in (
-        ("host name", before.hostname, hello.hostname),
-        ("instance", before.instance_id, hello.instance_id),
+        (_("host name"), before.hostname, hello.hostname),
+        (_("instance"), before.instance_id, hello.instance_id),
     ):
         if old and new and old != new:
             raise InputError(
                 _(
-                    "{alias} is a different box than before: expected the {what} {old}, found "
-                    "{new}. Nothing was written to it. If you rented it anew under the same "
-                    "alias, type: rm {command}",
+                    "{alias} is a different box than before: expected {what} {old}, found {new}. "
+                    "Nothing was written to it. If you rented a new box under this alias, type: "
+                    "rm {command}",
                     alias=ssh.alias,
                     what=what,
                     old=old,
@@ -265,13 +272,15 @@ def _interpreter(alias: str, found: list[str], agent_python: str) -> str:
     numbers = re.match(r"(\d{1,4})\.(\d{1,4})", version, re.ASCII)
     if numbers and (int(numbers[1]), int(numbers[2])) >= (3, 10):
         return path
-    there = ", ".join(found) or "none at all"
-    looked = "in the usual places" if agent_python == AUTO else f"as {agent_python}"
+    there = ", ".join(found) or _("none at all")
+    looked = _("in the usual places")
+    if agent_python != AUTO:
+        looked = _("as {path}", path=agent_python)
     raise InputError(
         _(
             "{alias} has no Python for the agent: expected 3.10 or newer {looked}, found {there}. "
-            "Install one there (conda, uv or the system's own, anywhere), and write its path as "
-            "env.agent_python into a profile of your own",
+            "Install one anywhere there (conda, uv, or the system's), and set its path as "
+            "env.agent_python in a profile of your own",
             alias=alias,
             looked=looked,
             there=there,

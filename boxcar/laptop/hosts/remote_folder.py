@@ -21,7 +21,7 @@ from boxcar.laptop.hosts.ssh_errors import LinkCut
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import Sentence, _
 
 if TYPE_CHECKING:
     from boxcar.laptop.hosts.connection import Ssh
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NO_FOLDER = "BOXCAR-NO-FOLDER"
 # A side that hears nothing for so long ends.
 SILENT_FOR_S = 60
-GOES_ON = "The same command continues where this one stopped."
+GOES_ON = _("The same command continues where this one stopped")
 # In words, because the numbers of another system are other ones; rsync puts both.
 _NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|\((?:28|122)\)")
 _PLAIN = re.compile(rb"[A-Za-z0-9_/.,=@-]")
@@ -68,7 +68,9 @@ class Remote:
         not every shell would read alike.
         """
         if re.search(r"['!\n]|\\\\", script):
-            raise ValueError(_("not every login shell reads this alike: {script}", script=script))
+            raise ValueError(
+                _("not all login shells read this in the same way: {script}", script=script)
+            )
         octal = _PLAIN.sub(b"", bytes(range(256)))
         spelled = "".join(
             f"\\0{byte:03o}" if byte in octal else chr(byte) for byte in os.fsencode(self.path)
@@ -80,18 +82,26 @@ def is_no_room(words: str) -> bool:
     return _NO_ROOM.search(words) is not None
 
 
-def no_room(told: str, destination: Path | Remote) -> str:
-    where = f"on {destination.ssh.alias}" if isinstance(destination, Remote) else "on that disk"
-    return (
-        f"{told}. Make room {where} (bytes: df -h, inodes: df -i) and run the same command again."
+def no_room(told: str, destination: Path | Remote) -> Sentence:
+    where: str = _("this machine")
+    if isinstance(destination, Remote):
+        where = destination.ssh.alias
+    return _(
+        "{told}. Free some space on {where} (bytes: df -h, inodes: df -i) and run the same command "
+        "again",
+        told=told,
+        where=where,
     )
 
 
-def link_error(place: Remote, words: str, told: str) -> BoxcarError:
-    """For a connection that ended: `words` are what ssh and the command said, `told` the rest."""
+def link_error(place: Remote, words: str, why: str) -> BoxcarError:
+    """For a connection that ended while files were copied: `words` are what ssh and the command
+    said, `why` the rest.
+    """
     refusal = host_keys.ssh_error(place.ssh.home, place.ssh.alias, words)
     if isinstance(refusal, LinkCut):
-        return LinkCut(place.ssh.alias, f"the link was cut {told}", GOES_ON)
+        told = _("the connection was lost while files were copied ({why})", why=why)
+        return LinkCut(place.ssh.alias, told, GOES_ON)
     return refusal
 
 

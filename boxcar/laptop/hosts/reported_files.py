@@ -150,7 +150,7 @@ class Mirror:
         path = paths.inside(self.tier.root, name)
         if not any(rule.fullmatch(name) for rule in _KNOWN):
             raise DamagedError(
-                _("a box reported {name!r}, which is no control file of a run", name=name)
+                _("a box reported {name!r}, which is not a control file of a run", name=name)
             )
         return path
 

@@ -39,7 +39,7 @@ def forward(alias: str, control: Path, there: int) -> int:
         if said is None:
             return here  # else somebody may have taken the port meanwhile
     raise InputError(
-        _("{alias}: no port of this machine can lead there: {said}", alias=alias, said=said)
+        _("{alias}: cannot forward a local port to it: {said}", alias=alias, said=said)
     )
 
 
@@ -52,7 +52,7 @@ def _forward(alias: str, control: Path, way: str, ports: str) -> str | None:
             words, capture_output=True, text=True, errors="replace", check=False, timeout=_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
-        raise TemporaryError(_("{alias}: its connection opens no port", alias=alias)) from None
+        raise TemporaryError(_("{alias}: port forwarding timed out", alias=alias)) from None
     return done.stderr.strip() if done.returncode else None
 
 
@@ -89,7 +89,7 @@ class ReversePort:
         while not control.exists():
             if self._process.poll() is not None or time.monotonic() > until:
                 self.close()
-                raise Unreachable(self.ssh.alias, "it opened no connection that stays")
+                raise Unreachable(self.ssh.alias, _("its connection did not stay open"))
             time.sleep(_LOOK_EVERY_S)
         ports = f"127.0.0.1:{self.port}:127.0.0.1:{self.port}"
         try:
@@ -101,9 +101,9 @@ class ReversePort:
             self.close()
             raise InputError(
                 _(
-                    "{alias}: its sshd does not open the port {port}. It is taken, mostly by a "
-                    "connection that was cut a moment ago (try again in a minute, or choose "
-                    "another with --port), or AllowTcpForwarding is off in its sshd_config",
+                    "{alias}: its sshd did not open port {port}. The port is in use, usually by a "
+                    "connection that was just cut (try again in a minute, or choose another with "
+                    "--port), or AllowTcpForwarding is off in its sshd_config",
                     alias=self.ssh.alias,
                     port=self.port,
                 )

@@ -14,36 +14,36 @@ _NEEDS = {
     "PartitionTimeLimit": mark(
         "slurm: {{time: …}} is longer than the partition allows: shorten it"
     ),
-    "PartitionNodeLimit": mark("the partition has no room for so much: ask for less"),
-    "PartitionDown": mark("the partition is not in use: ask the site, or name another one"),
-    "PartitionInactive": mark("the partition is not in use: ask the site, or name another one"),
-    "QOSMax": mark("a limit of the QOS: ask for less, or name another qos"),
-    "QOSGrp": mark("a limit of the QOS: ask for less, or name another qos"),
-    "QOSMin": mark("a limit of the QOS: ask for less, or name another qos"),
-    "QOSNotAllowed": mark("the QOS may not be used here, or is not known: name another one"),
-    "InvalidQOS": mark("the QOS may not be used here, or is not known: name another one"),
-    "InvalidAccount": mark("the account may not be used here, or is not known: name another one"),
-    "AccountNotAllowed": mark(
-        "the account may not be used here, or is not known: name another one"
+    "PartitionNodeLimit": mark("the request exceeds the partition's limit: request less"),
+    "PartitionDown": mark(
+        "the partition is down or inactive: ask the cluster's admins, or use another one"
     ),
-    "Assoc": mark("a limit of the account: ask for less, or ask the site"),
-    "BadConstraints": mark(
-        "no node has what was asked for: see gres, mem and constraint in job.yaml"
+    "PartitionInactive": mark(
+        "the partition is down or inactive: ask the cluster's admins, or use another one"
     ),
+    "QOSMax": mark("QOS limit: request less, or use another qos"),
+    "QOSGrp": mark("QOS limit: request less, or use another qos"),
+    "QOSMin": mark("QOS limit: request less, or use another qos"),
+    "QOSNotAllowed": mark("this QOS is unknown or not allowed here: use another one"),
+    "InvalidQOS": mark("this QOS is unknown or not allowed here: use another one"),
+    "InvalidAccount": mark("this account is unknown or not allowed here: use another one"),
+    "AccountNotAllowed": mark("this account is unknown or not allowed here: use another one"),
+    "Assoc": mark("account limit: request less, or ask the cluster's admins"),
+    "BadConstraints": mark("no node fits the request: check gres, mem and constraint in job.yaml"),
     "ReqNodeNotAvail": mark(
-        "the nodes that would do are not available: ask the site, or ask for others"
+        "the nodes that fit are not available: ask the cluster's admins, or request others"
     ),
     "DependencyNeverSatisfied": mark("it depends on a job that failed"),
-    "JobHeldUser": mark("it was held: scontrol release it on the login node"),
-    "JobHeldAdmin": mark("an administrator holds it: ask the site"),
+    "JobHeldUser": mark("held: run scontrol release on the login node"),
+    "JobHeldAdmin": mark("held by an administrator: ask the cluster's admins"),
     "job requeued in held state": mark(
-        "it was queued again and held: scontrol release it, or ask the site"
+        "requeued and held: run scontrol release, or ask the cluster's admins"
     ),
     "launch failed requeued held": mark(
-        "a node could not start it: scontrol release it, or ask the site"
+        "a node failed to start it: run scontrol release, or ask the cluster's admins"
     ),
     "JobHoldMaxRequeue": mark(
-        "it was queued again too often: scontrol release it, or ask the site"
+        "requeued too often: run scontrol release, or ask the cluster's admins"
     ),
 }
 

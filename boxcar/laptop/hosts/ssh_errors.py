@@ -12,10 +12,10 @@ import shlex
 from collections.abc import Sequence
 
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
-from boxcar.shared.sentence import Sentence, _, mark
+from boxcar.shared.sentence import Sentence, _, chained, mark
 
 SSH_FAILED = 255
-MAY_BE_DONE = _("What was asked may have been done in part or in full; run the same command again")
+MAY_BE_DONE = _("The box may have done part of it or all of it; run the same command again")
 _OFFERED = re.compile(r"key sent by the remote host is\s+(SHA256:[A-Za-z0-9+/=]+)")
 _OTHER_TYPE = re.compile(r"No (\S+) host key is known for|(no matching host key type found)")
 _CHANGED = ("REMOTE HOST IDENTIFICATION HAS CHANGED", "Host key verification failed", "host key is")
@@ -42,25 +42,25 @@ _UNKNOWN_NAME = re.compile(r"Could not resolve hostname (\S+?):? ")
 _BEFORE = (
     (
         "Connection refused",
-        mark("it refused the connection: no sshd listens at that address and port"),
+        mark("connection refused: no sshd listens at that address and port"),
     ),
     ("No route to host", mark("there is no route to it")),
-    ("Network is unreachable", mark("this machine's network does not lead there")),
+    ("Network is unreachable", mark("this machine's network cannot reach it")),
     (
         "Connection to UNKNOWN port 65535 timed out",
-        mark("nothing came back through its ProxyJump or ProxyCommand"),
+        mark("no answer through its ProxyJump or ProxyCommand"),
     ),
     (
         "Connection timed out during banner exchange",
-        mark("it accepted the connection and then said nothing"),
+        mark("it accepted the connection but sent nothing"),
     ),
     (
         "connect to host",
-        mark("the connection timed out: the box is off, or something swallows packets"),
+        mark("connection timed out: the box is off, or a firewall drops the packets"),
     ),
     (
         "connect failed: Connection timed out",
-        mark("the connection timed out: the box is off, or something swallows packets"),
+        mark("connection timed out: the box is off, or a firewall drops the packets"),
     ),
 )
 
@@ -99,9 +99,9 @@ class KeyRefused(InputError):
         self.alias, self.why = alias, why
         super().__init__(
             _(
-                "{alias} refuses your key ({why}). Expected: that `ssh {alias} true` works "
-                "without a question. Check User and IdentityFile of {alias} in ~/.ssh/config, "
-                "unlock the key (ssh-add), and put its public half into the platform's console",
+                "{alias} rejected your key ({why}). `ssh {alias} true` must work without a "
+                "prompt. Check User and IdentityFile of {alias} in ~/.ssh/config, unlock the key "
+                "(ssh-add), and add the public key in the platform's console",
                 alias=alias,
                 why=why,
             )
@@ -115,14 +115,14 @@ class HostKeyChanged(InputError):
         self.alias, self.recorded, self.offered = alias, tuple(recorded), offered
         self.why = _(
             "the host key changed: recorded {recorded}, offered {offered}",
-            recorded=", ".join(recorded),
+            recorded=chained(mark("{first}, {second}"), recorded),
             offered=offered,
         )
         super().__init__(
             _(
-                "{alias}: {why}. Nothing was sent. If you rented or reset this box since, compare "
-                "the offered fingerprint with the platform's console and type: {forget}\nIf you "
-                "did not, another machine answers as {alias}: check ~/.ssh/config first",
+                "{alias}: {why}. Nothing was sent. If you have rented or reset this box since, "
+                "compare the offered fingerprint with the platform's console and type: "
+                "{forget}\nIf not, another machine answers as {alias}: check ~/.ssh/config first",
                 alias=alias,
                 why=self.why,
                 forget=forget,
@@ -150,9 +150,9 @@ def read_ssh_error(
             _unreachable(alias, line, instance) if of_the_box else _proxy_failed(alias, line, jumps)
         )
     if any(sign in said for sign in _CHANGED) or "no matching host key type" in said:
-        return HostKeyChanged(alias, recorded or ["none"], _offered(said), forget)
+        return HostKeyChanged(alias, recorded or [_("none")], _offered(said), forget)
     if refused := _REFUSED.search(said):
-        return KeyRefused(alias, _line_of(said, refused))
+        return KeyRefused(alias, _line_of(said, refused).rstrip("."))
     return _unreachable(alias, said, instance)
 
 
@@ -181,7 +181,7 @@ def _proxy_failed(alias: str, line: str, jumps: Sequence[str]) -> ProxyFailed:
         why = _("its jump host {jump} failed ({line})", jump=", ".join(jumps), line=line)
     else:
         why = _("its ProxyJump or ProxyCommand failed ({line})", line=line)
-    to_do = _("To see it, try: {command}", command=shlex.join([*_to_the_last(jumps or [alias])]))
+    to_do = _("To see why, try: {command}", command=shlex.join([*_to_the_last(jumps or [alias])]))
     is_brief = "Connection refused" in line or _CROWDED.search(line) is not None
     return ProxyFailed(alias, why, to_do, is_brief=is_brief)
 
@@ -195,7 +195,7 @@ def _to_the_last(hosts: Sequence[str]) -> list[str]:
 
 def _unreachable(alias: str, said: str, instance: str | None) -> Unreachable:
     if unknown := _UNKNOWN_NAME.search(said):
-        why = _("there is no address for {name}", name=unknown[1])
+        why = _("no address found for {name}", name=unknown[1])
         return Unreachable(
             alias,
             why,
@@ -204,21 +204,22 @@ def _unreachable(alias: str, said: str, instance: str | None) -> Unreachable:
     if crowded := _CROWDED.search(said):
         why = _("sshd closed the connection at once ({line})", line=_line_of(said, crowded))
         to_do = _(
-            "It accepts only a few at a time (MaxStartups), or it shuts this address out for "
-            "failed log-ins (OpenSSH 9.8 and newer): wait a minute, then try the same command again"
+            "It allows only a few connections at a time (MaxStartups), or blocks this address "
+            "after failed logins (OpenSSH 9.8 and newer): wait a minute, then run the same "
+            "command again"
         )
         return TooManyConnections(alias, why, to_do, is_brief=True)
     for sign, name in _BEFORE:
         if sign in said:
             is_brief = sign == "Connection refused"
             to_do = _(
-                "See in the platform's console whether it runs; then try: ssh {alias} true",
+                "Check in the platform's console that it is running; then try: ssh {alias} true",
                 alias=alias,
             )
             if instance:
                 to_do = _(
-                    "See in the platform's console whether it runs (its id there: {id}); then "
-                    "try: ssh {alias} true",
+                    "Check in the platform's console that it is running (id {id}); then try: ssh "
+                    "{alias} true",
                     alias=alias,
                     id=instance,
                 )
@@ -228,14 +229,16 @@ def _unreachable(alias: str, said: str, instance: str | None) -> Unreachable:
 
 def cut(said: str) -> tuple[str, str]:
     """Why and what to do, of a connection that broke off after the command was sent."""
-    return _("the link was cut ({said})", said=_tail(said)), MAY_BE_DONE
+    return _("the connection was lost ({said})", said=_tail(said)), MAY_BE_DONE
 
 
 def _offered(said: str) -> str:
     if found := _OFFERED.search(said):
         return found[1]
     other = _OTHER_TYPE.search(said)
-    return f"another type of key ({other[1] or 'unknown'})" if other else "a key that is not known"
+    if other is None:
+        return _("an unknown key")
+    return _("a key of another type ({type})", type=other[1] or _("unknown"))
 
 
 def _line_of(said: str, found: re.Match[str]) -> str:
@@ -244,4 +247,4 @@ def _line_of(said: str, found: re.Match[str]) -> str:
 
 
 def _tail(said: str) -> str:
-    return said.strip().rpartition("\n")[2][-300:] or "no output"
+    return said.strip().rpartition("\n")[2][-300:] or _("no output")

@@ -156,14 +156,14 @@ def by_apprise(endpoint: Endpoint, text: str) -> news_asks.Posted:
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
     sender = apprise.Apprise()
     if not sender.add(endpoint.url):
-        return news_asks.Posted(news_asks.REFUSED, _("apprise knows no such address"))
+        return news_asks.Posted(news_asks.REFUSED, _("apprise does not know this address"))
     try:
         is_sent = sender.notify(body=text, title=title(text, _TITLE))
     except Exception as error:
         # A plugin may raise anything, with the address in its words.
         return news_asks.Posted(news_asks.LATER, type(error).__name__)
     return (
-        news_asks.Posted(SENT, _("sent, not proven"))
+        news_asks.Posted(SENT, _("sent, not confirmed"))
         if is_sent
         else news_asks.Posted(news_asks.LATER, "not sent")
     )

@@ -19,7 +19,7 @@ from boxcar.shared.wire.cluster_asks import SlurmFacts, SlurmTried
 _FLOCK = {
     "works": mark("flock works"),
     "fails": mark("flock fails"),
-    "lies": mark("flock lies"),
+    "lies": mark("flock works only within one node"),
 }
 _NO_LIMIT = ("UNLIMITED", "INFINITE", "NONE", "")
 
@@ -46,7 +46,7 @@ def judge_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
     """What a short srun found there. A cluster without a free node refuses nothing."""
     box = ", ".join(plan.queues[queue] for queue in job.queues.values())
     if tried.silent:
-        silent = _("{nodes}: the training's Python does not start", nodes=", ".join(tried.silent))
+        silent = _("{nodes}: the training Python does not start", nodes=", ".join(tried.silent))
         return [Row(box, "node", "refuse", silent, tried.problem or "")]
     if not tried.nodes:
         return [
@@ -54,7 +54,7 @@ def judge_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
                 box,
                 "node",
                 "warn",
-                _("not tried"),
+                _("not tested"),
                 _("no node was free: {problem}", problem=tried.problem),
             )
         ]
@@ -69,17 +69,21 @@ def judge_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
     ]
     if tried.hook_problem:
         failed = _(
-            "cells go on without what the hook sets; where `module` is not found: source "
+            "cells run without what the hook sets. If `module` is not found, source "
             "/etc/profile.d/modules.sh first"
         )
         rows.append(Row(box, "hook", "warn", tried.hook_problem, failed))
     if tried.shm_free_bytes is not None and tried.shm_free_bytes < SMALL_SHM_BYTES:
         found = units.size(tried.shm_free_bytes)
-        rows.append(Row(box, "/dev/shm", "warn", found, _("set num_workers=0, or ask for more")))
+        rows.append(
+            Row(
+                box, "/dev/shm", "warn", found, _("set num_workers=0, or request a larger /dev/shm")
+            )
+        )
     if tried.problem:
         return [
             *rows,
-            Row(box, _("tier from nodes"), "refuse", _("not written"), tried.problem),
+            Row(box, _("tier from nodes"), "refuse", _("not writable"), tried.problem),
         ]
     return [*rows, *_of_two_nodes(tried, box)]
 
@@ -87,7 +91,7 @@ def judge_nodes(tried: SlurmTried, job: BatchJob, plan: Plan) -> list[Row]:
 def _gpus(tried: SlurmTried, job: BatchJob, box: str) -> Iterator[Row]:
     if job.options.gres and "gpu" in job.options.gres:
         verdict: Verdict = "ok" if tried.gpus else "refuse"
-        reason = "" if tried.gpus else _("the job asks for GPUs, and a job there sees none")
+        reason = "" if tried.gpus else _("the job requests GPUs, but a test job saw none")
         yield Row(box, "GPUs", verdict, _("{n} visible", n=tried.gpus), reason)
 
 
@@ -98,15 +102,13 @@ def _of_two_nodes(tried: SlurmTried, box: str) -> Iterator[Row]:
             "claims",
             "refuse",
             ", ".join(tried.nodes),
-            _("two nodes won one claim: the tier is not one place for all nodes"),
+            _("two nodes took the same claim: the tier is not the same storage on all nodes"),
         )
     elif tried.flock is None:
-        yield Row(box, "claims", "warn", _("tried on one node"), _("a second one was not free"))
+        yield Row(box, "claims", "warn", _("tested on one node"), _("no second node was free"))
     else:
-        yield Row(box, "claims", "ok", _("one winner of {n} nodes", n=len(tried.nodes)))
-        reason = (
-            "" if tried.flock == "works" else _("a queue's owner is its Slurm job, so it will do")
-        )
+        yield Row(box, "claims", "ok", _("one of {n} nodes won", n=len(tried.nodes)))
+        reason = "" if tried.flock == "works" else _("harmless: a queue belongs to its Slurm job")
         yield Row(
             box,
             "file locks",
@@ -126,7 +128,7 @@ def _places(facts: SlurmFacts, plan: Plan) -> Iterator[Row]:
 
 def _refusal(facts: SlurmFacts, job: BatchJob, box: str) -> Iterator[Row]:
     said = facts.refusals.get(job.script)
-    asked = " ".join(job.options.lines()) or _("the cluster's defaults")
+    asked = " ".join(job.options.lines()) or _("cluster defaults")
     reason = _("sbatch says: {said}", said=said) if said else ""
     yield Row(box, "request", "refuse" if said else "ok", asked, reason)
 
@@ -141,32 +143,32 @@ def _partitions(facts: SlurmFacts, job: BatchJob, box: str) -> Iterator[Row]:
         if asked_s > longest_s:
             longest = units.duration(longest_s)
             about = {"asked": job.options.time, "partition": ", ".join(named), "longest": longest}
-            found = _("{asked}, and {partition} allows {longest}", **about)
+            found = _("{asked}, but {partition} allows {longest}", **about)
             yield Row(
                 box,
                 "time",
                 "refuse",
                 found,
-                _("sbatch would take it, and it would wait for ever: ask for less"),
+                _("sbatch accepts it, but the job would never start: request less"),
             )
         else:
             yield Row(box, "time", "ok", str(job.options.time))
     for name, one in known:
         if one.get("State", "UP") != "UP":
             found = _("{name} is {state}", name=name, state=one["State"])
-            yield Row(box, "partition", "warn", found, _("its jobs wait"))
+            yield Row(box, "partition", "warn", found, _("jobs there will wait"))
     if job.options.time is None:
-        reason = _("the partition's default counts: name one as slurm: {{time: …}}")
-        yield Row(box, "time", "warn", _("not named"), reason)
+        reason = _("the partition's default applies: set slurm: {{time: …}}")
+        yield Row(box, "time", "warn", _("not set"), reason)
 
 
 def _array(facts: SlurmFacts, job: BatchJob, box: str) -> Iterator[Row]:
     largest = max(job.queues)
     if facts.max_array_size is not None and largest >= facts.max_array_size:
         found = _(
-            "index {index}, and MaxArraySize is {most}", index=largest, most=facts.max_array_size
+            "index {index}, but MaxArraySize is {most}", index=largest, most=facts.max_array_size
         )
-        yield Row(box, "array", "refuse", found, _("join some queue files"))
+        yield Row(box, "array", "refuse", found, _("merge some queue files"))
 
 
 def _resume(plan: Plan) -> Iterator[Row]:
@@ -177,8 +179,8 @@ def _resume(plan: Plan) -> Iterator[Row]:
             "warn",
             _("none"),
             _(
-                "a cell that is not through when the time limit comes begins anew: name its "
-                "checkpoint as resume: in job.yaml"
+                "a cell still running at the time limit starts over: name its checkpoint with "
+                "resume: in job.yaml"
             ),
         )
 

@@ -64,13 +64,13 @@ class LocalSite(Site):
 
     def box_label(self, box: str) -> str:
         # Who forgot --profile would read the alias of a rented box.
-        return _("{box}, which is a folder on this machine", box=box)
+        return _("{box} (a folder on this machine)", box=box)
 
     def give_up_boxes(self, names: Iterable[str]) -> None:
         for name in names:
             if name != self.plan.durable_dir:
                 raise InputError(
-                    _("--gone {name}: it is a folder on this machine, and can be asked", name=name)
+                    _("--gone {name}: it is a folder on this machine and can be read", name=name)
                 )
             if self.tier.root.exists():
                 raise InputError(_("--gone {name}: the run is there, so it is not gone", name=name))
@@ -81,7 +81,7 @@ class LocalSite(Site):
             return []
         return [
             _(
-                "the run was launched here, and {root} is not there: is it mounted?",
+                "the run was launched on this machine, but {root} is missing: is it mounted?",
                 root=self.tier.root,
             )
         ]
@@ -163,7 +163,7 @@ class LocalSite(Site):
             if (path.exists() or path.is_symlink()) and not _is_ours(path):
                 told.append(
                     _(
-                        "{path}: expected a file of credentials that Boxcar wrote; it stays",
+                        "{path}: is not a credentials file that Boxcar wrote; it was left alone",
                         path=path,
                     )
                 )
@@ -237,7 +237,7 @@ def _clear(path: Path) -> None:
         except OSError as error:
             if error.errno not in _LINGERING:
                 told = _(
-                    "{path}: cannot be removed: {error}. Fix that, then again",
+                    "{path}: cannot be removed: {error}. Fix that, then run again",
                     path=path,
                     error=error,
                 )
@@ -245,8 +245,8 @@ def _clear(path: Path) -> None:
             if time.monotonic() > deadline:
                 raise TemporaryError(
                     _(
-                        "{path}: is still there after {gone_within_s:.0f} s ({error}); something "
-                        "holds it open. Try again",
+                        "{path}: still there after {gone_within_s:.0f} s ({error}); something "
+                        "keeps it open. Try again",
                         path=path,
                         gone_within_s=GONE_WITHIN_S,
                         error=error,
@@ -266,14 +266,15 @@ def _links(folder: RunFolder) -> Iterator[str]:
     root = folder.path
     if paths.has_symlink(folder.base, f"boxcar/{folder.run}"):
         yield _(
-            "{root}: a folder of it is a symbolic link; nothing is removed through it", root=root
+            "{root}: a folder on this path is a symbolic link; Boxcar removes nothing through it",
+            root=root,
         )
         return
     for parent in (root, root / "cells"):
         for path in parent.iterdir() if parent.is_dir() else ():
             if path.is_symlink():
                 yield _(
-                    "{path}: is a symbolic link, and Boxcar makes none there; see where it leads",
+                    "{path}: is a symbolic link that Boxcar did not make; check where it leads",
                     path=path,
                 )
 
@@ -283,7 +284,7 @@ def _folder_problems(folder: RunFolder, results: Path) -> Iterator[str]:
     for path in (folder.path, folder.aside):
         if results.resolve().is_relative_to(path.resolve()):
             yield _(
-                "{results}: lies inside {path}, which would be removed", results=results, path=path
+                "{results}: is inside {path}, which would be removed", results=results, path=path
             )
 
 

@@ -27,7 +27,13 @@ from boxcar.laptop.run.log_source import BoxLog, FileLog, LogSource
 from boxcar.laptop.run.open_run import ASK_TIMEOUT_S, Tell
 from boxcar.laptop.run.view import CellView
 from boxcar.shared import timestamp
-from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
+from boxcar.shared.errors import (
+    BoxcarError,
+    DamagedError,
+    InputError,
+    TemporaryError,
+    message_of,
+)
 from boxcar.shared.files import heartbeat, receipt
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.paths import MANIFEST, DurablePaths
@@ -106,7 +112,10 @@ class MirroredSite(Site):
 
     def silent_boxes(self) -> dict[str, str]:
         # In short: what to do about it is said once, by doubts.
-        return {box: str(getattr(why, "why", why)) for box, why in self._silent.items()}
+        return {
+            box: getattr(why, "why", None) or message_of(why).text
+            for box, why in self._silent.items()
+        }
 
     def doubts(self) -> list[str]:
         told = []
@@ -114,13 +123,13 @@ class MirroredSite(Site):
             if box in self._silent:
                 seen_at = self.seen_at(box)
                 known = (
-                    _("what is known of it is as of {seen_at}", seen_at=seen_at)
+                    _("last heard from at {seen_at}", seen_at=seen_at)
                     if seen_at
-                    else _("nothing is known")
+                    else _("never heard from")
                 )
                 told.append(
                     _(
-                        "{box} does not answer, and {known}: {silent}",
+                        "{box} does not answer ({known}): {silent}",
                         box=box,
                         known=known,
                         silent=self._silent[box],
@@ -131,13 +140,17 @@ class MirroredSite(Site):
     def unread(self) -> list[str]:
         """What boxes have told that they could not read."""
         found = ((box, reply.unread or {}) for box, reply in self._replies.items())
-        return [f"{box} cannot read {n}: {why}" for box, each in found for n, why in each.items()]
+        return [
+            _("{box} cannot read {name}: {why}", box=box, name=name, why=why)
+            for box, each in found
+            for name, why in each.items()
+        ]
 
     def tier_doubts(self) -> list[str]:
         tier = self.plan.durable_dir
         if self.is_gone(tier):
             return []
-        anew = "" if self._is_shared else _(" Or was the box rented anew? Then launch")
+        anew = "" if self._is_shared else _(" Or is this a newly rented box? Then launch")
         return [
             _(
                 "{box} answers, but the run is not in {tier} there: is it mounted?{anew}",
@@ -208,7 +221,7 @@ class MirroredSite(Site):
             is_mendable = all(isinstance(why, InputError) for why in whys)
             raise (InputError if is_mendable else TemporaryError)(
                 _(
-                    "none of {boxes} answers, so the durable tier is out of reach: {whys}",
+                    "none of {boxes} answers, so the durable tier is unreachable: {whys}",
                     boxes=", ".join(boxes),
                     whys="; ".join(map(str, whys)),
                 )
@@ -229,7 +242,7 @@ class MirroredSite(Site):
         for box in (*owners, *planned, *self._names):
             if box not in self._silent:
                 return self.folder_on(box, str(self.project.on_tier.cell(cell)))
-        raise TemporaryError(_("{cell}: no box that holds it answers", cell=cell))
+        raise TemporaryError(_("{cell}: no box that has it answers", cell=cell))
 
     def run_program(
         self, box: str, words: Sequence[str], on_start: Callable[[], None] = lambda: None
@@ -313,7 +326,7 @@ class MirroredSite(Site):
             if time.monotonic() > until:
                 break
         for box in boxes:
-            why = _("{box}: after many answers it has not reported all that it holds", box=box)
+            why = _("{box}: did not finish reporting its files after many answers", box=box)
             self._fall_silent(box, DamagedError(why))
 
     def _take(self, box: str) -> bool:

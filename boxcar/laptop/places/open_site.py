@@ -36,8 +36,8 @@ def open_site(project: Project, tell: Tell) -> Site:
     if site is None:
         raise InputError(
             _(
-                "the profile {name!r} is of kind {kind!r}, which Boxcar can describe but not run "
-                "yet. Where you can ssh to the machine, make a profile that extends ssh",
+                "Boxcar can describe the profile {name!r} (kind {kind!r}), but cannot run on it "
+                "yet. If you can ssh to the machine, write a profile that extends ssh",
                 name=project.profile.name,
                 kind=project.profile.connection.kind,
             )

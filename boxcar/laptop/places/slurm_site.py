@@ -53,7 +53,7 @@ from boxcar.shared.wire.cluster_asks import SlurmLooked
 from boxcar.shared.wire.question import A, Question
 
 # How this machine is called where it is the login node itself.
-HERE = "this machine"
+HERE = _("this machine")
 # Which cluster is meant, where a site says it so.
 _SLURM_CONF = "SLURM_CONF"
 # How a queue was started that is in Slurm's hands now.
@@ -76,7 +76,7 @@ class SlurmSite(MirroredSite):
     # squeue is asked as often, and no oftener.
     poll_s = 30.0
     is_start_scarce = True
-    end_fix: ClassVar[Command | str] = Command("status", note=_("Slurm has to answer first"))
+    end_fix: ClassVar[Command | str] = Command("status", note=_("once Slurm answers"))
 
     def __init__(self, project: Project, tell: Tell) -> None:
         super().__init__(project, tell)
@@ -109,7 +109,7 @@ class SlurmSite(MirroredSite):
                 self._replies.pop(box, None)
 
     def box_label(self, box: str) -> str:
-        return _("{box} of the cluster", box=box)
+        return _("{box} on the cluster", box=box)
 
     def seen_at(self, box: str) -> str | None:
         return self.mirror.seen_at(self._first)
@@ -120,13 +120,13 @@ class SlurmSite(MirroredSite):
         if why := self._silent.get(self._first):
             seen_at = self.seen_at(self._first)
             known = (
-                _("what is known is as of {seen_at}", seen_at=seen_at)
+                _("last heard from at {seen_at}", seen_at=seen_at)
                 if seen_at
-                else _("nothing is known")
+                else _("never heard from")
             )
             found = [
                 _(
-                    "{what} does not answer, and {known}: {why}",
+                    "{what} does not answer ({known}): {why}",
                     what=self.login or HERE,
                     known=known,
                     why=why,
@@ -134,7 +134,7 @@ class SlurmSite(MirroredSite):
             ]
         elif self._looked and self._looked.problem:
             found = [
-                _("whether the agents run is not known: {problem}", problem=self._looked.problem)
+                _("cannot tell whether the agents run: {problem}", problem=self._looked.problem)
             ]
         return found + self.unread() + self.tier_doubts()
 
@@ -147,7 +147,7 @@ class SlurmSite(MirroredSite):
         """Only the tier and the login node can be gone; a queue has no machine of its own."""
         if any(name in self._names for name in names):
             raise InputError(
-                _("--gone names a machine, and a queue of a cluster has none: down cancels its job")
+                _("--gone takes a machine, and a cluster queue has none: down cancels its job")
             )
         super().give_up_boxes(names)
 
@@ -300,14 +300,17 @@ class SlurmSite(MirroredSite):
     def end_price(self) -> list[str]:
         paths = dict.fromkeys(box.credentials for box in self.plan.boxes)
         waiting = [
-            _("the job {task}, which waits", task=task.task) for task in self.tasks() if task.waits
+            _("the waiting job {task}", task=task.task) for task in self.tasks() if task.waits
         ]
         profile, storage = self.project.profile, self.project.profile.storage
         lost = {storage.data} - set(profile.meter_stop.preserves)
         return [
             *(_("credentials: {path} on the login node", path=path) for path in paths),
             *waiting,
-            *(f"{name}: {storage.tiers[name].path or 'of the nodes'}" for name in lost),
+            *(
+                _("{head}: {text}", head=name, text=storage.tiers[name].path or _("on the nodes"))
+                for name in lost
+            ),
         ]
 
     def end_keeps(self) -> list[str]:
@@ -331,7 +334,7 @@ class SlurmSite(MirroredSite):
                 named = ", ".join(str(at_work.queue or at_work.cell) for at_work in alive)
                 raise TemporaryError(
                     _(
-                        "{named} is at work though its job is gone, so nothing was ended",
+                        "{named} is still running although its job is gone, so nothing was ended",
                         named=named,
                     ),
                     DRAIN_OR_STOP,
@@ -349,9 +352,9 @@ class SlurmSite(MirroredSite):
             if time.monotonic() > until:
                 raise TemporaryError(
                     _(
-                        "{what}: the run's files and secrets stay. Look at it on the login node "
+                        "{what}. The run's files and secrets were kept. Check on the login node "
                         "(squeue --me), then",
-                        what=looked.problem or ", ".join(left) + " does not end",
+                        what=looked.problem or _("{jobs} does not end", jobs=", ".join(left)),
                     ),
                     Command("down"),
                 )

@@ -61,13 +61,13 @@ class Sign(Enum):
 
     ANSWERS = _("it still answers")
     STRANGER = _("another machine answers under its name")
-    TURNED_AWAY = _("its address refuses the connection")
+    TURNED_AWAY = _("its address refuses connections")
     SHUT_OUT = _(
-        "its address closes each connection at once, as a gateway may, or an sshd that shuts this "
-        "address out for some minutes"
+        "its address closes every connection at once: a gateway, or an sshd that blocks this "
+        "machine for some minutes"
     )
-    NOTHING = _("nothing comes back from it")
-    LOST = _("nothing comes back from it, nor from any other box: this machine may be cut off")
+    NOTHING = _("it does not respond")
+    LOST = _("neither it nor any other box responds: this machine may be offline")
 
 
 # A refusal is somebody's word; nothing at all has to last.
@@ -168,7 +168,11 @@ class SshSite(MirroredSite):
             if not self.is_gone(box.name)
         ]
         told += [
-            _("what {box} did after {at}, its last answer", box=box.name, at=self.seen_at(box.name))
+            _(
+                "everything {box} did after {at}, its last answer",
+                box=box.name,
+                at=self.seen_at(box.name),
+            )
             for box in boxes
             if self.is_gone(box.name)
         ]
@@ -207,7 +211,7 @@ class SshSite(MirroredSite):
             seen,
             [
                 _(
-                    "who else works on {box} is not known: {why}",
+                    "cannot tell who else uses {box}: {why}",
                     box=box,
                     why=message_of(error).text,
                 )
@@ -243,7 +247,7 @@ class SshSite(MirroredSite):
         names = ", ".join(f"{box} ({known})" if known else box for box, known in ids.items())
         where = "; ".join(dict.fromkeys(self._where(box) for box in ids))
         return _(
-            "Now {verb} {boxes} yourself ({where}): until then the meter runs",
+            "Do this yourself now: {verb} {boxes} ({where}). Billing continues until then",
             verb=verb.verb,
             boxes=names,
             where=where,
@@ -261,7 +265,7 @@ class SshSite(MirroredSite):
                 why = message_of(error).text
                 problems.append(
                     _(
-                        "{box}: its secrets are there still: {why}. Then again",
+                        "{box}: its secrets are still there: {why}. Fix that, then run again",
                         box=box.name,
                         why=why,
                     )
@@ -270,7 +274,7 @@ class SshSite(MirroredSite):
             if alive:
                 raise TemporaryError(
                     _(
-                        "{box}: {alive} is at work there, so nothing was ended",
+                        "{box}: {alive} is still running there, so nothing was ended",
                         box=box.name,
                         alive=", ".join(alive),
                     ),
@@ -336,7 +340,7 @@ class SshSite(MirroredSite):
         steps.off(box)
         self.tell(
             _(
-                "{box}: {verb}: it does not answer any more. The console shows the meter",
+                "{box} no longer answers after {verb}. Check in the console that billing stopped",
                 box=box,
                 verb=verb.verb,
             )
@@ -346,12 +350,12 @@ class SshSite(MirroredSite):
     def _refused(self, box: str, words: Sequence[str], ran: Ran) -> Message:
         return Message(
             _(
-                "{box}: {command} ended there with code {code}, so its meter runs: {what}. "
+                "{box}: {command} failed there (exit code {code}), so it still bills: {what}. "
                 "{by_hand}, then",
                 box=box,
                 command=shlex.join(words),
                 code=ran.code,
-                what=ran.err.strip()[-300:] or "no output",
+                what=ran.err.strip()[-300:] or _("no output"),
                 by_hand=self._by_hand(box),
             ),
             _again(box),
@@ -360,7 +364,8 @@ class SshSite(MirroredSite):
     def _untold(self, box: str, error: Exception) -> Message:
         return Message(
             _(
-                "{box}: was not told to end itself, so its meter runs: {text}. {by_hand}, or again",
+                "{box}: could not be told to shut down, so it still bills: {text}. {by_hand}, or "
+                "again",
                 box=box,
                 text=message_of(error).text,
                 by_hand=self._by_hand(box),
@@ -371,8 +376,8 @@ class SshSite(MirroredSite):
     def _unknown(self, box: str, told_at: str, sign: Sign) -> Message:
         return Message(
             _(
-                "{box}: was told to end itself at {told_at}, and whether it did is not known: "
-                "{sign}. Look at the console ({console}), then",
+                "{box}: was told to shut down at {told_at}, but it is not certain that it did "
+                "({sign}). Check the console ({console}), then",
                 box=box,
                 told_at=told_at,
                 sign=sign.value,
@@ -383,7 +388,7 @@ class SshSite(MirroredSite):
 
     def _by_hand(self, box: str) -> str:
         return _(
-            "{verb} it by hand ({box})",
+            "Do it by hand: {verb} ({box})",
             verb=self.project.profile.meter_stop.verb,
             box=self._where(box),
         )
@@ -399,10 +404,10 @@ class SshSite(MirroredSite):
 
 def _named(at_work: box_asks.AtWork) -> str:
     what = str(at_work.queue or at_work.cell)
-    return _("{what} of the run {run}", what=what, run=at_work.run) if at_work.run else what
+    return _("{what} of run {run}", what=what, run=at_work.run) if at_work.run else what
 
 
 def _again(box: str) -> Command:
     """`down` for a box that can be told, or a person's word for one that the console shows off."""
     words = ("--gone", box, "--because", _("the console shows that it is off"))
-    return Command("down", or_else=Command("down", words, note=_("once that is so")))
+    return Command("down", or_else=Command("down", words, note=_("once the console shows it")))

@@ -29,7 +29,7 @@ from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, Tempora
 from boxcar.shared.files import manifest
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, chained, mark
 from boxcar.shared.wire import run_asks
 
 OnBytes = Callable[[int], None]
@@ -137,9 +137,9 @@ def _fill(
         atomic.make_folder(partial)
     raise DamagedError(
         _(
-            "{source}: what came is not what was published: {problems}",
+            "{source}: the copy differs from what was published: {problems}",
             source=source,
-            problems="; ".join(problems),
+            problems=chained(mark("{first}; {second}"), problems),
         )
     )
 
@@ -199,8 +199,8 @@ def size_so_far(source: Path | Remote, partial: Path, size_bytes: int) -> int:
         shutil.rmtree(partial, ignore_errors=True)
         raise DamagedError(
             _(
-                "{source}: {came_bytes} bytes came of what is {size_bytes} bytes there. What had "
-                "come was removed",
+                "{source}: received {came_bytes} bytes, but only {size_bytes} bytes are there. "
+                "What was received has been removed",
                 source=source,
                 came_bytes=came_bytes,
                 size_bytes=size_bytes,
@@ -216,9 +216,8 @@ def most_bytes_of(size_bytes: int) -> int:
 
 def wrong(partial: Path, wanted: Published) -> list[str]:
     """What of that which came is not what was published, in words."""
-    found = [
-        f"{difference.path} {difference.problem}"
-        for difference in manifest.compare(partial, wanted.manifest.files)
+    found: list[str] = [
+        difference.sentence for difference in manifest.compare(partial, wanted.manifest.files)
     ]
     if (partial / paths.MANIFEST).read_bytes() != wanted.data:
         found.append(_("{manifest} was replaced meanwhile", manifest=paths.MANIFEST))
@@ -401,7 +400,7 @@ def _look_on_small(run: OpenRun, portion: Portion, on_bytes: OnBytes) -> Callabl
         if came_bytes > most_bytes:
             raise DamagedError(
                 _(
-                    "{source}: {came_bytes} bytes came of {size_bytes}",
+                    "{source}: received {came_bytes} bytes, expected {size_bytes}",
                     source=portion.source,
                     came_bytes=came_bytes,
                     size_bytes=portion.size_bytes,
@@ -465,7 +464,7 @@ def carried_sentences(cells: Sequence[Pulled]) -> list[str]:
         of = {"cells": len(with_files), "all": len(cells)}
         found.append(
             _(
-                "carried, not proven: {n:,} {n:file|files} ({size}) of {cells} of {all} "
+                "{n:,} unverified extra {n:file|files} ({size}) in {cells} of {all} "
                 "{all:cell|cells}",
                 n=files,
                 size=size,
@@ -474,13 +473,19 @@ def carried_sentences(cells: Sequence[Pulled]) -> list[str]:
         )
     lost = sum(len(cell.carried_differences) for cell in cells)
     if lost:
-        found.append(_("{n:,} carried {n:file is|files are} not here as published", n=lost))
+        found.append(
+            _(
+                "{n:,} extra {n:file differs|files differ} from what was published, or "
+                "{n:is|are} missing",
+                n=lost,
+            )
+        )
     left_out = Counter(
         why.partition(": ")[0] for cell in cells for why in cell.manifest.carried.left_out
     )
     return found + [
         _(
-            "left out of it, {why}: of {n} {n:cell|cells}; explain --cell CELL names the files",
+            "extra files left out ({why}): in {n} {n:cell|cells}; explain --cell CELL lists them",
             n=count,
             why=why,
         )

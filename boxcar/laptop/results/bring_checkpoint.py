@@ -96,7 +96,8 @@ def keep(run: OpenRun, wanted: Due, partial: Path) -> None:
         shutil.rmtree(partial)
         raise TemporaryError(
             _(
-                "{cell}: its checkpoint {difference} {problem}: the next look tries the newest one",
+                "{cell}: its checkpoint {difference} {problem}; the next update tries the newest "
+                "one",
                 cell=wanted.cell,
                 difference=difference.path,
                 problem=difference.problem,
@@ -147,7 +148,7 @@ class Bringing:
                 self._told.add(cell)
                 self._tell(
                     _(
-                        "the checkpoint of {cell} was not brought here: {problems}",
+                        "the checkpoint of {cell} was not copied here: {problems}",
                         cell=cell,
                         problems=problems[-1],
                     )
@@ -190,4 +191,4 @@ class Bringing:
 
     def _end_if_over(self) -> None:
         if self._is_over.is_set():
-            raise TemporaryError(_("nobody looks on any more"))
+            raise TemporaryError(_("no longer watching"))

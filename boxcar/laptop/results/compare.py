@@ -116,12 +116,14 @@ def _other(original: Path, copy: Path) -> Missing:
         else:
             journal.read_journal(original)
     except (OSError, DamagedError) as error:
-        name = "receipt" if is_receipt else f"journal {original.stem}"
+        name = _("receipt")
+        if not is_receipt:
+            name = _("event log {queue}", queue=original.stem)
         what = _(
             "the {name} on the tier is damaged: {text}", name=name, text=message_of(error).text
         )
         return Missing(None, what, Command("repair"))
-    return Missing(None, _("{path} is not as it is on the tier", path=copy), Command("pull"))
+    return Missing(None, _("{path} differs from the one on the tier", path=copy), Command("pull"))
 
 
 def check_manifest(found: Manifest, run: str, cell: str, where: Path) -> None:
@@ -146,7 +148,7 @@ def refuse_link(folder: Path, relative: str) -> None:
     """
     if paths.has_symlink(folder, relative):
         raise DamagedError(
-            _("{path}: a symbolic link, expected Boxcar's own files", path=folder / relative)
+            _("{path}: is a symbolic link; expected Boxcar's own file", path=folder / relative)
         )
 
 
@@ -185,7 +187,7 @@ def damage(run: OpenRun, cell: str, data: bytes) -> str | None:
     if checked != here or found == here:
         return None
     return _(
-        "the manifest on the tier was damaged since it was checked: it {found}",
+        "the manifest on the tier was damaged after it was checked: it {found}",
         found=digest.other(found, here),
     )
 
@@ -239,7 +241,9 @@ def compare(
 def _refuse_same_file(here: Path, there: Path) -> None:
     """A bind mount or hard link shows the tier's own file here: that is no copy of it."""
     if there.exists() and here.samefile(there):
-        raise DamagedError(_("{here}: is the durable tier's own file, not a copy of it", here=here))
+        raise DamagedError(
+            _("{here}: is the file on the durable tier itself, not a copy", here=here)
+        )
 
 
 def size_bytes(run: OpenRun, cell: str) -> int:

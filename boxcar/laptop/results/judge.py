@@ -79,10 +79,10 @@ def _of_this(
 def _by_its_box(finding: Finding, box: str, found: Finding | None) -> Finding:
     facts = {name: fact for name, fact in finding.facts.items() if name != LOADED_ON}
     if found is None:
-        why = _("there is no torch here") if finding.is_hashed else "load: trusted"
+        why = _("no torch on this machine") if finding.is_hashed else "load: trusted"
         problem = _(
-            "is loaded on {box} alone ({why}), and no receipt of that box for these very bytes "
-            "lies here",
+            "can only be loaded on {box} ({why}), and that box's receipt for exactly these bytes "
+            "is not here",
             box=box,
             why=why,
         )
@@ -110,7 +110,7 @@ def how_checked(findings: Sequence[Finding]) -> str:
         _counted(mark("{n} trusted{where}"), len(trusted), where=_where(trusted)),
         _counted(mark("{n} bad"), len(findings) - len(good)),
         _counted(mark("{n} bytes only"), bytes_only),
-        _counted(mark("{n} in part"), sum("unlooked" in finding.facts for finding in good)),
+        _counted(mark("{n} partly checked"), sum("unlooked" in finding.facts for finding in good)),
         _counted(
             mark("{n} {n:gap|gaps}"), sum(finding.facts.get("gaps", 0) for finding in findings)
         ),
@@ -132,7 +132,7 @@ DAMAGED, BAD, MISSING = "damaged", "bad", "missing"
 _BRING_RECEIPT = Command(
     "pull",
     note=_("once its box has loaded it"),
-    or_else=Command("launch", note=_("has it loaded there")),
+    or_else=Command("launch", note=_("loads it there")),
 )
 
 
@@ -238,14 +238,15 @@ def judge_cell(
 
 def _not_here(facts: CellFacts) -> Missing:
     if facts.tier_sha256 and not facts.damage:
-        return Missing(facts.cell, _("is published and was not pulled"), Command("pull"))
+        return Missing(facts.cell, _("is published but not pulled"), Command("pull"))
     if facts.doubt:
         return facts.doubt
     if facts.damage:
         return Missing(facts.cell, _damage(facts), Command("repair"))
     not_yet = Command("watch" if facts.is_at_work else "launch")
-    command = _explain(facts.cell) if facts.has_failed else not_yet
-    return Missing(facts.cell, _("is not published"), command)
+    if facts.has_failed:
+        return Missing(facts.cell, _("failed, so it has no result"), _explain(facts.cell))
+    return Missing(facts.cell, _("is not published"), not_yet)
 
 
 def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:
@@ -279,18 +280,18 @@ def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:
 
 
 def _damage(facts: CellFacts) -> str:
-    return _("is verified in its journal, but {damage}", damage=facts.damage)
+    return _("is verified in its event log, but {damage}", damage=facts.damage)
 
 
 def _file_rows(facts: CellFacts) -> Iterator[Missing]:
     for difference in facts.pulled.differences if facts.pulled else ():
-        yield Missing(facts.cell, f"{difference.path} {difference.problem}", Command("pull"))
+        yield Missing(facts.cell, difference.sentence, Command("pull"))
 
 
 def _carried_rows(facts: CellFacts) -> Iterator[Missing]:
     for difference in facts.pulled.carried_differences if facts.pulled else ():
         what = _(
-            "{difference}, which is carried and not proven, {problem}",
+            "{difference}, an unverified extra file, {problem}",
             difference=difference.path,
             problem=difference.problem,
         )
@@ -304,11 +305,13 @@ def _artifact_rows(
     for artifact in artifacts:
         if not files_of(artifact.path, manifest):
             yield Missing(
-                cell, _("{file} was not published with it", file=artifact.path), _explain(cell)
+                cell,
+                _("{file} is not among the published files", file=artifact.path),
+                _explain(cell),
             )
         elif not loaded_of(artifact.path, manifest):
             yield Missing(
-                cell, _("{file} holds only empty files", file=artifact.path), _explain(cell)
+                cell, _("{file} contains only empty files", file=artifact.path), _explain(cell)
             )
     vouched = vouched_by_receipt(findings, manifest, pulled.sha256, pulled.receipt)
     loaded = {finding.path: finding for finding in vouched}
@@ -323,7 +326,9 @@ def _load_rows(cell: str, file: Artifact, finding: Finding | None) -> Iterator[M
     if finding.load != file.load:
         both = {"then": finding.load, "now": file.load}
         what = _(
-            "{file} was loaded as `load: {then}`, now it is `load: {now}`", file=file.path, **both
+            "{file} was checked with `load: {then}`, but the job now says `load: {now}`",
+            file=file.path,
+            **both,
         )
         yield Missing(cell, what, Command("verify"))
         return

@@ -58,7 +58,9 @@ def lend_results(run: OpenRun, queue: str, bar: Progress) -> Iterator[str]:
         if judged.lacks:
             what = judged.lacks[0].what
             yield _(
-                "{cell}: is trained again: what lies here of it {what}", cell=facts.cell, what=what
+                "{cell}: is trained again, because its copy here fails the check: {what}",
+                cell=facts.cell,
+                what=what,
             )
     proven = [one for one in found if not one[1].lacks]
     cells = [facts.cell for facts, _ in proven]
@@ -67,8 +69,8 @@ def lend_results(run: OpenRun, queue: str, bar: Progress) -> Iterator[str]:
     if cells:
         yield (
             _(
-                "{queue}: not trained again on {box}, as their results are here, proven: {cells}. "
-                "To have one trained again, move its folder away from {folder} before a launch",
+                "{queue}: {box} does not train these again, since their verified results are "
+                "here: {cells}. To retrain one, move its folder out of {folder} before a launch",
                 queue=queue,
                 box=run.plan.queues[queue],
                 cells=some(cells, _MOST_NAMED),
@@ -139,13 +141,13 @@ def _unseen(run: OpenRun, one: Here) -> Message:
     cell, what = one[0].cell, one[1].lacks[0].what
     return Message(
         _(
-            "{cell}: its result lies here, and {what}, so whether it is to be trained again is "
-            "not known. To have it trained again in any case, move {folder} away; else",
+            "{cell}: its result is here, but {what}, so it is unclear whether to train it again. "
+            "To retrain it, move {folder} away; otherwise",
             cell=cell,
             what=what,
             folder=run.results.cell(cell),
         ),
-        Command("verify", note="then launch"),
+        Command("verify", note=_("then launch")),
     )
 
 
@@ -167,7 +169,7 @@ def _send(
         answer = run.ask(box, run_asks.TakeResults(queue, part), timeout_s=TAKE_S)
         for cell, problem in answer.lacking.items():
             what = _(
-                "{cell}: its result did not come to {box} whole: {problem}",
+                "{cell}: its result did not reach {box} intact: {problem}",
                 cell=cell,
                 box=box,
                 problem=problem,
@@ -181,10 +183,11 @@ def _lend_files(run: OpenRun, queue: str, cells: Sequence[str], bar: Progress) -
     proven = [one for one in found if not one[1].lacks]
     _send(run, queue, proven, [facts.cell for facts, _ in proven], bar)
     for facts, judged in found:
-        said = _("its files were sent to {box}, because others come after it", box=box)
+        said = _("its files were sent to {box}, because other cells come after it", box=box)
         if judged.lacks:
             said = _(
-                "others come after it, and its files are not on {box}. What lies here of it {what}",
+                "other cells come after it, but its files are not on {box}. Its copy here fails "
+                "the check: {what}",
                 box=box,
                 what=judged.lacks[0].what,
             )
@@ -249,23 +252,27 @@ def lend_checkpoint(run: OpenRun, queue: str, cell: str, bar: Progress) -> Itera
     answer = run.ask(box, question, timeout_s=TAKE_S)
     if answer.is_lacking:
         if difference := manifest.compare_one(run.results.resume(cell), pointer.file):
-            wrong = f"{difference.path} {difference.problem}"
-            yield _("{cell}: begins anew: of its checkpoint here {wrong}", cell=cell, wrong=wrong)
+            wrong = difference.sentence
+            yield _(
+                "{cell}: starts over, because its checkpoint here is not intact: {wrong}",
+                cell=cell,
+                wrong=wrong,
+            )
             return
         there = run.folder_on(box, str(run.project.on_tier.resume(cell)))
         part = bar.part(pointer.file.size_bytes, box)
         folders.send_folder(run.results.resume(cell), there, on_bytes=part.at)
-        part.doing = _("the box compares it")
+        part.doing = _("checked by the box")
         answer = run.ask(box, question, timeout_s=TAKE_S)
         part.end()
     if answer.is_lacking:
         raise TemporaryError(
-            _("{cell}: its checkpoint did not come to {box} whole", cell=cell, box=box),
+            _("{cell}: its checkpoint did not reach {box} intact", cell=cell, box=box),
             Command("launch"),
         )
     if answer.is_taken:
         yield _(
-            "{cell}: continues on {box} from its checkpoint of {at}",
+            "{cell}: resumes on {box} from its checkpoint of {at}",
             cell=cell,
             box=box,
             at=pointer.at,

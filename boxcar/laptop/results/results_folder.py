@@ -242,9 +242,9 @@ def _take(path: Path) -> int:
         if time.monotonic() > until:
             raise TemporaryError(
                 _(
-                    "{path}: another pull, verify or down of this run is at work, or an rsync "
+                    "{path}: another pull, verify or down of this run is in progress, or an rsync "
                     "that a killed pull left behind (it ends by itself). Try again when it has "
-                    "ended.",
+                    "ended",
                     path=path,
                 )
             )

@@ -156,7 +156,7 @@ def _refuse_other(run: OpenRun, cell: CellView, wanted: Published) -> None:
         if found != now.manifest_sha256:
             raise DamagedError(
                 _(
-                    "{where}: is not the result that its journal names: its manifest {found}",
+                    "{where}: is not the result that the event log names: its manifest {found}",
                     where=where,
                     found=digest.other(found, now.manifest_sha256),
                 )
@@ -164,8 +164,8 @@ def _refuse_other(run: OpenRun, cell: CellView, wanted: Published) -> None:
     elif wanted.manifest.release not in _launched(run):
         raise DamagedError(
             _(
-                "{where}: is of the release {release}, which was not launched from here: is it of "
-                "an earlier run of this name?",
+                "{where}: belongs to release {release}, which was not launched from here. Is it "
+                "from an earlier run of this name?",
                 where=where,
                 release=digest.short(wanted.manifest.release),
             )

@@ -167,4 +167,4 @@ def _unlike(data: bytes, where: str, said: Verified) -> str | None:
     # A later attempt may be published before its agent, which died, could say so.
     if found.attempt > said.attempt:
         return None
-    return _("the manifest on the durable tier is not the one that the journal names")
+    return _("the manifest on the durable tier is not the one in the event log")

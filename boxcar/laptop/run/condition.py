@@ -86,8 +86,8 @@ TRAINER_GRACE_S = 30.0
 
 
 _THEN = {
-    control.DRAIN: mark("{sentence}; it drains: nothing new starts"),
-    control.STOP: mark("{sentence}; it is stopping"),
+    control.DRAIN: mark("{sentence}; draining: nothing new starts"),
+    control.STOP: mark("{sentence}; stopping"),
 }
 
 
@@ -95,9 +95,11 @@ def condition_of(queue: QueueView, now: str) -> Condition:
     """What is the matter with the queue. Doubt has its own words; it is never called dead."""
     session = queue.session
     if queue.is_damaged:
-        return Condition("damaged", _("its journal is damaged; nothing after the damage is known"))
+        return Condition(
+            "damaged", _("its event log is damaged; what happened after the damage is unknown")
+        )
     if queue.state is None:
-        return Condition("unknown", _("its journal cannot be read at the moment"))
+        return Condition("unknown", _("its event log cannot be read right now"))
     # Another box may see its lock on a shared tier: that its box is silent is to be said first.
     is_open = queue.is_alive or (queue.is_alive is None and not (session and session.ended))
     if is_open and queue.silent is not None:
@@ -105,7 +107,9 @@ def condition_of(queue: QueueView, now: str) -> Condition:
     if queue.is_alive:
         return _with_agent(queue, session, now)
     if is_open:
-        return Condition("unknown", _("its lock cannot be asked: the agent may be alive or not"))
+        return Condition(
+            "unknown", _("its lock cannot be checked, so the agent may or may not be running")
+        )
     if queue.scheduled:
         word = "held" if queue.scheduled.need else "pending"
         return Condition(word, queue.scheduled.sentence)
@@ -172,56 +176,56 @@ def _unreachable(queue: QueueView, now: str) -> Condition:
 
 def _without_agent(queue: QueueView, session: Session | None) -> Condition:
     if session is None:
-        return Condition("not started", _("no agent has run it yet"))
+        return Condition("not started", _("no agent has started it yet"))
     if session.ended is None:
         return Condition("agent dead", _agent_dead(queue, session))
     if session.ended == "queue.done":
         if session.reason:
             return Condition(
-                "incomplete", _("not every line was run: {reason}", reason=session.reason)
+                "incomplete", _("some lines were not run: {reason}", reason=session.reason)
             )
-        return Condition("done", _("every line was run"))
+        return Condition("done", _("all lines were run"))
     if session.by == end_reason.DRAIN:
-        return Condition("drained", _("its agent ended, as it was asked to"))
+        return Condition("drained", _("its agent ended as requested"))
     if session.by == end_reason.SIGNAL:
         return Condition(
             "stopped",
-            _("the system told its agent to end: its job was cancelled, or its box went down"),
+            _("the system ended its agent: the job was cancelled, or the box went down"),
         )
-    return Condition("stopped", session.reason or _("it gave no reason"))
+    return Condition("stopped", session.reason or _("no reason given"))
 
 
 def _agent_dead(queue: QueueView, session: Session) -> Sentence:
     doing = _("between two cells")
     if queue.active:
-        doing = _("while {cell} was under way", cell=queue.active)
+        doing = _("while {cell} was running", cell=queue.active)
     gone = _(
-        "its agent (process {pid} on {box}) is gone without a last event, {doing}",
+        "its agent (process {pid} on {box}) is gone without a final event, {doing}",
         pid=session.pid,
         box=session.box,
         doing=doing,
     )
     if queue.is_cell_alive:
-        return _("{sentence}; the cell itself still runs", sentence=gone)
+        return _("{sentence}; the cell is still running", sentence=gone)
     return gone
 
 
 def _with_agent(queue: QueueView, session: Session | None, now: str) -> Condition:
     if session is None or session.ended:
-        return Condition("running", _("its agent is starting, or sending its last words"))
+        return Condition("running", _("its agent is starting up or shutting down"))
     # The heartbeat may still be that of the agent before.
     last_sign = max(session.at, queue.heartbeat.at) if queue.heartbeat else session.at
     silent_s = _age_s(queue, last_sign, now)
     if queue.is_cell_alive is False and _unseen_s(queue, now) > TRAINER_GRACE_S:
         return Condition(
             "trainer dead",
-            _("no process of {cell} is left, and its agent did not say so", cell=queue.active),
+            _("no process of {cell} is left, but its agent did not report it", cell=queue.active),
         )
     if silent_s > STALLED_AFTER_S:
         return Condition(
             "stalled agent",
             _(
-                "its agent holds the lock, but gave no sign for {seconds} s",
+                "its agent holds the lock, but has been silent for {seconds} s",
                 seconds=f"{silent_s:.0f}",
             ),
         )
@@ -231,7 +235,7 @@ def _with_agent(queue: QueueView, session: Session | None, now: str) -> Conditio
         return Condition(
             "step frozen",
             _(
-                "{cell} made no step for {seconds} s (expected one in {allowed} s)",
+                "{cell}: no step for {seconds} s (expected one within {allowed} s)",
                 cell=queue.active,
                 **within,
             ),
@@ -247,7 +251,7 @@ def _at_work(queue: QueueView) -> Condition:
         return Condition(
             "no room",
             _(
-                "{cell} waits for room on {box}: make some, and it continues by itself",
+                "{cell} waits for disk space on {box}: free some, and it continues by itself",
                 cell=queue.active,
                 box=queue.box,
             ),
@@ -257,7 +261,7 @@ def _at_work(queue: QueueView) -> Condition:
     if queue.active:
         return Condition("running", _("works on {cell}", cell=queue.active))
     if queue.heartbeat and queue.heartbeat.phase == "idle":
-        waits_for = waits_for_cell(queue) or _("waits for new lines")
+        waits_for = waits_for_cell(queue) or _("waiting for new lines")
         return Condition("idle", waits_for)
     return Condition("running", _("between two cells"))
 
@@ -274,7 +278,7 @@ def next_try(cell: str, record: CellRecord | None, clock_ahead_s: float = 0.0) -
     return _(
         mark("{cell} waits for the network until {at}, {tries}")
         if is_away
-        else mark("{cell} is tried again at {at}, {tries}"),
+        else mark("{cell} is retried at {at}, {tries}"),
         cell=cell,
         at=ends_at.strftime("%H:%M"),
         tries=_tries(now.failure, record.retries.get(now.failure, 0) + 1),

@@ -79,10 +79,10 @@ def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[Message]
 def _in_vain(one: Started, queue: QueueView) -> Message:
     """An agent may be well and have a reason to wait, such as a disk that is full."""
     if queue.session is None or queue.session == one.before:
-        return Message(_("its agent gave no sign within {probe_s:.0f} s", probe_s=PROBE_S))
+        return Message(_("its agent did not report within {probe_s:.0f} s", probe_s=PROBE_S))
     return Message(
         _(
-            "its agent runs, but no cell was at work within {probe_s:.0f} s. To see why",
+            "its agent runs, but started no cell within {probe_s:.0f} s. To see why",
             probe_s=PROBE_S,
         ),
         Command("status"),
@@ -103,7 +103,7 @@ def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     if session and session != one.before and session.by == end_reason.TURN:
         return Sign(
             True,
-            Message(_("its first task has ended with its cell; the next one takes the next cell")),
+            Message(_("its first task ended with its cell; the next task runs the next cell")),
         )
     if session and session != one.before and session.by == end_reason.SIGNAL and _has_job(queue):
         # Its time limit came, or it was preempted: Slurm starts it again.
@@ -123,13 +123,13 @@ def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
     if queue.is_alive is False:
         return _failed(run, one)
     if queue.active is None:
-        waits = Sign(True, Message(_("its agent runs and waits for lines")))
+        waits = Sign(True, Message(_("its agent is running and waits for lines")))
         return waits if run.plan.linger_s else None
     if _is_from_before(queue, session):
         return None
     if _has_log(run, one.box, queue.active):
         box = run.box_label(one.box)
-        return Sign(True, Message(_("runs {cell} on {box}", cell=queue.active, box=box)))
+        return Sign(True, Message(_("running {cell} on {box}", cell=queue.active, box=box)))
     return None
 
 
@@ -152,7 +152,7 @@ def _ended(run: OpenRun, one: Started, queue: QueueView) -> Sign:
         return _failed(run, one)
     if queue.session.reason:
         skipped = Message(
-            _("done, but not every line was run: {reason}", reason=queue.session.reason)
+            _("done, but some lines were not run: {reason}", reason=queue.session.reason)
         )
         return Sign(False, skipped)
     failed = [name for name, now in queue.state.cells.items() if now.state.word == "failed"]

@@ -85,7 +85,7 @@ class BoxLog:
             if not self.is_cut:
                 self.run.tell(
                     _(
-                        "{error}; the log continues when it answers again (Ctrl-C ends this)",
+                        "{error}; the log continues when the box answers again (Ctrl-C to leave)",
                         error=error,
                     )
                 )

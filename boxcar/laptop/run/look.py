@@ -60,8 +60,8 @@ def delivery_problems(
     if is_over and sent.endpoints and (left := count_unsent(events, sent)):
         found.append(
             _(
-                "{queue}: {n} {n:event was|events were} told to nobody yet; {command} has its box "
-                "send {n:it|them}",
+                "{queue}: {n} {n:notification was|notifications were} not delivered yet; "
+                "{command} makes its box send {n:it|them}",
                 queue=queue,
                 n=left,
                 command=Command("watch"),
@@ -75,12 +75,12 @@ def _of_cursor(queue: str, cursor: Cursor, warned: Sequence[str]) -> Iterator[Se
     if cursor.set_aside:
         fields = about | {"n": cursor.set_aside, "times": REFUSALS, "why": cursor.set_aside_why}
         yield _(
-            "{queue}: {n} {n:message was|messages were} set aside, because {channel} refused each "
-            "of them {times} times: {why}",
+            "{queue}: {n} {n:notification was|notifications were} not delivered and will not be "
+            "retried: {channel} rejected each of them {times} times: {why}",
             **fields,
         )
     if cursor.refused and not any(cursor.refused in text for text in warned):
-        yield _("{queue}: {channel} refuses its messages: {why}", **about, why=cursor.refused)
+        yield _("{queue}: {channel} rejects its notifications: {why}", **about, why=cursor.refused)
 
 
 def _away(queue: str, cursor: Cursor, events: Sequence[Event]) -> Iterator[Sentence]:
@@ -88,8 +88,8 @@ def _away(queue: str, cursor: Cursor, events: Sequence[Event]) -> Iterator[Sente
     if cursor.away and (left := count_unsent(events, Delivered({"": cursor}))):
         fields = {"channel": cursor.channel, "n": left, "why": cursor.away}
         yield _(
-            "{queue}: {n} {n:event has|events have} not reached {channel} from here ({why}); the "
-            "next look tries again",
+            "{queue}: {n} {n:notification was|notifications were} not delivered to {channel} from "
+            "here ({why}); the next update retries",
             queue=queue,
             **fields,
         )
@@ -110,7 +110,7 @@ def look_at_run(run: OpenRun, now: str) -> RunView:
         *(cell.doubt.message.under(cell.name).text for cell in found.cells if cell.doubt),
         *(
             _(
-                "{cell}: is verified in its journal, but {damage}",
+                "{cell}: is verified in its event log, but {damage}",
                 cell=cell.name,
                 damage=cell.damage,
             )

@@ -59,8 +59,8 @@ def _wait(results: ResultPaths, tell: Tell) -> int:
         return fd
     tell(
         _(
-            "another launch of this run is at work; this one continues when that has started its "
-            "queues"
+            "another launch of this run is in progress; this one continues when that has started "
+            "its queues"
         )
     )
     until = time.monotonic() + WAIT_S
@@ -70,8 +70,8 @@ def _wait(results: ResultPaths, tell: Tell) -> int:
             return fd
     raise TemporaryError(
         _(
-            "another launch of this run is still at work; nothing was sent or started here. See "
-            "what it has started"
+            "another launch of this run is still in progress; nothing was sent or started here. "
+            "See what it has started"
         ),
         Command("status"),
     )
@@ -136,7 +136,7 @@ def tell_boxes(run: OpenRun, say: Callable[[str], None]) -> None:
             why = message_of(error).text
             say(
                 _(
-                    "{box} was not told that {cell} was moved: {why}",
+                    "could not tell {box} that {cell} has moved: {why}",
                     box=box,
                     cell=move.claim.cell,
                     why=why,
@@ -146,7 +146,7 @@ def tell_boxes(run: OpenRun, say: Callable[[str], None]) -> None:
         boxes_told(run.results, move)
         say(
             _(
-                "{box} was told that {cell} is {queue}'s now",
+                "{box} has been told that {cell} now belongs to {queue}",
                 box=box,
                 cell=move.claim.cell,
                 queue=move.claim.queue,
@@ -160,7 +160,7 @@ def refuse_untold(run: OpenRun, queue: str) -> None:
         if move.queue_before == queue:
             raise TemporaryError(
                 _(
-                    "{box_before} has to be told first that {cell} was moved",
+                    "{box_before} must first be told that {cell} has moved",
                     box_before=move.box_before,
                     cell=move.claim.cell,
                 )
@@ -171,8 +171,8 @@ def untold(run: OpenRun) -> list[str]:
     """For people: what may be trained twice."""
     return [
         _(
-            "{cell} was moved to {queue}, and {box} has not been told: if it comes back by "
-            "itself, it trains the cell until it is",
+            "{cell} has moved to {queue}, but {box} has not been told: if it comes back by "
+            "itself, it trains the cell until it is told",
             cell=move.claim.cell,
             queue=move.claim.queue,
             box=move.box_before,
@@ -201,9 +201,9 @@ def _from(run: OpenRun, move: Move, events: Sequence[Event]) -> str:
             else resume_pointer.read_resume_pointer(run.tier.resume(cell))
         )
     except (DamagedError, OSError) as error:
-        return _("begins anew, if its checkpoint stays as it is: {error}", error=error)
+        return _("starts over, unless its checkpoint is repaired: {error}", error=error)
     if pointer is None:
-        return _("begins anew: no checkpoint of it is within reach")
+        return _("starts over: none of its checkpoints can be reached")
     steps = [
         event.data["progress"].get("step")
         for event in events
@@ -211,11 +211,11 @@ def _from(run: OpenRun, move: Move, events: Sequence[Event]) -> str:
     ]
     if steps and steps[-1] is not None:
         step = _(", from step {step} or later", step=steps[-1])
-        return _("continues from its checkpoint of {at}{step}", at=pointer.at, step=step)
+        return _("resumes from its checkpoint of {at}{step}", at=pointer.at, step=step)
     # An event tells of a step once a minute, the heartbeat always: of one that is not saved yet.
     last = _last_step(run, move)
-    seen = _("; the last step that was seen is {step}", step=last) if last is not None else ""
-    return _("continues from its checkpoint of {at}{step}", at=pointer.at, step=seen)
+    seen = _("; the last known step is {step}", step=last) if last is not None else ""
+    return _("resumes from its checkpoint of {at}{step}", at=pointer.at, step=seen)
 
 
 def _last_step(run: OpenRun, move: Move) -> object:

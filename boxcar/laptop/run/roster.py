@@ -49,9 +49,9 @@ class Line(Enum):
     """What became of the line of a cell that was never begun."""
 
     IS_THERE = _("in a queue, or to be pushed there")
-    IS_COMMENTED_OUT = _("behind a #: the cell is dropped")
-    IS_HELD_BACK = _("in the local queue file only, whose push is refused")
-    IS_GONE = _("in no queue, which nobody has said to mean anything")
+    IS_COMMENTED_OUT = _("commented out (#): the cell is dropped")
+    IS_HELD_BACK = _("only in the local queue file, whose push is refused")
+    IS_GONE = _("in no queue, for unknown reasons")
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,16 @@ class RosterCell:
         if self.line is Line.IS_HELD_BACK:
             what = _(
                 "never ran: its line is only in the local file of {queue}. The shared file has "
-                "other lines, so that a push is refused, and says what to do",
+                "other lines, so push refuses it and says what to do",
                 queue=self.queue,
             )
             return Missing(self.name, what, Command("push"))
         if self.line is Line.IS_GONE:
-            then = _("Put it back into {queue}; with a # the cell is dropped", queue=self.queue)
-            return Missing(self.name, _("never ran, and its line is in no queue any more"), then)
+            then = _(
+                "Put it back into {queue}, or put it there behind a # to drop the cell",
+                queue=self.queue,
+            )
+            return Missing(self.name, _("never ran, and its line is no longer in any queue"), then)
         return None
 
 
@@ -157,7 +160,7 @@ def merged(rosters: Iterable[Roster]) -> Roster:
         doubts=(
             *(doubt for source in sources for doubt in source.doubts),
             *(
-                Missing(None, _("{name!r} cannot be a cell's name", name=name), WAY_OUT)
+                Missing(None, _("{name!r} is not a valid cell name", name=name), WAY_OUT)
                 for name in bad
             ),
         ),
@@ -264,13 +267,15 @@ def _dropped_in_receipt(path: Path) -> Iterator[str]:
 # what came to an end in published cells: a line that is edited away takes none of these along.
 
 
-_LINE = _("Write its line as it ran, or put a # before that and write it under another name")
+_LINE = _(
+    "Restore its line as it ran, or put a # before that line and add yours under another name"
+)
 
 
 def _of_plans(run: OpenRun) -> Iterator[Roster]:
     yield of_plan(run.plan, is_newest=True)
     # Lines on the laptop that nobody can read.
-    mend = _("Fix it, or take it out")
+    mend = _("Fix it, or remove it")
     yield Roster(doubts=tuple(Missing(None, d.text, mend) for d in run.project.doubts))
     yield from each(run.tier.releases, _of_release)
     if not run.tier.root.exists():
@@ -293,7 +298,7 @@ def of_plan(planned: Plan, *, is_newest: bool = False) -> Roster:
 def of_journal(path: Path, begun: Sequence[RosterCell] | None) -> Roster:
     """The cells that something happened to; None for a journal that cannot be read."""
     if begun is None:
-        what = _("{path} cannot be read, so the cells that ran are not known", path=path)
+        what = _("{path} cannot be read, so it is unknown which cells ran", path=path)
         return Roster(doubts=(Missing(None, what, WAY_OUT),))
     return Roster(tuple(begun))
 
@@ -371,7 +376,7 @@ def _by_name(sources: Sequence[Roster]) -> dict[str, list[RosterCell]]:
 def _difference(ran: RosterCell, asked: RosterCell) -> str:
     was, is_now = cell_line.quoted_line(ran), cell_line.quoted_line(asked)
     return _(
-        "{ran} was started as {was}, but {is_now} was asked for",
+        "{ran} was started as {was}, but its line is now {is_now}",
         ran=ran.name,
         was=was,
         is_now=is_now,
@@ -418,7 +423,9 @@ def each(
 
 def _of_stray(folder: Path) -> Roster:
     """Of a folder that no cell of the roster owns."""
-    return Roster(notes=(_("{folder} is of no cell of this run", folder=folder),), strays=(folder,))
+    return Roster(
+        notes=(_("{folder} belongs to no cell of this run", folder=folder),), strays=(folder,)
+    )
 
 
 def _of_queue(path: Path) -> Roster:
@@ -452,19 +459,22 @@ def _of_release(folder: Path) -> Roster:
 
 def _still_typed(path: Path) -> Missing:
     then = _(
-        "Look again: it counts once the file has stood still for {seconds} s",
+        "Check again: the line counts once the file has not changed for {seconds} s",
         seconds=int(queue_line.LAST_LINE_S),
     )
     return Missing(
         None,
-        _("{path}: its last line has no line feed, and may still be typed", path=str(path)),
+        _(
+            "{path}: its last line has no line feed, so somebody may still be typing it",
+            path=str(path),
+        ),
         then,
     )
 
 
 def _unreadable(path: Path, error: Exception) -> Missing:
     what = _(
-        "{path} cannot be read, so its cells are not known: {text}",
+        "{path} cannot be read, so its cells are unknown: {text}",
         path=path,
         text=message_of(error).text,
     )

@@ -47,7 +47,7 @@ class Condition:
     sentence: str
 
 
-NOT_KNOWN = Condition("unknown", _("nobody has looked yet"))
+NOT_KNOWN = Condition("unknown", _("not checked yet"))
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def accepted_sentence(made: Accepted) -> Sentence:
     """Such as `accepted by verify on 2026-11-22: model.pkl unpickled`."""
     at = made.at[:10]
     if made.is_lent:
-        return _("lent: its result is on this machine, proven on {at}", at=at)
+        return _("reused: its result is on this machine, verified on {at}", at=at)
     if made.unpickled:
         return _(
             "accepted by verify on {at}: {files} unpickled",
@@ -316,7 +316,7 @@ def _is_to_come(cell: CellView) -> bool:
 def _why_never(cell: CellView | None) -> str:
     """Why a cell that another comes after will not be verified by itself; '' where it may."""
     if cell is None:
-        return _("is in no queue")
+        return _("is not in any queue")
     if cell.is_dropped:
         return _("is dropped")
     return _("failed") if cell.word == state.Failed.word else ""

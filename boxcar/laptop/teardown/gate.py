@@ -101,7 +101,7 @@ def _tier(facts: GateFacts) -> Iterator[Missing]:
     if not (facts.is_tier_there or is_going_on or facts.is_tier_gone):
         what = _(
             "the run is not on its durable tier, {tier}, so the results cannot be compared with "
-            "it. Mount the tier. A run that was never launched has nothing to end",
+            "it. Mount the tier. A run that was never launched needs no teardown",
             tier=facts.tier,
         )
         yield Missing(None, what, tier_is_gone(facts.tier))
@@ -115,12 +115,14 @@ def tier_is_gone(tier: str) -> Command:
 
 def _receipt(facts: GateFacts) -> Iterator[Missing]:
     if not facts.cells:
-        yield Missing(None, _("the roster is empty: nothing is known of this run"), Command("plan"))
+        yield Missing(
+            None, _("there are no expected cells: nothing is known about this run"), Command("plan")
+        )
     if facts.receipt is None:
-        yield Missing(None, _("there is no receipt"), Command("verify"))
+        yield Missing(None, _("there is no receipt yet"), Command("verify"))
     elif facts.receipt.run != facts.run:
         what = _(
-            "the receipt is that of the run {found!r}, expected {run!r}",
+            "the receipt belongs to run {found!r}, expected {run!r}",
             found=facts.receipt.run,
             run=facts.run,
         )
@@ -129,7 +131,7 @@ def _receipt(facts: GateFacts) -> Iterator[Missing]:
         roster = {cell.cell for cell in facts.cells}
         for verdict in facts.receipt.cells:
             if verdict.cell not in roster:
-                what = _("is in the receipt, but no longer in the roster")
+                what = _("is in the receipt, but no longer an expected cell")
                 yield Missing(verdict.cell, what, Command("verify"))
 
 
@@ -155,7 +157,7 @@ def _unlike(verdict: CellVerdict, cell: CellFacts, rows: tuple[Missing, ...]) ->
     """What is approved is what the receipt says: neither better nor worse."""
     now = tuple(row.what for row in rows)
     if (verdict.manifest_sha256, verdict.missing) != (cell.manifest_sha256, now):
-        yield Missing(cell.cell, _("is not as it was when the receipt was made"), Command("verify"))
+        yield Missing(cell.cell, _("has changed since the receipt was made"), Command("verify"))
 
 
 def _beside(facts: GateFacts) -> Iterator[Missing]:
@@ -163,7 +165,7 @@ def _beside(facts: GateFacts) -> Iterator[Missing]:
     named = facts.approval.beside if facts.approval else ()
     for one in facts.beside:
         if one.run not in named:
-            note = _("and type {run} when it asks, to end the box all the same", run=one.run)
+            note = _("and type {run} when asked, to end the box anyway", run=one.run)
             yield Missing(None, one.what, Command("down", note=note))
 
 
@@ -173,7 +175,7 @@ def _not_approved(facts: GateFacts) -> Iterator[Missing]:
     wanted, approval = facts.receipt.digest, facts.approval
     command = Command("down", ("--approve", digest.short(wanted)))
     if approval is None:
-        yield Missing(None, _("nobody has approved it"), command)
+        yield Missing(None, _("not approved yet"), command)
     elif approval.how == TYPED:
         if approval.text != facts.run:
             what = _(
@@ -185,16 +187,14 @@ def _not_approved(facts: GateFacts) -> Iterator[Missing]:
     elif approval.how == GIVEN:
         if len(approval.text) < SHORTEST_APPROVAL or not wanted.startswith(approval.text):
             what = _(
-                "{given!r} approves another state of the results than this one ({digest}); look "
-                "at it again, then approve it",
+                "{given!r} approves other results than the current ones ({digest}). Review these, "
+                "then approve them",
                 given=approval.text,
                 digest=digest.short(wanted),
             )
             yield Missing(None, what, command)
     elif approval.how != CONTINUED or approval.text != wanted:
-        yield Missing(
-            None, _("the teardown that was begun was approved for other results"), command
-        )
+        yield Missing(None, _("the teardown in progress was approved for other results"), command)
 
 
 # Giving a cell up, by name and with a reason: it is written into the receipt, and said.
@@ -209,16 +209,16 @@ def reasons_to_give_up(
     whys = [because] if isinstance(because, str) else list(because or ())
     given_up = [*(f"--abandon {cell}" for cell in cells), *(f"--gone {box}" for box in gone)]
     if given_up and not (whys and all(why.strip() for why in whys)):
-        raise InputError(_('{given_up} needs the reason: --because "..."', given_up=given_up[0]))
+        raise InputError(_('{given_up} needs a reason: --because "..."', given_up=given_up[0]))
     if whys and not given_up:
-        raise InputError(_("--because needs what is given up: --abandon CELL, or --gone BOX"))
+        raise InputError(_("--because goes with --abandon CELL or --gone BOX"))
     if len(whys) == 1:
         whys *= len(given_up)
     if len(whys) != len(given_up) or (len(set(whys)) > 1 and cells and gone):
         raise InputError(
             _(
-                "{n} given up ({given_up}) for {reasons} reasons: type one --because for all, or "
-                "one for each cell, or for each box, in the same order",
+                "{n} given up ({given_up}), but {reasons} reasons: give one --because for all, or "
+                "one for each cell or box in the same order",
                 n=len(given_up),
                 given_up=", ".join(given_up),
                 reasons=len(whys),
@@ -273,7 +273,8 @@ def _verdict(facts: GateFacts, cell: str, because: str) -> CellVerdict | Message
     )
     if not rows:
         return Message(
-            _("{cell}: lacks nothing, so there is nothing to abandon", cell=cell), Command("verify")
+            _("{cell}: nothing is missing, so there is nothing to abandon", cell=cell),
+            Command("verify"),
         )
     return judge_cell(now[cell], rows, findings, because)
 

@@ -24,8 +24,8 @@ _WHERE = {
     "HUGGING_FACE_HUB_TOKEN": "https://huggingface.co/settings/tokens",
     "GITHUB_TOKEN": "https://github.com/settings/tokens",
     "GH_TOKEN": "https://github.com/settings/tokens",
-    "AWS_ACCESS_KEY_ID": "the IAM console, with its secret",
-    "AWS_SECRET_ACCESS_KEY": "the IAM console, with its id",
+    "AWS_ACCESS_KEY_ID": _("the IAM console, together with its secret"),
+    "AWS_SECRET_ACCESS_KEY": _("the IAM console, together with its id"),
     "OPENAI_API_KEY": "https://platform.openai.com/api-keys",
 }
 
@@ -61,7 +61,7 @@ def rotation_steps(teardown: Teardown | None) -> list[Message]:
     rows = [
         Message(
             _(
-                "rotate {name}: {boxes} still holds it. Replace it: {where}",
+                "rotate {name}: it is still on {boxes}. Replace it: {where}",
                 name=name,
                 boxes=boxes,
                 where=where_to_rotate(name),
@@ -75,7 +75,7 @@ def rotation_steps(teardown: Teardown | None) -> list[Message]:
 
 def where_to_rotate(name: str) -> str:
     """Where a credential of that name is replaced, as far as its name tells."""
-    return _WHERE.get(name) or _("where you made it")
+    return _WHERE.get(name) or _("where you created it")
 
 
 def confirm_rotated(results: ResultPaths, credentials: Sequence[str]) -> Teardown:
@@ -84,7 +84,7 @@ def confirm_rotated(results: ResultPaths, credentials: Sequence[str]) -> Teardow
     if teardown is None or not teardown.exposed:
         raise InputError(
             _(
-                "--rotated {credentials}: no box was given up with credentials on it",
+                "--rotated {credentials}: no box with credentials on it was given up",
                 credentials=credentials[0],
             )
         )

@@ -103,8 +103,8 @@ def on_boxes(seen: Mapping[str, OthersSeen], doubts: Iterable[str] = ()) -> OnBo
         ),
         tuple(
             _(
-                "on {box}: {program} (process {pid} of {user}), which works on its GPU and is no "
-                "run's",
+                "on {box}: {program} (process {pid} of {user}), which uses its GPU and belongs to "
+                "no run",
                 box=box,
                 pid=who.pid,
                 program=who.program,
@@ -122,7 +122,7 @@ def _harmed(box: str, other: OtherRun) -> list[str]:
     if other.is_at_work:
         found.append(
             _(
-                "the run {run} is at work on {box} ({what}), which this would end",
+                "run {run} is running on {box} ({what}), and would be ended with it",
                 box=box,
                 run=other.run,
                 what=at_work(other),
@@ -132,8 +132,8 @@ def _harmed(box: str, other: OtherRun) -> list[str]:
         cells = some(lost, _MOST_NAMED)
         found.append(
             _(
-                "the run {run} has {n} {n:cell|cells} on {box} that this machine does not have "
-                "verified ({cells}), and they go with the box",
+                "run {run} has {n} {n:cell|cells} on {box} not verified on this machine "
+                "({cells}), which would be lost with the box",
                 box=box,
                 run=other.run,
                 cells=cells,
@@ -212,12 +212,12 @@ def _asked(ask: Callable[[], bool | None], row: Missing) -> Iterator[Missing]:
     if found:
         yield row
     elif found is None:
-        unknown = _("it cannot be asked whether {what}: {why}", what=row.what, why=why)
+        unknown = _("cannot tell whether {what}: {why}", what=row.what, why=why)
         yield Missing(row.cell, unknown, Command("status"))
 
 
 def _agent(queue: str) -> Missing:
-    return Missing(None, _("the agent of {queue} is at work", queue=queue), DRAIN_OR_STOP)
+    return Missing(None, _("the agent of {queue} is running", queue=queue), DRAIN_OR_STOP)
 
 
 def _attempt(cell: str, box: str) -> Missing:

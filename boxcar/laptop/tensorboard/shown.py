@@ -71,7 +71,7 @@ class Shown:
                 )
             said = f"{said}{line}"[-_SAID_KEPT:]
         raise TemporaryError(
-            _("it did not say what it has: {what}", what=said.strip() or "it said nothing")
+            _("it did not report what it has: {what}", what=said.strip() or _("no output"))
         )
 
     def port(self) -> int:
@@ -82,7 +82,7 @@ class Shown:
                 return int(at.group(1))
             said = f"{said}{line}"[-_SAID_KEPT:]
         raise TemporaryError(
-            _("TensorBoard did not come up: {what}", what=said.strip() or "it said nothing")
+            _("TensorBoard did not start: {what}", what=said.strip() or _("no output"))
         )
 
     def is_over(self) -> bool:

@@ -80,7 +80,7 @@ def _proven(project: Project, cell: ReportCell, metrics: Sequence[Metric]) -> Pu
         for found in differing:
             if found.path in published:
                 changed = _(
-                    "{file} {problem}, and a curve of it would prove nothing",
+                    "{file} {problem}, so its curve cannot be trusted",
                     file=found.path,
                     problem=found.problem,
                 )

@@ -82,14 +82,14 @@ def read_export_record(folder: Path, to: str) -> ExportRecord:
     if not path.exists():
         if any(path.name not in (RECORD_LOCK, PARTIAL) for path in folder.iterdir()):
             raise InputError(
-                _("{folder}: expected an empty folder, or one that export made", folder=folder)
+                _("{folder}: expected an empty folder, or one made by export", folder=folder)
             )
         return ExportRecord(to)
     found = codec.from_document(ExportRecord, path.read_bytes(), str(path))
     if found.to != to:
         raise InputError(
             _(
-                "{folder}: holds an export to {to}: name another folder, --out",
+                "{folder}: contains an export to {to}; choose another folder with --out",
                 folder=folder,
                 to=found.to,
             )

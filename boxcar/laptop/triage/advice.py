@@ -69,9 +69,9 @@ def advice_of(
     course = course or (known.course if known else None)
     if known is None:
         name = (
-            mark("the script ended with an error of its own")
+            mark("the script failed with an error of its own")
             if course is Course.FIX_CODE
-            else mark("nobody knows: no signature fits")
+            else mark("unknown: no known failure matches")
         )
         words = reason or Sentence(name)
         return Advice(id, course, words, None, _types("", course, cell), (), PAGE)
@@ -124,7 +124,7 @@ def verdict_lines(found: Advice, quotes: Sequence[Quote]) -> Iterator[Sentence]:
     about = {"course": found.course.value, "id": found.id or "?", "words": found.words}
     yield _("{course} ({id}): {words}", **about)
     yield from map(_quoted_evidence, quotes)
-    yield _("what follows: {text}", text=Sentence(FOLLOWS[found.course]))
+    yield _("what happens next: {text}", text=Sentence(FOLLOWS[found.course]))
     if found.todo:
         yield _("what to do: {text}", text=found.todo)
     for number, step in enumerate(found.ladder, 1):

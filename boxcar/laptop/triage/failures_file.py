@@ -109,12 +109,13 @@ _WAITS_S = {Course.RESUME_SAME: (30.0, 300.0), Course.WAIT_NETWORK: (60.0, 300.0
 def _id(text: str) -> str:
     if not _ID.fullmatch(text) or text.startswith("EXIT"):
         raise ValueError(
-            _("the id {text!r} may hold capital letters, digits, _ and -: STORE-LOCKED", text=text)
+            _(
+                "invalid id {text!r}: use capital letters, digits, _ and -, such as STORE-LOCKED",
+                text=text,
+            )
         )
     if text in _TAKEN:
-        raise ValueError(
-            _("{text!r} is the id of a row of Boxcar's own: take another one", text=text)
-        )
+        raise ValueError(_("{text!r} is one of Boxcar's own ids: choose another one", text=text))
     return text
 
 
@@ -166,7 +167,7 @@ def _checked(found: FailuresFile, where: str) -> tuple[OwnSignature, ...]:
     if twice:
         raise InputError(
             _(
-                "{where}: the id {twice} is there twice: give one another name",
+                "{where}: the id {twice} is used twice: rename one of them",
                 where=where,
                 twice=twice[0],
             )

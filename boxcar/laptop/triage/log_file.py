@@ -34,7 +34,7 @@ def read_log_file(log: str) -> Tail:
     tail = log_lines.tail_of_stream(sys.stdin.buffer, MOST_BYTES) if log == STDIN else _of_file(log)
     if tail.text.count("\ufffd") > _MOST_UNREADABLE * len(tail.text):
         raise InputError(
-            _("{log} is no text: a log was expected, found bytes that are no UTF-8", log=log)
+            _("{log} is not a text file: expected a log, found bytes that are not UTF-8", log=log)
         )
     return tail
 
@@ -49,8 +49,8 @@ def _of_file(log: str) -> Tail:
             _refuse_packed(log, file.read(6))
             return log_lines.tail_of_file(file, 0, MOST_BYTES)
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-        text = _("{log}: there is no such log here; of a cell", log=log)
-        raise InputError(text, Command("explain", ("--cell", path.name))) from None
+        text = _("{log}: no such file. For the log of a cell", log=log)
+        raise InputError(text, Command("explain", ("--cell", "CELL"))) from None
     except OSError as error:
         raise InputError(
             _("{log} cannot be read: {what}", log=log, what=error.strerror or error)

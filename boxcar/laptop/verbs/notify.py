@@ -27,14 +27,14 @@ _SHOWN = ("endpoint", "sent by", "variables", "taken when")
 _PROOFS = {
     WEBHOOK: mark("any 2xx"),
     posting.EMAIL: mark("the server's 250"),
-    posting.APPRISE: mark("sent, not proven"),
+    posting.APPRISE: mark("sent, not confirmed"),
 }
 _VERDICTS = {
     news_asks.TAKEN: mark("delivered"),
     "refused": mark("refused"),
     "later": mark("not now"),
     OFF: mark("off"),
-    "sent": mark("sent, not proven"),
+    "sent": mark("sent, not confirmed"),
 }
 
 

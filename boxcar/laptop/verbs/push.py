@@ -263,7 +263,7 @@ def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> N
     part = bar.part(sum(sizes_bytes), box)
     for bases in (prepared.bases, ()):
         folders.send_folder(folder, there, on_bytes=part.at, bases=bases, has_own_connection=False)
-        part.doing = _("the box compares it")
+        part.doing = _("checked by the box")
         try:
             site.ask(box, install, timeout_s=CHECK_TIMEOUT_S)
             break

@@ -34,7 +34,7 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
     elif to in TEXTS:
         sys.stdout.write(TEXTS[to](made))
     elif to:
-        show.line(str(report_page.write_page(project, made)))
+        show.line(str(report_page.write_page(project, made, show.language())))
     else:
         _show(project, made)
     return _say_left_out(made) if to == "latex" else 0
@@ -61,7 +61,7 @@ def _show(project: Project, made: Report) -> None:
             "both sides have three seeds"
         )
     )
-    path = report_page.write_page(project, made)
+    path = report_page.write_page(project, made, show.language())
     show.say(_("written: {file}", file=path))
 
 

@@ -151,7 +151,7 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
         if untried:
             more = _("{n} more", n=len(untried))
             note = _("one of each kind was tried; smoke --all tries each")
-            rows.append((more, _("not tried"), None, note))
+            rows.append((more, _("not tested"), None, note))
         show.table(
             _("smoke of {run}", run=project.plan.run),
             ("cell", "result", "seconds", "note"),

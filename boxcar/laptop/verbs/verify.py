@@ -474,7 +474,8 @@ def _page(site: Site) -> str:
     """The report's page, written beside the receipt. Said, never raised: the receipt is there."""
     try:
         asked = asked_of(site.project, (), Asked(()))
-        path = report_page.write_page(site.project, gather.report_of(site.project, asked))
+        made = gather.report_of(site.project, asked)
+        path = report_page.write_page(site.project, made, show.language())
     except (BoxcarError, OSError) as error:
         return _("the report's page was not written: {why}. Try again", why=message_of(error).text)
     return _("page {file}. The table", file=path)

@@ -22,17 +22,21 @@ from boxcar.shared.sentence import Sentence, _, in_language, mark
 
 # Of each condition of a queue that needs a person what is said of it, the worst first.
 _BROKEN = {
-    "damaged": mark("its journal is damaged; nothing after the damage is known"),
-    "agent dead": mark("its agent is gone; a launch continues where it was"),
-    "trainer dead": mark("no process of {cell} is left: stop it, then launch it again"),
-    "no room": mark("{cell} waits for room on a full disk: make some, and it continues by itself"),
+    "damaged": mark("its event log is damaged; what happened after the damage is unknown"),
+    "agent dead": mark("its agent is gone; launch continues where it stopped"),
+    "trainer dead": mark("no process of {cell} is left: stop it, then launch again"),
+    "no room": mark(
+        "the disk is full, and {cell} waits: free some space, and it continues by itself"
+    ),
 }
 # These may end by themselves.
 _IN_DOUBT = {
     "held": mark("{sentence}"),
-    "unknown": mark("not readable now: look again before you decide anything"),
-    "unreachable": mark("unreachable{since}: not dead; look at the console (balance, power, port)"),
-    "stalled agent": mark("its agent holds the lock, and has given no sign for{since}"),
+    "unknown": mark("cannot be read right now: check again before you decide anything"),
+    "unreachable": mark(
+        "unreachable{since}, but may well be running: check the console (balance, power, port)"
+    ),
+    "stalled agent": mark("its agent holds the lock, but is silent{since}"),
     "step frozen": mark("{sentence}"),
     "incomplete": mark("{sentence}"),
     "stopped": mark("{sentence}"),
@@ -139,7 +143,7 @@ def _idle(view: RunView, history: History) -> Iterator[Need]:
             continue
         percent = f"{samples[-1].busiest_percent:.0f}"
         text = _(
-            "GPU {percent} % for {time} while a cell runs: data loading?",
+            "GPU at {percent} % for {time} while a cell runs: slow data loading?",
             percent=percent,
             time=units.about(idle_for_s),
         )
@@ -164,7 +168,7 @@ def _problems(view: RunView) -> Iterator[Need]:
     for problem in view.problems:
         who, _verb, rest = problem.partition(" does not answer")
         name, _colon, what = problem.partition(": ")
-        is_said = name in view.damaged and what.startswith("is verified in its journal")
+        is_said = name in view.damaged and what.startswith("is verified in its event log")
         if not is_said and not (rest and who in silent):
             yield Need("", problem)
 

@@ -75,9 +75,9 @@ def _what_it_is_at(row: BoxRow, facts: Facts) -> Field:
     word = row.queue.condition.word
     if word == "running" and row.cell:
         return Field(row.cell)
-    told = facts.said(condition_sentence(word))
+    told = facts.said(_("between two cells") if word == "running" else condition_sentence(word))
     if not needs_person(word):
-        return Field(told, DIM)
+        return Field(f"({told})", DIM)
     if is_broken(word):
         return Field(f"{facts.glyphs.failed} {told}", BAD)
     return Field(f"{facts.glyphs.trouble} {told}", WARN)

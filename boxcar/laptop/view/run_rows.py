@@ -234,7 +234,7 @@ class BoxRow:
 
     @property
     def memory(self) -> str:
-        """`71/80 G` of the fullest GPU; where there is none, of the box's own memory."""
+        """`71/80 G` of the fullest GPU; where there is none, `RAM 9.4/16 G` of the box's own."""
         gauges = self.beat.gauges if self.beat else {}
         cards = gauges.get("gpus")
         names = ("memory_used_bytes", "memory_total_bytes")
@@ -249,7 +249,8 @@ class BoxRow:
         used, limit = gauges.get("memory_used_bytes"), gauges.get("memory_limit_bytes")
         if not _is_number(used):
             return ""
-        return f"{used / _GIB:.1f}" + (f"/{limit / _GIB:.0f} G" if _is_number(limit) else " G")
+        most = f"/{limit / _GIB:.0f}" if _is_number(limit) else ""
+        return f"RAM {used / _GIB:.1f}{most} G"
 
 
 @dataclass(frozen=True)

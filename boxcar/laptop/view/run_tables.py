@@ -164,7 +164,7 @@ def notes_of_run(rows: RunRows) -> list[str]:
         if queue.is_torn and not queue.is_alive:
             found.append(
                 _(
-                    "{queue}: the last line of its journal was torn by a crash and does not count",
+                    "{queue}: a crash cut off the last line of its event log; it does not count",
                     queue=queue.name,
                 )
             )

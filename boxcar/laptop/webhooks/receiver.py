@@ -211,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
             return 400, "it does not say how long it is"
         if int(length) > BODY_BYTES:
             self.rfile.read(min(int(length), _DISCARDED_BYTES))
-            return 413, f"it is over {BODY_BYTES} bytes"
+            return 413, f"it is larger than {BODY_BYTES} bytes"
         try:
             body, headers = self._body(int(length)), dict(self.headers.items())
             self.server.take(verified(self.server.webhook, headers, body))
@@ -235,14 +235,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _notification(id: str, record: object) -> Notification:
     if not isinstance(record, dict):
-        raise Nonsense("the body is no object")
+        raise Nonsense("the body is not an object")
     type, at, data = (record.get(name) for name in ("type", "timestamp", "data"))
     if not (isinstance(type, str) and isinstance(at, str) and isinstance(data, dict)):
         raise Nonsense("the body has no type, timestamp and data")
     try:
         timestamp.parse_utc(at)
     except ValueError:
-        raise Nonsense("its timestamp is no UTC time") from None
+        raise Nonsense("its timestamp is not a UTC time") from None
     return Notification(id, type, at, data)
 
 

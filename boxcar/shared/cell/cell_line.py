@@ -43,11 +43,8 @@ def split_words(text: str) -> list[str]:
 
 def _what_to_do(why: str) -> str:
     if "quotation" in why:
-        return (
-            'a quotation mark is opened and not closed: close it, or write "it\'s" where the mark '
-            "itself is meant"
-        )
-    return "ends with a lone \\, which joins it to nothing: remove it, or put it in quotes"
+        return _('a quotation mark is not closed: close it, or write "it\'s" for the mark itself')
+    return _("ends with a \\: remove it, or put it in quotes")
 
 
 LONGEST_BYTES = 4096
@@ -84,8 +81,8 @@ def parse(raw: bytes, index: int, number: int) -> CellLine:
     if len(fields) < 2:
         raise ValueError(
             _(
-                "expected <cfg> <task> [epochs], found {n} {n:field|fields}; the task is one word "
-                "of your choice, and a field with spaces stands in quotes",
+                "expected <cfg> <task> [epochs], found {n} {n:field|fields}. The task is any one "
+                "word; quote a field that contains spaces",
                 n=len(fields),
             )
         )
@@ -120,15 +117,12 @@ def _fields(raw: bytes) -> list[str]:
     text = _decoded(raw)
     # The plain look first: a queue may have ten thousand lines.
     if not text.isprintable() and (control := _control_characters(text)):
-        raise ValueError(_("the line holds the control character {control!r}", control=control[0]))
+        raise ValueError(
+            _("the line contains the control character {control!r}", control=control[0])
+        )
     fields = split_words(text)
     if "#" in text and _REMARK.search(_QUOTED.sub("x", text)):
-        raise ValueError(
-            _(
-                "a remark stands on a line of its own; a word for the script that begins with # "
-                "stands in quotes"
-            )
-        )
+        raise ValueError(_("a comment needs its own line; quote an argument that begins with #"))
     return fields
 
 
@@ -138,7 +132,7 @@ def _decoded(raw: bytes) -> str:
     except UnicodeDecodeError as error:
         raise ValueError(
             _(
-                "the line is no UTF-8 text (byte {n} is 0x{raw:02x}): save the file as UTF-8",
+                "the line is not UTF-8 (byte {n} is 0x{raw:02x}): save the file as UTF-8",
                 n=error.start + 1,
                 raw=raw[error.start],
             )
@@ -156,7 +150,7 @@ def taken_epochs(rest: Sequence[str]) -> tuple[int | None, Sequence[str]]:
     text = rest[0]
     if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
         raise ValueError(
-            _("epochs must be a whole number of at least 1, found {found}", found=repr(text))
+            _("epochs must be a whole number, 1 or more; found {found}", found=repr(text))
         )
     return int(text), rest[1:]
 
@@ -167,7 +161,7 @@ def _check_task(task: str, *, has_words: bool) -> None:
     if has_words and "=" in task:
         raise ValueError(
             _(
-                "the second field is the task, and {task!r} is none: write - where the script "
+                "the second field is the task, but {task!r} is not one: write - if the script "
                 "takes no task",
                 task=task,
             )

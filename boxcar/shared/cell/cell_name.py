@@ -105,8 +105,8 @@ def check_name(name: str) -> None:
     if not CELL_NAME.fullmatch(name) or name.endswith("."):
         raise ValueError(
             _(
-                "the cell's name {name!r} may hold letters, digits and ._+=@,- (at most 100), and "
-                "begins with a letter or digit: rename the config, or give the cell a name=...",
+                "invalid cell name {name!r}: use letters, digits and ._+=@,- (at most 100), "
+                "starting with a letter or digit. Rename the config, or give the cell a name=...",
                 name=name,
             )
         )

@@ -231,8 +231,8 @@ def _over_nodes(spec: AttemptSpec, machine: Machine) -> list[str]:
     if spec.nodes > int(job.get("SLURM_JOB_NUM_NODES") or 1):
         raise InputError(
             _(
-                "{cell} takes {nodes} nodes, and its job {task} has {what}: once that has ended, "
-                "launch again",
+                "{cell} needs {nodes} nodes, but its job {task} has {what}: launch again when "
+                "that job has ended",
                 cell=spec.cell,
                 nodes=nodes,
                 task=task,

@@ -24,7 +24,7 @@ _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _MOST_RANKS = 9999
 # How an override begins that is no plain `key=value`: a flag, or Hydra's `+key`, `~key`.
 MARKS = ("-", "+", "~")
-_SAY = f"; if your script takes it, put it after {REST}"
+_SAY = _("; if your script takes it, put it after {rest}", rest=REST)
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _check_own(words: Sequence[str]) -> None:
     keys = [word.partition("=")[0] for word in words]
     for key in keys:
         if keys.count(key) > 1:
-            raise ValueError(_("{key}= stands twice", key=key))
+            raise ValueError(_("{key}= is given twice", key=key))
 
 
 def _check_overrides(words: Sequence[str]) -> None:
@@ -87,7 +87,7 @@ def _check_overrides(words: Sequence[str]) -> None:
         if is_own(word):
             raise ValueError(
                 _(
-                    "{word!r} stands behind an override, and own words come first{say}",
+                    "{word!r} comes after an override, but Boxcar's options come first{say}",
                     word=word,
                     say=_SAY,
                 )
@@ -101,7 +101,7 @@ def _check_overrides(words: Sequence[str]) -> None:
     if words and (near := _nearly_own(words[0])):
         raise ValueError(
             _(
-                "{words!r} is nearly {near}=, a word of Boxcar's own{say}",
+                "{words!r} looks like Boxcar's option {near}= misspelled{say}",
                 words=words[0],
                 near=near,
                 say=_SAY,
@@ -110,7 +110,7 @@ def _check_overrides(words: Sequence[str]) -> None:
     keys = [key_of(word) for word in words if "=" in word]
     for key in keys:
         if keys.count(key) > 1:
-            raise ValueError(_("{key}= stands twice{say}", key=key, say=_SAY))
+            raise ValueError(_("{key}= is given twice{say}", key=key, say=_SAY))
 
 
 def _nearly_own(word: str) -> str | None:
@@ -147,7 +147,7 @@ def _check_variable(name: str) -> None:
     if name.startswith("BOXCAR_"):
         raise ValueError(
             _(
-                "{env}{name}: names that begin with BOXCAR_ are set by Boxcar itself",
+                "{env}{name}: names that begin with BOXCAR_ are reserved",
                 env=ENV,
                 name=name,
             )
@@ -155,7 +155,7 @@ def _check_variable(name: str) -> None:
     if name == "PYTHONPATH":
         raise ValueError(
             _(
-                "{env}{name}: is joined with Boxcar's own: write it into env: of job.yaml",
+                "{env}{name}: Boxcar adds to it, so set it under env: in job.yaml",
                 env=ENV,
                 name=name,
             )
@@ -181,6 +181,6 @@ def _after(text: str) -> tuple[str, ...]:
     cells = tuple(nfc(name) for name in text.split(","))
     if not all(cells):
         raise ValueError(
-            _("after= names cells, with a comma between two; found {text!r}", text=text)
+            _("after= takes cell names separated by commas; found {text!r}", text=text)
         )
     return cells

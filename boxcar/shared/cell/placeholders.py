@@ -28,7 +28,7 @@ class UnknownPlaceholderError(ValueError):
     def __init__(self, name: str, hint: str = "") -> None:
         known = " ".join([*(f"{{{placeholder}}}" for placeholder in KNOWN), MORE])
         said = _(
-            "unknown placeholder {name}{near}; known: {known}. A brace itself is written twice",
+            "unknown placeholder {name}{near}; known: {known}. Write a literal brace twice",
             name=f"{{{name}}}",
             near=hint,
             known=known,
@@ -52,7 +52,7 @@ def parse_word(word: str) -> list[str | Placeholder]:
         if match["lone"]:
             raise ValueError(
                 _(
-                    "{word!r} has a lone {lone}; a brace itself is written twice",
+                    "unmatched {lone} in {word!r}; write a literal brace twice",
                     word=word,
                     lone=match["lone"],
                 )
@@ -110,7 +110,7 @@ def fill_env(value: str, values: Mapping[str, str]) -> str:
 def _known(name: str) -> str:
     if f"{{{name}}}" == MORE:
         raise ValueError(
-            _("{more} is a word of its own: the line's overrides take its place", more=MORE)
+            _("{more} must be a word of its own: the line's overrides replace it", more=MORE)
         )
     if name in KNOWN or (name.startswith(_AFTER) and name != _AFTER):
         return name

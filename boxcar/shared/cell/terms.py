@@ -16,6 +16,7 @@ from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK, nfc
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
 from boxcar.shared.files.plan import Artifact, Cell, Plan, Rule
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # What `cells:` of job.yaml says of some cells: by a name, or by a pattern with `*` and `?`.
 #
@@ -146,31 +147,36 @@ def misfits_of_line(plan: Plan, line: CellLine | Cell) -> Iterator[str]:
     found = terms_of_cell(plan, line.name, line.own)
     words = (*found.command, *plan.resume_args)
     if line.cfg == NO_CONFIG and placeholders.takes(words, "cfg"):
-        yield "the command takes {cfg}, but the line has - in its place"
+        yield _("the command uses {{cfg}}, but the line has - there")
     if "=" in line.task and not placeholders.takes(words, "task"):
-        yield (
-            f"{line.task!r} stands where the task does, which the command does not take: write - "
-            "before it, and it is an override"
+        yield _(
+            "{task!r} is in the place of the task, which the command does not use: write - before "
+            "it to make it an override",
+            task=line.task,
         )
     if line.task == NO_TASK and placeholders.takes(words, "task"):
-        yield "the command takes {task}, but the line has - in its place"
+        yield _("the command uses {{task}}, but the line has - there")
     if not line.epochs and plan.epochs is None and placeholders.takes(words, "epochs"):
-        yield (
-            "the command takes {epochs}, but the line gives none; write them as the third field, "
-            "or epochs: in job.yaml"
+        yield _(
+            "the command uses {{epochs}}, but the line has none; write them as the third field, or "
+            "as epochs: in job.yaml"
         )
     for name in line.own.env:
         if name in plan.secrets:
-            yield f"env.{name}= is in the line, but {name} is one of the secrets"
+            yield _("env.{name}= is in the line, but {name} is one of the secrets", name=name)
     yield from _after(words, line)
 
 
 def misfits_of_rules(plan: Plan, cell: str) -> Iterator[str]:
     """The same of `cells:`, where it says two things of the cell. Sentences."""
     for key, one, other in quarrels_of_rules(plan.rules, cell):
-        yield (
-            f"cells: gives {cell} one {key} by {one.cells!r} and another by {other.cells!r}: name "
-            "the cell there, or make the two patterns apart"
+        yield _(
+            "cells: gives {cell} two values of {key}, by {one!r} and by {other!r}: name the cell "
+            "there, or let only one pattern match it",
+            cell=cell,
+            key=key,
+            one=one.cells,
+            other=other.cells,
         )
 
 
@@ -178,9 +184,14 @@ def _after(words: tuple[str, ...], line: CellLine | Cell) -> Iterator[str]:
     if not placeholders.takes(words, "after"):
         return
     if not line.own.after:
-        yield "the command takes {after}, but the line has no after="
+        yield _("the command uses {{after}}, but the line has no after=")
     for cell in placeholders.named_after(words):
         if cell and cell not in line.own.after:
-            yield f"the command takes {{after:{cell}}}, but the line's after= does not name it"
+            yield _(
+                "the command uses {{after:{cell}}}, but the line's after= does not name it",
+                cell=cell,
+            )
         if not cell and len(line.own.after) > 1:
-            yield "the command takes {after}, but after= names several: write {after:CELL}"
+            yield _(
+                "the command uses {{after}}, but after= names several cells: write {{after:CELL}}"
+            )

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+from boxcar.shared.sentence import Sentence, _
+
 # Whether two files have the same bytes, of which never more than a piece is held: a journal of a
 # large run has hundreds of MB.
 
@@ -148,9 +150,13 @@ def short(digest: str) -> str:
     return digest[:12]
 
 
-def other(found: str, expected: str) -> str:
+def other(found: str, expected: str) -> Sentence:
     """Two that differ, as far as it takes to see it."""
     pairs = zip(found, expected, strict=False)
-    alike = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    alike = sum(1 for pair in itertools.takewhile(lambda both: both[0] == both[1], pairs))
     length = max(len(short(found)), alike + 1)
-    return f"has SHA-256 {found[:length]}…, expected {expected[:length]}…"
+    return _(
+        "has SHA-256 {found}…, expected {expected}…",
+        found=found[:length],
+        expected=expected[:length],
+    )

@@ -16,6 +16,7 @@ from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, _
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,10 @@ class Difference:
     path: str
     problem: str
 
+    @property
+    def sentence(self) -> Sentence:
+        return _("{path} {problem}", path=self.path, problem=self.problem)
+
 
 def read_manifest(path: Path) -> Manifest:
     """Raises FileNotFoundError, or DamagedError for a file that is no manifest."""
@@ -133,19 +138,20 @@ def compare_one(folder: Path, file: FileRecord, *, from_disk: bool = False) -> D
     path = paths.inside(folder, file.path)
     try:
         if paths.has_symlink(folder, file.path):
-            return Difference(file.path, "is a symbolic link, expected a file")
+            return Difference(file.path, _("is a symbolic link, expected a file"))
         found_there = path.stat()
         if not stat.S_ISREG(found_there.st_mode):
             # Opening a pipe would wait for ever.
-            return Difference(file.path, "is not a regular file")
+            return Difference(file.path, _("is not a regular file"))
         size_bytes = found_there.st_size
         if size_bytes != file.size_bytes:
-            return Difference(file.path, f"is {size_bytes} bytes, expected {file.size_bytes}")
+            told = _("is {found} bytes, expected {size}", found=size_bytes, size=file.size_bytes)
+            return Difference(file.path, told)
         found = digest.of_file(path, from_disk=from_disk)
     except (FileNotFoundError, NotADirectoryError):
-        return Difference(file.path, "is missing")
+        return Difference(file.path, _("is missing"))
     except OSError as error:
-        return Difference(file.path, f"cannot be read: {error.strerror}")
+        return Difference(file.path, _("cannot be read: {error}", error=error.strerror))
     if found != file.sha256:
         return Difference(file.path, digest.other(found, file.sha256))
     return None

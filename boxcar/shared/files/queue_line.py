@@ -67,7 +67,9 @@ def parse_queue(data: bytes) -> Queue:
             line = raw[:-1].rstrip(b"\r")
             lines.append(_parse_line(line, len(lines), number, first_use))
     if len(data) > LARGEST_FILE_BYTES:
-        reason = f"the queue file is larger than {LARGEST_FILE_BYTES} bytes; the rest is not read"
+        reason = _(
+            "the queue file is larger than {n} bytes; the rest is not read", n=LARGEST_FILE_BYTES
+        )
         lines.append(BadLine(len(lines), number + 1, reason))
     rest = data[max(start, end) : LARGEST_FILE_BYTES][: cell_line.LONGEST_BYTES]
     text = rest.decode("utf-8", "replace").strip()
@@ -163,12 +165,15 @@ def _parse_line(
 def _twin(line: CellLine, first: CellLine) -> str:
     if line.name == first.name:
         return _(
-            "the cell {name!r} is already on line {line}; two cells cannot share a name: give "
-            "this one another, with name=... behind task and epochs",
+            "cell {name!r} is already on line {line}, and names must be unique. Name this one "
+            "with name=... after task and epochs",
             name=line.name,
             line=first.number,
         )
-    return (
-        f"the cell {line.name!r} and {first.name!r} on line {first.number} would be one folder on "
-        "some file systems: give this one another, with name=... behind task and epochs"
+    return _(
+        "cell {name!r} and {other!r} on line {line} would share a folder on some file systems. "
+        "Name this one with name=... after task and epochs",
+        name=line.name,
+        other=first.name,
+        line=first.number,
     )

@@ -113,9 +113,7 @@ def in_csv(data: bytes, column: str) -> Iterator[Match]:
     names, rows = records.table(data)
     if column not in names:
         has = ", ".join(names[:_NAMED]) or "none"
-        raise NoNumberError(
-            _("no column {column!r}; its columns are {has}", column=column, has=has)
-        )
+        raise NoNumberError(_("no column {column!r}; columns: {has}", column=column, has=has))
     at = names.index(column)
     try:
         for number, row in enumerate(rows, start=1):

@@ -137,7 +137,7 @@ def _said(line: Sentence | str, language: str) -> str:
 def _title(told: Sequence[Event]) -> Sentence:
     run = _of(told[0], "run")
     if len(told) > 1:
-        return _("Boxcar {run}: {n} things happened", run=run, n=len(told))
+        return _("Boxcar {run}: {n} events", run=run, n=len(told))
     return _("Boxcar {run}: {what}", run=run, what=_what(told[0]))
 
 
@@ -149,29 +149,29 @@ def _what(event: Event) -> Sentence:
     if event.type == "queue.done" and data.get("failed"):
         counts = {"verified": data.get("verified", 0), "failed": data["failed"]}
         return _(
-            "{queue} is done, {verified} {verified:cell|cells} verified, {failed} failed",
+            "{queue} done: {verified} {verified:cell|cells} verified, {failed} failed",
             queue=_of(event, "queue"),
             **counts,
         )
     if event.type == "queue.done":
         return _(
-            "{queue} is done, {verified} {verified:cell|cells} verified",
+            "{queue} done: {verified} {verified:cell|cells} verified",
             queue=_of(event, "queue"),
             verified=data.get("verified", 0),
         )
     if event.type == "queue.stopped":
         name = (
-            mark("{queue} has stopped and needs you")
+            mark("{queue} stopped and needs attention")
             if data.get(NEEDS)
-            else mark("{queue} has stopped")
+            else mark("{queue} stopped")
         )
         return Sentence(name, queue=_of(event, "queue"))
     if event.type == "box.idle":
         return _idle(event)
     if event.type == "box.warning":
-        name = mark("{box} needs you") if data.get(NEEDS) else mark("a warning from {box}")
+        name = mark("{box} needs attention") if data.get(NEEDS) else mark("warning from {box}")
         return Sentence(name, box=_of(event, "box"))
-    return _("{box} needs you ({type})", type=event.type, box=_of(event, "box"))
+    return _("{box} needs attention ({type})", type=event.type, box=_of(event, "box"))
 
 
 def _idle(event: Event) -> Sentence:
@@ -179,7 +179,7 @@ def _idle(event: Event) -> Sentence:
     time = duration.spell_duration(_rounded(seconds if isinstance(seconds, (int, float)) else 0))
     about = {"percent": _of(event, "percent"), "cell": _of(event, "cell"), "time": time}
     return _(
-        "{box} needs you: GPU {percent} % for {time} while {cell} runs",
+        "GPU of {box} at {percent} % for {time} while {cell} runs",
         box=_of(event, "box"),
         **about,
     )
@@ -195,7 +195,7 @@ def _failure(event: Event) -> Sentence | str:
 
 def _detail(event: Event) -> list[Sentence | str]:
     return [
-        _("Loading data, or waiting for something? The log and the curves tell.")
+        _("Slow data loading, or waiting for something? See the log and the curves.")
         if event.type == "box.idle"
         else _reason(event, _REASON)
     ]
@@ -288,13 +288,13 @@ def late_mirror(data: Mapping[str, Any]) -> Sentence:
     """`seconds` is what the box had; `mirrored_at` when the copy was made that is there."""
     name = (
         mark(
-            "the newest checkpoint of {cell} did not reach the durable tier within the {seconds} "
-            "s that the box had: the one there is from {at} UTC"
+            "{cell}: the latest checkpoint did not reach the durable tier in the {seconds} s the "
+            "box had left; the copy there is from {at} UTC"
         )
         if data.get("mirrored_at")
         else mark(
-            "no checkpoint of {cell} reached the durable tier within the {seconds} s that the box "
-            "had: if the box is lost, the cell begins anew"
+            "{cell}: no checkpoint reached the durable tier in the {seconds} s the box had left; "
+            "if the box is lost, the cell starts over"
         )
     )
     at = str(data.get("mirrored_at"))[:19].replace("T", " ")
@@ -309,6 +309,6 @@ def trial(run: str, place: Sentence, at: str, language: str) -> str:
     lines = (
         _("Boxcar {run}: a test message", run=run),
         _("sent from {place}, {at} UTC", place=place, at=at[:16].replace("T", " ")),
-        _("If you read this, news of the run arrives here."),
+        _("If you can read this, notifications of this run arrive here."),
     )
     return "\n".join(line.said(language) for line in lines)

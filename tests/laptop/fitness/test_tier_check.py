@@ -51,7 +51,7 @@ def test_a_box_in_another_region_is_told_apart_from_the_others(asked_on):
     found = probe(asked_on(box_c="other"), BOXES)
     assert not found.is_shared
     told = refused(judge_tier(found))
-    assert told["box-c tier shared"] == "does not see box-a, box-b"
+    assert told["box-c tier shared"] == "does not see the files of box-a, box-b"
     assert list(told) == ["box-c tier shared"], "the others are as they should be"
     assert "region" in judge_tier(found)[2].reason
     assert sharing(found) == {"box-a", "box-b"}
@@ -60,9 +60,14 @@ def test_a_box_in_another_region_is_told_apart_from_the_others(asked_on):
 
 def test_of_two_boxes_that_do_not_see_each_other_the_one_without_a_mount_is_refused(asked_on):
     found = probe(asked_on(box_b="other"), BOXES[:2])
-    both = {"box-a tier shared": "does not see box-b", "box-b tier shared": "does not see box-a"}
+    both = {
+        "box-a tier shared": "does not see the files of box-b",
+        "box-b tier shared": "does not see the files of box-a",
+    }
     assert refused(judge_tier(found)) == both, "nobody can tell which of them is right"
-    assert refused(judge_tier(found, ["box-b"])) == {"box-b tier shared": "does not see box-a"}
+    assert refused(judge_tier(found, ["box-b"])) == {
+        "box-b tier shared": "does not see the files of box-a"
+    }
     assert refused(judge_tier(found, ["box-a", "box-b"])) == both
 
 
@@ -74,7 +79,9 @@ def test_a_box_that_reads_other_bytes_is_refused(asked_on):
 
     found = probe(asked_on(change), BOXES)
     assert not found.is_shared
-    assert refused(judge_tier(found)) == {"box-b tier shared": "reads box-a otherwise than written"}
+    assert refused(judge_tier(found)) == {
+        "box-b tier shared": "reads other content than box-a wrote"
+    }
 
 
 @pytest.mark.parametrize("winner", BOXES)

@@ -55,7 +55,7 @@ def _program(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
 def test_an_rsync_from_before_3_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "#!/bin/sh\necho 'rsync  version 2.6.9  protocol version 29'\n"
     _program(tmp_path / "bin", monkeypatch, text)
-    with pytest.raises(InputError, match=r"rsync 2\.6, expected 3\.0.*brew install rsync"):
+    with pytest.raises(InputError, match=r"rsync 2\.6; 3\.0.*brew install rsync"):
         folders.check_rsync(print)
 
 

@@ -110,7 +110,7 @@ def test_a_listed_file_that_is_missing_is_an_error_with_its_name(tmp_path: Path)
 
 
 def test_a_source_that_is_no_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(BoxcarError, match="expected a folder"):
+    with pytest.raises(BoxcarError, match="no such folder"):
         folders.fetch_folder(tmp_path / "nothing", tmp_path / "destination")
 
 
@@ -125,11 +125,11 @@ def test_a_missing_rsync_is_said_with_the_command_to_type(
 @pytest.mark.parametrize(
     ("script", "error", "words"),
     [
-        ("echo 'write failed: No space left (28)' >&2; exit 11", NoRoomError, "Make room"),
+        ("echo 'write failed: No space left (28)' >&2; exit 11", NoRoomError, "Free some space"),
         ("echo 'some I/O error (5)' >&2; exit 11", BoxcarError, "some I/O error"),
         ("exit 12", TemporaryError, "broke off"),
         ("echo 'denied (13)' >&2; exit 23", BoxcarError, "denied"),
-        ("exit 30", TemporaryError, "nothing came"),
+        ("exit 30", TemporaryError, "no data for too long"),
         ("exit 35", TemporaryError, "did not answer"),
         ("exit 255", TemporaryError, "connection"),
         ("kill -9 $$", TemporaryError, "signal 9"),
@@ -165,7 +165,7 @@ def test_a_full_disk_is_no_room(tmp_path: Path) -> None:
     try:
         (tmp_path / "source").mkdir()
         (tmp_path / "source" / "big").write_bytes(b"x" * 1_000_000)
-        with pytest.raises(NoRoomError, match="Make room"):
+        with pytest.raises(NoRoomError, match="Free some space"):
             folders.fetch_folder(tmp_path / "source", small / "there")
     finally:
         # Lazily: the rsync that wrote there may need a moment to leave.

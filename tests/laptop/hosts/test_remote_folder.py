@@ -37,5 +37,5 @@ def test_only_absolute_paths_are_taken(tmp_path: Path, path: str) -> None:
 @pytest.mark.parametrize("script", ["echo 'x'", "[ ! -d x ]", "a\nb", "\\\\"])
 def test_a_script_that_shells_read_differently_is_refused(tmp_path: Path, script: str) -> None:
     place = Remote(FakeSsh(tmp_path), "/x")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="every login shell"):
+    with pytest.raises(ValueError, match="all login shells"):
         place.command(script)

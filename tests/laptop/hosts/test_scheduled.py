@@ -14,14 +14,14 @@ def test_what_time_alone_helps_needs_nobody(reason: str) -> None:
     ("reason", "said"),
     [
         ("PartitionTimeLimit", "shorten it"),
-        ("QOSMaxGRESPerUser", "limit of the QOS"),
-        ("AssocGrpGRES", "limit of the account"),
+        ("QOSMaxGRESPerUser", "QOS limit"),
+        ("AssocGrpGRES", "account limit"),
         ("ReqNodeNotAvail, UnavailableNodes:n1", "not available"),
-        ("BadConstraints", "no node has what was asked for"),
-        ("JobHeldAdmin", "an administrator holds it"),
+        ("BadConstraints", "no node fits the request"),
+        ("JobHeldAdmin", "held by an administrator"),
         ("JobHeldUser", "scontrol release"),
-        ("launch failed requeued held", "a node could not start it"),
-        ("launch_failed_requeued_held", "a node could not start it"),
+        ("launch failed requeued held", "a node failed to start it"),
+        ("launch_failed_requeued_held", "a node failed to start it"),
     ],
 )
 def test_what_only_a_person_can_change_is_said_at_once(reason: str, said: str) -> None:

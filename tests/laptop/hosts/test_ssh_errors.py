@@ -42,7 +42,7 @@ Host key verification failed.
 TEXTS = [
     ("ssh: connect to host 10.0.0.2 port 22: Connection timed out", Unreachable, "timed out"),
     ("ssh: connect to host 10.0.0.2 port 22: Operation timed out", Unreachable, "timed out"),
-    ("Connection timed out during banner exchange", Unreachable, "then said nothing"),
+    ("Connection timed out during banner exchange", Unreachable, "but sent nothing"),
     ("ssh: connect to host 10.0.0.2 port 22: Connection refused", Unreachable, "refused"),
     ("ssh: connect to host 10.0.0.2 port 22: No route to host", Unreachable, "no route"),
     ("ssh: connect to host 10.0.0.2 port 22: Network is unreachable", Unreachable, "network"),
@@ -51,12 +51,12 @@ TEXTS = [
     ("root@10.0.0.2: Permission denied (publickey).", KeyRefused, "(publickey)"),
     ("Received disconnect from 1.2.3.4: 2: Too many authentication failures", KeyRefused, "Too m"),
     (CHANGED, HostKeyChanged, "SHA256:nDJJ5rF7AkZvVC+6Pf0hjLiRm1cJfSDI+wr0qVl6otU"),
-    (OTHER_TYPE, HostKeyChanged, "another type of key (RSA)"),
+    (OTHER_TYPE, HostKeyChanged, "a key of another type (RSA)"),
     (
         "Unable to negotiate with 10.0.0.2 port 22: no matching host key type found. Their offer: "
         "ssh-ed25519",
         HostKeyChanged,
-        "another type of key",
+        "a key of another type",
     ),
     (
         "kex_exchange_identification: read: Connection reset by peer\n"
@@ -97,7 +97,7 @@ TEXTS = [
     (
         "Connection timed out during banner exchange\nConnection to UNKNOWN port 65535 timed out",
         Unreachable,
-        "nothing came back through",
+        "no answer through",
     ),
     (
         f"{BEHIND}rsync: connection unexpectedly closed (0 bytes received so far) [sender]\n"

@@ -84,7 +84,7 @@ def test_what_happened_since_the_launch_is_one_mail_at_the_next_look(
     assert at_a_look(site) == []
     [(_, to, content)] = mail.mails
     assert to == "you@b.c"
-    assert "2 things happened" in content
+    assert "2 events" in content
     assert "old" not in content
     assert at_a_look(site) == []
     assert len(mail.mails) == 1
@@ -98,7 +98,7 @@ def test_a_mail_that_was_not_taken_is_sent_again_and_a_no_is_said(
     begun(site)
     fail(run, "a")
     mail.after_data = "554 5.7.1 spam"
-    assert at_a_look(site) == ["q1: email refuses its messages: 554 5.7.1 spam"]
+    assert at_a_look(site) == ["q1: email rejects its notifications: 554 5.7.1 spam"]
     mail.after_data = "250 ok"
     assert at_a_look(site) == []
     assert "a failed" in mail.mails[0][2]
@@ -117,7 +117,9 @@ def test_what_is_refused_for_ever_is_set_aside_and_does_not_hold_up_the_next(
         at_a_look(site)
     fail(run, "good")
     [told, *_] = at_a_look(site)
-    assert told.startswith("q1: 1 message was set aside, because email refused")
+    assert told.startswith(
+        "q1: 1 notification was not delivered and will not be retried: email rejected"
+    )
     assert told.endswith("554 5.7.1 spam")
     mail.after_data = "250 ok"
     at_a_look(site)
@@ -135,7 +137,9 @@ def test_what_could_not_be_sent_is_said_at_each_look_until_it_is(
     fail(run, "a")
     mail.after_data = "451 4.7.1 later"
     [told] = at_a_look(site)
-    assert told.startswith("q1: 1 event has not reached email from here (451 4.7.1 later)")
+    assert told.startswith(
+        "q1: 1 notification was not delivered to email from here (451 4.7.1 later)"
+    )
     mail.after_data = "250 ok"
     assert at_a_look(site) == []
 
@@ -158,7 +162,7 @@ def test_a_chat_that_this_machine_sends_to_is_judged_by_the_services_answer(
     fail(run, "a")
     robot.last = (400, {}, NO)
     [told] = at_a_look(site, environ)
-    assert "telegram refuses its messages: answered 400" in told
+    assert "telegram rejects its notifications: answered 400" in told
     assert TOKEN not in told
     path = Home(run.project.root).told("tiny", "q1")
     assert TOKEN not in path.read_text()

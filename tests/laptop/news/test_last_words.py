@@ -74,7 +74,7 @@ def test_what_the_box_could_not_send_this_machine_sends(
     assert ended(run, robot) == {"q1": 0}
     assert asked == ["box-a"]
     [text] = robot.texts
-    assert "q1 is done, 2 cells verified" in text
+    assert "q1 done: 2 cells verified" in text
 
 
 def test_what_nobody_takes_is_counted_and_raises_nothing(

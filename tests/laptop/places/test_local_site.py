@@ -92,7 +92,7 @@ def test_a_program_that_does_not_answer_is_ended(run: RunOnDisk, tmp_path: Path)
     python.chmod(0o755)
     project = replace(run.project, plan=replace(run.project.plan, agent_python=str(python)))
     began_s = time.monotonic()
-    with pytest.raises(TemporaryError, match="box-a: log had no answer in"):
+    with pytest.raises(TemporaryError, match="box-a: no answer to log within"):
         LocalSite(project, print).ask("box-a", LOG, timeout_s=0.2)
     assert time.monotonic() - began_s < 60
 

@@ -53,7 +53,7 @@ def test_a_site_that_can_be_described_only_is_refused_when_it_is_opened(
 ) -> None:
     project = on_profile(run, name)
     assert find_site(project, print) is None
-    with pytest.raises(InputError, match=f"kind '{name}', which Boxcar can describe but not run"):
+    with pytest.raises(InputError, match=f"Boxcar can describe the profile '{name}'"):
         open_site(project, print)
 
 
@@ -186,7 +186,7 @@ def test_a_run_is_planned_and_launched_at_a_third_site(
     project = at_the_toy(open_project(tiny.root / "job.yaml", "local"))
     assert plan(project, as_json=False) == 0
     assert launch(project, environ={}) == 0
-    assert "q1: runs a on box-a of the toy cluster" in capsys.readouterr().err
+    assert "q1: running a on box-a of the toy cluster" in capsys.readouterr().err
     tiny.let_go("a")
     tiny.wait_for_agents()
     assert "cell.verified" in tiny.types("q1", "a")

@@ -15,10 +15,10 @@ from boxcar.laptop.places import ssh_site
 from boxcar.laptop.places.ssh_site import LOOKS, Sign, look_for_signs, wait_until_silent
 from boxcar.shared.errors import InputError, TemporaryError
 
-REFUSED = Unreachable("box-a", "it refused the connection", is_brief=True)
+REFUSED = Unreachable("box-a", "connection refused", is_brief=True)
 SHUT_OUT = TooManyConnections("box-a", "sshd closed the connection at once", is_brief=True)
 TIMED_OUT = Unreachable("box-a", "the connection timed out")
-CUT = LinkCut("box-a", "the link was cut")
+CUT = LinkCut("box-a", "the connection was lost")
 STRANGER = HostKeyChanged("box-a", ["SHA256:old"], "SHA256:new", "forget")
 
 
@@ -45,9 +45,9 @@ def knocking(*looks: Exception | None, other: Exception | None = None) -> Callab
     [
         (None, None, Sign.ANSWERS),
         (KeyRefused("box-a", "publickey"), None, Sign.ANSWERS),
-        (TemporaryError("did not say who it is"), None, Sign.ANSWERS),
+        (TemporaryError("the box did not identify itself"), None, Sign.ANSWERS),
         (STRANGER, None, Sign.STRANGER),
-        (InputError("another box answers under this name"), None, Sign.STRANGER),
+        (InputError("a different box answers under this name"), None, Sign.STRANGER),
         (REFUSED, TIMED_OUT, Sign.TURNED_AWAY),
         (SHUT_OUT, TIMED_OUT, Sign.SHUT_OUT),
         (TIMED_OUT, None, Sign.NOTHING),

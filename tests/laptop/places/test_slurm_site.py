@@ -166,7 +166,7 @@ def test_with_a_silent_slurm_nobody_is_called_dead_and_nothing_is_torn_down(
     cluster.problem = "Unable to contact slurm controller"
     found = view_of(run, cluster).queue("queue_1").condition
     assert found.word == "unreachable" and "Unable to contact" in found.sentence
-    assert "whether the agents run is not known" in str(cluster.end_problems())
+    assert "cannot tell whether the agents run" in str(cluster.end_problems())
     assert find_alive(cluster, ["a"])
 
 
@@ -187,10 +187,10 @@ def test_nothing_of_a_job_outlives_it_and_a_waiting_job_holds_up_no_teardown(
     cluster.has("PENDING", "JobHeldUser")
     cluster.refresh()
     assert find_alive(cluster, ["a"]) == ()
-    assert "the job 7_0, which waits" in cluster.end_price()
+    assert "the waiting job 7_0" in cluster.end_price()
     cluster.has("RUNNING")
     cluster.refresh()
-    assert [row.what for row in find_alive(cluster, ["a"])] == ["the agent of queue_1 is at work"]
+    assert [row.what for row in find_alive(cluster, ["a"])] == ["the agent of queue_1 is running"]
 
 
 def test_a_queue_of_a_cluster_is_no_machine_that_can_be_gone(cluster: Cluster) -> None:

@@ -42,7 +42,7 @@ def test_lines_and_rules_that_go_together_have_none(tmp_path: Path) -> None:
     more = "cells: {a: {time: 1h}, 'a_*': {nproc_per_node: 2, env: {A: '{name}'}}}\n"
     found = resolved(tmp_path, "a.json t\na.json t after=a lr=1\n", more, "- t name=z after=a\n")
     [fault] = found.faults
-    assert "q2.txt:1: the command takes {cfg}, but the line has - in its place" in fault.text
+    assert "q2.txt:1: the command uses {cfg}, but the line has - there" in fault.text
     assert found.notes == ()
 
 

@@ -41,7 +41,7 @@ def test_what_is_not_as_the_box_said_changes_nothing_here(run: RunOnDisk) -> Non
     bring_all(run)
     newer = mirror(run, b"step 1000")
     (run.site.tier.resume("a") / newer.file.path).write_bytes(b"step 10X0")
-    with pytest.raises(TemporaryError, match="the next look tries the newest one"):
+    with pytest.raises(TemporaryError, match="the next update tries the newest one"):
         bring_all(run)
     assert here(run.site, "a") == before and files_here(run) == {before.file.path: b"step 1"}
     assert [one.pointer for one in due(run.site, run.look())] == [newer]
@@ -81,7 +81,7 @@ def test_who_looks_on_does_not_wait_and_hears_once_what_is_wrong(
 
     def fail(*anything: object) -> None:
         may_end.wait()
-        raise TemporaryError("the link was cut")
+        raise TemporaryError("the connection was lost")
 
     monkeypatch.setattr(bring_checkpoint, "bring", fail)
     with closing(Bringing(run.site, said.append)) as checkpoints:
@@ -92,7 +92,7 @@ def test_who_looks_on_does_not_wait_and_hears_once_what_is_wrong(
             assert len(said) <= 1
             checkpoints.wait()
             checkpoints.see(run.look())
-    assert said == ["the checkpoint of a was not brought here: the link was cut"]
+    assert said == ["the checkpoint of a was not copied here: the connection was lost"]
 
 
 def test_the_end_of_the_watch_ends_a_copy_and_is_no_problem(

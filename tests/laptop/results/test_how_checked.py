@@ -11,7 +11,7 @@ def test_what_nobody_could_look_into_is_said_beside_what_was_loaded() -> None:
         Finding("art/model.safetensors", "safetensors", facts={"unlooked": ["every value"]}),
         Finding("art/blob", "bytes"),
     ]
-    assert how_checked(findings) == "3 loaded, 1 bytes only, 1 in part, 3 gaps"
+    assert how_checked(findings) == "3 loaded, 1 bytes only, 1 partly checked, 3 gaps"
     assert how_checked(findings[:1]) == "1 loaded"
     assert how_checked([Finding("a.csv", "csv", facts={"gaps": 1})]) == "1 loaded, 1 gap"
     bad = Finding("best.pth", "torch", ("holds NaN",))

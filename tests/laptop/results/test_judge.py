@@ -100,7 +100,7 @@ def test_an_empty_file_has_to_be_loaded_only_where_it_is_the_artifact() -> None:
         artifacts=[Artifact("art"), Artifact("x")],
         is_tier_there=True,
     )
-    assert [row.what for row in rows] == ["art holds only empty files", "x was not loaded"]
+    assert [row.what for row in rows] == ["art contains only empty files", "x was not loaded"]
 
 
 def test_every_file_of_an_artifact_has_to_be_loaded() -> None:

@@ -36,7 +36,7 @@ def test_a_new_box_continues_where_the_lost_one_was(run: RunOnDisk) -> None:
     bar = Progress("push")
     [said] = lend_checkpoints(run.site, "queue_1", bar)
     assert bar.done == bar.total > 0
-    assert said.startswith("a: continues on box-a from its checkpoint of 2026-11-21T03:27:43")
+    assert said.startswith("a: resumes on box-a from its checkpoint of 2026-11-21T03:27:43")
     folder = run.site.tier.resume("a")
     assert resume_pointer.read_resume_pointer(folder) == pointer
     assert (folder / pointer.file.path).read_bytes() == b"step 1000"
@@ -65,7 +65,7 @@ def test_a_checkpoint_that_is_damaged_here_is_said_and_not_sent(run: RunOnDisk) 
     lose_the_box(run)
     (run.project.results.resume("a") / pointer.file.path).write_bytes(b"step 10X0")
     [said] = lend_checkpoints(run.site, "queue_1", BAR)
-    assert said.startswith("a: begins anew")
+    assert said.startswith("a: starts over")
     assert resume_pointer.read_resume_pointer(run.site.tier.resume("a")) is None
 
 
@@ -77,7 +77,7 @@ def test_what_does_not_arrive_whole_ends_the_launch_of_this_queue(
     bring_all(run)
     lose_the_box(run)
     monkeypatch.setattr(lend.folders, "send_folder", lambda *ends, on_bytes: None)
-    with pytest.raises(TemporaryError, match="did not come to box-a whole"):
+    with pytest.raises(TemporaryError, match="did not reach box-a intact"):
         list(lend_checkpoints(run.site, "queue_1", BAR))
 
 
@@ -96,7 +96,7 @@ def test_a_match_of_a_pattern_comes_to_a_new_box_under_its_own_name(
     bring_all(run)
     lose_the_box(run)
     [said] = lend_checkpoints(run.site, "queue_1", BAR)
-    assert "continues on box-a" in said
+    assert "resumes on box-a" in said
     new.mkdir()
     assert restore(tier, new, resume)
     names = [path.relative_to(new).as_posix() for path in sorted(new.rglob("*")) if path.is_file()]

@@ -92,7 +92,7 @@ def test_what_lies_here_proven_is_lent_as_a_small_record_without_its_files(
 ) -> None:
     assert words(run) == {"a": "queued", "b": "queued"}
     said = list(lend.lend_results(run.site, "q1", BAR))
-    assert "not trained again on box-a" in said[-1] and said[-1].count("a, b") == 1
+    assert "box-a does not train these again" in said[-1] and said[-1].count("a, b") == 1
     tier = run.site.tier
     for cell in "ab":
         assert on_tier(run, cell) == ["manifest.json", "receipt.json"]
@@ -113,7 +113,7 @@ def test_every_verb_says_of_it_that_it_is_verified(
     list(lend.lend_results(run.site, "q1", BAR))
     assert words(run) == {"a": "verified", "b": "verified"}
     cells = look_at_run(run.site, timestamp.utc_now()).cells
-    assert all(cell.sentence.startswith("verified, lent: ") for cell in cells)
+    assert all(cell.sentence.startswith("verified, reused: ") for cell in cells)
     assert pull(run.project) == 0
     assert verify(run.project) == 0
     digest = receipt.read_run(run.project.results.receipt).digest
@@ -158,7 +158,7 @@ def test_a_line_that_is_appended_later_gets_the_files_before_it_comes(run: Finis
     run.project = replace(run.project, plan=plan)
     with held(run.site.tier.lock("q1")):  # its agent is at work
         [said] = lend.lend_files(run.site, "q1", BAR)
-    assert said == "a: its files were sent to box-a, because others come after it"
+    assert said == "a: its files were sent to box-a, because other cells come after it"
     assert published.has_files(run.site.tier, "a")
     assert list(lend.lend_files(run.site, "q1", BAR)) == []
 
@@ -174,7 +174,7 @@ def test_files_that_do_not_come_whole_count_for_nothing(
         run.flip_byte(target / "weights.dat", at=3)
 
     monkeypatch.setattr(lend.folders, "send_folder", send)
-    with pytest.raises(TemporaryError, match="a: its result did not come to box-a whole"):
+    with pytest.raises(TemporaryError, match="a: its result did not reach box-a intact"):
         list(lend.lend_results(run.site, "q1", BAR))
     assert on_tier(run, "a") == [] and not run.site.tier.manifest("a").exists()
 
@@ -185,14 +185,16 @@ def test_what_is_damaged_or_bad_here_is_trained_again_and_said(run: FinishedRun)
     bad = replace(made, findings=(replace(made.findings[0], problems=("is empty of sense",)),))
     run.here("b", "receipt.json").write_bytes(codec.to_document(bad))
     said = [text for text in lend.lend_results(run.site, "q1", BAR) if "trained again" in text]
-    assert said[0].startswith("a: is trained again: what lies here of it weights.dat has SHA-256")
+    assert said[0].startswith(
+        "a: is trained again, because its copy here fails the check: weights.dat has SHA-256"
+    )
     assert "b: is trained again" in said[1]
     assert words(run) == {"a": "queued", "b": "queued"}
 
 
 def test_what_nobody_has_looked_into_is_refused_until_verify_has(run: FinishedRun) -> None:
     run.here("a", "receipt.json").unlink()
-    with pytest.raises(InputError, match=r"a: its result lies here, and .* was not loaded"):
+    with pytest.raises(InputError, match=r"a: its result is here, but .* was not loaded"):
         list(lend.lend_results(run.site, "q1", BAR))
     assert on_tier(run, "b") == []
     verify(run.project)

@@ -28,7 +28,7 @@ def _write_teardown(run: FinishedRun, finished_at: str | None) -> None:
 
 def test_only_one_holds_the_results(run: FinishedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results_folder, "WAIT_S", 0.0)
-    with results_folder.hold(run.site), pytest.raises(TemporaryError, match="at work"):
+    with results_folder.hold(run.site), pytest.raises(TemporaryError, match="in progress"):
         results_folder.hold(run.site).__enter__()
     with results_folder.hold(run.site):
         pass

@@ -146,7 +146,7 @@ def test_a_file_that_is_not_as_its_manifest_says_is_no_result(run: FinishedRun) 
 
 def test_another_result_than_the_one_that_the_journal_names_is_refused(run: FinishedRun) -> None:
     verified = CellRecord(Verified(1, "2026-11-21T03:27:43.973Z", "0a" * 32))
-    with pytest.raises(DamagedError, match="not the result that its journal names"):
+    with pytest.raises(DamagedError, match="not the result that the event log names"):
         bring(run, verified)
     sha256 = manifest.sha256(second(run).manifest("a"))
     bring(run, CellRecord(Verified(1, "2026-11-21T03:27:43.973Z", sha256)))
@@ -156,7 +156,7 @@ def test_a_result_of_a_release_that_was_not_launched_from_here_is_refused(
     run: FinishedRun,
 ) -> None:
     (run.project.results.root / profile_choice.LAUNCHES).unlink()
-    with pytest.raises(DamagedError, match="is it of an earlier run of this name"):
+    with pytest.raises(DamagedError, match="Is it from an earlier run of this name"):
         bring(run)
 
 

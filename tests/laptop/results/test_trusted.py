@@ -18,8 +18,8 @@ LISTED = Finding("last.ckpt", "torch", facts={"globals": ["src.Net"]}, load=TRUS
 LOADED = Finding("last.ckpt", "torch", facts={"tensors": 3}, load=TRUSTED)
 RECEIPT = CellReceipt("tiny", "a", 2, SHA, "then", (LOADED,))
 NOT_LOADED = (
-    "is loaded on box-a alone (load: trusted), and no receipt of that box for these very bytes "
-    "lies here"
+    "can only be loaded on box-a (load: trusted), and that box's receipt for exactly these bytes "
+    "is not here"
 )
 
 
@@ -80,7 +80,8 @@ def test_a_file_that_is_loaded_otherwise_by_now_is_verified_again() -> None:
     wanted = [Artifact("last.ckpt", load=TRUSTED)]
     (row,) = missing(facts, [skipped], artifacts=wanted, is_tier_there=True)
     assert (row.what, str(row.command)) == (
-        "last.ckpt was loaded as `load: bytes`, now it is `load: trusted`", "invoke verify",
+        "last.ckpt was checked with `load: bytes`, but the job now says `load: trusted`",
+        "invoke verify",
     )  # fmt: skip
 
 
@@ -107,7 +108,7 @@ def test_what_was_only_hashed_here_is_loaded_by_the_word_of_its_box() -> None:
 )
 def test_without_that_word_a_hashed_file_is_missing(receipt: CellReceipt | None) -> None:
     (found,) = vouched_by_receipt([HASHED_HERE], MADE, SHA, receipt)
-    assert found.problems == (NOT_LOADED.replace("load: trusted", "there is no torch here"),)
+    assert found.problems == (NOT_LOADED.replace("load: trusted", "no torch on this machine"),)
 
 
 def test_what_its_box_called_bad_is_bad_here() -> None:

@@ -137,8 +137,8 @@ def test_where_nobody_can_tell_of_the_trainer_it_is_not_dead() -> None:
 def test_a_dead_agent_and_its_living_cell_are_told_apart() -> None:
     orphan = queue(is_alive=False)
     assert told(orphan).word == "agent dead"
-    assert told(orphan).sentence.endswith("; the cell itself still runs")
-    assert "still runs" not in told(queue(is_alive=False, is_cell_alive=False)).sentence
+    assert told(orphan).sentence.endswith("; the cell is still running")
+    assert "is still running" not in told(queue(is_alive=False, is_cell_alive=False)).sentence
 
 
 def test_doubt_that_is_no_silence_is_unknown() -> None:
@@ -174,7 +174,7 @@ def test_a_wait_has_an_end_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     assert told(slow).sentence == "a waits for the network until 09:13, try 3 of 6"
     own = replace(record, state=replace(waits, failure="MINE", course=None), retries={"MINE": 1})
     found = told(queue(state=replace(known, cells={"a": own})))
-    assert found.sentence == "a is tried again at 08:13, try 2"
+    assert found.sentence == "a is retried at 08:13, try 2"
     monkeypatch.undo()
     time.tzset()
 

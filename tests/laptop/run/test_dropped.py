@@ -151,7 +151,7 @@ def test_a_deleted_line_shuts_the_gate_and_an_abandon_opens_it(
     write(run, "# " + A)
     assert verify(run.project) == 1
     said = capsys.readouterr().err
-    assert "b: never ran, and its line is in no queue any more. Put it back into q1" in said
+    assert "b: never ran, and its line is no longer in any queue. Put it back into q1" in said
     step = next_step(seen(run), run.site)
     assert str(step.command) == "invoke verify" and "b: never ran" in str(step.because)
     assert down(run.project, abandon=["b"], because="a typo", approve="0" * 12) == 1

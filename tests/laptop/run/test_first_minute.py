@@ -56,7 +56,7 @@ def test_an_agent_that_runs_its_first_cell_has_shown_it(
     write_log(run, run.agents.project.scratch("box-a").log("a"), "=== attempt 1\n")
     with held(run.agents.site.tier.lock("queue_1")):
         assert looked(run) == []
-    assert "queue_1: runs a on box-a" in capsys.readouterr().err
+    assert "queue_1: running a on box-a" in capsys.readouterr().err
 
 
 def test_a_cell_that_has_logged_nothing_has_shown_nothing(
@@ -67,7 +67,7 @@ def test_a_cell_that_has_logged_nothing_has_shown_nothing(
     with held(run.agents.site.tier.lock("queue_1")):
         (problem,) = looked(run)
     # It may have a reason to wait, which the status says.
-    assert problem.startswith("queue_1: its agent runs, but no cell was at work within")
+    assert problem.startswith("queue_1: its agent runs, but started no cell within")
     assert problem.endswith("invoke status")
 
 
@@ -85,7 +85,7 @@ def test_before_its_first_word_it_is_given_time(
     run: FarRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "PROBE_S", 0.1)
-    assert "gave no sign" in looked(run)[0]
+    assert "did not report" in looked(run)[0]
 
 
 def test_the_session_of_the_agent_before_is_not_taken_for_the_new_ones(
@@ -94,7 +94,7 @@ def test_the_session_of_the_agent_before_is_not_taken_for_the_new_ones(
     monkeypatch.setattr(module, "PROBE_S", 0.1)
     run.agents.say("queue_1", agent_started(), cell_verified("a"), queue_done())
     before = session_of(run)
-    assert "gave no sign" in looked(run, before=before)[0]
+    assert "did not report" in looked(run, before=before)[0]
     assert "has ended" in looked(run, before=before, ago_s=LONG_AGO_S)[0]
     run.agents.say("queue_1", agent_started(pid=8), queue_done())
     assert looked(run, before=before) == []
@@ -134,7 +134,7 @@ def test_a_link_that_breaks_off_is_waited_for(run: FarRun) -> None:
         if "is_held" in told and not broken:
             broken.append(box)
             told.clear()
-            told["error"] = {"kind": "TemporaryError", "text": "the link was cut"}
+            told["error"] = {"kind": "TemporaryError", "text": "the connection was lost"}
 
     run.world.change = break_once
     with held(run.agents.site.tier.lock("queue_1")):
@@ -148,7 +148,7 @@ def test_a_box_that_falls_silent_is_not_said_to_have_lost_its_agent(
     monkeypatch.setattr(module, "PROBE_S", 0.1)
     run.world.cut.add("box-a")
     (problem,) = looked(run, ago_s=LONG_AGO_S)
-    assert "gave no sign" in problem
+    assert "did not report" in problem
 
 
 def test_a_box_that_cannot_ask_the_lock_is_not_said_to_have_lost_its_agent(
@@ -158,7 +158,7 @@ def test_a_box_that_cannot_ask_the_lock_is_not_said_to_have_lost_its_agent(
     run.agents.say("queue_2", agent_started(), queue_done())
     run.world.tiers["box-a"] = run.agents.project.root / "not mounted"
     (problem,) = looked(run, ago_s=LONG_AGO_S)
-    assert "gave no sign" in problem
+    assert "did not report" in problem
 
 
 def test_each_agent_is_waited_for(run: FarRun) -> None:
@@ -188,14 +188,14 @@ def test_a_cell_that_an_earlier_agent_left_running_is_no_sign_of_the_new_one(
     time.sleep(0.01)  # a journal counts milliseconds
     run.agents.say("queue_1", agent_started())
     with held(run.agents.site.tier.lock("queue_1")):
-        assert "no cell was at work" in looked(run, before=before)[0]
+        assert "started no cell" in looked(run, before=before)[0]
     assert "runs a" not in capsys.readouterr().err
 
 
 def test_a_queue_that_skipped_lines_is_told_with_the_reason(run: FarRun) -> None:
     skipped = {"verified": 0, "failed": 0, "reason": "line 2 cannot be read"}
     run.agents.say("queue_1", agent_started(), ("queue.done", skipped))
-    assert "not every line was run: line 2 cannot be read" in looked(run)[0]
+    assert "some lines were not run: line 2 cannot be read" in looked(run)[0]
 
 
 def test_an_agent_whose_cell_waits_for_another_one_is_well(

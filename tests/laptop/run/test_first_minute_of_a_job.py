@@ -40,7 +40,7 @@ def test_a_job_that_slurm_has_not_considered_yet_is_waited_for(tmp_path: Path) -
 def test_a_task_that_has_ended_with_its_one_cell_is_well(tmp_path: Path) -> None:
     over = replace(BEGUN, ended="agent.stopped", by=end_reason.TURN)
     sign = seen(tmp_path, "JobArrayTaskLimit", over)
-    assert sign and sign.is_good and "the next one takes the next cell" in sign.message.text
+    assert sign and sign.is_good and "the next task runs the next cell" in sign.message.text
 
 
 def test_one_whose_time_limit_came_in_its_first_minute_is_started_again_and_has_not_failed(

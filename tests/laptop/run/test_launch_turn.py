@@ -34,7 +34,8 @@ def test_the_second_waits_until_the_first_has_ended_and_says_so(tmp_path: Path) 
     thread.join(waiting.LIMIT_S)
     assert is_second_in.is_set()
     assert [str(one) for one in told] == [
-        "another launch of this run is at work; this one continues when that has started its queues"
+        "another launch of this run is in progress; this one continues when that has started "
+        "its queues"
     ]
 
 

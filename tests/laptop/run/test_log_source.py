@@ -111,7 +111,7 @@ def test_a_link_that_drops_is_waited_for_and_said_once(
         path.write_bytes(TEXT)
         data, offset = log.since(offset)
     assert len(said) == 2
-    assert all("the log continues when it answers again" in text for text in said)
+    assert all("the log continues when the box answers again" in text for text in said)
     assert data == b"" and offset == len(TEXT)
 
 

@@ -72,7 +72,7 @@ def test_an_agent_that_was_killed_is_dead(run):
         agent.wait(LIMIT_S)
         found = run.condition("queue_1")
     assert found.word == "agent dead"
-    assert "while a was under way" in found.sentence
+    assert "while a was running" in found.sentence
 
 
 def test_an_agent_that_waits_for_lines_is_idle(run):
@@ -261,7 +261,7 @@ def test_the_view_says_what_was_asked_of_an_agent(run):
     path = run.site.tier.control("queue_1")
     atomic.write_whole(path, codec.to_document(Control(control.DRAIN, from_now(0))))
     with held(run.site.tier.lock("queue_1")):
-        assert "drains" in run.condition("queue_1").sentence
+        assert "draining" in run.condition("queue_1").sentence
 
 
 def test_the_cell_that_runs_comes_before_one_that_is_settled_beside_it(run):
@@ -280,7 +280,7 @@ def test_news_that_an_agent_left_is_said_when_it_has_ended(run):
     def told():
         return [str(text) for text in run.look().queue("queue_1").undelivered]
 
-    assert "told to nobody" in told()[0]
+    assert "not delivered yet" in told()[0]
     with held(run.site.tier.lock("queue_1")):
         assert told() == [], "its agent delivers"
 

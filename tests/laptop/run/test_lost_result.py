@@ -49,7 +49,7 @@ def test_a_manifest_that_is_as_the_journal_says_is_verified(run):
 def test_a_cell_whose_manifest_is_gone_is_not_verified(run):
     run.site.tier.manifest("b").unlink()
     assert words(run) == {"a": "verified", "b": "damaged", "c": "verified"}
-    assert any("b: is verified in its journal" in problem for problem in run.look().problems)
+    assert any("b: is verified in its event log" in problem for problem in run.look().problems)
 
 
 @pytest.mark.parametrize("data", [b"", MANIFEST[:-3], b'{"format": "boxcar.manifest/1"}\n'])
@@ -63,7 +63,7 @@ def test_status_ends_with_1_and_names_repair(run, capsys):
     run.site.tier.manifest("b").unlink()
     assert status(run.project) == 1
     said = capsys.readouterr().err
-    assert "b: is verified in its journal, but its manifest is gone from the durable tier" in said
+    assert "b: is verified in its event log, but its manifest is gone from the durable tier" in said
     assert "next: invoke repair" in said
 
 

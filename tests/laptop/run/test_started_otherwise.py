@@ -22,7 +22,10 @@ def test_a_cell_that_was_started_otherwise_than_the_plan_says_is_a_doubt(
     assert run.look().roster.doubts == ()
     run.say("queue_1", ("cell.started", {"cell": "a", "attempt": 2} | WAS | changes))
     (doubt,) = run.look().roster.doubts
-    assert "a was started as" in doubt.what and "'configs/a.yaml recon 3' was asked" in doubt.what
+    assert (
+        "a was started as" in doubt.what
+        and "its line is now 'configs/a.yaml recon 3'" in doubt.what
+    )
 
 
 def test_a_cell_that_no_plan_has_is_compared_with_its_line(tmp_path: Path) -> None:
@@ -71,7 +74,7 @@ def test_a_line_that_is_told_can_be_typed_as_it_is(tmp_path: Path) -> None:
     parsed = cell_line.parse(ran.encode(), 0, 1)
     assert parsed.overrides == ("--tag", "two words", "-x")
     other = doubt.what.partition(" but ")[2]
-    assert other == "'configs/a.yaml recon 3' was asked for"
+    assert other == "its line is now 'configs/a.yaml recon 3'"
 
 
 def test_the_order_of_variables_is_no_difference(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def of(*cursors: Cursor, events: tuple[Event, ...] = (DONE,), is_over: bool = Fa
 
 def test_a_refusal_after_the_agents_last_word_is_told_in_the_services_words() -> None:
     assert of(Cursor(0, channel="feishu", refused=NO)) == [
-        "q1: feishu refuses its messages: answered 200: no such robot"
+        "q1: feishu rejects its notifications: answered 200: no such robot"
     ]
 
 
@@ -34,13 +34,14 @@ def test_what_a_warning_has_said_already_is_not_said_twice() -> None:
 
 def test_what_was_set_aside_is_told_with_the_services_last_words_also_afterwards() -> None:
     assert of(Cursor(9, channel="lark", set_aside=2, set_aside_why=NO)) == [
-        f"q1: 2 messages were set aside, because lark refused each of them 20 times: {NO}"
+        "q1: 2 notifications were not delivered and will not be retried: "
+        f"lark rejected each of them 20 times: {NO}"
     ]
 
 
 def test_what_an_agent_left_is_told_with_what_sends_it() -> None:
     [told] = of(Cursor(0, channel="feishu"), is_over=True)
-    assert told == "q1: 1 event was told to nobody yet; invoke watch has its box send it"
+    assert told == "q1: 1 notification was not delivered yet; invoke watch makes its box send it"
     assert of(Cursor(0, channel="feishu")) == []
     assert of(Cursor(1, channel="feishu"), is_over=True) == []
     assert of(is_over=True) == [], "nobody had asked for any"
@@ -48,7 +49,8 @@ def test_what_an_agent_left_is_told_with_what_sends_it() -> None:
 
 def test_what_this_machine_could_not_send_is_counted_with_the_reason() -> None:
     assert of(Cursor(0, channel="telegram", away="ConnectTimeout")) == [
-        "q1: 1 event has not reached telegram from here (ConnectTimeout); the next look tries again"
+        "q1: 1 notification was not delivered to telegram from here (ConnectTimeout); "
+        "the next update retries"
     ]
     assert of(Cursor(1, channel="telegram", away="ConnectTimeout")) == []
 

@@ -209,7 +209,7 @@ def test_the_obstacles_are_all_but_the_approval() -> None:
 def test_another_run_on_a_box_keeps_the_gate_shut_until_it_is_named_too(
     how: str, text: str, named: tuple[str, ...], opens: bool
 ) -> None:
-    facts = replace(ALL_TRUE, beside=(Beside("next", "next is at work on box-a"),))
+    facts = replace(ALL_TRUE, beside=(Beside("next", "next is running on box-a"),))
     assert obstacles(facts) == (), "what a person may approve"
     decision = decide(replace(facts, approval=Approval(how, text, named)))
     assert isinstance(decision, Open) is opens

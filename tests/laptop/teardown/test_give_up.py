@@ -52,7 +52,7 @@ def test_what_is_given_up_is_the_cell_as_it_is_now(run: FinishedRun) -> None:
     made = give_up(
         run.project.results, _facts(run, a="1" * 64), dict.fromkeys(["a"], "too large to pull")
     )
-    assert made.cells[0].missing == ("is published and was not pulled",)
+    assert made.cells[0].missing == ("is published but not pulled",)
 
 
 def test_what_is_no_cell_of_the_run_is_not_given_up_and_nothing_is_written(

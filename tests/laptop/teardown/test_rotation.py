@@ -68,8 +68,8 @@ def test_it_is_said_until_each_was_replaced(tmp_path: Path) -> None:
     teardown = replace(BEGUN, exposed={"WANDB_API_KEY": "box-b", "MY_KEY": "box-b"})
     written(results, teardown)
     texts = [str(message) for message in rotation.rotation_steps(teardown)]
-    assert "rotate WANDB_API_KEY: box-b still holds it" in texts[0]
-    assert "https://wandb.ai/settings" in texts[0] and "where you made it" in texts[1]
+    assert "rotate WANDB_API_KEY: it is still on box-b" in texts[0]
+    assert "https://wandb.ai/settings" in texts[0] and "where you created it" in texts[1]
     assert texts[-1].endswith("invoke down --rotated WANDB_API_KEY --rotated MY_KEY")
     now = rotation.confirm_rotated(results, ["WANDB_API_KEY"])
     assert receipt.read_teardown(results.teardown) == now

@@ -79,5 +79,5 @@ def test_a_folder_of_somebody_else_or_of_another_tracker_is_refused(tmp_path: Pa
         exported_cell.read_export_record(tmp_path, "files")
     (tmp_path / "thesis.tex").unlink()
     export(tmp_path, cell("a"))
-    with pytest.raises(InputError, match="holds an export to files"):
+    with pytest.raises(InputError, match="contains an export to files"):
         exported_cell.read_export_record(tmp_path, "wandb")

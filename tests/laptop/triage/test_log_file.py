@@ -48,7 +48,7 @@ def test_a_pipe_is_not_waited_for_but_what_a_shell_made_is_read(tmp_path: Path) 
 def test_bytes_that_are_no_text_are_said(tmp_path: Path) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes(bytes(range(128, 256)) * 1000)
-    with pytest.raises(InputError, match="is no text"):
+    with pytest.raises(InputError, match="is not a text file"):
         log_file.read_log_file(str(path))
 
 

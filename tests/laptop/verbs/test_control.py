@@ -43,14 +43,14 @@ def test_a_cell_that_waits_for_its_next_try_is_not_said_to_run(run, capsys):
     run.say("queue_1", agent_started(), cell_started("a"), retried)
     with held(run.site.tier.lock("queue_1")):
         assert status(run.project) == 0
-        assert "a is tried again at" in capsys.readouterr().out
+        assert "a is retried at" in capsys.readouterr().out
         assert drain(run.project, queues=["queue_1"]) == 0
         assert stop(run.project, queues=["queue_1"]) == 0
     said = capsys.readouterr().err
     assert "queue_1 on box-a: ends; no further cell starts" in said
     assert "checkpoint" not in said and "finishes a" not in said
     status(run.project)
-    assert "a is tried again at" not in capsys.readouterr().out, "nobody is there to do it"
+    assert "a is retried at" not in capsys.readouterr().out, "nobody is there to do it"
 
 
 def test_stop_asks_only_the_named_queue(run, capsys):

@@ -249,7 +249,7 @@ def test_down_refuses_when_a_carried_file_is_gone_and_abandoning_is_a_way_out(
     verify(run.project)
     before = _digest(run)
     assert down(run.project, approve=before) == 1
-    assert "wandb/run.wandb, which is carried and not proven, is missing" in capsys.readouterr().err
+    assert "wandb/run.wandb, an unverified extra file, is missing" in capsys.readouterr().err
     assert run.site.tier.root.exists()
     assert down(run.project, abandon=["a"], because="of no use", approve=before) == 1
     assert down(run.project, approve=_digest(run)) == 0
@@ -330,7 +330,7 @@ def test_a_tier_that_is_gone_for_good_is_given_up_by_name_once_every_result_is_p
         down(run.project, gone=[tier], because=because)
     shutil.rmtree(tier)
     assert down(run.project, approve=_digest(run)) == 1
-    with pytest.raises(InputError, match="needs the reason"):
+    with pytest.raises(InputError, match="needs a reason"):
         down(run.project, gone=[tier], approve=_digest(run))
     run.flip_byte(run.here("a", "weights.dat"), at=3)
     assert down(run.project, gone=[tier], because=because, approve=_digest(run)) == 1
@@ -420,7 +420,7 @@ def test_an_abandoned_cell_that_was_published_since_is_looked_at_again(
 ) -> None:
     down(lacking.project, abandon=["b"], because="it diverged", approve="0" * 12)
     lacking.publish("b")
-    assert "b: is not as it was" in _refuses(lacking, capsys)
+    assert "b: has changed since" in _refuses(lacking, capsys)
 
 
 def test_a_receipt_that_was_rewritten_while_the_person_read_is_not_approved(
@@ -445,8 +445,8 @@ def test_a_receipt_that_was_rewritten_while_the_person_read_is_not_approved(
         (["b"], "  ", "--because"),
         ([], "it diverged", "--abandon CELL"),
         (["bb"], "it diverged", "no cell 'bb'"),
-        (["a"], "it diverged", "a: lacks nothing"),
-        (["a", "b"], "it diverged", "a: lacks nothing"),
+        (["a"], "it diverged", "a: nothing is missing"),
+        (["a", "b"], "it diverged", "a: nothing is missing"),
     ],
 )
 def test_abandoning_needs_a_cell_that_is_missing_and_a_reason(

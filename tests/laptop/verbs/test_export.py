@@ -132,7 +132,7 @@ def test_what_was_exported_and_is_proven_no_more_is_said(
     capsys.readouterr()
     assert export(run.project, ASKED, to="wandb") == 1
     said = capsys.readouterr().err
-    assert "a is left out: is not as the receipt says" in said
+    assert "a is left out: differs from the receipt" in said
     assert "a was exported when it was proven; what lies there is of then" in said
 
 

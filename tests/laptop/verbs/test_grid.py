@@ -180,7 +180,7 @@ def test_json_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         (asked("lr=1", task=""), "--task is missing, and the command takes {task}"),
         (asked("lr=1", cfg="seed=1"), "the first word is the config"),
         (asked("lr=1", cfg="configs/bas.json"), "there is no config 'configs/bas.json'"),
-        (asked("lr=1", cfg="-"), "the command takes {cfg}, but the line has -"),
+        (asked("lr=1", cfg="-"), "the command uses {cfg}, but the line has -"),
         (asked("lr=1", cfg="-", configs="g"), "--configs needs a config as the base"),
         (asked("lr=1", queues=("q9",)), "the job has no queue 'q9'"),
         (asked("lr=1", "after=nobody"), "no queue has a cell of this name"),

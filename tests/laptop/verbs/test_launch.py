@@ -101,7 +101,7 @@ def test_each_queue_runs_on_its_box_and_its_first_cell_was_seen(
     assert told["started"] == ["q1", "q2"] and told["problems"] == []
     assert tiny.releases == {told["release"]}
     for queue, cell, box in (("q1", "a", "box-a"), ("q2", "b", "box-b")):
-        assert f"{queue}: runs {cell} on {box}" in said.err or f"{queue}: done" in said.err
+        assert f"{queue}: running {cell} on {box}" in said.err or f"{queue}: done" in said.err
     tiny.wait_for_agents()
     assert "cell.verified" in tiny.types("q2", "b")
     assert SECRET["MY_KEY"] not in said.out + said.err
@@ -369,7 +369,9 @@ def test_a_box_that_dies_while_it_is_served_stops_no_other(
     told = json.loads(capsys.readouterr().out)
     assert told["started"] == ["q2"] and tiny.releases == {told["release"]}
     (problem,) = told["problems"]
-    assert problem.startswith("q1: was not launched: box-a cannot be reached: the link was cut")
+    assert problem.startswith(
+        "q1: was not launched: box-a cannot be reached: the connection was lost"
+    )
     assert problem.endswith("invoke launch --box box-a")
     (record,) = records(project)
     assert record["queues"] == ["q2"]

@@ -252,4 +252,6 @@ def test_over_a_link_that_drops_and_comes_back_nothing_is_lost(tmp_path, monkeyp
     with held(run.agents.site.tier.lock("queue_1")):
         assert logs(run.project, cell="a", follow=True) == 0
     assert capsys.readouterr().out == "one\ntwo\n"
-    assert run.world.times("box-a") > 6, "the link was cut, and the journal said that it is over"
+    assert run.world.times("box-a") > 6, (
+        "the connection was lost, and the journal said that it is over"
+    )

@@ -87,7 +87,7 @@ def test_a_cell_of_a_stopped_box_goes_to_the_other_queue_with_its_claim_and_its_
         "from": "queue_1",
         "to": "queue_2",
     }
-    assert "begins anew: no checkpoint of it is within reach" in said.err
+    assert "starts over: none of its checkpoints can be reached" in said.err
     assert "launch --box box-b" in said.err
     assert (of_a(run).queue, of_a(run).box, of_a(run).word) == ("queue_2", "box-b", "queued")
 
@@ -114,7 +114,7 @@ def test_it_says_from_which_step_the_cell_goes_on(run: FarRun) -> None:
     atomic.write_whole(folder / FILE, codec.to_document(pointer))
     move(run.project, cell="a", queue="queue_2")
     [said] = [text for text in run.look().problems if text.startswith("a: moved")]
-    assert f"continues from its checkpoint of {pointer.at}, from step 40 or later" in said
+    assert f"resumes from its checkpoint of {pointer.at}, from step 40 or later" in said
 
 
 def test_where_no_event_told_a_step_the_last_one_that_was_seen_is_said(run: FarRun) -> None:
@@ -125,7 +125,7 @@ def test_where_no_event_told_a_step_the_last_one_that_was_seen_is_said(run: FarR
     atomic.write_whole(folder / FILE, codec.to_document(pointer))
     move(run.project, cell="a", queue="queue_2")
     [said] = [text for text in run.look().problems if text.startswith("a: moved")]
-    assert said.endswith(f"its checkpoint of {pointer.at}; the last step that was seen is 41")
+    assert said.endswith(f"its checkpoint of {pointer.at}; the last known step is 41")
 
 
 def test_while_the_agent_or_the_attempt_lives_nothing_is_moved(run: FarRun) -> None:
@@ -173,7 +173,7 @@ def test_a_box_that_does_not_answer_is_no_dead_one_until_a_person_says_so(run: F
     with pytest.raises(InputError, match="box-a does not answer, and queue_1 may be at work"):
         move(run.project, cell="a", queue="queue_2")
     assert owner(run.agents).queue == "queue_1"
-    with pytest.raises(InputError, match="needs the reason"):
+    with pytest.raises(InputError, match="needs a reason"):
         move(run.project, cell="a", queue="queue_2", gone=["box-a"])
     assert move(run.project, cell="a", queue="queue_2", **GONE) == 0
     assert owner(run.agents).queue == "queue_2"
@@ -219,7 +219,7 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[FarRun, RunO
 
 
 def raise_cut(box: str, question: Any) -> Any:
-    raise TemporaryError("the link was cut")
+    raise TemporaryError("the connection was lost")
 
 
 def test_a_box_with_its_own_tier_is_told_when_it_is_back_and_named_until_then(
@@ -231,11 +231,11 @@ def test_a_box_with_its_own_tier_is_told_when_it_is_back_and_named_until_then(
     assert move(run.project, cell="a", queue="queue_2", **GONE) == 0
     assert (owner(of_b).queue, owner(of_b).moved_from) == ("queue_2", "queue_1")
     assert of_b.site.tier.queue("queue_2").read_text().endswith("configs/a.yaml recon 3\n")
-    assert "a was moved to queue_2, and box-a has not been told" in capsys.readouterr().err
+    assert "a has moved to queue_2, but box-a has not been told" in capsys.readouterr().err
     assert owner(run.agents).queue == "queue_1"
     assert (of_a(run).queue, of_a(run).word) == ("queue_2", "queued")
     assert any("box-a has not been told" in note for note in run.look().roster.notes)
-    with pytest.raises(TemporaryError, match="box-a has to be told first"):
+    with pytest.raises(TemporaryError, match="box-a must first be told"):
         moves.refuse_untold(run.site, "queue_1")
     run.world.cut.clear()
     again = SshSite(run.project, print)
@@ -243,11 +243,13 @@ def test_a_box_with_its_own_tier_is_told_when_it_is_back_and_named_until_then(
     with monkeypatch.context() as cut:
         cut.setattr(again, "ask", raise_cut)
         moves.tell_boxes(again, show.say)
-    assert "box-a was not told that a was moved: the link was cut" in capsys.readouterr().err
+    assert (
+        "could not tell box-a that a has moved: the connection was lost" in capsys.readouterr().err
+    )
     assert moves.untold(again) and owner(run.agents).queue == "queue_1"
     moves.tell_boxes(again, show.say)
     assert owner(run.agents) == owner(of_b)
-    assert "box-a was told that a is queue_2's now" in capsys.readouterr().err
+    assert "box-a has been told that a now belongs to queue_2" in capsys.readouterr().err
     assert moves.untold(again) == []
     moves.refuse_untold(again, "queue_1")
 

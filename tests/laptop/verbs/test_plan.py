@@ -94,8 +94,8 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
     q1 = b"# c\nconfigs/base.json\nconfigs/bse.json recon\nconfigs/big.json recon ten\n"
     told = problems(tmp_path, q1=q1, q2=b"configs/../small.json seg\n")
     assert len(told) == 4
-    assert "queues/q1.txt:2: expected <cfg> <task> [epochs], found 1 field;" in told[0]
-    assert told[1] == "queues/q1.txt:4: epochs must be a whole number of at least 1, found 'ten'"
+    assert "queues/q1.txt:2: expected <cfg> <task> [epochs], found 1 field" in told[0]
+    assert told[1] == "queues/q1.txt:4: epochs must be a whole number, 1 or more; found 'ten'"
     assert told[2].startswith("queues/q2.txt:1: the config 'configs/../small.json' must be a path")
     assert told[3].startswith("queues/q1.txt:3: there is no config 'configs/bse.json' in ")
     assert told[3].endswith("(did you mean 'configs/base.json'?)")
@@ -104,16 +104,16 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        (b"configs/base.json\n", "found 1 field;"),
-        (b"configs/base.json a b c\n", "epochs must be a whole number of at least 1, found 'b'"),
-        (b"configs/base.json 'recon\n", "is opened and not closed"),
-        (b"configs/base.json recon 0\n", "epochs must be a whole number of at least 1, found '0'"),
+        (b"configs/base.json\n", "found 1 field"),
+        (b"configs/base.json a b c\n", "epochs must be a whole number, 1 or more; found 'b'"),
+        (b"configs/base.json 'recon\n", "is not closed"),
+        (b"configs/base.json recon 0\n", "epochs must be a whole number, 1 or more; found '0'"),
         (b"configs/base.json recon 1e3\n", "found '1e3'"),
         (b"/etc/base.json recon\n", "must be a path inside the code folder"),
         (b"../base.json recon\n", "must be a path inside the code folder"),
         (b"--config=x.json recon\n", "begins with '-'"),
         (b"'configs/a\rb.json' recon\n", "control character"),
-        (b"'configs/$(touch x).json' recon\n", "the cell's name '$(touch x)'"),
+        (b"'configs/$(touch x).json' recon\n", "invalid cell name '$(touch x)'"),
         (b"configs/b\xe4se.json recon\n", "byte 10 is 0xe4): save the file as UTF-8"),
         (b"configs/none/x.json recon\n", "there is no folder"),
         (b"configs/" + b"x" * 300 + b"/y.json recon\n", "there is no config"),
@@ -161,7 +161,7 @@ def test_one_name_in_two_queues_names_both_places(tmp_path: Path, twin: str) -> 
         ("queues/q2.txt", "other/q1.txt", "has the same queue name 'q1' as queues/q1.txt"),
         ("train.py", "trian.py", "no script 'trian.py' in the code folder"),
         ("epochs: 20", "code: src", "job.yaml:3: code: there is no folder src"),
-        ("epochs: 20", "", "queues/q1.txt:1: the command takes {epochs}, but the line gives none"),
+        ("epochs: 20", "", "queues/q1.txt:1: the command uses {epochs}, but the line has none"),
     ],
 )
 def test_a_job_that_does_not_fit_its_files(tmp_path: Path, old: str, new: str, words: str) -> None:

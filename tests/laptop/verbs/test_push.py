@@ -239,7 +239,7 @@ def test_a_box_that_cannot_take_its_release_holds_up_no_other(
         push(project, as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert told["queues"] == {"q2": "appended"} and told["is_new"]
-    assert told["problems"] == ["box-a: box-a cannot be reached: the link was cut"]
+    assert told["problems"] == ["box-a: box-a cannot be reached: the connection was lost"]
     assert [path.stem for path in (tiny.tier / "queues").glob("*.txt")] == ["q2"]
     with_a_tier_per_box(project, monkeypatch, dying="box-a box-b")
     with pytest.raises(BoxcarError, match=r"(?s)box-a: .*box-b: "):

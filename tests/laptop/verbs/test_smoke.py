@@ -693,7 +693,7 @@ def test_of_a_large_grid_one_of_each_kind_is_tried_and_the_rest_is_counted(
     assert smoke(grid.project) == 0
     assert grid.started == ["a", "c"]
     shown = capsys.readouterr()
-    assert "14 more  not tried" in " ".join(shown.out.replace("\n", " ").split("   "))
+    assert "14 more  not tested" in " ".join(shown.out.replace("\n", " ").split("   "))
     assert missing(grid.project) == []
     assert len(passes.untried(grid.project)) == 14
 

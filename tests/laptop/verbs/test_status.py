@@ -232,7 +232,7 @@ def test_a_torn_line_is_said_where_no_agent_is_writing_it(run, capsys):
     with run.site.tier.journal("queue_1").open("ab") as file:
         file.write(b'{"v":1')
     status(run.project)
-    assert "torn by a crash" in capsys.readouterr().err
+    assert "a crash cut off the last line" in capsys.readouterr().err
     with held(run.site.tier.lock("queue_1")):
         status(run.project)
     assert "torn" not in capsys.readouterr().err
@@ -322,7 +322,7 @@ def test_next_is_launch_where_the_system_ended_a_queue_beside_one_that_is_at_wor
     run.say("queue_2", agent_started(), cell_started("c"))
     with held(run.site.tier.lock("queue_2")):
         assert next_of(run) == "invoke launch"
-        assert "the system told its agent to end" in run.condition("queue_1").sentence
+        assert "the system ended its agent" in run.condition("queue_1").sentence
     run.say("queue_2", cell_verified("c"), queue_done())
     run.say("queue_1", agent_started(), cell_verified("b"), ended)
     assert next_of(run) == "invoke pull"
@@ -417,7 +417,7 @@ def test_a_queue_that_waits_for_room_says_what_a_person_can_do(run):
         view = run.look()
         assert "make some" in str(next_step(view, run.site).because)
         rows = rows_of_run(run.site, view, next_step(view, run.site))
-        assert any("waits for room on box-a" in str(note) for note in notes_of_run(rows))
+        assert any("waits for disk space on box-a" in str(note) for note in notes_of_run(rows))
 
 
 def test_agents_at_work_do_not_hide_a_cell_that_failed(run):
@@ -452,5 +452,5 @@ def test_one_that_still_delivers_after_the_end_is_named(tmp_path: Path, capsys: 
     tier.delivered("q1").write_bytes(codec.to_document(sent))
     status(run.project)
     told = capsys.readouterr().err
-    assert "q1: feishu refuses its messages: answered 200: no such robot" in told
-    assert "was told to nobody yet" in told
+    assert "q1: feishu rejects its notifications: answered 200: no such robot" in told
+    assert "was not delivered yet" in told

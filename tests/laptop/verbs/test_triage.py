@@ -56,7 +56,7 @@ def test_stdin_and_an_exit_code_are_taken(capsys, monkeypatch) -> None:
 def test_a_log_that_says_nothing_ends_with_1(log: Path, capsys) -> None:
     log.write_text("all is well\n")
     assert triage(str(log)) == 1
-    assert capsys.readouterr().out.startswith("ASK (?): nobody knows: no signature fits")
+    assert capsys.readouterr().out.startswith("ASK (?): unknown: no known failure matches")
 
 
 def test_an_empty_log_is_said_unless_its_exit_code_tells(log: Path, capsys) -> None:
@@ -78,7 +78,7 @@ def test_of_a_large_log_the_end_is_read_and_its_lines_are_counted(log: Path, cap
 
 
 def test_a_log_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no such log here"):
+    with pytest.raises(InputError, match="no such file"):
         triage(str(tmp_path / "nope"))
 
 
@@ -116,7 +116,7 @@ def test_a_row_is_written_from_a_log_and_known_again(log: Path, capsys) -> None:
         (OWN.replace("MINE", "mine"), "capital letters"),
         (OWN.replace("KeyError: .lr.", "("), "not a regular expression"),
         (OWN.replace("WAIT_NETWORK", "PRAY"), "follows"),
-        (OWN + OWN.removeprefix("signatures:\n"), "there twice"),
+        (OWN + OWN.removeprefix("signatures:\n"), "used twice"),
         (OWN.replace("KeyError", "K" * 500), "characters"),
     ],
 )

@@ -99,8 +99,8 @@ def test_a_journal_that_is_damaged_on_the_tier_is_no_reason_to_pull_it(
         file.write(b'{"broken\n')
     assert verify(run.project) == 1
     said = capsys.readouterr().err
-    assert "the journal q1 on the tier is damaged" in said and "repair" in said
-    assert "is not as it is on the tier" not in said
+    assert "the event log q1 on the tier is damaged" in said and "repair" in said
+    assert "differs from the one on the tier" not in said
 
 
 def test_what_a_person_should_know_of_a_result_is_said(tmp_path: Path, capsys: Any) -> None:
@@ -131,7 +131,7 @@ def test_a_cell_that_failed_and_whose_line_is_gone_is_missing_until_it_is_abando
     run.say("q1", cell_started("bad"), cell_failed("bad"))
     run.copy_here()
     assert verify(run.project) == 1
-    assert _missing(run)["bad"] == ("is not published",)
+    assert _missing(run)["bad"] == ("failed, so it has no result",)
     assert down(run.project) == 1
     assert "bad" in capsys.readouterr().err
     down(run.project, abandon=["bad"], because="it diverges", approve="0" * 12)
@@ -520,8 +520,8 @@ def test_what_is_carried_is_hashed_and_said_not_to_be_proven(
 ) -> None:
     assert verify(carrying.project) == 0
     told = capsys.readouterr().err
-    assert "carried, not proven: 2 files (8 B) of 1 of 2 cells" in told
-    assert "left out of it, may hold a secret: of 1 cell; explain --cell CELL" in told
+    assert "2 unverified extra files (8 B) in 1 of 2 cells" in told
+    assert "extra files left out (may hold a secret): in 1 cell; explain --cell CELL" in told
     assert {one.path for one in _receipt(carrying).cells[0].findings} == set(ARTIFACTS)
     cell = _said(carrying, capsys)["cells"][0]
     assert cell["carried"]["files"] == 2 and cell["files"] == len(FILES)
@@ -533,7 +533,7 @@ def test_while_the_tier_is_there_a_carried_file_that_is_missing_is_pulled_first(
     carrying.here("a", "tb/events").write_bytes(b"54321")
     said = _said(carrying, capsys)
     assert _rows(said) == [("a", "invoke pull")]
-    assert "tb/events, which is carried and not proven" in said["cells"][0]["missing"][0]["what"]
+    assert "tb/events, an unverified extra file" in said["cells"][0]["missing"][0]["what"]
     assert said["cells"][0]["state"] == "damaged" and said["cells"][0]["carried"]["lacks"]
 
 
@@ -546,4 +546,4 @@ def test_once_the_tier_is_gone_a_carried_file_that_is_missing_costs_no_number(
     assert found["missing"] == [] and found["metrics"]
     assert found["carried"]["lacks"] == ["tb/events"]
     verify(carrying.project)
-    assert "1 carried file is not here as published" in capsys.readouterr().err
+    assert "1 extra file differs from what was published, or is missing" in capsys.readouterr().err

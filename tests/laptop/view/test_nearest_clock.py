@@ -15,7 +15,7 @@ from boxcar.shared.files.journal_chain import Event
 
 def ended(given: RunView, *hours_ago: float) -> RunView:
     """The same where the agents of the first queues have said their last word so long ago."""
-    over = Condition("done", "every line was run")
+    over = Condition("done", "all lines were run")
     queues = list(given.queues)
     for at, hours in enumerate(hours_ago):
         then = timestamp.parse_utc(given.at) - timedelta(hours=hours)

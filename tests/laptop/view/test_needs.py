@@ -29,7 +29,9 @@ def test_what_is_broken_comes_before_failed_cells_and_those_before_doubt() -> No
     failed = [cell.name for cell in made.cells if cell.word == "failed"]
     assert rows[0].who == "box-0" and rows[0].is_broken
     assert [row.who for row in rows[1:3]] == failed
-    assert rows[3].who == "box-2" and rows[3].text.startswith("unreachable 1s: not dead")
+    assert rows[3].who == "box-2" and rows[3].text.startswith(
+        "unreachable 1s, but may well be running"
+    )
     assert [row.text for row in rows[-2:]] == ["webhooks: off", "a danger (1 more: boxcar explain)"]
 
 
@@ -63,5 +65,5 @@ def test_an_idle_gpu_is_told_of_the_box_and_its_cell() -> None:
     made = view(3, 1)
     rows = needs_of_run(made, watched(25, 2), NO_QUIET, "en")
     [row] = [row for row in rows if "GPU" in row.text]
-    assert row.who == "box-0" and row.text.startswith("GPU 2 % for 2")
+    assert row.who == "box-0" and row.text.startswith("GPU at 2 % for 2")
     assert row.cell == made.queues[0].active

@@ -17,7 +17,7 @@ from run_on_disk import (
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.view.board.terminal_lines import draw_rows
 from boxcar.laptop.view.looks import ASCII
-from boxcar.laptop.view.run_fields import CELLS_BELOW_TITLE, state_words
+from boxcar.laptop.view.run_fields import BOXES, CELLS_BELOW_TITLE, state_words
 from boxcar.laptop.view.run_rows import Facts, RunRows, headline
 from boxcar.shared.files.heartbeat import Copying
 
@@ -73,7 +73,7 @@ def test_of_a_result_that_is_copied_it_says_how_far_and_for_how_long(tmp_path: P
         run.beat("queue_1", from_now(0), phase="syncing", copying=copying)
         [row] = rows_of(run.look()).under_way
         assert state_words(row, EN) == "settling 33 %, 2m left"
-        assert state_words(row, ZH) == "收尾中 33 %，剩余 2m"
+        assert state_words(row, ZH) == "核验中 33 %，剩余 2m"
         run.beat("queue_1", from_now(0), phase="syncing")
         [row] = rows_of(run.look()).under_way
         assert state_words(row, EN) == "settling"
@@ -97,3 +97,16 @@ def test_a_cell_between_two_attempts_says_so(tmp_path: Path) -> None:
     run.say("queue_1", ("cell.retried", retried))
     [row] = rows_of(run.look()).under_way
     assert (row.view.word, row.why) == ("retrying", "NET")
+
+
+def test_a_box_without_a_gpu_shows_its_ram_and_what_it_does_between_two_cells(
+    tmp_path: Path,
+) -> None:
+    run = make_run(tmp_path)
+    run.say("queue_1", agent_started())
+    with held(run.site.tier.lock("queue_1")):
+        run.beat("queue_1", from_now(0), gauges={"memory_used_bytes": 9 * 2**30})
+        fields = [
+            field.text for row in rows_of(run.look()).boxes for field in BOXES.fields(row, EN)
+        ]
+    assert "RAM 9.0 G" in fields and "(between two cells)" in fields

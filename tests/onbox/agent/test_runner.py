@@ -469,7 +469,7 @@ def test_at_a_stop_the_mirror_has_until_the_box_is_gone_and_what_did_not_fit_is_
     assert asked == [until]
     [(type, data)] = said
     assert (type, data["what"], data["cell"]) == ("box.warning", "mirror_late", "a")
-    assert data["text"].startswith("no checkpoint of a reached the durable tier within")
+    assert data["text"].startswith("a: no checkpoint reached the durable tier in")
 
 
 def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tmp_path):

@@ -90,7 +90,7 @@ def test_words_arrive_letter_by_letter_and_variables_reach_the_script_alone(run_
     assert start["env"]["MARK"] == "$x {name}"
     assert start["env"]["FILLED"] == "a {name} {x}"
     assert not [one for one in start["parent"] if one.startswith(("MARK=", "FILLED="))]
-    assert "the command takes {cfg}" in run.events("cell.failed", cell="b")[0].data["reason"]
+    assert "the command uses {cfg}" in run.events("cell.failed", cell="b")[0].data["reason"]
 
 
 def test_without_a_config_and_in_out_the_code_is_found_and_nothing_else_lies_there(run_lines):

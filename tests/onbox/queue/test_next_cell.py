@@ -292,7 +292,7 @@ def test_the_result_of_the_one_before_is_handed_on(make_run):
     assert run.finish() == 1  # `a` has no after=, and this command takes {after}
     [failed] = run.events("cell.failed")
     assert (failed.cell, failed.data["failure"]) == ("x", "NOCFG")
-    assert "takes {after}" in failed.data["reason"]
+    assert "uses {after}" in failed.data["reason"]
 
 
 def test_a_cell_gets_the_folder_of_the_one_before(make_run):

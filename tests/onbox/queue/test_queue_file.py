@@ -323,12 +323,12 @@ def test_of_two_files_of_one_spelling_none_is_chosen(tmp_path):
 @pytest.mark.parametrize(
     ("text", "plan", "expected"),
     [
-        ("- t", {}, "the command takes {cfg}"),
+        ("- t", {}, "the command uses {cfg}"),
         ("a.yaml t env.K=1", {"secrets": ("K",)}, "K is one of the secrets"),
         (
             "a.yaml t",
             {"rules": (Rule("a*", nproc=1), Rule("*a", nproc=2))},
-            "one nproc_per_node by",
+            "two values of nproc_per_node",
         ),
     ],
 )

@@ -167,7 +167,7 @@ def test_a_flood_becomes_one_message_in_order_and_the_rest_is_counted(robot, jou
     until(lambda: cursor(tmp_path, robot).seq == last.seq)
     deliverer.close(0)
     [text] = robot.texts
-    assert text.splitlines()[0] == "Boxcar r: 30 things happened"
+    assert text.splitlines()[0] == "Boxcar r: 30 events"
     assert text.index("c0 failed") < text.index("c1 failed") < text.index("c29 failed")
     assert "since the last message: 30 started" in text
     assert len(text.splitlines()) < 16
@@ -187,7 +187,7 @@ def test_what_is_no_news_waits_for_the_next_message(robot, journal, tmp_path):
     until(lambda: cursor(tmp_path, robot).seq == done.seq)
     deliverer.close(0)
     [text] = robot.texts
-    assert "q1 is done, 2 cells verified" in text
+    assert "q1 done: 2 cells verified" in text
     assert "since the last message: 2 started" in text
 
 

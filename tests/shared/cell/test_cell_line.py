@@ -47,14 +47,14 @@ def test_a_line_of_two_or_three_fields_means_what_it_meant(text, expected):
 
 @pytest.mark.parametrize("third", ["6O", "0", "1.0", "1e3", "+1", "~lr", "''", "x", "١", "9" * 10])
 def test_a_third_field_that_is_no_epochs_is_still_refused(third):
-    assert "epochs must be a whole number of at least 1" in refusal(f"a.yaml t {third}")
-    assert "epochs must be a whole number of at least 1" in refusal(f"a.yaml t {third} lr=1")
+    assert "epochs must be a whole number, 1 or more" in refusal(f"a.yaml t {third}")
+    assert "epochs must be a whole number, 1 or more" in refusal(f"a.yaml t {third} lr=1")
 
 
 def test_one_field_is_refused_as_before():
     assert refusal("a.yaml") == (
-        "expected <cfg> <task> [epochs], found 1 field; the task is one word of your choice, and a "
-        "field with spaces stands in quotes"
+        "expected <cfg> <task> [epochs], found 1 field. The task is any one word; quote a field "
+        "that contains spaces"
     )
 
 
@@ -69,7 +69,7 @@ def test_a_task_with_an_equals_sign_is_refused_where_words_follow():
 
 @pytest.mark.parametrize("text", ["a.yaml t 60 # note", "a.yaml t 60 lr=1 #x", "a.yaml t\t#x"])
 def test_a_word_that_begins_with_a_hash_is_refused(text):
-    assert "a remark stands on a line of its own" in refusal(text)
+    assert "a comment needs its own line" in refusal(text)
 
 
 @pytest.mark.parametrize(
@@ -109,11 +109,11 @@ def test_overrides_are_literal(word):
 
 @pytest.mark.parametrize("text", ["a.yaml t 'x", 'a.yaml t -- tag="x', "a.yaml t it's"])
 def test_a_quote_that_is_not_closed_is_told_with_what_to_do(text):
-    assert "a quotation mark is opened and not closed: close it" in refusal(text)
+    assert "a quotation mark is not closed: close it" in refusal(text)
 
 
 def test_a_lone_backslash_is_told_with_what_to_do():
-    assert refusal("a.yaml t \\").startswith("ends with a lone \\")
+    assert refusal("a.yaml t \\").startswith("ends with a \\")
 
 
 def test_bytes_that_are_no_text_are_told_with_what_to_do():
@@ -137,7 +137,7 @@ def test_a_dash_as_task_is_a_cell_without_one():
 def test_with_neither_the_words_are_the_name():
     assert line("- - --lr=0.1 --seed=2").name == "lr0.1_seed2"
     assert line("- - name=x").name == "x"
-    assert "the cell's name" in refusal("- -")
+    assert "invalid cell name" in refusal("- -")
 
 
 @pytest.mark.parametrize("cfg", ["-x", "--", "./-x"])

@@ -98,7 +98,7 @@ def test_these_are_names(name):
     "name", ["", "-", "_a", ".a", "a.", "a b", "a/b", "a\n", "..", "x" * 101, "a:b"]
 )
 def test_these_are_not(name):
-    with pytest.raises(ValueError, match="the cell's name"):
+    with pytest.raises(ValueError, match="invalid cell name"):
         check_name(name)
 
 

@@ -409,5 +409,5 @@ def test_what_bash_runs_there_is_clean_for_shellcheck(name):
 
 
 def test_a_job_with_fewer_nodes_says_what_to_do(tmp_path):
-    with pytest.raises(InputError, match="x takes 2 nodes, and its job 7_3 has 1: once that"):
+    with pytest.raises(InputError, match="x needs 2 nodes, but its job 7_3 has 1: launch again"):
         over_nodes(tmp_path, SLURM_JOB_NUM_NODES="1")

@@ -206,12 +206,16 @@ def test_a_line_that_fits_its_command_has_none():
 @pytest.mark.parametrize(
     ("text", "command", "expected"),
     [
-        ("- t", ("t.py", "{cfg}"), "the command takes {cfg}, but the line has - in its place"),
-        ("a.yaml -", ("t.py", "{task}"), "the command takes {task}, but the line has - in"),
-        ("a.yaml t", ("t.py", "{epochs}"), "the command takes {epochs}, but the line gives none"),
-        ("a.yaml t", ("t.py", "{after}"), "the command takes {after}, but the line has no after="),
-        ("a.yaml t after=x,y", ("t.py", "{after}"), "after= names several: write {after:CELL}"),
-        ("a.yaml t after=x", ("t.py", "{after:y}"), "takes {after:y}, but the line's after= does"),
+        ("- t", ("t.py", "{cfg}"), "the command uses {cfg}, but the line has - there"),
+        ("a.yaml -", ("t.py", "{task}"), "the command uses {task}, but the line has - there"),
+        ("a.yaml t", ("t.py", "{epochs}"), "the command uses {epochs}, but the line has none"),
+        ("a.yaml t", ("t.py", "{after}"), "the command uses {after}, but the line has no after="),
+        (
+            "a.yaml t after=x,y",
+            ("t.py", "{after}"),
+            "after= names several cells: write {after:CELL}",
+        ),
+        ("a.yaml t after=x", ("t.py", "{after:y}"), "uses {after:y}, but the line's after= does"),
         ("a.yaml t env.KEY=1", ("t.py",), "env.KEY= is in the line, but KEY is one of the secrets"),
     ],
 )
@@ -233,7 +237,7 @@ def test_resume_args_are_words_of_the_command_too():
 def test_two_patterns_that_quarrel_over_a_line_are_said_on_the_box_too():
     plan = make_plan(rules=(Rule("a*", nproc=1), Rule("*b", nproc=2)))
     [found] = terms.misfits_of_rules(plan, "ab")
-    assert "one nproc_per_node by 'a*' and another by '*b'" in found
+    assert "two values of nproc_per_node, by 'a*' and by '*b'" in found
     assert list(terms.misfits_of_rules(plan, "a")) == []
 
 

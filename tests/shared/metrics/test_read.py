@@ -146,8 +146,8 @@ def test_rows_that_say_nothing_of_the_column_are_passed_over():
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (CSV, "no column 'acc'; its columns are epoch, top1, note"),
-        (b"", "no column 'acc'; its columns are none"),
+        (CSV, "no column 'acc'; columns: epoch, top1, note"),
+        (b"", "no column 'acc'; columns: none"),
         (b"acc\n0.5\nnan\n", "'nan' is not a number"),
         (b"acc\n0.5\ndiverged\n", "'diverged' is not a number"),
         (b"acc\n", "nothing was found"),

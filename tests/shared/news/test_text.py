@@ -191,14 +191,13 @@ LATE = {"what": "mirror_late", "text": "as the box says it", "cell": "a", "secon
         (
             LATE | {"mirrored_at": "2026-11-23T04:05:06.789Z"},
             "en",
-            "the newest checkpoint of a did not reach the durable tier within the 30 s that the "
-            "box had: the one there is from 2026-11-23 04:05:06 UTC",
+            "a: the latest checkpoint did not reach the durable tier in the 30 s the box had "
+            "left; the copy there is from 2026-11-23 04:05:06 UTC",
         ),
         (
             LATE,
             "zh",
-            "机器只剩 30 秒，a 的 checkpoint 一份也没传到持久存储："
-            "如果机器没了，这个 cell 要从头开始",
+            "a：机器只剩 30 秒，没有任何 checkpoint 传到持久盘；如果机器丢了，这个 cell 要从头开始",
         ),
     ],
 )

@@ -164,7 +164,7 @@ _MOST_NEXT, _SMALL = 3, 12  # lines of the next command, and of a terminal that 
 def head(sheet: Sheet) -> list[Line]:
     """The run, and how many cells are in which state."""
     rows, facts, room = sheet.rows, sheet.facts, sheet.width
-    age = sheet.said(_("looked {age} ago", age=units.about(sheet.looked_s)))
+    age = sheet.said(_age(sheet.looked_s))
     boxes = sheet.said(_("{n} {n:box|boxes}", n=len(rows.boxes)))
     between = f" {facts.glyphs.between} "
     # The first that fits: how old all of it is says more than the time of the day.
@@ -178,12 +178,18 @@ def head(sheet: Sheet) -> list[Line]:
     return [spread(left, money, room, sheet.mark), _counts(sheet)]
 
 
+def _age(looked_s: float) -> Sentence:
+    if looked_s < 1:
+        return _("updated just now")
+    return _("updated {age} ago", age=units.about(looked_s))
+
+
 def _counts(sheet: Sheet) -> Line:
     rows, room = sheet.rows, sheet.width
-    cells = sheet.said(_("cells"))
-    full = [styled(f"{cells} {len(rows.view.cells)}", BOLD)]
+    cells = _("{n} {n:cell|cells}", n=len(rows.view.cells))
+    full = [styled(sheet.said(cells), BOLD)]
     short = [*full]
-    time = _("left {time}", time=units.about(rows.left_s)) if rows.left_s else ""
+    time = _("{time} left", time=units.about(rows.left_s)) if rows.left_s else ""
     for state, number in rows.counts:
         sign, look = state_glyph(state, sheet.facts.glyphs)
         said = sheet.said(state_sentence(state))
@@ -195,7 +201,7 @@ def _counts(sheet: Sheet) -> Line:
 
 
 def title(sheet: Sheet, name: str) -> Line:
-    """`── needs you ─────`."""
+    """`── needs attention ─────`."""
     rule, room = sheet.facts.glyphs.rule, sheet.width
     line = joined(styled(f"{rule}{rule} ", DIM), styled(sheet.said(name), BOLD), styled(" "))
     rest = styled(rule * max(0, room - line.cell_len), DIM)
@@ -238,7 +244,7 @@ def _keys(sheet: Sheet, focus: Focus) -> Line:
     keys = (
         _("[f]ailed [d]one [q]ueued [b]oxes [l]og [e]xplain [/]filter e[x]it")
         if is_overview
-        else _("arrows, Enter opens, Esc back, e[x]it")
+        else _("arrows move, Enter opens, Esc back, e[x]it")
     )
     keys = _("[l]og [e]xplain, Esc back, e[x]it") if focus.opened else keys
     for said in (keys, _("f d q b l e / x")):
@@ -276,9 +282,9 @@ def _list_of(rows: RunRows, focus: Focus) -> tuple[str, Sequence[Any]]:
     if focus.filter:
         wanted = focus.filter.casefold()
         found = [row for row in rows.all_cells if wanted in row.cell.casefold()]
-        return _("cells with {text} ({n})", text=focus.filter, n=len(found)), found
+        return _("cells matching {text} ({n})", text=focus.filter, n=len(found)), found
     if focus.shown == FAILED:
-        return _("needs you ({n})", n=len(rows.needs)), rows.needs
+        return _("needs attention ({n})", n=len(rows.needs)), rows.needs
     if focus.shown == BOXES:
         return _("boxes ({n})", n=len(rows.boxes)), rows.boxes
     if focus.shown == DONE:
@@ -316,7 +322,7 @@ class OpenedCell:
 
 
 def opened_cell_lines(sheet: Sheet, opened: OpenedCell, focus: Focus, room: int) -> list[Line]:
-    page = _("what happened") if focus.page == HISTORY else _("log, its last lines")
+    page = _("what happened") if focus.page == HISTORY else _("end of the log")
     top = [*_head_of_cell(sheet, opened), title(sheet, page)]
     body = _body(sheet, opened, focus)
     left = max(0, room - len(top))
@@ -340,7 +346,7 @@ def _head_of_cell(sheet: Sheet, opened: OpenedCell) -> list[Line]:
 def _body(sheet: Sheet, opened: OpenedCell, focus: Focus) -> list[Line]:
     told = opened.history if focus.page == HISTORY else opened.log
     if told is None:
-        return [sheet.dim(sheet.said(_("asking for it")))]
+        return [sheet.dim(sheet.said(_("loading…")))]
     if not told:
         nothing, no_log = _("nothing here"), _("no log yet")
         return [sheet.dim(sheet.said(nothing if focus.page == HISTORY else no_log))]
@@ -399,7 +405,7 @@ def _overview(sheet: Sheet, room: int) -> list[Line]:
 def _needs(sheet: Sheet, room: int) -> Group[Any]:
     """With all their words where they take no more than half of the board."""
     rows = sheet.rows.short_needs
-    top, at = _title(sheet, _("needs you"), rows), _chosen(sheet, rows)
+    top, at = _title(sheet, _("needs attention"), rows), _chosen(sheet, rows)
     whole = sheet.draw_needs(rows, _MOST_LINES)
     if len(whole) < room // 2:
         return Group(top, whole, list, lambda n: styled(""), share=3)
@@ -417,7 +423,7 @@ def _boxes(sheet: Sheet) -> Group[BoxRow]:
     def fold(n: int) -> Line:
         if not n or not rows[len(rows) - n].is_at_ease:
             return sheet.more(n, "b")
-        text = sheet.said(_("{n} {n:box|boxes} at ease: {key}", n=n, key=sheet.key("b")))
+        text = sheet.said(_("{n} {n:box|boxes} fine: {key}", n=n, key=sheet.key("b")))
         return sheet.dim(f"{sheet.mark} {text}")
 
     return Group((), rows, draw, fold, share=2, has_head=True)

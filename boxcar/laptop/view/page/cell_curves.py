@@ -62,7 +62,7 @@ class Drawn:
     looks: tuple[str, ...]
 
     def x_name(self, language: str) -> str:
-        return chart.X if self.is_by_step else _("minutes since its first start").said(language)
+        return chart.X if self.is_by_step else _("minutes since first start").said(language)
 
 
 # By cell.

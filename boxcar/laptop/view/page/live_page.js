@@ -7,7 +7,7 @@ const about = (s) => s < 60 ? s + "s" : s < 3600 ? Math.floor(s / 60) + "m" :
 const ageS = () => Math.max(0, Math.floor((Date.now() - Date.parse(body.dataset.at)) / 1000));
 function tell() {
   const age = document.getElementById("age");
-  age.textContent = body.dataset.ago.replace("{}", about(ageS()));
+  age.textContent = ageS() < 1 ? body.dataset.now : body.dataset.ago.replace("{}", about(ageS()));
   age.className = ageS() > Number(body.dataset.old) ? "old" : "";
 }
 function take(text) {

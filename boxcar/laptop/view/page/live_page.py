@@ -76,24 +76,20 @@ def page_of_run(rows: RunRows, reports: Reports, reading: Reading, private: Priv
     """The whole file, in the rows' language; nothing private is in what a script, a library or ssh
     has said.
     """
-    script, said = SCRIPT.read_text(encoding="utf-8"), rows.facts.said
+    script = SCRIPT.read_text(encoding="utf-8")
     made = _sections(rows, private)
     before_all = [section["id"] for section in made if not section["is_folded"]]
     return html(
         TEMPLATE,
+        rows.facts.language,
         **_head(rows, private),
-        language=rows.facts.language,
         script=script,
         script_digest=_digest(script),
         every_s=reading.every_s,
         old_s=reading.old_s,
-        ago=said(_("looked {{}} ago,")),
-        gone=said(
-            _(
-                "Nobody answers here any more: the page is not refreshed. What stands below is of "
-                "{{}}."
-            )
-        ),
+        ago=_("updated {{}} ago,"),
+        just_now=_("updated just now,"),
+        gone=_("Disconnected. Last update {{}}."),
         sections=made,
         charts=_charts(rows, reports),
         charts_after=before_all[-1] if before_all else "",
@@ -102,14 +98,14 @@ def page_of_run(rows: RunRows, reports: Reports, reading: Reading, private: Priv
 
 def _head(rows: RunRows, private: Private) -> dict[str, Any]:
     facts, said, at = rows.facts, rows.facts.said, rows.view.at
-    left = _("left {time}", time=units.about(rows.left_s)) if rows.left_s else ""
+    left = _("{time} left", time=units.about(rows.left_s)) if rows.left_s else ""
     return {
         "title": rows.run,
         "about": f"{facts.profile} · {said(_('{n} {n:box|boxes}', n=len(rows.boxes)))}",
         "at": at,
         "looked": timestamp.parse_utc(at).astimezone().strftime("%Y-%m-%d %H:%M:%S %z"),
         "money": rows.money,
-        "cells": f"{said(_('cells'))} {len(rows.view.cells)}",
+        "cells": _("{n} {n:cell|cells}", n=len(rows.view.cells)),
         "counts": [_count(rows, state, number) for state, number in rows.counts],
         "left": said(left),
         "next": said(_("next: {command}", command=facts.next)) if facts.next else "",
@@ -147,7 +143,7 @@ def _sections(rows: RunRows, private: Private) -> list[dict[str, Any]]:
     every = rows.all_cells
     cells = f"{rows.facts.said(_('cells'))} ({len(every)})"
     made = [
-        _section(rows, "needs", _("needs you"), NEEDS, needs),
+        _section(rows, "needs", _("needs attention"), NEEDS, needs),
         _section(rows, "boxes", boxes, BOXES, rows.boxes),
         _section(rows, "running", _("running"), CELLS, rows.under_way),
         _section(rows, "cells", cells, CELLS, every) | {"is_folded": True},

@@ -48,7 +48,7 @@ def serve(port: int) -> Iterator[PageServer]:
         raise InputError(
             _(
                 "cannot serve on {host}:{port}: {error}. Choose another port with --port, or "
-                "leave it out for a free one",
+                "leave it out to use a free one",
                 host=HOST,
                 port=port,
                 error=error,

@@ -52,7 +52,7 @@ def header(report: Report) -> str:
 def columns(table: Table) -> list[str]:
     numbers = [part for name in table.metrics for part in (name, _("Δ baseline"))]
     cost = [_("cost")] * table.has_cost
-    begin = (_("cell"), _("n"), *numbers, _("changed against baseline"))
+    begin = (_("cell"), _("n"), *numbers, _("changed vs. baseline"))
     return [*begin, "GPU-h", *cost, _("attempts")]
 
 

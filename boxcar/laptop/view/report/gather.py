@@ -55,7 +55,7 @@ def read_receipt(results: ResultPaths) -> RunReceipt:
         return receipt.read_run(results.receipt)
     except FileNotFoundError:
         what = _(
-            "{run}: nothing is verified yet, so a report would have no number", run=results.run
+            "{run}: nothing is verified yet, so there are no numbers to report", run=results.run
         )
         raise InputError(Message(what, Command("verify"))) from None
 
@@ -76,7 +76,7 @@ def report_of(project: Project, asked: Asked) -> Report:
 def results_of(project: Project, run: str) -> ResultPaths:
     """Where a run's results lie here. Raises InputError for what is no name."""
     if not names.RUN.fullmatch(run):
-        raise InputError(_("{run!r} is no name of a run", run=run))
+        raise InputError(_("{run!r} is not a run name", run=run))
     return ResultPaths(project.results.results_dir, run)
 
 
@@ -165,7 +165,7 @@ def _lack(verdict: CellVerdict, made: Manifest | None, record: CellRecord) -> st
         return _("failed ({failure})", failure=record.state.failure)
     if not verdict.is_settled:
         return _("is not verified")
-    return "" if made else _("is not as the receipt says: verify again")
+    return "" if made else _("differs from the receipt: verify again")
 
 
 def _manifest(results: ResultPaths, verdict: CellVerdict) -> Manifest | None:

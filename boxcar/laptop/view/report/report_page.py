@@ -15,7 +15,7 @@ from boxcar.laptop.view.report.chart import Curve, Dot, Points
 from boxcar.laptop.view.report.run_report import Report
 from boxcar.laptop.view.report.table import Row, Table
 from boxcar.shared.disk import atomic
-from boxcar.shared.sentence import _, mark
+from boxcar.shared.sentence import Sentence, _, mark
 
 # A page of HTML from its template, in the look that all pages of Boxcar share.
 #
@@ -25,15 +25,18 @@ from boxcar.shared.sentence import _, mark
 _LOOK = Path(__file__).parent / "look.css"
 
 
-def html(template: Path, **values: Any) -> str:
-    """The whole text. The template finds the shared look as `css`; a name that it asks for and does
-    not get is an error.
+def html(template: Path, language: str, **values: Any) -> str:
+    """The whole text; each sentence in this language. The template finds the shared look as `css`;
+    a name that it asks for and does not get is an error.
     """
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        finalize=lambda one: one.said(language) if isinstance(one, Sentence) else one,
     )
-    css = _LOOK.read_text(encoding="utf-8")
-    return environment.from_string(template.read_text(encoding="utf-8")).render(css=css, **values)
+    text, css = template.read_text(encoding="utf-8"), _LOOK.read_text(encoding="utf-8")
+    return environment.from_string(text).render(css=css, language=language, **values)
 
 
 TEMPLATE = Path(__file__).parent / "report_page.html.j2"
@@ -45,23 +48,25 @@ _KEYS_NAMED = chart.COLOURS
 PointsOf = Mapping[tuple[str, str], Points]
 
 
-def page_of_report(report: Report, points: PointsOf) -> str:
-    """The whole file. The same report and points give the same text."""
+def page_of_report(report: Report, points: PointsOf, language: str = "en") -> str:
+    """The whole file. The same report, points and language give the same text."""
     return html(
         TEMPLATE,
+        language,
         header=as_text.header(report),
         runs=", ".join(report.asked.runs),
         receipts=report.receipts,
-        tables=[_table(table, points) for table in report.tables],
+        receipt=_("receipt"),
+        tables=[_table(table, points, language) for table in report.tables],
         interval=_(
             "mean±standard deviation over seeds; a difference has its 95 % interval (Welch) where "
             "both sides have three seeds"
         ),
-        hours=_("GPU-h: hours of all attempts, times the ranks"),
+        hours=_("GPU-h: hours of all attempts × ranks"),
     )
 
 
-def _table(table: Table, points: PointsOf) -> dict[str, Any]:
+def _table(table: Table, points: PointsOf, language: str) -> dict[str, Any]:
     columns = as_text.columns(table)
     return {
         "task": table.task,
@@ -77,11 +82,11 @@ def _table(table: Table, points: PointsOf) -> dict[str, Any]:
             for row in table.rows
         ],
         "notes": table.notes,
-        "charts": [*_lines(table, points), *_scatters(table)],
+        "charts": [*_lines(table, points, language), *_scatters(table)],
     }
 
 
-def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
+def _lines(table: Table, points: PointsOf, language: str) -> list[dict[str, Any]]:
     """One chart for each number that the cells reported."""
     rows = shown_page(table)
     keys = dict.fromkeys(
@@ -96,7 +101,7 @@ def _lines(table: Table, points: PointsOf) -> list[dict[str, Any]]:
         drawn = [curve for curve in drawn if curve.parts]
         if len({at.mean for curve in drawn for at in curve.places}) < 2:
             continue  # a number that never changes says nothing as a curve
-        x_name = chart.X if is_by_step else _("number of the report")
+        x_name = chart.X if is_by_step else _("report number").said(language)
         legend_ = legend(drawn, chart.looks(drawn))
         found.append({"title": key, "svg": chart.lines(drawn, x_name, key), "legend": legend_})
     return [each for each in found if each["svg"]]
@@ -142,7 +147,7 @@ def _scatters(table: Table) -> list[dict[str, Any]]:
             if (spread := row.group.spread(metric))
         ]
         title = _(
-            mark("Cost against {metric}") if currency else mark("Hours against {metric}"),
+            mark("{metric} vs. cost") if currency else mark("{metric} vs. GPU-hours"),
             metric=metric,
         )
         x_name = currency or "GPU-h"
@@ -166,7 +171,7 @@ def _spent(row: Row, currency: str) -> float:
 FILE = "report.html"
 
 
-def page_text(project: Project, report: Report) -> str:
+def page_text(project: Project, report: Report, language: str = "en") -> str:
     """With the curves of the proven cells that a chart shows, as they were pulled."""
     shown = [c for t in report.tables for row in shown_page(t) for c in row.group.cells]
     cells = [cell for cell in shown if cell.is_proven]
@@ -174,11 +179,11 @@ def page_text(project: Project, report: Report) -> str:
     pulled = [gather.pulled(project, cell, metrics[cell.run]) for cell in cells]
     found = zip(cells, cell_series.of_cells(pulled), strict=True)
     points = {(cell.run, cell.name): chart.points_of(series) for cell, series in found}
-    return page_of_report(report, points)
+    return page_of_report(report, points, language)
 
 
-def write_page(project: Project, report: Report) -> Path:
+def write_page(project: Project, report: Report, language: str) -> Path:
     """Whole or not at all; the path. Of several runs it lies beside the first."""
     path = gather.results_of(project, report.asked.runs[0]).root / FILE
-    atomic.write_whole(path, page_text(project, report).encode())
+    atomic.write_whole(path, page_text(project, report, language).encode())
     return path

@@ -34,8 +34,8 @@ def shared_definitions(receipts: Mapping[str, RunReceipt]) -> list[str]:
             if definition != metric:
                 raise InputError(
                     _(
-                        "{name} is not the same number in {other} and {run} ({definition}; "
-                        "{metric}): they cannot stand in one table",
+                        "{name} is defined differently in {other} and {run} ({definition}; "
+                        "{metric}), so they cannot be in one table",
                         name=name,
                         other=other,
                         run=run,

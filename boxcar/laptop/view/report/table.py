@@ -71,7 +71,7 @@ class Table:
                 *found,
                 _(
                     "(!) {n} {n:group differs|groups differ} from the baseline in more than one "
-                    "key: no clean ablation",
+                    "key: not a clean ablation",
                     n=count,
                 ),
             ]
@@ -168,7 +168,7 @@ def _notes(group: Group, lacks: Sequence[str], *, has_number: bool) -> Iterator[
     name = group.name
     if lacks and has_number:
         yield _(
-            "{group} is incomplete: {why}. Its numbers stand in brackets",
+            "{group} is incomplete: {why}. Its numbers are in brackets",
             group=name,
             why=_together(lacks),
         )
@@ -176,25 +176,25 @@ def _notes(group: Group, lacks: Sequence[str], *, has_number: bool) -> Iterator[
         yield _("{group} has no number: {why}", group=name, why=_together(lacks))
     if group.doubts and has_number:
         yield _(
-            "{group} is in doubt: {why}. Its numbers stand in brackets",
+            "{group} is not certain: {why}. Its numbers are in brackets",
             group=name,
             why=_together(group.doubts),
         )
     elif group.doubts:
-        yield _("{group} is in doubt: {why}", group=name, why=_together(group.doubts))
+        yield _("{group} is not certain: {why}", group=name, why=_together(group.doubts))
     for seed, count in Counter(group.seeds).items():
         if count > 1 and seed:
             yield _(
-                "{group} has {n} cells of the seed {seed}: they are repetitions, and their spread "
-                "is not that over seeds",
+                "{group} has {n} cells with seed {seed}: these are repetitions, so their spread "
+                "is not the spread over seeds",
                 group=name,
                 n=count,
                 seed=seed,
             )
         elif count > 1:
             yield _(
-                "{group} has {n} cells that are alike and name no seed: they are repetitions, and "
-                "their spread is not that over seeds",
+                "{group} has {n} identical cells without a seed: these are repetitions, so their "
+                "spread is not the spread over seeds",
                 group=name,
                 n=count,
             )

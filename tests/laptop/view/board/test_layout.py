@@ -46,7 +46,7 @@ def test_the_board_fits_and_shows_what_needs_a_person_and_what_to_type(
         assert len(lines) == height
         assert max(line.cell_len for line in lines) <= width
         shown = "\n".join(plain_lines(lines))
-        assert {"en": "needs you", "zh": "需要处理"}[language] in shown
+        assert {"en": "needs attention", "zh": "需要处理"}[language] in shown
         assert "✗  " in shown, "a failed cell"
         assert NEXT in " ".join(plain_lines(lines[-4:]))
         if width > len(NEXT) + 40:
@@ -60,6 +60,16 @@ def test_a_terminal_that_is_much_too_small_breaks_nothing(size: tuple[int, int])
         lines = layout(SHOTS[400, 20], width, height, Focus(shown))
         assert len(lines) == height
         assert max(line.cell_len for line in lines) <= width
+
+
+def test_the_head_says_how_many_cells_there_are_and_how_old_it_is() -> None:
+    rows = SHOTS[3, 1]
+    head = plain_lines(layout(rows, 80, 24, Focus()))[:2]
+    assert head[0].endswith("updated just now") and head[1].startswith("3 cells   ")
+    assert plain_lines(layout(rows, 80, 24, None, looked_s=5.0))[0].endswith("updated 5s ago")
+    chinese = replace(rows, facts=replace(FACTS, language="zh"))
+    head = plain_lines(layout(chinese, 80, 24, Focus()))[:2]
+    assert head[0].endswith("刚刚更新") and head[1].startswith("共 3 个 cell   ")
 
 
 @pytest.mark.parametrize("shown", [FAILED, RUNNING, DONE, QUEUED, BOXES])
@@ -80,7 +90,9 @@ def test_at_80x24_the_failures_of_400_cells_are_one_row_and_all_boxes_in_trouble
     assert f"✗  {failed} cells" in shown and "M2 CUDA out of memory" in shown
     for row in rows.boxes:
         assert row.is_at_ease or f"!  {row.box} " in shown
-    assert "unreachable 1s: not dead; look at the console" in told(rows, 100, 24, Focus())
+    assert "unreachable 1s, but may well be running: check the console" in told(
+        rows, 100, 24, Focus()
+    )
 
 
 def test_it_grows_with_the_window() -> None:
@@ -131,7 +143,7 @@ def test_the_chosen_row_is_in_sight_wherever_it_is_in_its_list() -> None:
 
 def test_a_filter_shows_the_cells_of_that_name_in_every_state() -> None:
     shown = told(SHOTS[400, 1], 120, 40, Focus(filter="SEED1"))
-    assert "cells with SEED1" in shown
+    assert "cells matching SEED1" in shown
     assert "_seed12 " in shown and "_seed3 " not in shown
     assert "nothing here" in told(SHOTS[400, 1], 80, 24, Focus(filter="no such"))
 
@@ -139,7 +151,7 @@ def test_a_filter_shows_the_cells_of_that_name_in_every_state() -> None:
 def test_nobody_is_needed_where_nothing_is_wrong() -> None:
     given = view(1, 1)
     rows = RunRows(given, replace(FACTS, quiet=Quiet()))
-    assert "needs you" not in told(rows, 80, 24, Focus())
+    assert "needs attention" not in told(rows, 80, 24, Focus())
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 40)])

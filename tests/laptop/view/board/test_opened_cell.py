@@ -38,7 +38,7 @@ def test_what_happened_is_its_other_page() -> None:
 def test_a_log_that_is_not_here_yet_and_one_that_does_not_exist_are_told_apart() -> None:
     told = [OpenedCell("a", "running", log=log) for log in (None, ())]
     asking, missing = (shown(Focus(opened="a"), one) for one in told)
-    assert "asking for it" in asking and "no log yet" in missing
+    assert "loading…" in asking and "no log yet" in missing
 
 
 def test_a_wide_line_of_a_log_is_wrapped_and_cannot_drive_the_terminal() -> None:

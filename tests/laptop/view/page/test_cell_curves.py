@@ -101,7 +101,7 @@ def test_without_steps_the_axis_is_the_minutes_since_the_first_start_whenever_on
     assert not chart.is_by_step and len(curve.parts) == 1
     xs = [round(at.x) for at in curve.places]
     assert xs == [1, 2, 3, 4, 5, 6, 7, 8, 10]
-    assert chart.x_name("en") == "minutes since its first start"
+    assert chart.x_name("en") == "minutes since first start"
     assert chart.x_name("zh") == "自首次启动起的分钟数"
 
 

@@ -70,7 +70,7 @@ def test_a_run_of_any_size_has_each_cell_and_box_on_it(
         assert cell.name in text
     for queue in given.queues:
         assert f">{queue.box}<" in text
-    assert {"en": "needs you", "zh": "需要处理"}[language] in text
+    assert {"en": "needs attention", "zh": "需要处理"}[language] in text
     assert f'<html lang="{language}">' in text and FACTS.next in text
 
 
@@ -177,9 +177,9 @@ def test_it_takes_what_is_new_and_says_when_nobody_answers_any_more(tmp_path: Pa
     second = page_of_run(later, {}, quick, Private())
     new = browser.after(itertools.chain([first], itertools.repeat(second)), tmp_path, for_ms=5000)
     assert "9 more have failed since" in new and re.search(r'<p id="gone"[^>]* hidden', new)
-    assert re.search(r'id="age"[^>]*>looked \d+\w* ago,<', new)
+    assert re.search(r'id="age"[^>]*>updated \d+\w* ago,<', new)
     gone = browser.after(iter([first]), tmp_path, for_ms=5000)
-    assert "Nobody answers here any more" in re.sub(r'data-said="[^"]*"', "", gone)
+    assert "Disconnected" in re.sub(r'data-said="[^"]*"', "", gone)
     assert given.cells[0].name in gone, "what was last known stays"
 
 

@@ -37,9 +37,9 @@ def test_an_address_a_login_and_a_key_are_left_out(said: str, left: str) -> None
     "said",
     [
         "M2 CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79.20 GiB total)",
-        "made no step for 903 s (expected one in 900 s), at 12:30:45",
+        "no step for 903 s (expected one within 900 s), at 12:30:45",
         "torch 2.4.1 and numpy 1.26: a: b: c",
-        "box-a: its journal is damaged; nothing after the damage is known",
+        "box-a: its event log is damaged; what happened after the damage is unknown",
         "没有新的 step：box-a made no step",
     ],
 )

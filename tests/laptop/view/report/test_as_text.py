@@ -54,6 +54,13 @@ def test_a_number_below_zero_has_a_minus_sign_in_latex() -> None:
     assert r"$-$0.20 $\pm$0.23" in as_text.latex(made(ablation()))
 
 
+def test_the_page_is_in_the_language_of_who_reads_it() -> None:
+    text = report_page.page_of_report(made(ablation()), {}, "zh")
+    assert '<html lang="zh">' in text and "验收单 <code>" in text
+    assert "<th>尝试</th>" in text and "个种子" in text and "small 不完整" in text
+    assert ">baseline:" not in text and "attempts" not in text and "vs." not in text
+
+
 def test_a_hostile_name_is_text_in_every_format() -> None:
     report = made([cell(HOSTILE, None, 1.0, lr="<b>|")])
     assert "<script>" not in html(report) and "&lt;script&gt;" in html(report)
@@ -131,6 +138,6 @@ def test_latex_compiles_also_with_names_that_are_commands(tmp_path: Path) -> Non
 def test_cost_is_drawn_against_a_number_where_each_group_has_one_and_hours_else() -> None:
     priced = [cell("a", s, 0.5, lr="1", price="2 CNY/h") for s in (1, 2)]
     other = [cell("b", s, 0.6, lr="2", price="3 CNY/h") for s in (1, 2)]
-    assert "Cost against dice" in report_page.page_of_report(made([*priced, *other]), {})
+    assert "dice vs. cost" in report_page.page_of_report(made([*priced, *other]), {})
     bare = [cell("b", s, 0.6, lr="2") for s in (1, 2)]
-    assert "Hours against dice" in report_page.page_of_report(made([*priced, *bare]), {})
+    assert "dice vs. GPU-hours" in report_page.page_of_report(made([*priced, *bare]), {})

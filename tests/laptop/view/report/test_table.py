@@ -54,7 +54,7 @@ def test_an_incomplete_group_stands_in_brackets_and_says_why() -> None:
     small = rows()["small"]
     assert small.n == "2" and small.numbers == ("(0.4)",) and small.deltas[0].startswith("(")
     assert small.notes[0] == (
-        "small is incomplete: seed 2 failed (M2). Its numbers stand in brackets"
+        "small is incomplete: seed 2 failed (M2). Its numbers are in brackets"
     )
 
 
@@ -72,7 +72,7 @@ def test_a_group_without_a_proven_cell_has_no_number_in_brackets_and_one_line_sa
 
 def test_repetitions_of_one_seed_are_told() -> None:
     (row,) = rows(cell("a", 1, 0.5), cell("a", 1, 0.6)).values()
-    assert "2 cells of the seed 1: they are repetitions" in row.notes[0]
+    assert "2 cells with seed 1: these are repetitions" in row.notes[0]
 
 
 def test_a_number_that_is_not_finite_is_said_and_never_averaged() -> None:
@@ -95,7 +95,7 @@ def test_a_result_in_doubt_puts_its_group_in_brackets_and_is_said() -> None:
     found = rows(base, ended, cell("other", None, 0.7, lr="2"))
     assert (found["ended"].numbers, found["ended"].deltas) == (("(0.8)",), ("(-0.10 ▼)",))
     assert found["ended"].notes == (
-        "ended is in doubt: SIGSEGV after its last write. Its numbers stand in brackets",
+        "ended is not certain: SIGSEGV after its last write. Its numbers are in brackets",
     )
     assert found["ended"].is_complete and found["ended"].n == "1"
     assert found["other"].numbers == ("0.7",)
@@ -178,4 +178,4 @@ def test_brackets_are_promised_only_where_a_number_stands_in_them() -> None:
     assert "brackets" not in note and "has no number" in note and "no line of the log" in note
     marked = cell("none", 0, None, note="x", width="8", doubt="12 of 100 epochs")
     notes = rows(*whole, marked)["none_seed0"].notes
-    assert "in doubt" in notes[1] and not any("brackets" in one for one in notes)
+    assert "not certain" in notes[1] and not any("brackets" in one for one in notes)

@@ -168,7 +168,7 @@ def screen(run: RunOnDisk) -> Iterator[Screen]:
     with held(run.site.tier.lock("queue_1")), held(log):
         made = Screen(run)
         try:
-            made.shows("needs you", "OOM out of memory", "next: ")
+            made.shows("needs attention", "OOM out of memory", "next: ")
             yield made
         finally:
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
@@ -184,13 +184,13 @@ def test_every_key_does_what_the_foot_says_and_the_terminal_is_as_before(screen:
     screen.press("q")
     screen.shows("queued (1)", "·  d")
     screen.press("f")
-    screen.shows("needs you (", "✗  b")
+    screen.shows("needs attention (", "✗  b")
     screen.press("\x1b[B\r")
     screen.shows("✗ b  failed", "no log yet")
     screen.press("e")
     screen.shows("what happened", "attempt 1 failed")
     screen.press("\x1b")
-    screen.shows("needs you (")
+    screen.shows("needs attention (")
     screen.press("/c\r\x1b[Bl")
     screen.shows("▶ c  running", "epoch 2 loss 0.25")
     screen.press("\x1b\x1b")
@@ -238,13 +238,13 @@ def test_a_signal_is_heard_between_two_drawings(number, raised):
 def test_ctrl_z_gives_the_terminal_back_until_the_shell_goes_on(run: RunOnDisk) -> None:
     with held(run.site.tier.lock("queue_1")):
         screen = Screen(run, has_shell=True)
-        screen.shows("needs you")
+        screen.shows("needs attention")
         screen.press("\x1a")
         until(lambda: "stopped" in screen.left(), "the shell")
         assert not screen.is_raw()
         screen.press("fg\n")
         until(lambda: screen.read().count(ALTERNATE) == 2, "the board again")
-        screen.shows("needs you")
+        screen.shows("needs attention")
         assert screen.is_raw()
         screen.press("x")
         assert screen.end() == 1
@@ -257,7 +257,7 @@ def test_it_ends_by_itself_when_no_agent_is_left(
     monkeypatch.setattr(LocalSite, "ask", lambda *words, **more: news_asks.Delivered(0))
     with held(run.site.tier.lock("queue_1")) as agent:
         screen = Screen(run)
-        screen.shows("needs you")
+        screen.shows("needs attention")
         run.say("queue_1", cell_verified("c"), queue_done())
         agent.kill()  # the child of the fork holds the pipe that would tell it to end
     assert screen.end() == 1
