@@ -81,7 +81,7 @@ def test_with_invoke_alone_a_verb_is_one_sentence_that_says_what_to_type() -> No
     done = bare("launch", "--profile", "autodl")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "pydantic is missing: this Python has Invoke, and not Boxcar's libraries. Type: python3 "
+        "pydantic is missing: this Python has Invoke but not Boxcar's libraries. Type: python3 "
         "bootstrap.py && .venv/bin/invoke launch --profile autodl\n"
     )
     in_json = json.loads(bare("status", "--json").stdout)
