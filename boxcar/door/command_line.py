@@ -16,7 +16,7 @@ _ALL_BEHIND = "--"
 ELSEWHERE: Mapping[str, str] = {
     word: verb
     for verb, words in {
-        "status": "ps stat squeue queue jobs show info state",
+        "status": "ps squeue queue jobs show info state",
         "runs": "ls list history",
         "launch": "run start submit sbatch srun exec up apply resume restart retry continue",
         "stop": "cancel kill scancel abort",
@@ -172,15 +172,12 @@ def _no_flag(verb: Verb, word: str) -> Sentence:
 
 
 def _no_verb(word: str) -> Sentence:
-    """With what was meant: the same under another tool's name, else a verb that is spelled so."""
+    """With what was meant: a verb, or another tool's word for it."""
     if word.lower() in _SHELLS:
         return _(
             "there is no verb {word!r}. A box is a host of ~/.ssh/config; type: ssh HOST",
             word=word,
         )
-    if meant := ELSEWHERE.get(word.lower()):
-        near: str = _(" (did you mean {name!r}?)", name=meant)
-    else:
-        near = did_you_mean(word, VERBS)
+    near = did_you_mean(word, (*VERBS, *ELSEWHERE), ELSEWHERE)
     said = _("there is no verb {word!r}{near}", word=word, near=near)
     return _("{text}; for all verbs: boxcar --list", text=said)

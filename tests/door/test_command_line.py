@@ -80,7 +80,8 @@ def test_a_mistake_is_one_sentence_and_nothing_of_the_line_is_run(line: str, wan
         ("ps", "status"), ("ls", "runs"), ("run", "launch"), ("submit", "launch"),
         ("cancel", "stop"), ("kill", "stop"), ("rm", "down"), ("delete", "down"),
         ("sync", "pull"), ("top", "watch"), ("tail", "logs"), ("resume", "launch"),
-        ("up", "launch"), ("LS", "runs"), ("lunch", "launch"), ("statsu", "status"),
+        ("up", "launch"), ("LS", "runs"), ("strat", "launch"), ("cancle", "stop"),
+        ("lunch", "launch"), ("statsu", "status"),
     ],
 )  # fmt: skip
 def test_a_word_of_another_tool_is_a_hint_and_no_alias(word: str, meant: str) -> None:

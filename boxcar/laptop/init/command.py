@@ -221,13 +221,13 @@ def is_config(root: Path, word: str) -> bool:
 def _word(root: Path, word: str, todo: list[str], *, is_in_out: bool) -> str:
     """One of the pages' words; a path of the code is found from everywhere."""
     if readme.is_blank(word):
-        todo.append(_("{word} stands for something of yours: write it", word=word))
+        todo.append(_("{word} is a placeholder: put your own value there", word=word))
     elif "/" in word and "://" not in word:
         is_here = lies(root, word)
         if not is_here and word.startswith(("/", "~", ".", "data")):
             todo.append(
                 _(
-                    "{path} does not lie here: write where it lies on the box, such as below "
+                    "{path} does not exist here: write where it is on the box, such as below "
                     "$BOXCAR_DATA_DIR",
                     path=word,
                 )

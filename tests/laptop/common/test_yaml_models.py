@@ -131,7 +131,7 @@ def test_what_is_no_yaml_is_one_sentence_with_its_line(text: str, words: str) ->
 
 def test_text_that_is_not_utf8_names_line_and_byte() -> None:
     assert problems(b"name: a\nflag: \xe4\n") == [
-        "cart.yaml:2: not UTF-8 text (byte 0xe4); save the file as UTF-8"
+        "cart.yaml:2: not UTF-8 text (byte 0xe4). Save the file as UTF-8"
     ]
 
 

@@ -97,7 +97,7 @@ def test_flags_that_an_imported_function_adds_are_the_scripts(tmp_path: Path) ->
     found = made(tmp_path, f"import lib\nlib.add_all(parser)\n{SAVES}", lib_py=lib)
     assert "--output_dir" in found.words
     assert found.open["command"] == (
-        "--max_train_epochs has to be given (lib.py, line 3): add it to command",
+        "--max_train_epochs is required (lib.py, line 3): add it to command",
     )
 
 

@@ -168,7 +168,7 @@ def test_with_run_help_the_flags_of_another_module_are_taken(
     text = (root / "job.yaml").read_text()
     assert "command: train.py --work_dir {out} --epochs {epochs}" in text
     assert "from train.py, which was read; its --help was run" in text
-    assert "--fold has to be given (the script's --help): add it to command" in text
+    assert "--fold is required (the script's --help): add it to command" in text
     assert "train.py --help names 3 flags" in capsys.readouterr().err
 
 

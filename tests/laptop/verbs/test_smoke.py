@@ -218,7 +218,7 @@ def test_a_script_that_torch_aborts_after_its_end_is_tried_once_more(
     tried.config("a", aborts=1)
     assert smoke(tried.project, cells=["a"]) == 0
     assert len(tried.starts) == 2
-    assert "torch aborted its first try after the script's end" in capsys.readouterr().out
+    assert "torch crashed at exit on the first try" in capsys.readouterr().out
 
 
 def test_a_script_that_is_aborted_twice_has_failed(tried: Tried) -> None:
@@ -647,7 +647,7 @@ def test_a_name_that_boxcar_uses_itself_is_said_before_the_first_cell(
     for _ in ("tried", "passed before"):
         assert smoke(tried.project) == 0
         told = capsys.readouterr()
-        assert "a.log, manifest.json: names that Boxcar uses itself" in told.out
+        assert "a.log, manifest.json: reserved names of Boxcar" in told.out
         assert "Rename them" in told.err and "not written" not in told.err
 
 
