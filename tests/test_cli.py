@@ -75,7 +75,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["statu", "--json"], "", "there is no verb 'statu' (did you mean 'status'?)"),
         (["explain", "unet_lr0.1", "--json"], "explain", "did you mean '--cell unet_lr0.1'?"),
         (["explain", "--unet", "--json"], "explain", "explain has no flag '--unet'"),
-        (["status", "--json"], "status", "job.yaml: there is no such file"),
+        (["status", "--json"], "status", "job.yaml: no such file."),
         (["explain", "--profile", "autodll", "--json"], "explain", "no profile 'autodll'"),
         (["split", "--json", "--profile"], "split", "--profile needs a value"),
     ],

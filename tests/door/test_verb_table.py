@@ -86,7 +86,7 @@ def test_with_invoke_alone_a_verb_is_one_sentence_that_says_what_to_type() -> No
     )
     in_json = json.loads(bare("status", "--json").stdout)
     assert (in_json["verb"], in_json["exit_code"]) == ("status", 2)
-    assert "请输入" in bare("status", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1").stderr
+    assert "执行：" in bare("status", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1").stderr
 
 
 def test_invokes_list_ends_quietly_where_nobody_reads_it() -> None:

@@ -203,7 +203,9 @@ def test_folders_that_a_script_reads_where_it_starts_are_links(tmp_path: Path) -
     found = made(tmp_path, f"{source}loss.backward()\nwhile True: pass\n")
     assert found.links == ("data", "models")
     assert "links: [data, models]" in job_text.job(found, [])
-    assert "names in.pt, which lies here" in "\n".join(found.open["links"])
+    assert "reads in.pt relative to the working directory, but each cell" in "\n".join(
+        found.open["links"]
+    )
     told = made(tmp_path, f"{source}p.add_argument('--out')\nfor n in x: loss.backward()\n")
     assert not told.links and not told.open.get("links")
     own = "torch.save(1, './data/in.pt')\nd = './data'\nfor n in x: loss.backward()\n"
