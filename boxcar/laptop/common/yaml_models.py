@@ -360,7 +360,9 @@ def _sentence(error: dict[str, Any]) -> str:
     if kind == "less_than_equal":
         return _expected(_("a number of {n} or less", n=context["le"]), found)
     if kind == "literal_error":
-        return _expected(context["expected"], found)
+        first, is_choice, last = context["expected"].rpartition(" or ")
+        choice = _("{first} or {last}", first=first, last=last) if is_choice else last
+        return _expected(choice, found)
     if kind == "value_error":
         return said_by(context["error"])
     return f"{error['msg']}, found {found}"

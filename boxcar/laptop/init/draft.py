@@ -166,6 +166,7 @@ def _words(
     if typed is None:
         data = (flag for flag in command.needed(script, given) if flag.key in flags.DATA)
         given |= dict.fromkeys(data, "{code}/data") if (folder.root / "data").is_dir() else {}
+        given |= {task: "{task}"} if (task := command.task_of(script)) else {}
         words = command.of_source(script, given)
     else:
         # What a framework is told once for all is not said again in a page's words.

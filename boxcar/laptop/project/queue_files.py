@@ -100,8 +100,8 @@ def read_queue_file(root: Path, file: str, box: str, *, in_use: Collection[str] 
             data = opened.read(queue_line.LARGEST_FILE_BYTES + 1)
     except FileNotFoundError:
         why = _(
-            "no such queue file{near}. Write one with lines <cfg> <task> [epochs], or remove it "
-            "here",
+            "the queue file does not exist{near}. Write one with lines <cfg> <task> [epochs], or "
+            "remove it here",
             near=nearest_file(root, file, in_use),
         )
         return QueueFile(name, box, file, path, Queue(), why)

@@ -144,12 +144,12 @@ def _diverged(project: Project) -> list[Message]:
     return push.diverged(site) if site else []
 
 
-def _missing_secrets(job: Job) -> Sequence[str]:
+def _missing_secrets(job: Job) -> Sequence[Message]:
     """Said and not refused: nobody needs them to look at a plan."""
     try:
         resolve_secrets(job, os.environ)
     except InputError as error:
-        return error.problems
+        return error.messages
     return ()
 
 

@@ -219,3 +219,11 @@ def test_accelerate_goes_on_from_the_folder_of_its_state(tmp_path: Path) -> None
         "accelerator.save_state(os.path.join(args.output_dir, f'state_{n}'))\n"
     )
     assert made(tmp_path, source).resume == "state_*/"
+
+
+def test_a_flag_for_the_task_gets_that_of_the_queue_line(tmp_path: Path) -> None:
+    flags = "p.add_argument('--task', default='seg')\np.add_argument('--limit-batches', type=int)\n"
+    source = f"import argparse\np = argparse.ArgumentParser()\n{flags}p.parse_args()\n"
+    found = made(tmp_path, source)
+    assert found.words == ("train.py", "--task", "{task}")
+    assert (found.lines, found.smoke) == (("- seg",), "--limit-batches 2")

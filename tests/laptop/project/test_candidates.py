@@ -98,7 +98,7 @@ def test_a_refusal_says_what_is_wrong_with_the_profile(tmp_path: Path) -> None:
         "its boxes are of kind 'slurm', which Boxcar can describe but not run on yet"
     )
     assert "the tier 'shared' (/shared) does not survive 'release'" in reason(tmp_path, "wiped")
-    assert reason(tmp_path, "open").endswith("usually lies: invoke explain --profile open")
+    assert reason(tmp_path, "open").endswith("usual path: invoke explain --profile open")
     assert "'storage.teirs' (did you mean 'tiers'?)" in reason(tmp_path, "broken")
 
 

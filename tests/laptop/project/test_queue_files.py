@@ -45,7 +45,7 @@ def test_a_file_that_is_not_there_is_told_with_the_nearest(tmp_path: Path) -> No
     write(tmp_path, "q1.txt", b"")
     found = read_queue_file(tmp_path, "queues/q2.txt", "box-a")
     near = "(did you mean 'queues/q1.txt'?)"
-    assert found.unread == f"no such queue file {near}{TO_DO}"
+    assert found.unread == f"the queue file does not exist {near}{TO_DO}"
     assert found.queue.lines == ()
 
 
@@ -56,7 +56,7 @@ def test_of_a_file_that_is_not_there_none_that_is_in_use_or_only_ends_alike_is_m
     write(tmp_path, "seg_no_skip.txt", b"")
     in_use = ["queues/q1.txt", "queues/q2.txt"]
     found = read_queue_file(tmp_path, "queues/q2.txt", "box-a", in_use=in_use)
-    assert found.unread == f"no such queue file{TO_DO}"
+    assert found.unread == f"the queue file does not exist{TO_DO}"
     assert nearest_file(tmp_path, "queues/nope.txt") == ""
     assert nearest_file(tmp_path, "queues/seg_skip.txt") == (
         " (did you mean 'queues/seg_no_skip.txt'?)"

@@ -206,7 +206,7 @@ def test_a_name_that_says_another_cell_is_refused_with_both_lines(tmp_path: Path
     with pytest.raises(InputError) as caught:
         grid(found, asked("lr=1,2", epochs=4), is_to_write=True)
     assert f"{BASE} recon 4 lr=1" in str(caught.value)
-    assert f"queues/q1.txt:1 it is '{BASE} recon 3 lr=1'" in str(caught.value)
+    assert f"queues/q1.txt:1 has it for '{BASE} recon 3 lr=1'" in str(caught.value)
     assert files(tmp_path) == before
 
 

@@ -150,7 +150,7 @@ def test_one_name_in_two_queues_names_both_places(tmp_path: Path, twin: str) -> 
         (
             "q2.txt",
             "q3.txt",
-            "queues['queues/q3.txt']: no such queue file (did you mean 'queues/q2",
+            "queues['queues/q3.txt']: the queue file does not exist (did you mean 'queues/q2",
         ),
         ("queues/q2.txt", "queues", "the queue file cannot be read: Is a directory"),
         (
