@@ -25,10 +25,10 @@ from boxcar.shared.cell.cell_name import key_of, nfc
 from boxcar.shared.cell.own_words import NOTHING_OWN, REST
 from boxcar.shared.cell.placeholders import MORE
 from boxcar.shared.cell.said import is_script
-from boxcar.shared.errors import counted, some
+from boxcar.shared.errors import some
 from boxcar.shared.files.plan import EACH_BOX, IN_OUT, Cell, Plan
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, mark
 
 # Flags that a line's overrides say a second time: beside the command, or beside one another.
 #
@@ -60,12 +60,13 @@ def notes_on_duplicate_flags(plan: Plan, queues: Sequence[QueueFile]) -> list[st
     for queue, line in queue_lines(queues):
         for text in dict.fromkeys(_of_line(plan, line)):
             found.setdefault(text, []).append(queue.at(line))
-    return [f"{_where(places)}: {text}" for text, places in found.items()]
+    return [_("{head}: {text}", head=_where(places), text=text) for text, places in found.items()]
 
 
 def _where(places: Sequence[str]) -> str:
-    more = f" and {counted(len(places) - 1, 'more line')}" if len(places) > 1 else ""
-    return f"{places[0]}{more}"
+    if len(places) == 1:
+        return places[0]
+    return _("{place} and {n} more {n:line|lines}", place=places[0], n=len(places) - 1)
 
 
 def _of_line(plan: Plan, line: CellLine) -> Iterator[str]:
@@ -82,7 +83,7 @@ def _of_line(plan: Plan, line: CellLine) -> Iterator[str]:
                 meant=_MEANT,
             )
         if other := command.get(flag.key):
-            taken = "the command's" if other.is_behind_more else "the line's"
+            taken = _(mark("the command's") if other.is_behind_more else mark("the line's"))
             yield (
                 _(
                     "{head} is also in the command ({text}). Most scripts use the last, here "
@@ -216,7 +217,7 @@ def notes_on_cells(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]
         *command_notes.notes_on_commands(root, job, plan),
         *notes_on_duplicate_flags(plan, queues),
         *(
-            f"{job.at('metrics', name)}: {text}"
+            _("{head}: {text}", head=job.at("metrics", name), text=text)
             for name, text in job_values.cutting_pattern(job.metrics)
         ),
         *_left_in_code(root, job, plan, queues),
@@ -229,7 +230,10 @@ def _misfits(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
         shape = (line.has_config, line.task, bool(line.epochs))
         is_plain = line.own is NOTHING_OWN and not plan.rules
         if not (is_plain and shape in fit):
-            found = [f"{queue.at(line)}: {text}" for text in terms.misfits_of_line(plan, line)]
+            found = [
+                _("{head}: {text}", head=queue.at(line), text=text)
+                for text in terms.misfits_of_line(plan, line)
+            ]
             yield from found
             if is_plain and not found:  # nor will another line of which all of this is the same
                 fit.add(shape)
@@ -317,10 +321,10 @@ def _misplaced_resume(job: Job, plan: Plan) -> Iterator[str]:
     for holds in terms.terms_that_differ(plan, (cell.name for cell in plan.cells)):
         for key, words in (("command", holds.command), ("env", tuple(holds.env.values()))):
             if why := job_values.misplaced_pattern(holds.resume, words):
-                found[f"{job.at(key)}: {why}"] = None
+                found[_("{head}: {text}", head=job.at(key), text=why)] = None
     for key, words in (("smoke", job.smoke.add), ("rehearse", job.rehearse.add)):
         if why := job_values.misplaced_pattern(job.resume, words):
-            found[f"{job.at(key)}: {why}"] = None
+            found[_("{head}: {text}", head=job.at(key), text=why)] = None
     yield from found
 
 

@@ -168,7 +168,7 @@ def _webhook_problems(url: str, one: Target) -> Iterator[str]:
     if not is_http_url(one.endpoint.url):
         yield _("{address} is not an http(s) URL with a host", address=address)
     elif service := known.service_of(one.endpoint.url):
-        yield f"{address}: {robot_under_webhook(service)}"
+        yield _("{head}: {text}", head=address, text=robot_under_webhook(service))
     if not one.endpoint.secret:
         yield _(
             "{secret} is not set, but webhooks are signed. Type: export {secret}=whsec_…",

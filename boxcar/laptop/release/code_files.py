@@ -238,7 +238,7 @@ def text_of(ignore_file: Path) -> str:
         return ""
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise InputError(f"{ignore_file}: {why}") from error
+        raise InputError(_("{head}: {text}", head=ignore_file, text=why)) from error
 
 
 def _read_patterns(ignore_file: Path) -> pathspec.GitIgnoreSpec:

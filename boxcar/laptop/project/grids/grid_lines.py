@@ -27,7 +27,7 @@ from boxcar.shared.files import journal, queue_line
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, said_by
 
 # The words of a grid as its axes: `lr=1e-3,3e-4` has two values, `seed=0..2` has three. Pure.
 #
@@ -289,7 +289,7 @@ def grid_lines(grid: Grid) -> list[CellLine]:
             _check_own(word)
         found = [_line(grid, own, overrides) for overrides in _overrides(grid.words)]
     except ValueError as error:
-        raise InputError(_("{error}. No file was changed", error=error)) from error
+        raise InputError(_("{error}. No file was changed", error=said_by(error))) from error
     return found
 
 
@@ -367,7 +367,7 @@ def _parsed(words: Sequence[str]) -> CellLine:
     try:
         line = cell_line.parse(text.encode(), index=-1, number=0)
     except ValueError as error:
-        raise ValueError(f"{text}: {error}") from error
+        raise ValueError(_("{head}: {text}", head=text, text=said_by(error))) from error
     return line
 
 
