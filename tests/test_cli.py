@@ -72,10 +72,10 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("words", "verb", "said"),
     [
         (["status", "--jsn", "--json"], "status", "did you mean '--json'?"),
-        (["statu", "--json"], "", "No idea what 'statu' is (did you mean 'status'?)"),
+        (["statu", "--json"], "", "there is no verb 'statu' (did you mean 'status'?)"),
         (["explain", "unet_lr0.1", "--json"], "explain", "did you mean '--cell unet_lr0.1'?"),
-        (["explain", "--unet", "--json"], "explain", "No idea what '--unet' is;"),
-        (["status", "--json"], "status", "job.yaml: there is no such file"),
+        (["explain", "--unet", "--json"], "explain", "explain has no flag '--unet'"),
+        (["status", "--json"], "status", "job.yaml: no such file."),
         (["explain", "--profile", "autodll", "--json"], "explain", "no profile 'autodll'"),
         (["split", "--json", "--profile"], "split", "--profile needs a value"),
     ],
@@ -124,7 +124,7 @@ def test_a_profile_may_stand_before_its_verb_and_has_a_letter(words: list[str]) 
 @pytest.mark.parametrize("words", [[], ["--help"], ["-h"], ["--list"], ["help"]])
 def test_without_a_verb_all_are_listed(words: list[str], capsys) -> None:
     assert typed(*words) == 0
-    assert "to begin       init, demo" in capsys.readouterr().out
+    assert "to set up       init, demo" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["launch", "--help"], ["help", "launch"], ["-h", "launch"]])
@@ -156,9 +156,9 @@ program.run()
 @pytest.mark.parametrize(
     ("words", "code", "out", "err"),
     [
-        (["status"], 2, "", "is not there any more. Type: cd to your project"),
-        (["init"], 2, "", "is not there any more"),
-        (["grid", "c.yaml", "--json"], 2, '"exit_code": 2', "is not there any more"),
+        (["status"], 2, "", "no longer exists. Change to your project"),
+        (["init"], 2, "", "no longer exists"),
+        (["grid", "c.yaml", "--json"], 2, '"exit_code": 2', "no longer exists"),
         (["--version"], 0, "boxcar ", ""),
         (["--help", "status"], 0, "--json", ""),
         (["--complete", "--", "boxcar", "stat"], 0, "status", ""),

@@ -102,7 +102,7 @@ def test_a_file_with_a_mistake_is_named_with_its_line_and_what_to_type_then(
     profile = ["--profile", "own"] if file.startswith("profiles") else []
     *mistakes, last = error_of(capsys, "plan", *profile)["messages"]
     assert any(f"{file}:" in one["text"] and reason in one["text"] for one in mistakes)
-    assert last == {"text": "When that is fixed", "command": "boxcar plan"}
+    assert last == {"text": "Then check again", "command": "boxcar plan"}
 
 
 NAMES = ["audit", "down", "explain", "logs", "move", "plan", "push", "smoke", "triage"]
@@ -150,4 +150,4 @@ def test_a_mistake_in_a_file_is_said_in_chinese_too(file: str, monkeypatch, caps
     Path(file).write_text(WRONG_FILES[file][0])
     assert typed("plan", *(["--profile", "own"] if file.startswith("profiles") else [])) == 2
     said = capsys.readouterr().err
-    assert "改好之后：" in said and not re.search(SEEN, said), said
+    assert "改好之后再检查：" in said and not re.search(SEEN, said), said

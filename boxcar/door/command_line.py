@@ -16,7 +16,7 @@ _ALL_BEHIND = "--"
 ELSEWHERE: Mapping[str, str] = {
     word: verb
     for verb, words in {
-        "status": "ps stat squeue queue jobs show info state",
+        "status": "ps squeue queue jobs show info state",
         "runs": "ls list history",
         "launch": "run start submit sbatch srun exec up apply resume restart retry continue",
         "stop": "cancel kill scancel abort",
@@ -85,11 +85,12 @@ def _before_the_verb(words: Sequence[str]) -> tuple[list[str], list[str]]:
     harmless_first = ("status", *EVERYDAY, *VERBS)
     owners = [name for name in harmless_first if flag in VERBS[name].spelled]
     if not owners:
-        raise WrongCommand(_no_verb(flag))
+        said = _("no verb has a flag {word!r}", word=flag)
+        raise WrongCommand(_("{text}; for all verbs: boxcar --list", text=said))
     line = " ".join([owners[0], *words])
     raise WrongCommand(
         _(
-            "{flag} belongs to a verb, and none was typed; for example: boxcar {line}",
+            "{flag} needs a verb, such as: boxcar {line}",
             flag=flag,
             line=line,
         )
@@ -123,9 +124,8 @@ def _parse_flags(verb: Verb, words: Sequence[str]) -> tuple[Typed, list[str]]:
             break
         else:
             raise _wrong_flag(verb, _no_flag(verb, word))
-    if missing := [repr(flag.name) for flag in verb.placed(FIRST) if flag.name not in values]:
-        needed = _("{verb!r} needs {words}", verb=verb.name, words=", ".join(missing))
-        raise _wrong_flag(verb, needed)
+    if missing := [flag.name for flag in verb.placed(FIRST) if flag.name not in values]:
+        raise _wrong_flag(verb, _("{verb} needs a {word}", verb=verb.name, word=missing[0]))
     return Typed(verb, values), left
 
 
@@ -157,7 +157,7 @@ def _next_place(verb: Verb, values: Mapping[str, Any]) -> Flag | None:
 
 def _wrong_flag(verb: Verb, said: Sentence) -> WrongCommand:
     return WrongCommand(
-        _("{text}; boxcar --help {verb} shows its flags", text=said, verb=verb.name), verb.name
+        _("{text}; for its flags: boxcar --help {verb}", text=said, verb=verb.name), verb.name
     )
 
 
@@ -166,19 +166,18 @@ def _no_flag(verb: Verb, word: str) -> Sentence:
     near = did_you_mean(word.partition("=")[0].lstrip("-"), bare, bare)
     if not (near or word.startswith("-")) and "cell" in bare:
         near = _(" (did you mean {name!r}?)", name=f"--cell {word}")
-    return _("No idea what {word!r} is{near}", word=word, near=near)
+    if word.startswith("-"):
+        return _("{verb} has no flag {word!r}{near}", verb=verb.name, word=word, near=near)
+    return _("{verb} takes no word {word!r}{near}", verb=verb.name, word=word, near=near)
 
 
 def _no_verb(word: str) -> Sentence:
-    """With what was meant: the same under another tool's name, else a verb that is spelled so."""
+    """With what was meant: a verb, or another tool's word for it."""
     if word.lower() in _SHELLS:
         return _(
-            "boxcar has no {word!r}: a box is an alias of ~/.ssh/config, so type: ssh ALIAS",
+            "there is no verb {word!r}. A box is a host of ~/.ssh/config; type: ssh HOST",
             word=word,
         )
-    if meant := ELSEWHERE.get(word.lower()):
-        near: str = _(" (did you mean {name!r}?)", name=meant)
-    else:
-        near = did_you_mean(word, VERBS)
-    said = _("No idea what {word!r} is{near}", word=word, near=near)
-    return _("{text}; boxcar --list shows the verbs", text=said)
+    near = did_you_mean(word, (*VERBS, *ELSEWHERE), ELSEWHERE)
+    said = _("there is no verb {word!r}{near}", word=word, near=near)
+    return _("{text}; for all verbs: boxcar --list", text=said)

@@ -23,9 +23,9 @@ from boxcar.shared.sentence import Sentence, _, in_language, mark
 from boxcar.shared.text_width import width_in_cells
 
 NOTES = (
-    mark("New here: boxcar demo, then boxcar init in the folder of your code."),
-    mark("A verb's flags, and commands to copy: boxcar VERB --help"),
-    mark("Completion with Tab: boxcar --print-completion-script=bash, zsh or fish"),
+    mark("New here? Try boxcar demo, then boxcar init in your code's folder."),
+    mark("Flags and examples of a verb: boxcar VERB --help"),
+    mark("Tab completion: boxcar --print-completion-script=bash (or zsh, fish)"),
 )
 _LEAST_TEXT = 30  # columns; below it a terminal is too narrow for names and texts side by side
 _GAP = 2

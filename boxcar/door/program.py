@@ -132,14 +132,14 @@ def _read_file(path: Path) -> dict[str, str]:
     except (yaml.YAMLError, ValueError, AttributeError) as error:
         raise InputError(
             _(
-                "{file}: expected boxcar: {{profile: NAME, job: PATH}}, and found something else",
+                "{file}: expected boxcar: {{profile: NAME, job: PATH}}, found something else",
                 file=path,
             )
         ) from error
     if not all(isinstance(value, str) for value in values.values()):
         raise InputError(
             _(
-                "{file}: expected boxcar: {{profile: NAME, job: PATH}}, and found something else",
+                "{file}: expected boxcar: {{profile: NAME, job: PATH}}, found something else",
                 file=path,
             )
         )

@@ -96,14 +96,14 @@ def _ended(call: Callable[[], int]) -> tuple[int, tuple[Message, ...]]:
         return 2, (
             Message(
                 _(
-                    "{text} cannot be opened or written in this locale, which has no UTF-8. Type: "
+                    "{text} cannot be opened or written, because this locale has no UTF-8. Type: "
                     "export LC_ALL=C.UTF-8",
                     text=repr(error.object),
                 )
             ),
         )
     except KeyboardInterrupt:
-        again = Message(_("\ninterrupted; the same command again continues from here"))
+        again = Message(_("\ninterrupted; run the same command again to continue"))
         return exit_codes.INTERRUPTED, (again,)
 
 
@@ -114,8 +114,8 @@ def _refuse_a_folder_that_is_gone() -> None:
     except FileNotFoundError:
         raise InputError(
             _(
-                "The folder that this shell is in is not there any more. Type: cd to your "
-                "project's folder, also where it has the same name"
+                "The folder of this shell no longer exists. Change to your project's folder again "
+                "with cd (even if it has the same name)"
             )
         ) from None
 
@@ -123,13 +123,13 @@ def _refuse_a_folder_that_is_gone() -> None:
 def _without_library(name: str) -> Sentence:
     if errors.program() != "invoke":
         return _(
-            "{library} is missing in {python}; install Boxcar there again",
+            "{library} is missing in {python}. Install Boxcar there again",
             library=name,
             python=sys.executable,
         )
     again = shlex.join([".venv/bin/invoke", *sys.argv[1:]])
     return _(
-        "{library} is missing: this Python has Invoke, and not Boxcar's libraries. Type: python3 "
+        "{library} is missing: this Python has Invoke but not Boxcar's libraries. Type: python3 "
         "bootstrap.py && {again}",
         library=name,
         again=again,
@@ -185,14 +185,15 @@ def launched_project(where: Where, *, is_quiet: bool = False) -> Project:
         if more:
             show.say(
                 _(
-                    "local files: {problem} (and {n} more); fix it before the next push or launch",
+                    "local files: {problem} (and {n} more). Fix this before the next push or "
+                    "launch",
                     problem=first,
                     n=more,
                 )
             )
         else:
             show.say(
-                _("local files: {problem}; fix it before the next push or launch", problem=first)
+                _("local files: {problem}. Fix this before the next push or launch", problem=first)
             )
     return project
 
@@ -215,7 +216,7 @@ def typed_project(where: Where, *, despite_faults: bool = False, is_quiet: bool 
     except InputError as error:
         if any(message.command for message in error.messages):
             raise
-        fixed = Message(_("When that is fixed"), Command("plan"))
+        fixed = Message(_("Then check again"), Command("plan"))
         raise InputError([*error.messages, fixed]) from error
     if not is_quiet:
         show.say(project.why)
@@ -243,7 +244,7 @@ def _number(text: str, flag: str, kind: Callable[[str], Any]) -> Any:
         number = -1
     if not 0 <= number < 1_000_000:
         raise InputError(
-            _("{flag}: expected a number from 0, found {text!r}", flag=flag, text=text)
+            _("{flag}: expected a number of 0 or more, found {text!r}", flag=flag, text=text)
         )
     return number
 

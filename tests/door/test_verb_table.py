@@ -81,12 +81,12 @@ def test_with_invoke_alone_a_verb_is_one_sentence_that_says_what_to_type() -> No
     done = bare("launch", "--profile", "autodl")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "pydantic is missing: this Python has Invoke, and not Boxcar's libraries. Type: python3 "
+        "pydantic is missing: this Python has Invoke but not Boxcar's libraries. Type: python3 "
         "bootstrap.py && .venv/bin/invoke launch --profile autodl\n"
     )
     in_json = json.loads(bare("status", "--json").stdout)
     assert (in_json["verb"], in_json["exit_code"]) == ("status", 2)
-    assert "请输入" in bare("status", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1").stderr
+    assert "执行：" in bare("status", LC_ALL="zh_CN.UTF-8", PYTHONUTF8="1").stderr
 
 
 def test_invokes_list_ends_quietly_where_nobody_reads_it() -> None:

@@ -188,7 +188,7 @@ def test_a_queue_that_was_edited_above_its_end_is_refused_and_kept(project):
     queue.write_text("configs/b.json one\nconfigs/a.json one\n")
     before = listing(run.root)
     said = run.boxcar("push").ended(2)
-    assert "Lines of a queue are only appended" in said.err
+    assert "Queue lines can only be appended" in said.err
     assert "-configs/b.json one" in said.err
     assert listing(run.root) == before
 

@@ -83,7 +83,7 @@ def test_where_a_run_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         run.say(queue, agent_started(), *map(cell_verified, cells), queue_done())
     status(run.project)
     told = capsys.readouterr()
-    assert "已完成" in told.out and "已验证" in told.out
+    assert "已完成" in told.out and "已核验" in told.out
     assert english(told.out + told.err) == []
 
 
@@ -184,7 +184,7 @@ def test_verify_and_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     run.copy_here()
     verify(run.project)
     told = capsys.readouterr()
-    assert "已验证" in told.out and english(told.out + told.err) == []
+    assert "已核验" in told.out and english(told.out + told.err) == []
     down(run.project, approve="0123456789ab")
     told = capsys.readouterr()
     assert english(told.out + told.err) == []

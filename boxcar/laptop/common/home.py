@@ -130,9 +130,9 @@ def results_to(folder: Path) -> Iterator[None]:
             raise
         raise InputError(
             _(
-                "{what}: {error}, and what is known of the run is kept in {folder}. Make it "
-                "writable (whose is it by `ls -ld`, is its disk mounted read-only?), and type the "
-                "same command again. On the boxes nothing was touched",
+                "{what}: {error}. This machine's record of the run is in {folder}. Make it "
+                "writable (owner: `ls -ld`; is its disk mounted read-only?), then repeat the "
+                "command. Nothing changed on the boxes",
                 what=error.filename or folder,
                 error=error.strerror,
                 folder=folder,

@@ -9,7 +9,7 @@ from boxcar.shared.errors import Command, InputError, Message, some
 from boxcar.shared.sentence import Sentence, _, known_word, mark
 
 _MOST_LISTED = 12
-_NEAR = 0.6  # of difflib: of two words of five letters, three in the same order
+_NEAR = 0.74  # of difflib: of two words of four letters, three in the same order
 _LEAST = 3  # letters by which a longer name is known
 # Shows every cell, queue and box that can be named.
 _ALL = Command("plan")
@@ -28,16 +28,25 @@ def did_you_mean(word: str, known: Iterable[str], spelled: Mapping[str, str] | N
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
     """The one that was meant, or none: a wrong hint is worse than none. `seg` is near `seg_large`,
-    `q3` is near `q2`, and `colour` is not near `slurm`.
+    `code_dir` near `code`, `q3` near `q2`; `profile` is not near `price`.
     """
-    there = list(known)
-    begun = [name for name in there if len(word) >= _LEAST and name.startswith(word)]
-    near = difflib.get_close_matches(word, there, n=1, cutoff=_NEAR)
-    return [*near, *begun, *(name for name in there if _is_one_letter_off(word, name))][:1]
+    there, typed = {name.lower(): name for name in known}, word.lower()
+    near = difflib.get_close_matches(typed, there, n=1, cutoff=_NEAR)
+    begun = [name for name in there if _begins(typed, name) or _begins(name, typed)]
+    found = [*near, *begun, *(name for name in there if _is_one_letter_off(typed, name))]
+    return [there[name] for name in found[:1]]
+
+
+def _begins(short: str, long: str) -> bool:
+    return len(short) >= _LEAST and long.startswith(short)
 
 
 def _is_one_letter_off(word: str, name: str) -> bool:
-    return len(word) == len(name) > 1 and sum(map(str.__ne__, word, name)) == 1
+    """Another letter, or two of them the other way round."""
+    if len(word) != len(name) or len(word) < 2:
+        return False
+    off = sum(map(str.__ne__, word, name))
+    return off == 1 or (off == 2 and sorted(word) == sorted(name))
 
 
 def no_such(name: str, known: Iterable[str], *, what: str, of: str) -> str:
@@ -56,7 +65,7 @@ def no_such(name: str, known: Iterable[str], *, what: str, of: str) -> str:
 def unknown_of(name: str, known: Iterable[str], *, what: str, of: str) -> Message:
     """The same with the command that shows all that can be named."""
     said = no_such(name, known, what=what, of=of)
-    return Message(_("{text}. All of it", text=said), _ALL)
+    return Message(_("{text}. For all of them", text=said), _ALL)
 
 
 def no_choice(flag: str, known: Iterable[str], found: str) -> str:

@@ -171,7 +171,7 @@ def _percent(done: int, total: int) -> int:
 
 def _spelled_rate(rate: float, left: int) -> str:
     if left and not rate:
-        return _(", nothing came lately")
+        return _(", no progress lately")
     return _(", {rate}/s", rate=units.size(int(rate)))
 
 

@@ -97,7 +97,7 @@ def read_yaml(path: Path) -> Document:
         folder = shlex.quote(str(path.parent))
         raise InputError(
             _(
-                "{file}: there is no such file; to see what is there: ls {folder}",
+                "{file}: no such file. To see what is there: ls {folder}",
                 file=path,
                 folder=folder,
             )
@@ -176,7 +176,7 @@ def _decode(data: bytes, where: str) -> str:
     if len(data) > LARGEST_FILE_BYTES:
         raise InputError(
             _(
-                "{where}: larger than {largest_file_bytes} bytes; this is not a settings file",
+                "{where}: larger than {largest_file_bytes} bytes, so this is not a settings file",
                 where=where,
                 largest_file_bytes=LARGEST_FILE_BYTES,
             )
@@ -188,7 +188,7 @@ def _decode(data: bytes, where: str) -> str:
         byte = error.object[error.start]
         raise InputError(
             _(
-                "{where}not UTF-8 text (byte 0x{byte:02x}); save the file as UTF-8",
+                "{where}not UTF-8 text (byte 0x{byte:02x}). Save the file as UTF-8",
                 where=_at(where, line),
                 byte=byte,
             )
@@ -203,7 +203,7 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self.nodes += 1
         if self.nodes > MOST_NODES:
-            raise ValueError(_("it holds more than {most_nodes} values", most_nodes=MOST_NODES))
+            raise ValueError(_("it has more than {most_nodes} values", most_nodes=MOST_NODES))
         return super().compose_node(parent, index)
 
 
@@ -250,15 +250,15 @@ def _syntax(error: yaml.MarkedYAMLError, where: str) -> str:
         return _("{at}{text}", at=at, text=_("the bracket that opens here is never closed"))
     if "'\\t'" in problem:
         return _(
-            "{at}{text}", at=at, text=_("a tab stands where only spaces may: indent with spaces")
+            "{at}{text}", at=at, text=_("a tab where only spaces are allowed: indent with spaces")
         )
     why = ", ".join(filter(None, (context, problem)))
     return _(
         "{at}{text}",
         at=at,
         text=_(
-            "not YAML: {why}; a value that begins with one of "
-            "{{ [ * & ! @ % ` or contains ': ' must be quoted",
+            "not YAML: {why}. A value must be quoted if it begins with one of {{ [ * & ! @ % ` or "
+            "contains ': '",
             why=why,
         ),
     )
@@ -299,7 +299,7 @@ class _Walk:
         if len(place) > MOST_LEVELS:
             raise InputError(
                 _(
-                    "{where}nested deeper than {most_levels} levels, or an alias that holds itself",
+                    "{where}nested deeper than {most_levels} levels, or an alias refers to itself",
                     where=_at(self.where, line),
                     most_levels=MOST_LEVELS,
                 )
@@ -356,11 +356,13 @@ def _sentence(error: dict[str, Any]) -> str:
     if kind in _EXPECTED:
         return _expected(Sentence(_EXPECTED[kind]), found)
     if kind == "greater_than_equal":
-        return _expected(_("at least {n}", n=context["ge"]), found)
+        return _expected(_("a number of {n} or more", n=context["ge"]), found)
     if kind == "less_than_equal":
-        return _expected(_("at most {n}", n=context["le"]), found)
+        return _expected(_("a number of {n} or less", n=context["le"]), found)
     if kind == "literal_error":
-        return _expected(context["expected"], found)
+        first, is_choice, last = context["expected"].rpartition(" or ")
+        choice = _("{first} or {last}", first=first, last=last) if is_choice else last
+        return _expected(choice, found)
     if kind == "value_error":
         return said_by(context["error"])
     return f"{error['msg']}, found {found}"

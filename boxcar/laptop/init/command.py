@@ -50,10 +50,18 @@ def typed(path: str) -> str:
 def fits(config: str) -> bool:
     """Whether a queue line can name it: one with a line feed in its name would be two lines."""
     try:
-        found = queue_line.parse_queue(f"{_of_config(config, '')}\n".encode())
+        found = queue_line.parse_queue(f"{_of_config(config, 'train', '')}\n".encode())
     except UnicodeEncodeError:
         return False
     return [line.cfg for line in found.cells] == [config]
+
+
+def task_of(script: Script) -> Flag | None:
+    """The flag that takes the task of a queue line, where its default can be one."""
+    flag = script.flag(flags.TASK)
+    if flag is None or flag.is_positional or not isinstance(flag.default, str):
+        return None
+    return flag if cell_name.CELL_NAME.fullmatch(flag.default) else None
 
 
 def queue_lines_of(script: Script, epochs: int | None, configs: Sequence[str]) -> tuple[str, ...]:
@@ -61,21 +69,22 @@ def queue_lines_of(script: Script, epochs: int | None, configs: Sequence[str]) -
     the command takes no config, and fit.
     """
     last = f" {epochs}" if epochs else ""
+    task = flag.default if (flag := task_of(script)) else "train"
     if configs:
         names = sorted(configs, key=_order)[:_MOST_SHOWN]
-        lines = [_of_config(name, last) for name in names]
+        lines = [_of_config(name, task, last) for name in names]
         return (*lines[:_ACTIVE], *(f"# {line}" for line in lines[_ACTIVE:]))
     seed = script.flag(*flags.SEED)
     if script.is_hydra:
-        return (f"- train{last}", f"# - train{last} seed=1")
+        return (f"- {task}{last}", f"# - {task}{last} seed=1")
     if seed is None or seed.is_positional:
-        return (f"- train{last}",)
+        return (f"- {task}{last}",)
     join = "=" if seed.is_setting else " "
-    return tuple(f"- train{last} {seed.word}{join}{number}" for number in (1, 2))
+    return tuple(f"- {task}{last} {seed.word}{join}{number}" for number in (1, 2))
 
 
-def _of_config(config: str, last: str) -> str:
-    return f"{typed(config)} train{last}{_named(config)}"
+def _of_config(config: str, task: str, last: str) -> str:
+    return f"{typed(config)} {task}{last}{_named(config)}"
 
 
 def _order(name: str) -> tuple[bool, str]:
@@ -221,13 +230,13 @@ def is_config(root: Path, word: str) -> bool:
 def _word(root: Path, word: str, todo: list[str], *, is_in_out: bool) -> str:
     """One of the pages' words; a path of the code is found from everywhere."""
     if readme.is_blank(word):
-        todo.append(_("{word} stands for something of yours: write it", word=word))
+        todo.append(_("{word} is a placeholder: put your own value there", word=word))
     elif "/" in word and "://" not in word:
         is_here = lies(root, word)
         if not is_here and word.startswith(("/", "~", ".", "data")):
             todo.append(
                 _(
-                    "{path} does not lie here: write where it lies on the box, such as below "
+                    "{path} does not exist here: write where it is on the box, such as below "
                     "$BOXCAR_DATA_DIR",
                     path=word,
                 )

@@ -39,15 +39,13 @@ _MARKS = ("last", "latest", "checkpoint", "ckpt", "step", "epoch", "iter")
 _DEFAULT_EPOCHS = 10
 # Why a key stands there at all.
 _WHY = {
-    "links": mark(
-        "folders of the code that it reads from where it starts: links to them in the cell's own"
-    ),
-    "epochs": mark("where a queue line gives none"),
-    "collect": mark("what its tracker leaves, carried beside the result"),
-    "resume": mark("the newest of what it saves"),
-    "resume_args": mark("only where there is a checkpoint"),
-    "smoke": mark("what makes a run short enough to try each cell on a CPU"),
-    "env": mark("a tracker without its server, or where its modules lie"),
+    "links": mark("folders of the code that the script reads relative to its working directory"),
+    "epochs": mark("for queue lines without a number of epochs"),
+    "collect": mark("the tracker's files, copied along with the result"),
+    "resume": mark("its newest checkpoint"),
+    "resume_args": mark("added only if there is a checkpoint"),
+    "smoke": mark("makes a run short enough to try each cell on a CPU"),
+    "env": mark("the tracker offline, or the path of modules"),
 }
 
 
@@ -105,7 +103,8 @@ def draft_job(folder: Folder, script: Script, name: str, typed: Typed | None = N
     metrics = metrics_proposal.proposed(text)
     why = dict(_why(script, known, place, typed))
     why["metrics"] = _(
-        "numbers that the script prints or writes (line {lines}); take out what is no result",
+        "numbers that the script prints or writes (line {lines}); remove those that are not "
+        "results",
         lines=", ".join(str(one.line) for one in metrics),
     )
     open_: dict[str, tuple[str, ...]] = {
@@ -117,7 +116,7 @@ def draft_job(folder: Folder, script: Script, name: str, typed: Typed | None = N
         # Many import a tracker that they use only where it is there.
         "secrets": tuple(
             _(
-                "{name} is imported: where it is used, write secrets: [{secret}]",
+                "{name} is imported: if you use it, write secrets: [{secret}]",
                 name=row.name,
                 secret=row.secret,
             )
@@ -167,6 +166,7 @@ def _words(
     if typed is None:
         data = (flag for flag in command.needed(script, given) if flag.key in flags.DATA)
         given |= dict.fromkeys(data, "{code}/data") if (folder.root / "data").is_dir() else {}
+        given |= {task: "{task}"} if (task := command.task_of(script)) else {}
         words = command.of_source(script, given)
     else:
         # What a framework is told once for all is not said again in a page's words.
@@ -176,7 +176,7 @@ def _words(
         words = command.of_page(folder.root, script, typed, given, told, is_in_out=is_in_out)
     left = (flag for flag in command.needed(script, given) if flag.key not in words.keys)
     said = [
-        _("{flag} has to be given ({at}): add it to command", flag=flag.word, at=flag.where)
+        _("{flag} is required ({at}): add it to command", flag=flag.word, at=flag.where)
         for flag in left
     ]
     return replace(words, open=(*words.open, *said)), words.configs or (fit if config else [])
@@ -193,7 +193,9 @@ def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None 
     has_cfg = any("{cfg}" in word for word in words)
     lines = command.queue_lines_of(Script(words[0]), None, (configs[:1] or same) if has_cfg else [])
     open_ = [word for word in trainer.open if word in words and not typed]
-    todo = tuple(_("{word} stands for something of yours: write it", word=word) for word in open_)
+    todo = tuple(
+        _("{word} is a placeholder: put your own value there", word=word) for word in open_
+    )
     return Draft(
         name=name,
         script=Script(" ".join(words[:2]) if typed else same[0]),
@@ -205,8 +207,8 @@ def of_trainer(folder: Folder, trainer: Trainer, name: str, typed: Typed | None 
         resume=trainer.resume or None,
         resume_args=trainer.resume_args,
         why={
-            "command": _("the words and keys are those of {name}", name=trainer.name),
-            "launcher": _("{framework} forms its ranks itself under it", framework=trainer.name),
+            "command": _("command and keys follow {name}", name=trainer.name),
+            "launcher": _("{framework} starts its own ranks", framework=trainer.name),
             "artifacts": f"what {trainer.name} writes by itself",
         },
         open={"command": todo} if todo else {},
@@ -227,10 +229,11 @@ def _same(folder: Folder, config: str, trainer: Trainer) -> bool:
 
 def _unseen(script: Script, typed: Typed | None, *, is_hidden: bool) -> Iterator[str]:
     if script.reads_words and not (script.flags or script.settings or typed):
-        yield _("{script} reads its words by position: add them to command", script=script.path)
+        yield _("{script} reads positional arguments: add them to command", script=script.path)
     if is_hidden and not frameworks.framework_of_script(script).words:
         yield _(
-            "{script} takes flags that were not seen: boxcar init --run-help shows them",
+            "{script} gets flags from elsewhere (not found in its source). To see them: boxcar "
+            "init --run-help",
             script=script.path,
         )
 
@@ -251,9 +254,9 @@ def _links(folder: Folder, script: Script, workdir: str) -> tuple[tuple[str, ...
     left = [p for p in left if not any(s.startswith(f"{PurePosixPath(p)}/") for s in own)]
     return links, tuple(
         _(
-            "{script} names {path}, which lies here; it starts in each cell's own folder, where "
-            "nothing does: where it only reads there, write links: with that folder; else give it "
-            "the whole path",
+            "{script} reads {path} relative to the working directory, but each cell runs in its "
+            "own empty folder. If it only reads there, add that folder to links:, else use an "
+            "absolute path",
             script=script.path,
             path=path,
         )
@@ -305,8 +308,8 @@ def _resume(
                 command.resume_words(flag),
                 (
                     _(
-                        "does {flag} go on at the epoch ({at})? Nothing but weights is seen to be "
-                        "loaded; if it does not, leave resume out",
+                        "does {flag} continue at the saved epoch ({at})? The script seems to load "
+                        "only weights. If it starts over, remove resume",
                         **about,
                     ),
                 ),
@@ -316,8 +319,8 @@ def _resume(
             "",
             (
                 _(
-                    "does {flag} go on at the epoch ({at})? It is seen to load weights alone, so "
-                    "resume is left out and a killed cell begins anew",
+                    "does {flag} continue at the saved epoch ({at})? The script seems to load "
+                    "only weights, so resume is left out: a killed cell starts over",
                     **about,
                 ),
             ),
@@ -339,11 +342,11 @@ def _launcher(
 ) -> tuple[str, str, tuple[str, ...]]:
     """What starts it, why, and whether nobody can tell."""
     if typed and typed.launcher != "python" and known.launcher != "python":
-        return typed.launcher, _("as {where} starts it", where=typed.where), ()
+        return typed.launcher, _("as in {where}", where=typed.where), ()
     if known.launcher:
         return (
             known.launcher,
-            _("{framework} forms its ranks itself under it", framework=known.name),
+            _("{framework} starts its own ranks", framework=known.name),
             (),
         )
     if "spawn" in script.reaches:
@@ -351,7 +354,7 @@ def _launcher(
     # Under torchrun each rank of MPI's would be the first.
     is_hidden = script.is_cut or "mpi4py" in script.reaches_imports
     if script.forms_group and not is_hidden:
-        return "torchrun", _("the script forms a group of ranks"), ()
+        return "torchrun", _("the script sets up a process group"), ()
     is_hidden |= bool(GROUPS & script.maybe)
     is_unread = not (script.trains or known.name or script.saves)
     if is_hidden or is_unread:
@@ -360,12 +363,13 @@ def _launcher(
             "",
             (
                 _(
-                    "does {script} form a group of ranks? It was not seen; if it does: torchrun",
+                    "does {script} set up a process group? None was found in it. If it does, "
+                    "write torchrun",
                     script=script.path,
                 ),
             ),
         )
-    return "python", _("nothing in the script forms a group of ranks, so one process"), ()
+    return "python", _("the script sets up no process group, so one process"), ()
 
 
 def _why(
@@ -374,16 +378,19 @@ def _why(
     yield from ((key, Sentence(name)) for key, name in _WHY.items())
     yield (
         "command",
-        _("{script} looks most like what trains{why}", script=script.path, why=known.why),
+        _("{script} is the most likely training script{why}", script=script.path, why=known.why),
     )
     if typed:
-        yield "command", _("{where} starts it so: {line}", where=typed.where, line=typed.line)
+        yield "command", _("{where} has: {line}", where=typed.where, line=typed.line)
     if known.is_told_where:
-        yield "workdir", _("{word} says where to write", word=known.words[-1])
+        yield "workdir", _("{word} sets the output folder", word=known.words[-1])
     elif place:
-        yield "workdir", _("{word} says where to write ({at})", word=place.word, at=place.where)
+        yield "workdir", _("{word} sets the output folder ({at})", word=place.word, at=place.where)
     else:
-        yield "workdir", _("it takes no folder to write to, so it starts in the cell's own")
+        yield (
+            "workdir",
+            _("the script has no flag for its output folder, so it runs in the cell's own folder"),
+        )
     if known.env:
         yield (
             "env",

@@ -42,6 +42,7 @@ RESUME = (
 NO_PLACE = frozenset(
     {"data", "data_dir", "data_path", "root", "root_path", "model", "name", "dataset"}
 )
+TASK = "task"
 SEED = ("seed", "manual_seed", "manualseed", "random_seed")
 DATA = ("data", "data_dir", "data_path", "dataroot", "dataset_path", "root")
 DRY = ("dry_run", "fast_dev_run", "smoke_test")
@@ -51,7 +52,7 @@ ON_GPU = ("cuda", "use_cuda", "gpu", "use_gpu")
 BACKEND = ("backend", "dist_backend", "ddp_backend")
 # What makes a run short, where the script takes it.
 SHORT = dict.fromkeys(STEPS, "2") | {
-    "limit_train_batches": "2", "limit_val_batches": "2", "eval_iters": "1",
+    "limit_train_batches": "2", "limit_val_batches": "2", "limit_batches": "2", "eval_iters": "1",
     "num_workers": "0", "workers": "0", "device": "cpu", "compile": "False",
 }  # fmt: skip
 

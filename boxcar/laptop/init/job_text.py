@@ -19,10 +19,7 @@ from boxcar.shared.files.plan import ALL, SAFE
 _USUAL = ("wandb/", "runs/", "outputs/", "multirun/", "lightning_logs/", "mlruns/", "logs/")
 _DATA = ("data", "dataset", "datasets", "inputs")
 _MOST_BYTES, _MOST_FILES = 50_000_000, 10_000
-_HEAD = (
-    "# What is not shipped to the boxes, in git's syntax. Where this file is, .gitignore does not\n"
-    "# count."
-)
+_HEAD = "# What is not sent to the boxes, in git's syntax. This file replaces .gitignore."
 
 
 def text(root: Path, of_git: Sequence[str]) -> str:
@@ -31,7 +28,7 @@ def text(root: Path, of_git: Sequence[str]) -> str:
     """
     names = [re.sub(r"(/\*+)?/?$", "", line.strip().lstrip("/")) for line in of_git]
     small = [name for name in _DATA if name in names and _is_small(root / name)]
-    kept = "# shipped, as your script may need it: "
+    kept = "# sent, because your script may need it: "
     lines = [kept * (name in small) + line for name, line in zip(names, of_git, strict=True)]
     lines += [each for each in _USUAL if each[:-1] not in names and (root / each).is_dir()]
     return "\n".join([_HEAD, *lines, *(f"!{name}/**" for name in small)]) + "\n"
@@ -67,9 +64,7 @@ def job(draft: Draft, aliases: Sequence[str]) -> str:
             lines += [f"# {why}"] * bool(why) + [text]
         blocks += ["\n".join(lines)] * bool(lines)
     if not draft.smoke:
-        why = (
-            f"# Nothing in {draft.script.path} says what makes a run short. Add the words that do:"
-        )
+        why = f"# {draft.script.path} has no known flag for a short run. If it has one, add it:"
         blocks.append(f"{why}\n# smoke: --epochs 1")
     blocks.append("\n".join(_queues(aliases)))
     return "\n\n".join(blocks) + "\n"
@@ -84,8 +79,8 @@ def _how(draft: Draft) -> str:
 def queue(draft: Draft) -> str:
     """The first queue file."""
     head = (
-        "# One cell a line: <config> <task> [epochs] [words for the script]; - is no config.\n"
-        "# More of them: boxcar grid\n"
+        "# One cell a line: <config> <task> [epochs] [words for the script]; - means no config.\n"
+        "# To make many: boxcar grid\n"
     )
     return head + "".join(f"{line}\n" for line in draft.lines)
 
@@ -126,8 +121,8 @@ def _artifact(kept: Kept) -> str:
 
 
 def _queues(aliases: Sequence[str]) -> Iterator[str]:
-    yield "# Each queue file has a box, which works it off. Here a box is a folder of this machine"
-    yield "# (--profile local); elsewhere a name that your ssh knows (--profile ssh, autodl, ...)."
+    yield "# Each queue file runs on one box. With --profile local a box is a folder of this"
+    yield "# machine, else the name of a rented one in ~/.ssh/config (--profile ssh, autodl, ...)."
     if aliases:
         yield f"# Yours: {', '.join(aliases[:10])}"
     yield "queues:"

@@ -42,32 +42,32 @@ def kept_files(script: Script, known: Framework, place: Flag | None) -> Found:
         return Found(
             saved,
             (Kept(name),),
-            _("the file that {word} is for ({at})", word=place.word, at=place.where),
+            _("the file named by {word} ({at})", word=place.word, at=place.where),
         )
     if saved:
         at = ", ".join(dict.fromkeys(f"{each.file}:{each.line}" for each in saved))
         unsure = [each for each in saved if not _is_sure(each, place)]
         said = [
             _(
-                "does {name} lie right in the cell's folder? How the path begins was not seen "
-                "({at}); smoke shows it",
+                "is {name} directly in the cell's folder? The start of its path is not in the "
+                "source ({at}). smoke shows it",
                 name=each.name,
                 at=f"{each.file}, line {each.line}",
             )
             for each in unsure
         ]
         open_ = (*said, *_unseen(script, saved))
-        return Found(saved, tuple(map(_kept, saved)), _("what is saved at {at}", at=at), open_)
+        return Found(saved, tuple(map(_kept, saved)), _("saved at {at}", at=at), open_)
     named = (
         _(
-            "under which name is the model saved ({at})? It was not seen; smoke shows it",
+            "under which name is the model saved ({at})? It is not in the source. smoke shows it",
             at=script.unnamed[0],
         )
         if script.unnamed
         else ""
     )
     unknown = named or _(
-        "what does {script} save? Nothing that was read says it; name it, as smoke shows it",
+        "what does {script} save? Its source does not say. smoke shows it; write the name here",
         script=script.path,
     )
     return Found((), (Kept(ANY),), "", (unknown,))
@@ -90,12 +90,12 @@ def _unseen(script: Script, saved: Sequence[Saved]) -> Iterator[str]:
         return
     if script.unnamed:
         yield _(
-            "under which name is the model saved ({at})? It was not seen; smoke shows it",
+            "under which name is the model saved ({at})? It is not in the source. smoke shows it",
             at=script.unnamed[0],
         )
     elif "import_module" in script.reaches or script.is_cut:
         yield _(
-            "what does {script} save? Nothing that was read says it; name it, as smoke shows it",
+            "what does {script} save? Its source does not say. smoke shows it; write the name here",
             script=script.path,
         )
 

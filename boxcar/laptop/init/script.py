@@ -129,7 +129,11 @@ def read_script(root: Path, path: Path) -> Script | None:
     except Exception as error:
         about = {"file": path.relative_to(root).as_posix(), "why": error}
         raise InputError(
-            _("{file} could not be judged: {kind}: {why}", **about, kind=type(error).__name__)
+            _(
+                "{file} could not be read as a script: {kind}: {why}",
+                **about,
+                kind=type(error).__name__,
+            )
         ) from error
 
 

@@ -25,10 +25,10 @@ from boxcar.shared.cell.cell_name import key_of, nfc
 from boxcar.shared.cell.own_words import NOTHING_OWN, REST
 from boxcar.shared.cell.placeholders import MORE
 from boxcar.shared.cell.said import is_script
-from boxcar.shared.errors import counted, some
+from boxcar.shared.errors import some
 from boxcar.shared.files.plan import EACH_BOX, IN_OUT, Cell, Plan
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, mark
 
 # Flags that a line's overrides say a second time: beside the command, or beside one another.
 #
@@ -37,7 +37,7 @@ from boxcar.shared.sentence import _
 # `--` nothing is judged. Pure.
 
 
-_MEANT = _("; where that is meant, a {rest} before it says so", rest=REST)
+_MEANT = _("; if you mean it, put {rest} before it", rest=REST)
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,13 @@ def notes_on_duplicate_flags(plan: Plan, queues: Sequence[QueueFile]) -> list[st
     for queue, line in queue_lines(queues):
         for text in dict.fromkeys(_of_line(plan, line)):
             found.setdefault(text, []).append(queue.at(line))
-    return [f"{_where(places)}: {text}" for text, places in found.items()]
+    return [_("{head}: {text}", head=_where(places), text=text) for text, places in found.items()]
 
 
 def _where(places: Sequence[str]) -> str:
-    more = f" and {counted(len(places) - 1, 'more line')}" if len(places) > 1 else ""
-    return f"{places[0]}{more}"
+    if len(places) == 1:
+        return places[0]
+    return _("{place} and {n} more {n:line|lines}", place=places[0], n=len(places) - 1)
 
 
 def _of_line(plan: Plan, line: CellLine) -> Iterator[str]:
@@ -77,16 +78,16 @@ def _of_line(plan: Plan, line: CellLine) -> Iterator[str]:
     for flag in mine:
         if keys.count(flag.key) > 1:
             yield _(
-                "{head} stands twice, and most scripts take the last{meant}",
+                "{head} is given twice, and most scripts use the last{meant}",
                 head=flag.head,
                 meant=_MEANT,
             )
         if other := command.get(flag.key):
-            taken = "the command's" if other.is_behind_more else "the line's"
+            taken = _(mark("the command's") if other.is_behind_more else mark("the line's"))
             yield (
                 _(
-                    "{head} stands in the command too ({text}), and most scripts take the last, "
-                    "which is {taken}{meant}",
+                    "{head} is also in the command ({text}). Most scripts use the last, here "
+                    "{taken}{meant}",
                     head=flag.head,
                     text=other.text,
                     taken=taken,
@@ -153,7 +154,7 @@ def cells_without_smoke(job: Job, cells: Iterable[str]) -> str:
     if not without:
         return ""
     of = "" if not is_smoke_given(job) else f" of {some(without, _MOST_NAMED)}"
-    return _("{job}: the job does not say what makes a run{of} short", job=job.at("smoke"), of=of)
+    return _("{job}: nothing here makes a run{of} short", job=job.at("smoke"), of=of)
 
 
 def faults_of_smoke(job: Job, plan: Plan) -> Iterator[str]:
@@ -186,7 +187,7 @@ def _of_rules(job: Job, cell: str) -> Iterator[tuple[str, ShortRun]]:
             yield name, short
 
 
-_NO_RESUME = _("no key 'resume' says which file that is")
+_NO_RESUME = _("the key 'resume', which names that file, is missing")
 _MOST = 20  # of one kind: what is wrong with a thousand lines is one thing
 
 
@@ -207,7 +208,7 @@ def notes_on_cells(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]
     """What is worth a look before a launch, though it may be meant."""
     names = {line.name for _, line in queue_lines(queues)}
     idle = [
-        _("{job}: no cell's name is like this yet", job=job.at("cells", pattern))
+        _("{job}: no cell's name matches this yet", job=job.at("cells", pattern))
         for pattern in job.cells
         if terms.is_pattern(pattern) and not any(terms.rule_fits(pattern, name) for name in names)
     ]
@@ -216,7 +217,7 @@ def notes_on_cells(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]
         *command_notes.notes_on_commands(root, job, plan),
         *notes_on_duplicate_flags(plan, queues),
         *(
-            f"{job.at('metrics', name)}: {text}"
+            _("{head}: {text}", head=job.at("metrics", name), text=text)
             for name, text in job_values.cutting_pattern(job.metrics)
         ),
         *_left_in_code(root, job, plan, queues),
@@ -229,7 +230,10 @@ def _misfits(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
         shape = (line.has_config, line.task, bool(line.epochs))
         is_plain = line.own is NOTHING_OWN and not plan.rules
         if not (is_plain and shape in fit):
-            found = [f"{queue.at(line)}: {text}" for text in terms.misfits_of_line(plan, line)]
+            found = [
+                _("{head}: {text}", head=queue.at(line), text=text)
+                for text in terms.misfits_of_line(plan, line)
+            ]
             yield from found
             if is_plain and not found:  # nor will another line of which all of this is the same
                 fit.add(shape)
@@ -254,8 +258,8 @@ def _smoke_quarrels(job: Job, plan: Plan) -> Iterator[str]:
 
 def _quarrel(job: Job, key: str, one: str, other: str, cell: str) -> str:
     return _(
-        "{job}: gives {key} to cells that {one!r} gives another, such as {cell}; name that cell, "
-        "or make the two patterns apart",
+        "{job}: cells such as {cell} also match {one!r}, which gives another {key}. Name that "
+        "cell, or make the patterns distinct",
         job=job.at("cells", other),
         key=key,
         one=one,
@@ -271,7 +275,7 @@ def _unknown_names(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
         if nfc(name) not in names and not terms.is_pattern(name):
             near = did_you_mean(name, names)
             yield _(
-                "{job}: no queue has a cell of this name{near}",
+                "{job}: no queue has a cell with this name{near}",
                 job=job.at("cells", name),
                 near=near,
             )
@@ -282,7 +286,9 @@ def _secret_variables(job: Job) -> Iterator[str]:
         for name in rule.env:
             if name in job.secrets:
                 yield _(
-                    "{job}: env.{name} is one of the secrets", job=job.at("cells", cells), name=name
+                    "{job}: env.{name} is also listed under secrets; remove one",
+                    job=job.at("cells", cells),
+                    name=name,
                 )
 
 
@@ -297,12 +303,12 @@ def _missing_resume(job: Job, plan: Plan) -> Iterator[str]:
     for place, command in asked.items():
         if command in commands and placeholders.takes(command, "resume"):
             yield _(
-                "{job}: takes {{resume}}, but {no_resume}", job=job.at(*place), no_resume=_NO_RESUME
+                "{job}: uses {{resume}}, but {no_resume}", job=job.at(*place), no_resume=_NO_RESUME
             )
     if job.resume_args and len(without) == len(distinct):
         yield (
             _(
-                "{job}: is added only where there is a checkpoint to resume from, but {no_resume}",
+                "{job}: is added only if there is a checkpoint to resume from, but {no_resume}",
                 job=job.at("resume_args"),
                 no_resume=_NO_RESUME,
             )
@@ -315,10 +321,10 @@ def _misplaced_resume(job: Job, plan: Plan) -> Iterator[str]:
     for holds in terms.terms_that_differ(plan, (cell.name for cell in plan.cells)):
         for key, words in (("command", holds.command), ("env", tuple(holds.env.values()))):
             if why := job_values.misplaced_pattern(holds.resume, words):
-                found[f"{job.at(key)}: {why}"] = None
+                found[_("{head}: {text}", head=job.at(key), text=why)] = None
     for key, words in (("smoke", job.smoke.add), ("rehearse", job.rehearse.add)):
         if why := job_values.misplaced_pattern(job.resume, words):
-            found[f"{job.at(key)}: {why}"] = None
+            found[_("{head}: {text}", head=job.at(key), text=why)] = None
     yield from found
 
 
@@ -333,19 +339,22 @@ def faults_of_nodes(job: Job, profile: Profile, plan: Plan) -> Iterator[str]:
     at = job.at("cells", asked[0], "nodes")
     if not profile.is_cluster:
         yield _(
-            "{at}: only a cluster runs a cell on several nodes, and {profile} is none",
+            "{at}: only a cluster can run a cell on several nodes, and {profile} is not one",
             at=at,
             profile=profile.name,
         )
         return
     if profile.slurm.container:
         yield _(
-            "{at}: srun starts such a cell, and a container has none: leave `container:` out", at=at
+            "{at}: such a cell is started by srun, which the container does not have. Remove "
+            "`container:`",
+            at=at,
         )
     data = profile.storage.data
     if profile.storage.tiers[data].scope in OWN_SCOPES:
         yield _(
-            "{at}: all nodes write into one {{out}}; {data} (storage.data) is each node's own",
+            "{at}: all nodes write into one {{out}}, but {data} (storage.data) is a separate disk "
+            "on each node",
             at=at,
             data=data,
         )
@@ -363,7 +372,7 @@ def _of_cells_over_nodes(
         if launcher != "torchrun":
             at = job.at("cells", name, "nodes")
             yield _(
-                "{at}: needs launcher: torchrun on each node, found {launcher}",
+                "{at}: needs launcher: torchrun for each node, found {launcher}",
                 at=at,
                 launcher=launcher,
             )
@@ -372,8 +381,8 @@ def _of_cells_over_nodes(
         if nodes is not None and nodes < cell.nodes:
             yield (
                 _(
-                    "{job}: {cell} takes {nodes} nodes, and the job of {queue} asks for {given}: "
-                    "raise slurm: {{nodes: …}}, or leave it out",
+                    "{job}: {cell} needs {nodes} nodes, but the job of {queue} asks for {given}. "
+                    "Raise slurm: {{nodes: …}}, or remove it",
                     job=job.at("cells", name, "nodes"),
                     cell=cell.name,
                     nodes=cell.nodes,
@@ -393,7 +402,7 @@ def _after(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
             if name not in homes:
                 near = did_you_mean(name, homes)
                 yield _(
-                    "{line}: after={name}: no queue has a cell of this name{near}",
+                    "{line}: after={name}: no queue has a cell with this name{near}",
                     line=queue.at(line),
                     name=name,
                     near=near,
@@ -401,8 +410,8 @@ def _after(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
             elif plan.durable_scope == EACH_BOX and homes[name] is not queue:
                 yield (
                     _(
-                        "{line}: after={name}: that cell runs on {box}, whose tier {other_box} "
-                        "cannot see; put both into one queue",
+                        "{line}: after={name}: that cell runs on {box}, whose disk {other_box} "
+                        "cannot see. Put both into one queue",
                         line=queue.at(line),
                         name=name,
                         box=homes[name].box,
@@ -412,7 +421,7 @@ def _after(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
     if circle := _circle(
         {line.name: line.own.after for _, line in queue_lines(queues) if line.own.after}
     ):
-        yield _("after= leads in a circle: {circle}", circle=" after ".join(circle))
+        yield _("after= is circular: {circle}", circle=" after ".join(circle))
 
 
 def _circle(after: Mapping[str, Sequence[str]]) -> list[str]:
@@ -445,12 +454,14 @@ def _left_in_code(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile])
     code = (root / job.code).resolve()
     words = [word for command in _commands(plan) for word in command if not is_script(word)]
     for word in _elsewhere_than_linked(plan, _inside(code, words)):
-        yield _("{at}: write {{code}}/{word}, if that is meant", at=_elsewhere(word), word=word)
+        yield _(
+            "{at}: if you mean that file, write {{code}}/{word}", at=_elsewhere(word), word=word
+        )
     overrides = (word for _, line in queue_lines(queues) for word in line.overrides)
     for word in _elsewhere_than_linked(plan, _inside(code, overrides)):
         # A placeholder would stay as it is: overrides are literal.
         yield _(
-            "{at}: name {{code}}/{word} in command:, if that is meant",
+            "{at}: if you mean that file, write {{code}}/{word} in command:",
             at=_elsewhere(word),
             word=word,
         )
@@ -463,7 +474,7 @@ def _elsewhere_than_linked(plan: Plan, words: Iterable[str]) -> list[str]:
 
 def _elsewhere(word: str) -> str:
     return _(
-        "{word} lies in the code folder, and under workdir: out the command starts in {{out}}",
+        "{word} is in the code folder, but with workdir: out the command starts in {{out}}",
         word=word,
     )
 

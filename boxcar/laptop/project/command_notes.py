@@ -33,8 +33,8 @@ def faults_of_commands(job: Job) -> Iterator[str]:
         if is_set and names.VARIABLE.fullmatch(name):
             yield (
                 _(
-                    "{at}: begins with {command!r}, which only a shell would take for a variable; "
-                    "write it under env: {{{name}: {value!r}}}, and the command from the script on",
+                    "{at}: begins with {command!r}, a variable in shell syntax. Write env: "
+                    "{{{name}: {value!r}}}, and begin the command with the script",
                     at=at,
                     command=command[0],
                     name=name,
@@ -63,8 +63,8 @@ def _for_a_shell(at: str, command: Sequence[str]) -> Iterator[str]:
     if found := next((word for word in command if _OF_A_SHELL.fullmatch(word)), None):
         yield (
             _(
-                "{at}: no shell reads it, so that {found!r} and what stands behind it go to the "
-                "script as words; leave them out: all that a cell prints is kept in its log",
+                "{at}: the command is not run by a shell: {found!r} and everything after it are "
+                "passed to the script. Remove them: a cell's output is always kept in its log",
                 at=at,
                 found=found,
             )
@@ -72,8 +72,8 @@ def _for_a_shell(at: str, command: Sequence[str]) -> Iterator[str]:
     if found := next((word for word in command if _VARIABLE.search(word)), None):
         yield (
             _(
-                "{at}: no shell reads it, so that {found!r} goes to the script as it stands; "
-                "write the value itself",
+                "{at}: the command is not run by a shell: {found!r} is passed to the script as it "
+                "is. Write the value itself",
                 at=at,
                 found=found,
             )
@@ -89,8 +89,8 @@ def _module(at: str, command: Sequence[str], code: Path) -> Iterator[str]:
         file = f"{name.replace('.', '/')}.py"
         yield (
             _(
-                "{at}: -m {name}: {code} holds no {file}; write the script itself, such as "
-                "train.py, unless it is a module that is installed on each box",
+                "{at}: -m {name}: {code} has no {file}. Name the script itself, such as train.py, "
+                "unless the module is installed on each box",
                 at=at,
                 name=name,
                 code=code,
@@ -107,8 +107,8 @@ def _no_script(at: str, command: Sequence[str], code: Path, plan: Plan) -> Itera
     if not (code / first).is_file() or first.endswith(".sh"):
         yield (
             _(
-                "{at}: {first!r} is no script of Python's in {code}; where the words are the "
-                "command itself, as of a console script or a shell script, write launcher: none",
+                "{at}: {first!r} is not a Python script in {code}. If it is a command or a shell "
+                "script, write launcher: none",
                 at=at,
                 first=first,
                 code=code,
@@ -137,10 +137,10 @@ def _nowhere_to_write(at: str, command: Sequence[str], code: Path, plan: Plan) -
         return
     yield (
         _(
-            "{at}: neither {{out}} nor {{name}} stands in it, and no script asks for BOXCAR_OUT: "
-            "every cell would write into the same folder, and fail after its training because its "
-            "artifacts are not in its own; give your script's flag for it, such as --out {{out}}, "
-            "or write workdir: out",
+            "{at}: uses neither {{out}} nor {{name}}, and no script reads BOXCAR_OUT. All cells "
+            "would write into one folder, and each would fail after its training, without "
+            "artifacts in its own. Add your script's output flag, such as --out {{out}}, or write "
+            "workdir: out",
             at=at,
         )
     )

@@ -157,7 +157,7 @@ def _problems(line: Notify, one: Target, environ: Mapping[str, str]) -> Iterator
     if line.webhook:
         yield from _webhook_problems(line.webhook.url, one)
     elif missing := _unset(line, environ):
-        yield _("{missing} is not set; type: export {missing}=…", missing=missing[0])
+        yield _("{missing} is not set. Type: export {missing}=…", missing=missing[0])
     elif line.chat and one.channel not in FROM_HERE:
         yield from _chat_problems(line.chat[1], one.channel, one.endpoint)
 
@@ -166,17 +166,17 @@ def _webhook_problems(url: str, one: Target) -> Iterator[str]:
     assert one.endpoint
     address, secret = url.removeprefix(ENV_PREFIX), one.variables[-1]
     if not is_http_url(one.endpoint.url):
-        yield _("{address} holds no http(s) URL with a host", address=address)
+        yield _("{address} is not an http(s) URL with a host", address=address)
     elif service := known.service_of(one.endpoint.url):
-        yield f"{address}: {robot_under_webhook(service)}"
+        yield _("{head}: {text}", head=address, text=robot_under_webhook(service))
     if not one.endpoint.secret:
         yield _(
-            "{secret} is not set, and webhooks are signed; type: export {secret}=whsec_…",
+            "{secret} is not set, but webhooks are signed. Type: export {secret}=whsec_…",
             secret=secret,
         )
     elif not webhook_secret.is_secret(one.endpoint.secret):
         yield _(
-            "{secret} must be whsec_ and base64, as the receiver of the webhooks has it",
+            "{secret} must be whsec_ and base64, the same as at the receiver",
             secret=secret,
         )
 
@@ -185,18 +185,19 @@ def _chat_problems(chat: Chat, name: str, endpoint: Endpoint) -> Iterator[str]:
     variable = (getattr(chat, "url", None) or "").removeprefix(ENV_PREFIX)
     if not is_http_url(endpoint.url):
         yield _(
-            "{variable} holds no http(s) URL with a host, and {name} needs one",
+            "{variable} is not an http(s) URL with a host, and {name} needs one",
             variable=variable,
             name=name,
         )
     elif any(not value.isprintable() or " " in value for value in asdict(endpoint).values()):
         yield _(
-            "what notify takes for {name} from the environment holds a space or a line feed",
+            "the value for {name} in the environment has a space or a line break (see notify in "
+            "job.yaml)",
             name=name,
         )
     elif (service := known.service_of(endpoint.url)) not in (None, name):
         yield _(
-            "{variable} is the address of {service}; write - {lines}",
+            "{variable} is an address of {service}. Write: - {lines}",
             variable=variable,
             service=service,
             lines=known.LINES[service],
@@ -210,7 +211,7 @@ def resolve_secrets(job: Job, environ: Mapping[str, str]) -> dict[str, str]:
         raise InputError(
             [
                 _(
-                    "{job}: {name} is not set; type: export {name}=…",
+                    "{job}: {name} is not set. Type: export {name}=…",
                     job=job.at("secrets"),
                     name=name,
                 )

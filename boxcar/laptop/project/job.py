@@ -73,8 +73,8 @@ def _said(value: object) -> object:
     if value is None:
         raise ValueError(
             _(
-                "say what a finished cell must hold, such as artifacts: [best.pth]; artifacts: [] "
-                "where its log is all"
+                "list what a finished cell must leave, such as artifacts: [best.pth], or "
+                "artifacts: [] if its log is its result"
             )
         )
     return value
@@ -163,7 +163,7 @@ class Job(Model):
         if not isinstance(value, dict) or value.get("run") is None:
             return value
         if "queues" in value:
-            raise ValueError(_("run names the queues as well: leave one of run and queues out"))
+            raise ValueError(_("run already names the queues: use either run or queues"))
         return value | {"queues": job_values.queues_of(value["run"])}
 
     @model_validator(mode="after")
@@ -186,8 +186,8 @@ def read_job(path: Path) -> Job:
     if not path.exists():
         raise InputError(
             _(
-                "{file}: there is no such file; go to your project's folder, name it with --job "
-                "PATH, or have one made from your code",
+                "{file}: no such file. Go to your project's folder, name the file with --job "
+                "PATH, or make one from your code",
                 file=path,
             ),
             errors.Command("init"),

@@ -32,13 +32,16 @@ def refuse_odd_artifact(path: str, *, keys: Sequence[str], load: str, take: str)
     """Raises ValueError for keys that cannot both hold."""
     if keys and load == BYTES_ONLY:
         raise ValueError(
-            _("keys are looked for when {path!r} is loaded, and load: bytes is not to", path=path)
+            _(
+                "{path!r} has keys, but load: bytes does not load it, so they cannot be checked. "
+                "Remove one",
+                path=path,
+            )
         )
     if take != ALL and not resume_match.is_pattern(path):
         raise ValueError(
             _(
-                "take: {take} is said of a pattern, such as checkpoints/*.ckpt, and {path!r} is "
-                "none",
+                "take: {take} needs a pattern, such as checkpoints/*.ckpt; {path!r} is not one",
                 take=take,
                 path=path,
             )
@@ -83,7 +86,7 @@ def queues_of(text: object) -> dict[str, str]:
             )
         )
     if len(files) > len(ascii_lowercase):
-        raise ValueError(_("{n} queues: name each with its box, under queues:", n=len(files)))
+        raise ValueError(_("{n} queues: list them under queues:, each with its box", n=len(files)))
     return {file: f"box-{letter}" for file, letter in zip(files, ascii_lowercase, strict=False)}
 
 
@@ -100,21 +103,20 @@ def refuse_odd_pattern(text: str) -> None:
     if "{" in text or "}" in text:
         raise ValueError(
             _(
-                "{text!r} takes no placeholder: it is below each cell's own {{out}}. What changes "
-                "from one save to the next is a *, such as checkpoints/step_*.pt",
+                "{text!r} takes no placeholder: it is already relative to each cell's {{out}}. "
+                "For a part that changes, write *, such as checkpoints/step_*.pt",
                 text=text,
             )
         )
     if "**" in text:
         raise ValueError(
             _(
-                "{text!r} has '**': a * stands for characters of one name; write */ for each "
-                "folder",
+                "{text!r} has '**': a * matches within one name; write */ for each folder",
                 text=text,
             )
         )
     if resume_match.is_pattern(text) and "[" in text:
-        raise ValueError(_("{text!r} has a '[': only * and ? stand for something else", text=text))
+        raise ValueError(_("{text!r} has a '[': only * and ? are wildcards", text=text))
 
 
 def misplaced_pattern(resume: str | None, words: Iterable[str]) -> str:
@@ -124,8 +126,8 @@ def misplaced_pattern(resume: str | None, words: Iterable[str]) -> str:
     if not any(_TAKES.search(word) for word in words):
         return ""
     return _(
-        "takes {{resume}}, which is empty while nothing matches {resume}: write these words as "
-        "resume_args, which are added only where there is a checkpoint",
+        "uses {{resume}}, which is empty until a file matches {resume}. Move these words to "
+        "resume_args, which are added only if there is a checkpoint",
         resume=resume,
     )
 
@@ -146,8 +148,7 @@ def _run_name(text: str) -> str:
     if not names.RUN.fullmatch(text):
         raise ValueError(
             _(
-                "expected 1 to 63 of a-z, 0-9 and -, beginning with a letter or digit; found "
-                "{found}",
+                "expected 1 to 63 of a-z, 0-9 and -, with a letter or digit first; found {found}",
                 found=repr(text),
             )
         )
@@ -163,8 +164,7 @@ def _place_name(text: str) -> str:
     if not names.PLACE.fullmatch(text):
         raise ValueError(
             _(
-                "the name {text!r} may hold letters, digits and ._- and begins with a letter or "
-                "digit",
+                "the name {text!r} may have letters, digits and ._-, with a letter or digit first",
                 text=text,
             )
         )
@@ -174,10 +174,10 @@ def _place_name(text: str) -> str:
 def _words(value: object) -> tuple[str, ...]:
     words = tuple(cell_line.split_words(_text(value)))
     if not words:
-        raise ValueError(_("expected the train script and its flags, found nothing"))
+        raise ValueError(_("expected the training script and its flags, found nothing"))
     if words[0] in _LAUNCHERS:
         raise ValueError(
-            _("leave {word!r} out: the launcher is put before the command", word=words[0])
+            _("remove {word!r}: Boxcar puts the launcher before the command", word=words[0])
         )
     check_command(words)
     return words
@@ -187,7 +187,7 @@ def _resume_args(value: object) -> tuple[str, ...]:
     words = tuple(cell_line.split_words(_text(value)))
     check_command(words)
     if MORE in words:
-        raise ValueError(_("{more} stands in the command, not here", more=MORE))
+        raise ValueError(_("{more} belongs into the command, not here", more=MORE))
     return words
 
 
@@ -197,13 +197,13 @@ def _time_s(value: object) -> int:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(_("expected one text"))
+        raise ValueError(_("expected one string"))
     return _without_nul(value)
 
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError(_("holds a NUL, which no program can be given"))
+        raise ValueError(_("has a NUL, which no program accepts"))
     return text
 
 
@@ -232,7 +232,7 @@ def _artifact_path(text: str) -> str:
 def _not_ours(text: str) -> str:
     if text.split("/", maxsplit=1)[0].casefold() in paths.AGENTS_OWN:
         raise ValueError(
-            _("{text!r} is written by Boxcar itself; give the file another name", text=text)
+            _("{text!r} is a file that Boxcar writes itself. Give yours another name", text=text)
         )
     return text
 
@@ -254,8 +254,8 @@ def _link_name(name: object, known: Collection[str]) -> str:
     if "/" in text or text in ("", ".", "..") or resume_match.is_pattern(text) or is_ours:
         raise ValueError(
             _(
-                "{name} is not a name below {{out}}: write a folder's name, such as data, or a "
-                "name and its folder of the code: - data: datasets/cifar",
+                "{name} is not a name below {{out}}. Write a folder's name, such as data, or a "
+                "name and a folder of the code: - data: datasets/cifar",
                 name=repr(name),
             )
         )
@@ -287,11 +287,11 @@ def _auto(value: object) -> object:
 def _env_name(text: str) -> str:
     # The sentence does not repeat the text: somebody may have typed the value after the name.
     if not names.VARIABLE.fullmatch(text):
-        raise ValueError(_("expected only the name of an environment variable: letters, digits, _"))
-    if text.startswith("BOXCAR_"):
         raise ValueError(
-            _("{text!r}: names that begin with BOXCAR_ are set by Boxcar itself", text=text)
+            _("expected the name of an environment variable and nothing else: letters, digits, _")
         )
+    if text.startswith("BOXCAR_"):
+        raise ValueError(_("{text!r}: Boxcar sets the names that begin with BOXCAR_", text=text))
     return text
 
 
@@ -308,7 +308,7 @@ def _webhook_url(text: str) -> str:
 def robot_under_webhook(service: str) -> str:
     """What is said of a chat robot's URL under `webhook:`. It would answer 200 and drop it all."""
     return _(
-        "this is the address of {service}, which takes no webhooks; write - {lines}",
+        "this is an address of {service}, which takes no webhooks. Write: - {lines}",
         service=service,
         lines=known.LINES[service],
     )
@@ -319,8 +319,8 @@ def _env_reference(text: str) -> str:
     if not text.startswith(ENV_PREFIX):
         raise ValueError(
             _(
-                "who has it can write there, so it is never written into a file: put it into the "
-                'environment and write "env:" with the name of its variable'
+                "anyone who has this address can post there, so it is never written into a file. "
+                'Put it into an environment variable, and write "env:" with its name'
             )
         )
     return reference(text)
@@ -331,7 +331,7 @@ def _webhook_secret(text: str) -> str:
     if not text.startswith(ENV_PREFIX):
         raise ValueError(
             _(
-                "a secret is never written into a file: put it into the environment and write "
+                "a secret is never written into a file. Put it into the environment, and write "
                 'secret: "env:BOXCAR_WEBHOOK_SECRET"'
             )
         )
@@ -399,13 +399,13 @@ def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise ValueError(
             _(
-                "the name {text!r} may hold letters, digits and _./@%+-, and begins with a letter",
+                "the name {text!r} may have letters, digits and _./@%+-, with a letter first",
                 text=text,
             )
         )
     if text in _TAKEN:
         raise ValueError(
-            _("{text!r} has a column of its own: give the number another name", text=text)
+            _("{text!r} is the name of another column. Give the number another name", text=text)
         )
     return text
 
@@ -420,8 +420,8 @@ def _expression(text: str) -> str:
     if groups != 1:
         raise ValueError(
             _(
-                "{text!r} has {groups} groups, expected one around the number, such as 'val loss "
-                "(\\S+)'; a group that only holds together is (?:...)",
+                "{text!r} has {groups} groups, expected one, around the number, such as 'val loss "
+                "(\\S+)'. Write other groups as (?:...)",
                 text=text,
                 groups=groups,
             )
@@ -471,11 +471,11 @@ def cutting_pattern(metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
         if taken is None:
             continue
         if (greedy := _GREEDY.search(before)) and taken.fullmatch("5"):
-            but = _("{greedy}? leaves it all", greedy=greedy[0])
+            but = _("{greedy}? matches all of it", greedy=greedy[0])
             yield (
                 name,
                 _(
-                    "{greedy} before ({pattern}) leaves it the last digit; {but}",
+                    "{greedy} before ({pattern}) leaves only the number's last digit to it; {but}",
                     greedy=greedy[0],
                     pattern=taken.pattern,
                     but=but,
@@ -485,8 +485,8 @@ def cutting_pattern(metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
         no = [number for number in _OF_NUMBERS if not taken.fullmatch(number)]
         if no and taken.fullmatch("9.5"):
             text = _(
-                "({pattern}) does not take {no} as a whole; a number is read to its end all the "
-                "same, and (\\S+) takes each",
+                "({pattern}) does not match all of {no}. Boxcar still reads numbers to their end; "
+                "(\\S+) matches every number",
                 pattern=taken.pattern,
                 no=" and ".join(no),
             )
@@ -512,9 +512,9 @@ def _refuse_other_keys(source: str, *, column: str | None, key: str | None) -> N
     if source == JSON and not key:
         raise ValueError(_("json: needs the key: {{json: metrics.json, key: dice}}"))
     if source != CSV and column is not None:
-        raise ValueError(_("column: is said of a csv, and this is of {source}", source=source))
+        raise ValueError(_("column: is for csv, and this is {source}", source=source))
     if source != JSON and key is not None:
-        raise ValueError(_("key: is said of a json, and this is of {source}", source=source))
+        raise ValueError(_("key: is for json, and this is {source}", source=source))
 
 
 MetricName = Annotated[str, AfterValidator(_name)]

@@ -64,7 +64,7 @@ def chosen(job: Job, root: Path, kinds: Collection[str]) -> str:
     raise InputError(
         [
             _(
-                "{job}: none of them can be taken; or name one: --profile NAME",
+                "{job}: no candidate profile fits; pick one with --profile NAME",
                 job=job.at("candidates"),
             ),
             *(candidate.reason.under(f"  {candidate.profile}") for candidate in found),
@@ -85,13 +85,13 @@ def resolve_candidates(job: Job, root: Path, kinds: Collection[str]) -> list[Can
             found.append(Candidate(name, False, reason))
         elif taken:
             found.append(
-                Candidate(name, False, Message(_("would do; {taken} comes first", taken=taken)))
+                Candidate(
+                    name, False, Message(_("would fit, but {taken} comes first", taken=taken))
+                )
             )
         else:
             taken = name
-            found.append(
-                Candidate(name, True, Message(_("the first that has what the job asks for")))
-            )
+            found.append(Candidate(name, True, Message(_("the first that fits the job"))))
     return found
 
 
@@ -108,8 +108,8 @@ def unknown(job: Job, root: Path) -> list[Sentence]:
     there = known(root)
     return [
         _(
-            "{at}: there is no profile {name!r}{near}; it is left out of the choice. Take it out, "
-            "or write the name of one: {known}",
+            "{at}: no profile {name!r}{near}, so it is ignored. Remove it, or write one of: "
+            "{known}",
             at=job.at("candidates"),
             name=name,
             near=did_you_mean(name, there),
@@ -136,7 +136,7 @@ def problems(
         return [
             Message(
                 _(
-                    "its boxes are of kind {kind!r}, which Boxcar can describe but not run yet",
+                    "its boxes are of kind {kind!r}, which Boxcar can describe but not run on yet",
                     kind=kind,
                 )
             )
@@ -273,8 +273,8 @@ def profiles_of(results: ResultPaths) -> list[str]:
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedError(
             _(
-                "{path}: its last line is not the record of a launch: {error}. Remove that line, "
-                "and launch with --profile",
+                "{path}: its last line is not a launch record: {error}. Remove that line, and "
+                "launch with --profile",
                 path=results.root / LAUNCHES,
                 error=error,
             )
@@ -337,7 +337,7 @@ def choose_profile(
     elsewhere; DamagedError for a record that cannot be read.
     """
     if named:
-        return Choice(named, _("named by --profile"))
+        return Choice(named, _("set by --profile"))
     launched = profiles_of(results)
     if elsewhere := [profile for profile in launched if profile != HERE]:
         return Choice(elsewhere[-1], _("this run was launched with it"))
@@ -347,12 +347,12 @@ def choose_profile(
         return Choice(
             before[-1],
             _(
-                "this run was launched with it from this machine (runs.jsonl), and its results "
-                "are not here any more"
+                "this run was launched with it from this machine (runs.jsonl), but its results "
+                "are no longer here"
             ),
         )
     if default:
-        return Choice(default, _("your settings name it (invoke.yaml, or the environment)"))
+        return Choice(default, _("your settings (invoke.yaml or the environment) name it"))
     if launched:
         return Choice(HERE, _("this run was launched here"))
     taken = chosen(job, root, kinds)
@@ -361,14 +361,14 @@ def choose_profile(
     if met := [box for box in job.queues.values() if Home(root).host(box).exists()]:
         raise InputError(
             _(
-                "{box} was reached over ssh before (.boxcar/hosts), and nothing here says where "
-                "the run {run} belongs. Name its platform: --profile NAME; or --profile local, to "
-                "run it on this machine",
+                "{box} was once reached over ssh (.boxcar/hosts), but nothing here records where "
+                "the run {run} belongs. Name its platform with --profile NAME; to run it on this "
+                "machine: --profile local",
                 box=met[0],
                 run=job.name,
             )
         )
-    return Choice(taken, _("this machine, because no other was named for this run"))
+    return Choice(taken, _("this machine, as no other is named for this run"))
 
 
 def _done(done: str) -> str:
@@ -384,7 +384,8 @@ def _first_use(results: ResultPaths) -> FirstUse | None:
     except DamagedError as error:
         raise DamagedError(
             _(
-                "{error}. It says where this run is: name it (--profile), or remove that file",
+                "{error}. This file records where the run is: name it with --profile, or remove "
+                "the file",
                 error=error,
             )
         ) from error

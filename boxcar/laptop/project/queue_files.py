@@ -100,8 +100,8 @@ def read_queue_file(root: Path, file: str, box: str, *, in_use: Collection[str] 
             data = opened.read(queue_line.LARGEST_FILE_BYTES + 1)
     except FileNotFoundError:
         why = _(
-            "the queue file is not there{near}; write one, <cfg> <task> [epochs] a line, or leave "
-            "it out",
+            "the queue file does not exist{near}. Write one with lines <cfg> <task> [epochs], or "
+            "remove it here",
             near=nearest_file(root, file, in_use),
         )
         return QueueFile(name, box, file, path, Queue(), why)
@@ -130,13 +130,13 @@ def bad_lines(queues: Sequence[QueueFile]) -> Iterator[str]:
 def _and_in(reason: str, more: Sequence[int]) -> str:
     if len(more) > MOST_LINES_NAMED:
         return _(
-            "{text}; so are {n} more lines, the last is line {line}",
+            "{text}. The same on {n} more lines, the last is line {line}",
             text=reason,
             n=len(more),
             line=more[-1],
         )
     for line in more:
-        reason = _("{text}; so is line {line}", text=reason, line=line)
+        reason = _("{text}. The same on line {line}", text=reason, line=line)
     return reason
 
 
@@ -149,7 +149,7 @@ def nearest_file(root: Path, file: str, in_use: Collection[str] = ()) -> str:
     try:
         beside = [folder / item.name for item in (root / folder).iterdir()]
     except OSError:
-        return _(": there is no folder {folder}", folder=root / folder)
+        return _(": no folder {folder}", folder=root / folder)
     there = {path.stem: str(path) for path in beside if path.suffix == Path(file).suffix}
     used = {Path(one) for one in in_use}
     free = [stem for stem, path in there.items() if Path(path) not in used]

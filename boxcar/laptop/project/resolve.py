@@ -47,8 +47,8 @@ def link_faults(root: Path, job: Job, plan: Plan) -> Iterator[str]:
 def _faults(code: Path, plan: Plan) -> Iterator[str]:
     if plan.links and plan.workdir != IN_OUT:
         yield _(
-            "links lie in {{out}}, and the command starts in the code folder, which has them: "
-            "write workdir: out, or leave links out"
+            "links are made in {{out}}, but the command starts in the code folder, which has "
+            "those folders. Write workdir: out, or remove links"
         )
     for folder in plan.links.values():
         if not (code / folder).is_dir() and code.is_dir():
@@ -57,8 +57,8 @@ def _faults(code: Path, plan: Plan) -> Iterator[str]:
         name = resume_match.parts(path)[0]
         if name in plan.links:
             yield _(
-                "{name!r} is a link to the code, and {key} looks for {path!r} there: what is "
-                "written into a cell's result is not a link",
+                "{name!r} is a link to the code, but {key} looks for {path!r} in it: nothing "
+                "written through a link counts as a result",
                 name=name,
                 key=key,
                 path=path,
@@ -165,8 +165,8 @@ def _twin_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
         if first != queue.file:
             yield (
                 _(
-                    "{at}: the box {box!r} has the queue {first} already, and a box runs one "
-                    "queue at a time: join the two files, or name another box",
+                    "{at}: the box {box!r} already has the queue {first}, and a box runs one "
+                    "queue at a time. Merge the two files, or name another box",
                     at=at,
                     box=queue.box,
                     first=first,
@@ -187,7 +187,7 @@ def _said(place: str, text: str) -> str:
 def _no_cells(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
     if not any(queue.unread or queue.queue.lines for queue in queues):
         said = _(
-            "no cell yet; write <cfg> <task> [epochs], one per line: {files}",
+            "no cells yet. Write one line for each, <cfg> <task> [epochs], in {files}",
             files=", ".join(job.queues),
         )
         yield _said(job.at("queues"), said)
@@ -201,8 +201,8 @@ def _twin_cells(queues: Sequence[QueueFile]) -> Iterator[str]:
         other, first = first_use.setdefault(key, (queue, line))
         if other is not queue:
             twin = _(
-                "the cell {name!r} is already in {other}; two cells cannot share a name: give one "
-                "another, name=..., or take one line out",
+                "the cell {name!r} is already in {other}. Give one of the two another name with "
+                "name=..., or remove a line",
                 name=line.name,
                 other=other.at(first),
             )
@@ -241,8 +241,8 @@ def _wrong_configs(
         if len(names) > 1:
             yield (
                 _(
-                    "{line}: the config {cfg!r} is two files of {code}, whose names differ only "
-                    "in their Unicode form: rename one",
+                    "{line}: the config {cfg!r} matches two files of {code}, whose names differ "
+                    "only in Unicode form. Rename one",
                     line=queue.at(line),
                     cfg=line.cfg,
                     code=code,
@@ -259,7 +259,8 @@ def _colon_in_the_tier(durable_dir: str) -> Iterator[str]:
     # The training's zip lies there and is found through PYTHONPATH, whose parts a colon divides.
     if ":" in durable_dir:
         yield _(
-            "{durable_dir}: a durable tier's path holds no ':'; move the project's folder",
+            "{durable_dir}: the path of a durable tier cannot have a ':'. Move the project's "
+            "folder",
             durable_dir=durable_dir,
         )
 
@@ -381,8 +382,8 @@ def _own_wrapper(root: Path, job: Job) -> Iterator[str]:
     if job.run and (root / job.code / job_values.SCRIPT).exists():
         yield (
             _(
-                "{job}: {script} is the wrapper that Boxcar itself writes; the one in the code "
-                "folder would be run by nobody: give it another name",
+                "{job}: {script} is the name of Boxcar's own wrapper, so the one in the code "
+                "folder would never run. Give it another name",
                 job=job.at("run"),
                 script=job_values.SCRIPT,
             )
@@ -394,8 +395,8 @@ def _old_template(root: Path) -> Iterator[str]:
     if template.is_file() and _OLD_TEMPLATE in template.read_text(errors="replace"):
         yield (
             _(
-                "{file}: run_one.sh gets a cell's words as arguments now, and fills none: put "
-                "your changes into a copy of {path}",
+                "{file}: run_one.sh now gets a cell's words as arguments and has no placeholders. "
+                "Put your changes into a copy of {path}",
                 file=template,
                 path=home.assets_root() / "templates" / template.name,
             )

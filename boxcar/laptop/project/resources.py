@@ -69,10 +69,10 @@ def _size(value: object) -> object:
 
 def _size_from(value: object) -> object:
     """A disk is never too large: one size is the least that is wanted."""
-    found = _range(value, _bytes, _("the least size that is wanted, such as 100GB"))
+    found = _range(value, _bytes, _("the smallest size you need, such as 100GB"))
     if isinstance(found, Range) and "-" in found.text:
         raise ValueError(
-            _("expected the least size that is wanted, such as 100GB, found {value!r}", value=value)
+            _("expected the smallest size you need, such as 100GB, found {value!r}", value=value)
         )
     return Range(found.least, None, found.text) if isinstance(found, Range) else found
 
@@ -183,7 +183,7 @@ def _too_small(what: str, wanted: Range | None, there_bytes: int | None) -> list
         return []
     return [
         _(
-            "the job needs {text} of {what}, and there are {size}",
+            "the job needs {text} of {what}, this box has {size}",
             text=wanted.text,
             what=what,
             size=units.size(there_bytes),

@@ -29,7 +29,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, str):
-        raise ValueError(_("expected one text"))
+        raise ValueError(_("expected one string"))
     words = tuple(cell_line.split_words(value))
     job_values.check_command(words)
     return words
@@ -40,14 +40,14 @@ def _key(text: str) -> str:
         job_values.check_command([text])
         if match[1] not in placeholders.KNOWN:
             raise ValueError(
-                _("{text} cannot be replaced: name the words that it becomes", text=text)
+                _("{text} cannot be replaced. Write the words to put in its place", text=text)
             )
     return text
 
 
 def _reason(text: str) -> str:
     if not text.strip():
-        raise ValueError(_("expected the reason, which is recorded with each launch"))
+        raise ValueError(_("expected a reason, which is recorded with each launch"))
     return text
 
 
@@ -72,7 +72,7 @@ class ShortRun(Model):
 def of_text(value: object) -> object:
     """Words alone are added. Raises ValueError for what is neither words nor keys."""
     if not isinstance(value, (str, Mapping, ShortRun)):
-        raise ValueError(_("expected one text, or the keys add, replace and skip"))
+        raise ValueError(_("expected one string, or the keys add, replace and skip"))
     return {"add": value} if isinstance(value, str) else value
 
 
@@ -92,7 +92,7 @@ def faults(plan: Plan, cells: Sequence[Cell], short: ShortRun, at: str) -> Itera
     for key in short.replace:
         if not (_is_taken(plan, key) if _PLACEHOLDER.fullmatch(key) else key in words):
             yield _(
-                "{at}.replace: no cell's command has the word {key!r}{near}",
+                "{at}.replace: no cell's command has {key!r}{near}",
                 at=at,
                 key=key,
                 near=did_you_mean(key, words),

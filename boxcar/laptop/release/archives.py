@@ -111,7 +111,7 @@ def _formats() -> dict[str, bytes]:
 def _dependency(name: str) -> dict[str, bytes]:
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(_("{name} is not installed beside boxcar", name=name), name=name)
+        raise ModuleNotFoundError(_("{name} is not installed with boxcar", name=name), name=name)
     origin = Path(spec.origin)
     if origin.name == "__init__.py":
         return _tree(origin.parent, name)

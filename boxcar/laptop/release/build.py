@@ -38,7 +38,8 @@ def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]
     for name in taken.withheld:
         tell(
             _(
-                "{name} stays here: secrets are never sent with the code; job.yaml names them",
+                "{name} stays here: secrets never travel with the code. Name them under secrets: "
+                "in job.yaml",
                 name=name,
             )
         )
@@ -98,8 +99,8 @@ def _is_there(folder: Path) -> bool:
     if problems:
         raise DamagedError(
             _(
-                "{folder}: is not as it was built: {problems}. It can be built again; type: rm -r "
-                "{command}",
+                "{folder}: has changed since it was built: {problems}. It will be built again. "
+                "Type: rm -r {command}",
                 folder=folder,
                 problems="; ".join(problems),
                 command=shlex.quote(str(folder)),
@@ -114,8 +115,8 @@ def _write(folder: Path, described: Release, made: dict[str, bytes], taken: Snap
     if held is None:
         raise TemporaryError(
             _(
-                "{parent}: another command is building a release there; run this one again when "
-                "it has ended",
+                "{parent}: another command is building a release there. Run this one again after "
+                "it",
                 parent=folder.parent,
             )
         )
@@ -150,7 +151,7 @@ def _fill(folder: Path, described: Release, made: dict[str, bytes], taken: Snaps
         file = sources[copied.path]
         if (copied.size_bytes, copied.sha256) != expected[copied.path]:
             raise TemporaryError(
-                _("{source}: changed while it was copied; run this again", source=file.source)
+                _("{source}: changed while it was copied. Run this again", source=file.source)
             )
         if file.is_executable:
             (folder / copied.path).chmod(0o755)

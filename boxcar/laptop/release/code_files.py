@@ -61,7 +61,7 @@ def size_problem(sizes_bytes: Sequence[tuple[str, int]]) -> str:
         parts = _folders([(name, 1) for name, _ in sizes_bytes])
         named = ", ".join(f"{name} ({files} files)" for name, files in parts)
         return _(
-            "{many} would be shipped as code; the limit is {most_files}: {named}",
+            "{many} would be sent as code; the limit is {most_files}: {named}",
             many=many,
             most_files=MOST_FILES,
             named=named,
@@ -69,7 +69,7 @@ def size_problem(sizes_bytes: Sequence[tuple[str, int]]) -> str:
     parts = [*_folders(sizes_bytes), *Counter(dict(sizes_bytes)).most_common(_NAMED)]
     named = ", ".join(f"{name} ({size(size_bytes)})" for name, size_bytes in dict(parts).items())
     return _(
-        "{size} would be shipped as code; the limit is {limit}. The largest folders and files: "
+        "{size} would be sent as code; the limit is {limit}. The largest folders and files: "
         "{named}",
         size=size(total_bytes),
         limit=size(MOST_BYTES),
@@ -94,7 +94,7 @@ NEVER = frozenset(
     | {".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"}
 )
 _LEAVE_IT_OUT = _(
-    "to leave it out, name it in {boxcarignore}, which then replaces .gitignore",
+    "to leave it out, add it to {boxcarignore} (it replaces .gitignore)",
     boxcarignore=BOXCARIGNORE,
 )
 
@@ -153,7 +153,7 @@ def take_snapshot(code_dir: Path) -> Snapshot:
     """Find the files to ship. Raises InputError that lists every file that cannot be shipped."""
     folder = Path(os.path.realpath(code_dir))
     if not folder.is_dir():
-        raise InputError(_("{code_dir}: the code folder is not there", code_dir=code_dir))
+        raise InputError(_("{code_dir}: no such code folder", code_dir=code_dir))
     is_in_git, has_own = git.looks_after(folder), (folder / BOXCARIGNORE).exists()
     rules = _rules(folder, is_in_git=is_in_git)
     in_git = git.files(folder, rules.leave_out) if is_in_git else None
@@ -164,8 +164,8 @@ def take_snapshot(code_dir: Path) -> Snapshot:
     if not files:
         raise InputError(
             _(
-                "{code_dir}: no file of the code folder would be shipped; {boxcarignore} says "
-                "what is left out, else git, else .gitignore",
+                "{code_dir}: no file of the code folder would be sent. Check {boxcarignore}; "
+                "without one, git or .gitignore decides",
                 code_dir=code_dir,
                 boxcarignore=BOXCARIGNORE,
             )
@@ -220,8 +220,8 @@ def _refuse_too_much(rules: _Rules, sizes_bytes: Sequence[tuple[str, int]]) -> N
     if problem := size_problem(sizes_bytes):
         raise InputError(
             _(
-                "{folder}: {problem}. Every release is a whole copy; data and checkpoints belong "
-                "on the box's own disk. {leave_it_out} (begin with a copy of it)",
+                "{folder}: {problem}. Every release is a full copy; put data and checkpoints on "
+                "the box's own disk. {leave_it_out} (start from a copy of it)",
                 folder=rules.folder,
                 problem=problem,
                 leave_it_out=_LEAVE_IT_OUT.capitalize(),
@@ -238,7 +238,7 @@ def text_of(ignore_file: Path) -> str:
         return ""
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise InputError(f"{ignore_file}: {why}") from error
+        raise InputError(_("{head}: {text}", head=ignore_file, text=why)) from error
 
 
 def _read_patterns(ignore_file: Path) -> pathspec.GitIgnoreSpec:
@@ -302,7 +302,7 @@ def _code_files(rules: _Rules, names: Sequence[str]) -> tuple[CodeFile, ...]:
 def _source(rules: _Rules, name: str) -> Path:
     """The file that `name` is, or the file or folder that it links to. Raises ValueError."""
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in name):
-        raise ValueError(_("is not UTF-8 or holds a control character; rename it"))
+        raise ValueError(_("is not UTF-8 or has a control character; rename it"))
     path = rules.folder / name
     source = Path(os.path.realpath(path))
     if path.is_symlink():
@@ -318,7 +318,7 @@ def _check_target(rules: _Rules, target: Path) -> None:
     if not target.is_relative_to(rules.folder):
         raise ValueError(
             _(
-                "links out of the code folder, to {target}; {leave_it_out}",
+                "links to {target}, outside the code folder; {leave_it_out}",
                 target=target,
                 leave_it_out=_LEAVE_IT_OUT,
             )
@@ -326,7 +326,7 @@ def _check_target(rules: _Rules, target: Path) -> None:
     if not target.exists():
         raise ValueError(
             _(
-                "links to {target}, which is not there; {leave_it_out}",
+                "links to {target}, which does not exist; {leave_it_out}",
                 target=target,
                 leave_it_out=_LEAVE_IT_OUT,
             )
@@ -348,8 +348,8 @@ def _nested_links(rules: _Rules, linked_folders: dict[str, Path]) -> Iterator[st
             if other.startswith(_inside(rules, target)):
                 yield (
                     _(
-                        "{folder}: {link!r} links to a folder that holds the link {other!r} to a "
-                        "folder; {leave_it_out}",
+                        "{folder}: {link!r} links to a folder that holds {other!r}, another link "
+                        "to a folder; {leave_it_out}",
                         folder=rules.folder,
                         link=link,
                         other=other,
@@ -454,8 +454,8 @@ def not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:
     names = stored_names(file.path for file in shipped.files)
     empty = [
         _(
-            "{name}: nothing in this folder would be sent, so links cannot lead there: let it "
-            "travel, or read it below $BOXCAR_DATA_DIR",
+            "{name}: nothing in this folder is sent, so links cannot point there. Send it with "
+            "the code, or read it below $BOXCAR_DATA_DIR",
             name=folder,
         )
         for folder in plan.links.values()
@@ -470,7 +470,7 @@ def not_shipped(plan: Plan, shipped: Snapshot) -> list[str]:
 def _configs(plan: Plan, names: Mapping[str, Sequence[str]]) -> list[str]:
     return [
         _(
-            "{cfg}: the config of {cell} would not be sent: an ignore file leaves it out",
+            "{cfg}: the config of {cell} would not be sent, because an ignore file leaves it out",
             cfg=cell.cfg,
             cell=cell.name,
         )

@@ -91,8 +91,8 @@ def _nested(
     if not (path / ".git").exists():
         raise InputError(
             _(
-                "{path}: the git submodule is not checked out; type: git submodule update --init, "
-                "or name it in a .boxcarignore, which then replaces .gitignore",
+                "{path}: the git submodule is not checked out. Type: git submodule update --init, "
+                "or add it to .boxcarignore (it replaces .gitignore)",
                 path=path,
             )
         )

@@ -49,8 +49,8 @@ def render_run_one(plan: Plan, hook: str, templates: Path | None = None) -> str:
     if attempt_spec.NAME not in text:
         raise InputError(
             _(
-                "{templates}/{name}: it is made for another Boxcar, whose run_one.sh takes other "
-                "words. Begin again with Boxcar's own {name}, which takes a {document}",
+                "{templates}/{name}: written for another version of Boxcar, with other arguments "
+                "for run_one.sh. Start over from Boxcar's own {name}, which takes a {document}",
                 templates=templates,
                 name=name,
                 document=attempt_spec.NAME,
@@ -90,7 +90,7 @@ def render_run_slurm(
 def quote(text: str) -> str:
     """`text` as one word of a shell, always in quotes: a bare `esac` would end its case."""
     if "\0" in text:
-        raise InputError(_("{text!r} holds a NUL, which no shell can carry", text=text))
+        raise InputError(_("{text!r} has a NUL, which no shell can pass on", text=text))
     quoted = shlex.quote(text)
     return quoted if quoted.startswith("'") else f"'{quoted}'"
 

@@ -16,7 +16,7 @@ from boxcar.shared.process import strays
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
-_EDITED = _("it was edited while smoke copied it. Type smoke again")
+_EDITED = _("it was edited while smoke copied it. Run smoke again")
 
 
 @dataclass(frozen=True)

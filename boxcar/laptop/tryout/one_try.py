@@ -73,7 +73,7 @@ def problem(stage: Stage, cell: Cell) -> str:
     if not bad:
         return ""
     told = "; ".join(f"{one.path}: {', '.join(one.problems)}" for one in bad[:MOST_NAMED])
-    return _("what it wrote is none that a box takes (BAD-ART): {problems}", problems=told)
+    return _("a box would refuse its artifacts (BAD-ART): {problems}", problems=told)
 
 
 def _as_published(plan: Plan, cell: Cell, out: Path, artifacts: Sequence[Artifact]) -> Manifest:
@@ -222,7 +222,7 @@ def _files(text: str, tried: Tried) -> Iterator[str]:
         elif tried.is_in_out and not word.startswith("/"):
             yield (
                 _(
-                    "{path} lies in the code folder, and the command starts in {{out}}: write "
+                    "{path} is in the code folder, but the command starts in {{out}}: write "
                     "{{code}}/{path}{or_link}",
                     path=path,
                     or_link=_link(path),
@@ -234,7 +234,7 @@ def _link(path: str) -> str:
     """A script that has the name in itself takes no other."""
     top, _slash, below = path.partition("/")
     return (
-        _(", or, where the script itself names it, links: [{top}] in job.yaml", top=top)
+        _("; if the script itself names it, write links: [{top}] in job.yaml", top=top)
         if below
         else ""
     )
@@ -251,8 +251,8 @@ def _modules(text: str, tried: Tried) -> Iterator[str]:
             elif not tried.is_in_out:
                 yield (
                     _(
-                        "{path} lies in the code folder, and Python looks beside the script: "
-                        "write env: {{PYTHONPATH: .}} in job.yaml, or start it as -m "
+                        "{path} is in the code folder, but Python looks beside the script: write "
+                        "env: {{PYTHONPATH: .}} in job.yaml, or start the script with -m "
                         "package.module",
                         path=path,
                     )
@@ -261,11 +261,10 @@ def _modules(text: str, tried: Tried) -> Iterator[str]:
 
 def _left_out(path: str, tried: Tried) -> str:
     rule = code_files.left_out_by(tried.project_code, path)
-    why = _("{rule} leaves it out", rule=rule) if rule else _("nothing that is shipped holds it")
+    why = _("{rule} excludes it", rule=rule) if rule else _("the release does not contain it")
     return _(
-        "{path} is in your code folder and does not travel: {why}. Let it travel (a "
-        "{boxcarignore} replaces git's rules), or bring it to the box and read it from "
-        "$BOXCAR_DATA_DIR",
+        "{path} is in your code folder but is not sent: {why}. Send it (a {boxcarignore} replaces "
+        "git's rules), or copy it to the box and read it from $BOXCAR_DATA_DIR",
         path=path,
         why=why,
         boxcarignore=code_files.BOXCARIGNORE,
@@ -359,7 +358,7 @@ def _numbers(stage: Stage, out: Path, log: Path) -> tuple[dict[str, str], dict[s
 def _why_again(stage: Stage, cell: Cell, why: str) -> str:
     """Why a failed try says nothing of the cell; '' where it does."""
     is_torchs = bool(why) and exit_signals.is_abort_at_exit(log_end(stage.log(cell.name)))
-    return _("torch aborted its first try after the script's end") if is_torchs else ""
+    return _("torch crashed at exit on the first try") if is_torchs else ""
 
 
 def _is_in_out(stage: Stage) -> bool:

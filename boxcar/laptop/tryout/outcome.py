@@ -77,7 +77,7 @@ def try_fault(written: Written, *, is_in_out: bool, has_left_anything: bool) -> 
             way_out=way_out,
         )
     if not has_left_anything:
-        return _("it ended with 0, but left no file in {{out}} and no line of log")
+        return _("it exited with 0, but left no file in {{out}} and no line in its log")
     return ""
 
 
@@ -89,7 +89,7 @@ def try_note(item: Outcome) -> str:
             mark("but wrote {files}"), item.wrote
         )
         parts += _of_files(mark("wrote {files} beside its code"), item.beside) + _of_files(
-            mark("{files}: names that Boxcar uses itself"), item.reserved
+            mark("{files}: reserved names of Boxcar"), item.reserved
         )
     parts += [item.again] if item.again else []
     parts += [_("the same as {cell}", cell=item.like)] if item.like else []

@@ -53,7 +53,7 @@ def alone_in(folder: Path) -> Iterator[int]:
             folder / ".smoke",
             mark(
                 "{folder}: another smoke or rehearse of this run is at work there (process "
-                "{pid}). Wait for its end, or end it: kill {pid}"
+                "{pid}). Wait for it, or end it: kill {pid}"
             ),
             _verbs_pid(folder),
         )
@@ -62,8 +62,8 @@ def alone_in(folder: Path) -> Iterator[int]:
             held,
             folder / ".lock",
             mark(
-                "{folder}: a try goes on there whose smoke or rehearse was killed. End it, then "
-                "run this again: kill -- -{pid}"
+                "{folder}: a smoke or rehearse was killed, but its training still runs. End it, "
+                "then run this again: kill -- -{pid}"
             ),
             _trys_pid(folder),
         )
@@ -94,8 +94,8 @@ def _who(file: Path, sentence: str, noted: Path) -> Sentence:
         return Sentence(sentence, folder=file.parent, pid=int(noted.read_text()))
     except (OSError, ValueError):
         return _(
-            "{folder}: somebody is at work there. To see which process: lsof {file}. Run this "
-            "again when it has ended",
+            "{folder}: in use by another process. To see which: lsof {file}. Run this again after "
+            "it has ended",
             folder=file.parent,
             file=shlex.quote(str(file)),
         )
@@ -320,7 +320,7 @@ def _wait(stage: Stage, process: subprocess.Popen[bytes]) -> tuple[str, bool]:
         note_try(stage.folder, process.pid)
         code = process.wait(TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        return _("it had not ended after {time}", time=units.duration(TIMEOUT_S)), True
+        return _("it was still running after {time}", time=units.duration(TIMEOUT_S)), True
     finally:
         _end(process)
     if code < 0:

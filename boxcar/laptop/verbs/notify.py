@@ -23,7 +23,7 @@ from boxcar.shared.wire import news_asks
 
 OFF = "off"
 _TRIED = ("endpoint", "message", "answer")
-_SHOWN = ("endpoint", "sent by", "variables", "taken when")
+_SHOWN = ("endpoint", "sent by", "variables", "proof of delivery")
 _PROOFS = {
     WEBHOOK: mark("any 2xx"),
     posting.EMAIL: mark("the server's 250"),

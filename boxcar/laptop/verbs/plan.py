@@ -144,12 +144,12 @@ def _diverged(project: Project) -> list[Message]:
     return push.diverged(site) if site else []
 
 
-def _missing_secrets(job: Job) -> Sequence[str]:
+def _missing_secrets(job: Job) -> Sequence[Message]:
     """Said and not refused: nobody needs them to look at a plan."""
     try:
         resolve_secrets(job, os.environ)
     except InputError as error:
-        return error.problems
+        return error.messages
     return ()
 
 
@@ -226,7 +226,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         ("webhooks", _(mark("on") if document["webhooks"] == "on" else mark("off"))),
         ("artifacts", _artifacts(plan.artifacts)),
         ("launcher", plan.launcher),
-        ("trains with", plan.training_python),
+        ("training Python", plan.training_python),
         ("first command", shlex.join(document["first_command"])),
     ]
     named = [(heading(what), value) for what, value in facts]
@@ -239,7 +239,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         for room in document["room"]
     ]
     if rooms:
-        show.table("room", ("place", "folder", "free", "free inodes"), rooms)
+        show.table("free space", ("place", "folder", "free", "free inodes"), rooms)
     else:
         show.say(Message(_("What each box has, and has left"), Command("audit")))
     if chosen := profile_choice.rows(document["candidates"]):
@@ -293,7 +293,7 @@ def _show_cells(plan: Plan) -> None:
     rows = [[c.queue, c.index, c.name, c.task, c.epochs, _ranks(plan, c)] for c in plan.cells]
     said = [_said(plan, cell) for cell in plan.cells]
     if any(said):
-        columns.append("says")
+        columns.append("overrides")
         rows = [[*row, words] for row, words in zip(rows, said, strict=True)]
     show.table("cells", columns, rows)
 

@@ -212,7 +212,7 @@ def _tables(moves: Sequence[Move], loads: Sequence[Load], unit: str) -> None:
         )
         for move in moves
     ]
-    show.table("cells", ("cell", "task", "queue", "goes", "costs", "known from"), cells)
+    show.table("cells", ("cell", "task", "queue", "moves to", "takes", "based on"), cells)
     queues = [
         (
             load.queue,

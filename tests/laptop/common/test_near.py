@@ -21,6 +21,12 @@ def test_the_nearest_known_name_is_offered_and_nothing_where_none_is_near():
         ("q3", ["q2", "other"], "q2"),
         ("nproc", ["nproc_per_node"], "nproc_per_node"),
         ("artefacts", ["artifacts"], "artifacts"),
+        ("profile", ["price", "name"], ""),
+        ("script", ["secrets"], ""),
+        ("modal", ["local"], ""),
+        ("ps", ["push"], ""),
+        ("AutoDL", ["autodl"], "autodl"),
+        ("code_dir", ["name", "code"], "code"),
     ],
 )
 def test_a_hint_is_given_only_where_it_is_near(word: str, known: list[str], meant: str) -> None:

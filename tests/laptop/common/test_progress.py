@@ -62,7 +62,7 @@ def test_where_nothing_came_that_is_said() -> None:
     progress, clock = made("push")
     progress.part(100)
     clock.now_s = 30.0
-    assert progress.line() == "push: 0 B of 100 B (0 %), nothing came lately"
+    assert progress.line() == "push: 0 B of 100 B (0 %), no progress lately"
 
 
 def test_nothing_is_said_before_anything_is_known() -> None:

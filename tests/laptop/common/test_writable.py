@@ -37,14 +37,16 @@ def test_a_verb_that_keeps_results_says_what_helps(
     run: FinishedRun, monkeypatch: pytest.MonkeyPatch, why: int, verb: object
 ) -> None:
     refuse(monkeypatch, lock, "try_hold", why)
-    with pytest.raises(InputError, match=f"{os.strerror(why)}, .*Make it writable") as refused:
+    with pytest.raises(
+        InputError, match=f"{os.strerror(why)}. This machine.*Make it writable"
+    ) as refused:
         verb(run.project)  # type: ignore[operator]
     assert str(run.project.results.root) in str(refused.value)
 
 
 def test_so_does_the_first_verb_of_a_run(run: FinishedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     refuse(monkeypatch, atomic, "make_folder", errno.EROFS)
-    with pytest.raises(InputError, match=r"Read-only file system, .*Make it writable"):
+    with pytest.raises(InputError, match=r"Read-only file system. This machine.*Make it writable"):
         profile_choice.remember_profile(run.project.results, "ssh", profile_choice.PUSHED)
 
 

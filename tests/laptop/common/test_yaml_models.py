@@ -61,7 +61,7 @@ def test_all_problems_are_told_at_once_in_the_order_of_their_lines() -> None:
         "cart.yaml:1: epochs: expected a whole number, found 'x'",
         "cart.yaml:1: the key 'name' is missing",
         "cart.yaml:2: unknown key 'artefacts'",
-        "cart.yaml:5: wheels.left.size: expected at least 1, found '0'",
+        "cart.yaml:5: wheels.left.size: expected a number of 1 or more, found '0'",
         "cart.yaml:6: unknown key 'wheels.left.sise' (did you mean 'size'?)",
     ]
 
@@ -106,7 +106,7 @@ def test_a_key_that_stands_twice_names_both_lines() -> None:
     [
         ("name: a\nflag: 'b\n", "cart.yaml:2: the quote that opens here is never closed"),
         ("name: a\nnotes: [b\n", "cart.yaml:2: the bracket that opens here is never closed"),
-        ("wheels:\n\tleft: 1\n", "cart.yaml:2: a tab stands where only spaces may"),
+        ("wheels:\n\tleft: 1\n", "a tab where only spaces are allowed:"),
         ("name: a\nnotes: [*.pth]\n", "cart.yaml:2: not YAML: while scanning an alias"),
         ("name: a: b\n", "cart.yaml:1: not YAML: mapping values are not allowed here"),
         ("name: a\n---\nname: b\n", "cart.yaml:2: not YAML: expected a single document"),
@@ -131,7 +131,7 @@ def test_what_is_no_yaml_is_one_sentence_with_its_line(text: str, words: str) ->
 
 def test_text_that_is_not_utf8_names_line_and_byte() -> None:
     assert problems(b"name: a\nflag: \xe4\n") == [
-        "cart.yaml:2: not UTF-8 text (byte 0xe4); save the file as UTF-8"
+        "cart.yaml:2: not UTF-8 text (byte 0xe4). Save the file as UTF-8"
     ]
 
 
@@ -160,7 +160,7 @@ def test_a_file_of_too_many_values_or_bytes_is_refused() -> None:
 
 
 def test_a_missing_file_says_what_to_type(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"there is no such file; .* ls "):
+    with pytest.raises(InputError, match=r"no such file. To see .* ls "):
         yaml_models.load(tmp_path / "cart.yaml", Cart)
     with pytest.raises(InputError, match="cannot be read: Is a directory"):
         yaml_models.load(tmp_path, Cart)
@@ -208,7 +208,7 @@ def test_a_problem_names_the_file_that_says_it() -> None:
     with pytest.raises(InputError) as caught:
         over("epochs: x\n", "\nname: b\nspare: [{size: 0}]\n")
     assert list(caught.value.problems) == [
-        "base.yaml:3: spare[0].size: expected at least 1, found '0'",
+        "base.yaml:3: spare[0].size: expected a number of 1 or more, found '0'",
         "own.yaml:1: epochs: expected a whole number, found 'x'",
     ]
 

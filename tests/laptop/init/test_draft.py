@@ -40,10 +40,10 @@ def test_a_script_that_is_told_where_to_write_starts_in_its_code(tmp_path: Path)
 
 def test_what_a_script_demands_and_nobody_knows_is_for_a_person_to_say(tmp_path: Path) -> None:
     assert list(made(tmp_path, strange_sources.STEPS).todo) == [
-        "--config has to be given (train.py, line 5): add it to command"
+        "--config is required (train.py, line 5): add it to command"
     ]
     found = made(tmp_path, strange_sources.POSITIONS)
-    assert found.open["command"] == ("train.py reads its words by position: add them to command",)
+    assert found.open["command"] == ("train.py reads positional arguments: add them to command",)
 
 
 def test_bare_settings_are_one_word_each(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_where_nothing_says_what_is_saved_it_is_any_file(tmp_path: Path) -> None
     found = made(tmp_path, "while True:\n    loss.backward()\nplt.savefig(name)\n")
     assert found.artifacts == (Kept("*"),)
     assert found.todo == [
-        "what does train.py save? Nothing that was read says it; name it, as smoke shows it"
+        "what does train.py save? Its source does not say. smoke shows it; write the name here"
     ]
 
 
@@ -108,7 +108,7 @@ def test_words_by_position_stand_in_the_scripts_order(tmp_path: Path) -> None:
     parser = f"p.add_argument('data')\n{parser}"
     found = made(tmp_path / "b", f"{parser}while True: pass\n")
     assert found.words == ("train.py",), "up to one that a person has to say"
-    assert found.open["command"] == ("data has to be given (train.py, line 1): add it to command",)
+    assert found.open["command"] == ("data is required (train.py, line 1): add it to command",)
     (tmp_path / "c" / "data").mkdir(parents=True)
     found = made(tmp_path / "c", f"{parser}while True: pass\n")
     assert found.words == ("train.py", "{code}/data", "{out}", "{epochs}")
@@ -203,7 +203,9 @@ def test_folders_that_a_script_reads_where_it_starts_are_links(tmp_path: Path) -
     found = made(tmp_path, f"{source}loss.backward()\nwhile True: pass\n")
     assert found.links == ("data", "models")
     assert "links: [data, models]" in job_text.job(found, [])
-    assert "names in.pt, which lies here" in "\n".join(found.open["links"])
+    assert "reads in.pt relative to the working directory, but each cell" in "\n".join(
+        found.open["links"]
+    )
     told = made(tmp_path, f"{source}p.add_argument('--out')\nfor n in x: loss.backward()\n")
     assert not told.links and not told.open.get("links")
     own = "torch.save(1, './data/in.pt')\nd = './data'\nfor n in x: loss.backward()\n"
@@ -217,3 +219,11 @@ def test_accelerate_goes_on_from_the_folder_of_its_state(tmp_path: Path) -> None
         "accelerator.save_state(os.path.join(args.output_dir, f'state_{n}'))\n"
     )
     assert made(tmp_path, source).resume == "state_*/"
+
+
+def test_a_flag_for_the_task_gets_that_of_the_queue_line(tmp_path: Path) -> None:
+    flags = "p.add_argument('--task', default='seg')\np.add_argument('--limit-batches', type=int)\n"
+    source = f"import argparse\np = argparse.ArgumentParser()\n{flags}p.parse_args()\n"
+    found = made(tmp_path, source)
+    assert found.words == ("train.py", "--task", "{task}")
+    assert (found.lines, found.smoke) == (("- seg",), "--limit-batches 2")

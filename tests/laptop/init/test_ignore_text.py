@@ -21,9 +21,9 @@ def test_what_git_ignores_stays_but_for_data_that_the_script_may_need(tmp_path: 
     (tmp_path / "inputs").mkdir()
     (tmp_path / "runs").mkdir()
     lines = ["*.pyc", "/data/", "datasets/", "inputs/", "!x"]
-    assert job_text.text(tmp_path, lines).splitlines()[2:] == [
+    assert job_text.text(tmp_path, lines).splitlines()[1:] == [
         "*.pyc",
-        "# shipped, as your script may need it: /data/",
+        "# sent, because your script may need it: /data/",
         "datasets/",
         "inputs/",
         "!x",

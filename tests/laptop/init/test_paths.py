@@ -74,7 +74,7 @@ def test_what_another_file_saves_is_followed_to_the_call(tmp_path: Path) -> None
 def test_a_beginning_that_was_not_seen_is_a_todo(tmp_path: Path) -> None:
     found = made(tmp_path, "torch.save(x, os.path.join(made_elsewhere(), 'best.pt'))\n")
     assert where(found) == ["best.pt"] and is_open(found)
-    assert "does best.pt lie right in the cell's folder?" in found.todo[0]
+    assert "is best.pt directly in the cell's folder?" in found.todo[0]
 
 
 def test_a_config_that_is_handed_on_as_a_whole_may_say_the_folder(tmp_path: Path) -> None:

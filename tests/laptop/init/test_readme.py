@@ -86,7 +86,7 @@ def test_its_words_are_the_commands_and_what_is_the_readers_is_a_todo(tmp_path: 
     words = ("train.py", "--config", "{cfg}", "--data", "/path/to/x", "--w", "{{a}}")
     assert made.words == (*words, "--out", "{out}")
     assert made.lines == ("configs/a.yaml train",)
-    assert made.open["command"] == ("/path/to/x stands for something of yours: write it",)
+    assert made.open["command"] == ("/path/to/x is a placeholder: put your own value there",)
 
 
 def test_words_by_position_are_those_of_the_scripts_order(tmp_path: Path) -> None:

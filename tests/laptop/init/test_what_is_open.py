@@ -36,7 +36,7 @@ def test_a_flag_that_loads_weights_alone_is_no_resume(
     assert (bool(found.resume), bool(found.resume_args)) == (is_resumed, is_resumed)
     assert bool(found.open.get("resume")) == is_open
     if is_open:
-        assert f"# TODO: does {flag} go on at the epoch" in job_text.job(found, [])
+        assert f"# TODO: does {flag} continue at the saved epoch" in job_text.job(found, [])
 
 
 COMMON = "import torch.distributed as dist\ndef compute_init():\n    dist.init_process_group('x')\n"
@@ -97,7 +97,7 @@ def test_flags_that_an_imported_function_adds_are_the_scripts(tmp_path: Path) ->
     found = made(tmp_path, f"import lib\nlib.add_all(parser)\n{SAVES}", lib_py=lib)
     assert "--output_dir" in found.words
     assert found.open["command"] == (
-        "--max_train_epochs has to be given (lib.py, line 3): add it to command",
+        "--max_train_epochs is required (lib.py, line 3): add it to command",
     )
 
 

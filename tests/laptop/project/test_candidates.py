@@ -77,8 +77,8 @@ def test_the_first_that_will_do_is_taken_and_each_has_its_reason(tmp_path: Path)
         ("rented", True),
         ("large", False),
     ]
-    assert str(found[1].reason) == "the first that has what the job asks for"
-    assert str(found[2].reason) == "would do; rented comes first"
+    assert str(found[1].reason) == "the first that fits the job"
+    assert str(found[2].reason) == "would fit, but rented comes first"
     assert chosen(asked, tmp_path, KINDS) == "rented"
 
 
@@ -87,7 +87,7 @@ def test_a_wish_that_a_profile_cannot_meet_leaves_it_to_the_next(tmp_path: Path)
     asked = job("[rented, large]", "{disk: 100GB}")
     assert chosen(asked, tmp_path, KINDS) == "large"
     assert reason(tmp_path, "rented", "{disk: 100GB}") == (
-        "the job needs 100GB of disk, and there are 50.0 GB"
+        "the job needs 100GB of disk, this box has 50.0 GB"
     )
 
 
@@ -95,10 +95,10 @@ def test_a_refusal_says_what_is_wrong_with_the_profile(tmp_path: Path) -> None:
     write_profiles(tmp_path)
     assert "there is no profile 'rentde' (did you mean 'rented'?)" in reason(tmp_path, "rentde")
     assert reason(tmp_path, "cluster") == (
-        "its boxes are of kind 'slurm', which Boxcar can describe but not run yet"
+        "its boxes are of kind 'slurm', which Boxcar can describe but not run on yet"
     )
     assert "the tier 'shared' (/shared) does not survive 'release'" in reason(tmp_path, "wiped")
-    assert reason(tmp_path, "open").endswith("usually lies: invoke explain --profile open")
+    assert reason(tmp_path, "open").endswith("usual path: invoke explain --profile open")
     assert "'storage.teirs' (did you mean 'tiers'?)" in reason(tmp_path, "broken")
 
 
@@ -112,7 +112,7 @@ def test_where_none_will_do_all_reasons_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         chosen(job("[cluster, wiped]"), tmp_path, KINDS)
     first, cluster, wiped = caught.value.problems
-    assert first.startswith("job.yaml:5: candidates: none of them can be taken")
+    assert first.startswith("job.yaml:5: candidates: no candidate profile fits; pick")
     assert cluster.startswith("  cluster: its boxes are of kind 'slurm'")
     assert wiped.startswith("  wiped: ")
 

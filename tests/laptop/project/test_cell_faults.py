@@ -49,7 +49,7 @@ def test_lines_and_rules_that_go_together_have_none(tmp_path: Path) -> None:
 def test_a_name_that_no_line_has_is_a_fault_with_the_nearest(tmp_path: Path) -> None:
     [found] = faults(tmp_path, "a.json t lr=1\n", "cells: {a_lr2: {time: 1h}}\n")
     assert found == (
-        "job.yaml:5: cells.a_lr2: no queue has a cell of this name (did you mean 'a_lr1'?)"
+        "job.yaml:5: cells.a_lr2: no queue has a cell with this name (did you mean 'a_lr1'?)"
     )
 
 
@@ -62,13 +62,13 @@ def test_a_pattern_that_fits_no_cell_yet_is_a_note(tmp_path: Path) -> None:
     found = resolved(tmp_path, "a.json t\n", "cells: {'seg_*': {time: 1h}}\n")
     assert found.faults == ()
     [note] = found.notes
-    assert note.endswith("job.yaml:5: cells['seg_*']: no cell's name is like this yet")
+    assert note.endswith("job.yaml:5: cells['seg_*']: no cell's name matches this yet")
 
 
 def test_two_patterns_that_quarrel_are_refused_once_with_both(tmp_path: Path) -> None:
     lines = "a.json t lr=1\na.json t lr=2\n"
     [found] = faults(tmp_path, lines, "cells: {'a*': {time: 1h}, '*_lr?': {time: 2h}}\n")
-    assert "cells['*_lr?']: gives time to cells that 'a*' gives another, such as a_lr1" in found
+    assert "cells['*_lr?']: cells such as a_lr1 also match 'a*', which gives another time" in found
 
 
 def test_naming_the_cell_ends_a_quarrel(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_secret_is_no_variable_of_a_line_or_a_rule(tmp_path: Path) -> None:
     more = "secrets: [KEY]\ncells: {a: {env: {KEY: x}}}\n"
     found = faults(tmp_path, "a.json t env.KEY=x\n", more)
     assert "queues/q1.txt:1: env.KEY= is in the line, but KEY is one of the secrets" in found
-    assert "job.yaml:6: cells.a: env.KEY is one of the secrets" in found
+    assert "job.yaml:6: cells.a: env.KEY is also listed under secrets; remove one" in found
 
 
 # --- after=
@@ -89,9 +89,7 @@ def test_a_secret_is_no_variable_of_a_line_or_a_rule(tmp_path: Path) -> None:
 
 def test_a_cell_that_nobody_has_cannot_come_before(tmp_path: Path) -> None:
     [found] = faults(tmp_path, "a.json t\na.json t name=b after=aa\n")
-    assert found == (
-        "queues/q1.txt:2: after=aa: no queue has a cell of this name (did you mean 'a'?)"
-    )
+    assert found == ("queues/q1.txt:2: after=aa: no queue has a cell with this name")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,7 @@ def test_a_cell_that_nobody_has_cannot_come_before(tmp_path: Path) -> None:
 )
 def test_a_circle_over_all_queues_is_refused(tmp_path: Path, q1: str, q2: str, circle: str) -> None:
     [found] = faults(tmp_path, q1, q2=q2)
-    assert found == f"after= leads in a circle: {circle or 'a after b after c after a'}"
+    assert found == f"after= is circular: {circle or 'a after b after c after a'}"
 
 
 def test_two_ways_to_one_cell_are_no_circle(tmp_path: Path) -> None:
@@ -122,7 +120,7 @@ def test_a_cell_of_another_boxs_tier_cannot_be_waited_for(tmp_path: Path) -> Non
     files = [queue_files.read_queue_file(tmp_path, file, box) for file, box in job.queues.items()]
     assert list(cell_faults.faults_of_cells(job, plan, files)) == []
     [found] = cell_faults.faults_of_cells(job, replace(plan, durable_scope=EACH_BOX), files)
-    assert "q2.txt:1: after=a: that cell runs on box-a, whose tier box-b cannot see" in found
+    assert "q2.txt:1: after=a: that cell runs on box-a, whose disk box-b cannot see" in found
 
 
 # --- workdir: out
@@ -136,14 +134,14 @@ def test_a_word_that_lies_in_the_code_folder_is_told_under_workdir_out(
     [note] = resolved(tmp_path, "a.json t\n", job=job).notes
     path = word.removeprefix("--data=")
     assert note == (
-        f"{path} lies in the code folder, and under workdir: out the command starts in {{out}}: "
-        f"write {{code}}/{path}, if that is meant"
+        f"{path} is in the code folder, but with workdir: out the command starts in {{out}}: "
+        f"if you mean that file, write {{code}}/{path}"
     )
 
 
 def test_of_an_override_the_note_offers_no_placeholder_there(tmp_path: Path) -> None:
     [note] = resolved(tmp_path, "a.json t data=data/tiny\n", "workdir: out\n").notes
-    assert note.endswith("name {code}/data/tiny in command:, if that is meant")
+    assert note.endswith("if you mean that file, write {code}/data/tiny in command:")
 
 
 def test_script_config_and_what_lies_elsewhere_are_not_told(tmp_path: Path) -> None:
@@ -159,4 +157,4 @@ def test_in_the_code_folder_nothing_is_told(tmp_path: Path) -> None:
 def test_a_metric_that_takes_part_of_a_number_is_named_with_its_line(tmp_path: Path) -> None:
     given = "metrics:\n  a: {log: 'a (\\S+)'}\n  b: {log: 'b ([0-9.]+)'}\n"
     [note] = resolved(tmp_path, "a.json t\n", given).notes
-    assert ("job.yaml:7: metrics.b: ([0-9.]+) does not take 9.5e-05 and -0.5") in note
+    assert ("job.yaml:7: metrics.b: ([0-9.]+) does not match all of 9.5e-05 and -0.5") in note

@@ -52,13 +52,18 @@ def test_the_queue_of_such_a_cell_asks_for_as_many_nodes_and_no_other(tmp_path: 
 @pytest.mark.parametrize(
     ("more", "lab", "profile", "said"),
     [
-        ("", "", "local", "only a cluster runs a cell on several nodes, and local is none"),
+        ("", "", "local", "only a cluster can run a cell on several nodes, and local is"),
         ("launcher: accelerate\n", "", "lab", "needs launcher: torchrun"),
-        ("", "slurm: {container: apptainer exec x.sif}\n", "lab", "leave `container:` out"),
-        ("slurm: {nodes: 1}\n", "", "lab", "big takes 2 nodes, and the job of q2 asks for 1"),
+        (
+            "",
+            "slurm: {container: apptainer exec x.sif}\n",
+            "lab",
+            "does not have. Remove `container:`",
+        ),
+        ("slurm: {nodes: 1}\n", "", "lab", "big needs 2 nodes, but the job of q2 asks for 1."),
         (
             "slurm: {nodes: 2, queues: {queues/q2.txt: {nodes: 1}}}\n",
-            *("", "lab", "the job of q2 asks for 1"),
+            *("", "lab", "the job of q2 asks for 1."),
         ),
     ],
 )
@@ -72,4 +77,4 @@ def test_where_it_cannot_run_one_sentence_says_why(
 def test_a_disk_of_each_node_is_no_place_for_it(tmp_path: Path) -> None:
     lab = "storage: {data: node_tmp, tiers: {node_tmp: {path: /tmp/me}, scratch: {path: /s}}}\n"
     [fault] = resolved(tmp_path, "cells: {big: {nodes: 2}}\n", storage=lab).faults
-    assert "node_tmp (storage.data) is each node's own" in fault.text
+    assert "node_tmp (storage.data) is a separate disk on each node" in fault.text

@@ -32,19 +32,19 @@ def notes(root: Path, command: str, more: str = "", script: str = "") -> list[st
 def test_a_variable_before_the_script_is_a_fault_that_says_where_it_belongs(tmp_path: Path) -> None:
     [fault] = resolved(tmp_path, "CUDA_VISIBLE_DEVICES=0 train.py {cfg} {out}").faults
     assert "job.yaml:2: command: begins with 'CUDA_VISIBLE_DEVICES=0'" in fault.text
-    assert "write it under env: {CUDA_VISIBLE_DEVICES: '0'}" in fault.text
+    assert "in shell syntax. Write env: {CUDA_VISIBLE_DEVICES: '0'}," in fault.text
 
 
 @pytest.mark.parametrize("tail", ["| tee log", "> log 2>&1", "2>&1", "&& echo done", "; date"])
 def test_what_only_a_shell_understands_is_named(tmp_path: Path, tail: str) -> None:
     [note] = notes(tmp_path, f'"train.py {{cfg}} {{out}} {tail}"')
-    assert f"no shell reads it, so that {tail.split(maxsplit=1)[0]!r}" in note
+    assert f"the command is not run by a shell: {tail.split(maxsplit=1)[0]!r}" in note
     assert "kept in its log" in note
 
 
 def test_a_variable_that_nobody_fills_is_named(tmp_path: Path) -> None:
     [note] = notes(tmp_path, '"train.py {cfg} --data $DATA/x --out {out}"')
-    assert "'$DATA/x' goes to the script as it stands" in note
+    assert "'$DATA/x' is passed to the script as it is. Write" in note
 
 
 @pytest.mark.parametrize("launcher", ["torchrun", "accelerate", "deepspeed", "python"])
@@ -55,18 +55,18 @@ def test_a_module_of_the_code_is_right(tmp_path: Path, command: str, launcher: s
 
 def test_a_module_that_is_not_there_is_named(tmp_path: Path) -> None:
     [note] = notes(tmp_path, "-m pkg.trian {cfg} {out}")
-    assert "-m pkg.trian: " in note and "holds no pkg/trian.py; write the script itself" in note
+    assert "-m pkg.trian: " in note and "has no pkg/trian.py. Name the script itself," in note
 
 
 def test_a_command_that_says_no_place_is_named(tmp_path: Path) -> None:
     [note] = notes(tmp_path, "train.py {cfg}")
-    assert "job.yaml:2: command: neither {out} nor {name} stands in it" in note
+    assert "job.yaml:2: command: uses neither {out} nor {name}," in note
     assert "--out {out}" in note
 
 
 def test_a_place_in_braces_of_its_own_is_text(tmp_path: Path) -> None:
     [note] = notes(tmp_path, "train.py {cfg}", "env: {RESULTS: '{{out}}'}\n")
-    assert "neither {out} nor {name} stands in it" in note
+    assert "neither {out} nor {name}," in note
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_is_no_script_is_named_unless_the_words_are_the_command(
 ) -> None:
     [note] = notes(tmp_path, command, "launcher: python\n")
     first = command.split(maxsplit=1)[0]
-    assert f"{first!r} is no script of Python's" in note and "write launcher: none" in note
+    assert f"{first!r} is not a Python script" in note and "write launcher: none" in note
 
 
 def test_without_a_launcher_any_program_may_come_first(tmp_path: Path) -> None:

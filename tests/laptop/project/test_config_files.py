@@ -87,11 +87,13 @@ def test_plan_smoke_and_push_refuse_the_same_line(
 ) -> None:
     tiny = write(tmp_path, line, stored)
     (tiny.root / ".boxcarignore").write_text("configs\n")
-    sentence = f"configs/{stored}.json: the config of größe would not be sent: an ignore file"
+    sentence = (
+        f"configs/{stored}.json: the config of größe would not be sent, because an ignore file"
+    )
     assert plan(opened(tiny), as_json=True) == 1
     assert sentence in capsys.readouterr().err
     for verb in (smoke, push):
-        with pytest.raises(InputError, match="would not be sent") as caught:
+        with pytest.raises(InputError, match="would not be sent,") as caught:
             verb(opened(tiny))
         assert sentence in str(caught.value)
 
@@ -100,5 +102,5 @@ def test_a_config_that_two_files_could_be_is_refused_before_anything_is_done(
     tmp_path: Path,
 ) -> None:
     tiny = write(tmp_path, "configs/größe.json", "größe", NFD)
-    with pytest.raises(InputError, match="whose names differ only in their Unicode form"):
+    with pytest.raises(InputError, match="whose names differ only in Unicode form"):
         opened(tiny)

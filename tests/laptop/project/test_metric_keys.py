@@ -40,14 +40,14 @@ def test_each_source_comes_into_the_plan_in_the_order_of_the_file() -> None:
         ('a: {log: "(x)", csv: b.csv, column: c}', "found log and csv"),
         ("a: {csv: b.csv}", "needs the column"),
         ("a: {json: b.json}", "needs the key"),
-        ('a: {log: "(x)", column: c}', "column: is said of a csv"),
-        ("a: {csv: b.csv, column: c, key: d}", "key: is said of a json"),
+        ('a: {log: "(x)", column: c}', "column: is for csv,"),
+        ("a: {csv: b.csv, column: c, key: d}", "key: is for json,"),
         ("a: {csv: ../b.csv, column: c}", "plain relative path"),
         ("a: {csv: /b.csv, column: c}", "plain relative path"),
         ('a: {log: "(x)", best: lowest}', "expected 'min' or 'max', found 'lowest'"),
         ('a: {regex: "(x)"}', "regex"),
-        ('step: {log: "(x)"}', "has a column of its own"),
-        ('"a b": {log: "(x)"}', "the name 'a b' may hold"),
+        ('step: {log: "(x)"}', "is the name of another column. Give"),
+        ('"a b": {log: "(x)"}', "the name 'a b' may have"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_the_reason(text: str, words: str) -> None:
@@ -76,7 +76,7 @@ def test_an_expression_that_takes_part_of_a_number_is_named(
     asked = Asked.model_validate({"metrics": {"a": {"log": expression}}})
     found = list(cutting_pattern(asked.metrics))
     assert [name for name, _ in found] == (["a"] if named else [])
-    assert not named or found[0][1].startswith(f"{named} does not take 9.5e-05")
+    assert not named or found[0][1].startswith(f"{named} does not match all of 9.5e-05")
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,8 @@ def test_an_expression_that_takes_part_of_a_number_is_named(
 def test_what_leaves_the_number_its_last_digit_is_named(expression: str, is_named: bool) -> None:
     asked = Asked.model_validate({"metrics": {"a": {"log": expression}}})
     found = [
-        text for _, text in cutting_pattern(asked.metrics) if "leaves it the last digit" in text
+        text
+        for _, text in cutting_pattern(asked.metrics)
+        if "leaves only the number's last digit" in text
     ]
     assert len(found) == is_named

@@ -10,8 +10,8 @@ from boxcar.laptop.project import job_values
     [
         ("{name}.pt", "takes no placeholder"),
         ("{out}/step_*.pt", "takes no placeholder"),
-        ("checkpoints/**/step_*.pt", "characters of one name"),
-        ("step_[0-9]*.pt", "only . and . stand for"),
+        ("checkpoints/**/step_*.pt", "matches within one name;"),
+        ("step_[0-9]*.pt", "only . and . are wildcards"),
     ],
 )
 def test_what_nothing_can_match_is_refused_with_what_to_write(text: str, why: str) -> None:
@@ -39,7 +39,7 @@ def test_a_path_and_a_pattern_are_taken(text: str) -> None:
 )
 def test_where_it_may_be_empty_the_placeholder_is_refused(word: str) -> None:
     why = job_values.misplaced_pattern("step_*.pt", ["--out", "{out}", word])
-    assert "nothing matches step_*.pt" in why and "resume_args" in why
+    assert "until a file matches step_*.pt." in why and "resume_args" in why
 
 
 @pytest.mark.parametrize("word", ["{{resume}}", "{out}", "resume", "{{{{resume}}"])

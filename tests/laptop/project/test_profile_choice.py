@@ -84,7 +84,7 @@ def test_what_nobody_took_elsewhere_follows_the_settings_and_then_stays_here(
     job: Job, results: ResultPaths
 ) -> None:
     assert chosen(job, results) == Choice(
-        "local", "this machine, because no other was named for this run"
+        "local", "this machine, as no other is named for this run"
     )
     assert "invoke.yaml" in chosen(job, results, default="ssh").why
     launched(results, "local")
@@ -112,7 +112,7 @@ def test_where_only_a_box_of_the_job_is_known_nothing_starts_here_unnamed(
     host = Home(tmp_path).host("box-a")
     host.parent.mkdir(parents=True)
     host.write_text("{}")
-    with pytest.raises(InputError, match=r"box-a was reached over ssh.*--profile local"):
+    with pytest.raises(InputError, match=r"box-a was once reached over ssh.*--profile local"):
         chosen(job, results)
     assert chosen(job, results, named="local").profile == "local"
     assert chosen(job, results, default="ssh").profile == "ssh"
@@ -141,7 +141,7 @@ def test_a_project_says_why_it_has_its_profile(tmp_path: Path, results: ResultPa
     remember_profile(results, "ssh", AUDITED)
     words: dict[str, Any] = {"kinds": ["local", "ssh"]}
     assert open_project(path, **words).why == "profile ssh: this run was first audited with it"
-    assert open_project(path, "local", **words).why == "profile local: named by --profile"
+    assert open_project(path, "local", **words).why == "profile local: set by --profile"
 
 
 def test_the_first_line_of_a_verb_says_which_profile_and_why(

@@ -94,7 +94,7 @@ def test_despite_faults_a_project_opens_with_the_cells_that_are_known(tmp_path: 
 
 def test_despite_faults_a_project_must_still_say_where_its_run_lives(tmp_path: Path) -> None:
     job = write_project(tmp_path / "a:b")
-    with pytest.raises(InputError, match="holds no ':'"):
+    with pytest.raises(InputError, match="tier cannot have a ':'"):
         open_project(job, "local", despite_faults=True)
 
 

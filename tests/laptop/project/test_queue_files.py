@@ -13,7 +13,7 @@ def write(root: Path, name: str, data: bytes) -> Path:
     return path
 
 
-TO_DO = "; write one, <cfg> <task> [epochs] a line, or leave it out"
+TO_DO = ". Write one with lines <cfg> <task> [epochs], or remove it here"
 
 
 def test_a_queue_file_is_read_with_its_name_box_and_place(tmp_path: Path) -> None:
@@ -38,14 +38,14 @@ def test_one_mistake_in_many_lines_is_told_once(tmp_path: Path) -> None:
     assert one.startswith("queues/q1.txt:1: expected <cfg> <task>") and one.endswith("line 3")
     assert other.startswith("queues/q1.txt:4: epochs must be")
     assert many.startswith("queues/q2.txt:1: expected <cfg> <task>")
-    assert many.endswith("; so are 399 more lines, the last is line 400")
+    assert many.endswith(". The same on 399 more lines, the last is line 400")
 
 
 def test_a_file_that_is_not_there_is_told_with_the_nearest(tmp_path: Path) -> None:
     write(tmp_path, "q1.txt", b"")
     found = read_queue_file(tmp_path, "queues/q2.txt", "box-a")
     near = "(did you mean 'queues/q1.txt'?)"
-    assert found.unread == f"the queue file is not there {near}{TO_DO}"
+    assert found.unread == f"the queue file does not exist {near}{TO_DO}"
     assert found.queue.lines == ()
 
 
@@ -56,7 +56,7 @@ def test_of_a_file_that_is_not_there_none_that_is_in_use_or_only_ends_alike_is_m
     write(tmp_path, "seg_no_skip.txt", b"")
     in_use = ["queues/q1.txt", "queues/q2.txt"]
     found = read_queue_file(tmp_path, "queues/q2.txt", "box-a", in_use=in_use)
-    assert found.unread == f"the queue file is not there{TO_DO}"
+    assert found.unread == f"the queue file does not exist{TO_DO}"
     assert nearest_file(tmp_path, "queues/nope.txt") == ""
     assert nearest_file(tmp_path, "queues/seg_skip.txt") == (
         " (did you mean 'queues/seg_no_skip.txt'?)"
@@ -64,7 +64,7 @@ def test_of_a_file_that_is_not_there_none_that_is_in_use_or_only_ends_alike_is_m
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    assert nearest_file(tmp_path, "no/q1.txt") == f": there is no folder {tmp_path / 'no'}"
+    assert nearest_file(tmp_path, "no/q1.txt") == f": no folder {tmp_path / 'no'}"
 
 
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_what_is_no_size_is_refused_with_an_example(text: str) -> None:
         ("gpu: {name: RTX}", "expected a GPU's name such as A100"),
         ("gpu: {name: []}", "expected at least one GPU's name"),
         ("gpu: {name: [A100, {}]}", "expected a GPU's name such as A100"),
-        ("disk: 1GB-2GB", "expected the least size that is wanted"),
+        ("disk: 1GB-2GB", "expected the smallest size you need,"),
         ("gpu: {mem: 1GB}", "did you mean 'memory'?"),
         ("disc: 1GB", "did you mean 'disk'?"),
     ],
@@ -153,8 +153,8 @@ def test_each_refusal_names_what_is_wanted_and_what_is_there() -> None:
     assert refusals(wishes, offer) == [
         "the job needs 2+ GPUs, this box has 1",
         "the job needs A100 or H100, this box has RTX 4090 (25.8 GB)",
-        "the job needs 100GB of disk, and there are 50.0 GB",
-        "the job needs 8GB of /dev/shm, and there are 64.0 MB",
+        "the job needs 100GB of disk, this box has 50.0 GB",
+        "the job needs 8GB of /dev/shm, this box has 64.0 MB",
     ]
 
 

@@ -36,20 +36,20 @@ def test_an_override_beside_the_same_flag_of_the_command_is_told(
     words: str, head: str, other: str
 ) -> None:
     [found] = notes(f"a.yaml t 3 {words}")
-    assert found.startswith(f"queues/q1.txt:1: {head} stands in the command too ({other}), and ")
-    assert "most scripts take the last, which is the line's; where that is meant, a --" in found
+    assert found.startswith(f"queues/q1.txt:1: {head} is also in the command ({other}). ")
+    assert "Most scripts use the last, here the line's; if you mean it, put --" in found
 
 
 def test_which_one_is_the_last_depends_on_where_more_stands() -> None:
     [found] = notes("a.yaml t 3 --lr 2", command=("train.py", "{more}", "--lr", "1"))
-    assert "(--lr 1), and most scripts take the last, which is the command's" in found
+    assert "(--lr 1). Most scripts use the last, here the command's" in found
     [found] = notes("a.yaml t 3 --from x", resume_args=("--from", "{resume}"), resume="l.pt")
-    assert "(--from {resume}), and most scripts take the last, which is the command's" in found
+    assert "(--from {resume}). Most scripts use the last, here the command's" in found
 
 
 def test_the_same_flag_twice_is_told() -> None:
     [found] = notes("a.yaml t 3 --lr 1 --lr 2")
-    assert "queues/q1.txt:1: --lr stands twice, and most scripts take the last" in found
+    assert "queues/q1.txt:1: --lr is given twice, and most scripts use the" in found
 
 
 @pytest.mark.parametrize(
@@ -66,5 +66,5 @@ def test_what_a_thousand_lines_say_is_told_once() -> None:
 
 def test_the_command_of_a_rule_is_the_one_that_counts() -> None:
     rules = (Rule("a_*", command=("other.py", "--lr", "1")),)
-    assert "--lr stands in the command too" in notes("a.yaml t 3 --lr 2", rules=rules)[0]
+    assert "--lr is also in the command" in notes("a.yaml t 3 --lr 2", rules=rules)[0]
     assert notes("a.yaml t 3 --epochs 2", rules=rules) == []

@@ -207,7 +207,7 @@ def test_a_link_becomes_the_file_that_it_points_to(project: Project) -> None:
 def test_a_release_that_was_changed_is_kept_and_said(project: Project) -> None:
     _, folder = _build(project)
     (folder / "code" / "train.py").write_text("patched in place\n")
-    with pytest.raises(DamagedError, match=r"code/train\.py .*type: rm -r '"):
+    with pytest.raises(DamagedError, match=r"code/train\.py .*Type: rm -r '"):
         _build(project)
     assert (folder / "code" / "train.py").read_text() == "patched in place\n"
     (folder / release.FILE).unlink()

@@ -140,8 +140,8 @@ def test_a_bad_pattern_names_its_file(code: Path) -> None:
 
 
 def test_a_code_folder_without_files_is_refused(code: Path) -> None:
-    assert "no file of the code folder would be shipped" in _problems(code)[0]
-    assert "is not there" in _problems(code / "missing")[0]
+    assert "no file of the code folder would be sent. Check" in _problems(code)[0]
+    assert "no such code folder" in _problems(code / "missing")[0]
 
 
 def test_the_executable_bit_is_kept(code: Path) -> None:
@@ -183,14 +183,14 @@ def test_every_file_that_cannot_travel_is_named_at_once(code: Path, tmp_path: Pa
     os.mkfifo(code / "pipe")
     (code / os.fsdecode(b"latin-\xfc.py")).write_text("x")
     problems = "\n".join(_problems(code))
-    assert "'data.csv' links out of the code folder" in problems
+    assert "'data.csv' links to " in problems and ", outside the code folder;" in problems
     assert ".boxcarignore" in problems
     assert "'broken' links to" in problems
     assert "'circle' links to" in problems
     assert "'secret' links to" in problems
-    assert "'sub/up' links to a folder that holds the link" in problems
+    assert "links to a folder that holds" in problems
     assert "'pipe' is not a regular file" in problems
-    assert "'bad\\nname.py' is not UTF-8 or holds a control character" in problems
+    assert "'bad\\nname.py' is not UTF-8 or has a control character;" in problems
     assert "'latin-\\udcfc.py' is not UTF-8" in problems
     assert len(_problems(code)) == 8
 
@@ -198,7 +198,7 @@ def test_every_file_that_cannot_travel_is_named_at_once(code: Path, tmp_path: Pa
 def test_a_link_that_leaves_is_fine_once_it_is_ignored(code: Path, tmp_path: Path) -> None:
     _put(code, "train.py")
     (code / "data").symlink_to(tmp_path)
-    assert "links out of the code folder" in _problems(code)[0]
+    assert ", outside the code folder;" in _problems(code)[0]
     (code / ".boxcarignore").write_text("data\n")
     assert _shipped(code) == [".boxcarignore", "train.py"]
 

@@ -30,8 +30,7 @@ def missing(path: str | Path) -> list[str]:
 def test_a_file_that_an_ignore_rule_leaves_out_is_named_with_the_rule(tried: Tried) -> None:
     (hint,) = hints_at_missing(missing("data/train.bin"), tried)
     assert hint.startswith(
-        "data/train.bin is in your code folder and does not travel: .boxcarignore:2 (*.bin) leaves "
-        "it out"
+        "data/train.bin is in your code folder but is not sent: .boxcarignore:2 (*.bin) excludes it"
     )
     assert "$BOXCAR_DATA_DIR" in hint
     assert hints_at_missing(missing(tried.copy.folder / "data/train.bin"), tried) == [hint]
@@ -55,7 +54,7 @@ def test_a_package_at_the_top_of_the_code_is_told_how_it_is_found(tried: Tried) 
     """As in minGPT, whose script lies in projects/ and imports a package beside that."""
     module = "ModuleNotFoundError: No module named 'tiny'"
     (hint,) = hints_at_missing([module], tried)
-    assert "tiny lies in the code folder, and Python looks beside the script" in hint
+    assert "tiny is in the code folder, but Python looks beside the script:" in hint
     assert "env: {PYTHONPATH: .}" in hint
     assert hints_at_missing([module], replace(tried, is_in_out=True)) == [], "there it is found"
     assert hints_at_missing([module.replace("tiny", "torch")], tried) == []

@@ -30,7 +30,7 @@ def test_who_edits_his_own_code_fails_here_as_on_a_box() -> None:
 
 def test_who_leaves_nothing_at_all_has_not_passed() -> None:
     why = try_fault(Written(), is_in_out=False, has_left_anything=False)
-    assert why == "it ended with 0, but left no file in {out} and no line of log"
+    assert why == "it exited with 0, but left no file in {out} and no line in its log"
 
 
 def test_of_a_failure_only_the_reason_and_its_like_are_noted() -> None:

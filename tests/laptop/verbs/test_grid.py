@@ -176,14 +176,14 @@ def test_json_is_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     [
         (asked(), "at least one key with values"),
         (asked("lr="), "empty value"),
-        (asked("lr=1,1"), "stands twice"),
-        (asked("lr=1", task=""), "--task is missing, and the command takes {task}"),
+        (asked("lr=1,1"), "is twice"),
+        (asked("lr=1", task=""), "--task is missing, but the command uses {task}."),
         (asked("lr=1", cfg="seed=1"), "the first word is the config"),
         (asked("lr=1", cfg="configs/bas.json"), "there is no config 'configs/bas.json'"),
         (asked("lr=1", cfg="-"), "the command uses {cfg}, but the line has -"),
-        (asked("lr=1", cfg="-", configs="g"), "--configs needs a config as the base"),
+        (asked("lr=1", cfg="-", configs="g"), "--configs needs a config as its base,"),
         (asked("lr=1", queues=("q9",)), "the job has no queue 'q9'"),
-        (asked("lr=1", "after=nobody"), "no queue has a cell of this name"),
+        (asked("lr=1", "after=nobody"), "no queue has a cell with this"),
         (asked("seed=0..99999"), "100,000 cells"),
         (asked("lrr=1,2", configs="configs/g"), "has no key 'lrr' (did you mean 'lr'?)"),
     ],
@@ -206,7 +206,7 @@ def test_a_name_that_says_another_cell_is_refused_with_both_lines(tmp_path: Path
     with pytest.raises(InputError) as caught:
         grid(found, asked("lr=1,2", epochs=4), is_to_write=True)
     assert f"{BASE} recon 4 lr=1" in str(caught.value)
-    assert f"queues/q1.txt:1 it is '{BASE} recon 3 lr=1'" in str(caught.value)
+    assert f"queues/q1.txt:1 has it for '{BASE} recon 3 lr=1'" in str(caught.value)
     assert files(tmp_path) == before
 
 
@@ -219,8 +219,8 @@ def test_two_cells_of_a_grid_that_would_share_a_folder_are_refused_with_the_way_
         grid(found, asked(f"tag={values}", epochs=4))
     one, other = values.split(",")
     lines = f"'{BASE} recon 4 tag={one}' and '{BASE} recon 4 tag={other}'"
-    assert f"{lines} would both be the cell '{name}'" in str(caught.value)
-    assert "write its line by hand with name=" in str(caught.value)
+    assert f"{lines} would share the name '{name}'" in str(caught.value)
+    assert "write its line by hand with name=." in str(caught.value)
 
 
 def test_what_is_wrong_in_the_queues_already_is_said_as_plan_says_it(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_lines_that_the_tier_has_more_are_taken_first(tmp_path: Path) -> None:
     grid(found, asked("lr=1"), is_to_write=True)  # a queue that was pushed is appended to
     shared.write_text(f"{BASE} recon 3\nconfigs/theirs.json x\n")
     before = files(tmp_path)
-    with pytest.raises(InputError, match=r"holds lines that it lacks.* && cp "):
+    with pytest.raises(InputError, match=r"has lines that are missing here.* && cp "):
         grid(project(tmp_path), asked("lr=2"), is_to_write=True)
     assert files(tmp_path) == before
 
@@ -300,7 +300,7 @@ def test_a_config_with_another_content_is_kept_and_no_line_is_written(tmp_path: 
     mine.parent.mkdir()
     mine.write_text("{}")
     before = files(tmp_path)
-    with pytest.raises(InputError, match="is there with another content"):
+    with pytest.raises(InputError, match="exists with other content"):
         grid(found, asked("lr=1,2", configs="configs/g"), is_to_write=True)
     assert files(tmp_path) == before
 

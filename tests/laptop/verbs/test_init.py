@@ -114,7 +114,7 @@ def test_what_plan_refuses_is_said(root: Path, capsys: pytest.CaptureFixture[str
     (root / "train.py").write_text(SCRIPT.replace("/best.pt", "/receipt.json"))
     assert init(root, yes=True) == 1
     assert "plan refuses:" in (said := capsys.readouterr().err)
-    assert "is written by Boxcar itself" in said
+    assert "is a file that Boxcar writes itself." in said
     assert "\n  - receipt.json\n" in (root / "job.yaml").read_text()
 
 
@@ -168,7 +168,7 @@ def test_with_run_help_the_flags_of_another_module_are_taken(
     text = (root / "job.yaml").read_text()
     assert "command: train.py --work_dir {out} --epochs {epochs}" in text
     assert "from train.py, which was read; its --help was run" in text
-    assert "--fold has to be given (the script's --help): add it to command" in text
+    assert "--fold is required (the script's --help): add it to command" in text
     assert "train.py --help names 3 flags" in capsys.readouterr().err
 
 
@@ -176,7 +176,10 @@ def test_yes_alone_runs_nothing(root: Path) -> None:
     mark = hide_flags(root)
     assert init(root, yes=True) == 1
     assert not mark.exists()
-    assert "takes flags that were not seen" in (root / "job.yaml").read_text()
+    assert (
+        "gets flags from elsewhere (not found in its source). To see"
+        in (root / "job.yaml").read_text()
+    )
     assert "command: train.py\n" in (root / "job.yaml").read_text()
 
 
@@ -256,9 +259,9 @@ def test_a_file_that_cannot_be_judged_is_named_and_ends_nothing(
 
     monkeypatch.setattr(saves, "read_saves", of_finetune_alone)
     assert init(root, yes=True) == 0
-    assert "train.py could not be judged: KeyError: 'strange'" in capsys.readouterr().err
+    assert "train.py could not be read as a script: KeyError: 'strange'" in capsys.readouterr().err
     assert "command: finetune.py" in (root / "job.yaml").read_text()
-    with pytest.raises(InputError, match="could not be judged"):
+    with pytest.raises(InputError, match="could not be read as a script:"):
         init_again(root, "train.py")
 
 
@@ -311,7 +314,7 @@ def test_a_person_is_asked_for_ranks_that_nobody_sees(
     assert init(root) == (0 if typed else 1)
     text = (root / "job.yaml").read_text()
     assert f"\nlauncher: {launcher}\n" in text
-    assert ("# TODO: does train.py form a group of ranks?" in text) == (not typed)
+    assert ("# TODO: does train.py set up a process group? None" in text) == (not typed)
 
 
 def test_another_word_than_a_launcher_is_refused_and_nothing_is_written(

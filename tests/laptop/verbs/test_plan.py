@@ -115,7 +115,7 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
         (b"'configs/a\rb.json' recon\n", "control character"),
         (b"'configs/$(touch x).json' recon\n", "invalid cell name '$(touch x)'"),
         (b"configs/b\xe4se.json recon\n", "byte 10 is 0xe4): save the file as UTF-8"),
-        (b"configs/none/x.json recon\n", "there is no folder"),
+        (b"configs/none/x.json recon\n", "no folder"),
         (b"configs/" + b"x" * 300 + b"/y.json recon\n", "there is no config"),
         (b"configs/small.json recon\nconfigs/small.yaml seg\n", "is already on line 1"),
         (b"configs/base.json " + b"x" * 5000 + b"\n", "at most 4096 are allowed"),
@@ -136,7 +136,7 @@ def test_one_name_in_two_queues_names_both_places(tmp_path: Path, twin: str) -> 
     told = problems(tmp_path, q2=f"configs/small.json seg\n{twin} seg\n".encode())
     assert len(told) == 1
     assert told[0].startswith("queues/q2.txt:2: the cell '")
-    assert "is already in queues/q1.txt:1; two cells cannot share a name" in told[0]
+    assert "is already in queues/q1.txt:1. Give one of the two another name" in told[0]
 
 
 @pytest.mark.parametrize(
@@ -145,18 +145,18 @@ def test_one_name_in_two_queues_names_both_places(tmp_path: Path, twin: str) -> 
         (
             "big:",
             "bog:",
-            "job.yaml:4: cells.bog: no queue has a cell of this name (did you mean 'big'",
+            "job.yaml:4: cells.bog: no queue has a cell with this name (did you mean 'big'",
         ),
         (
             "q2.txt",
             "q3.txt",
-            "queues['queues/q3.txt']: the queue file is not there (did you mean 'queues/q2",
+            "queues['queues/q3.txt']: the queue file does not exist (did you mean 'queues/q2",
         ),
         ("queues/q2.txt", "queues", "the queue file cannot be read: Is a directory"),
         (
             "box-b",
             "Box-A",
-            "the box 'Box-A' has the queue queues/q1.txt already, and a box runs one",
+            "the box 'Box-A' already has the queue queues/q1.txt, and a box runs one",
         ),
         ("queues/q2.txt", "other/q1.txt", "has the same queue name 'q1' as queues/q1.txt"),
         ("train.py", "trian.py", "no script 'trian.py' in the code folder"),
@@ -176,15 +176,15 @@ def test_a_command_that_takes_resume_needs_one_in_the_job(tmp_path: Path) -> Non
     job = JOB.replace("{out}", "{out} --from {resume}")
     assert "latest.pth" in first_command(open_with(tmp_path / "named", job).plan)[-1]
     (told,) = problems(tmp_path / "unnamed", job.replace("resume: latest.pth", ""))
-    assert "job.yaml:2: command: takes {resume}, but no key 'resume'" in told
+    assert "job.yaml:2: command: uses {resume}, but the key 'resume'" in told
 
 
 def test_resume_words_without_a_resume_are_named_by_their_own_key(tmp_path: Path) -> None:
     job = JOB.replace("resume: latest.pth\n", "")
     for words in ("--resume {resume}", "--resume"):
         (told,) = problems(tmp_path / words[-1], f"{job}resume_args: {words}\n")
-        assert told.startswith("job.yaml:9: resume_args: is added only where there is a checkpoint")
-        assert told.endswith("but no key 'resume' says which file that is")
+        assert told.startswith("job.yaml:9: resume_args: is added only if there is a checkpoint")
+        assert told.endswith("but the key 'resume', which names that file, is missing")
 
 
 def test_a_resume_that_each_cell_has_of_its_own_is_enough(tmp_path: Path) -> None:
@@ -211,14 +211,14 @@ def test_lines_that_ran_and_were_edited_are_told_before_a_launch(
 def test_a_pattern_may_be_empty_and_so_is_named_in_resume_args_alone(tmp_path: Path) -> None:
     pattern = JOB.replace("latest.pth", "step_*.pt")
     (told,) = problems(tmp_path / "command", pattern.replace("{out}", "{out} --from {resume}"))
-    assert told.startswith("job.yaml:2: command: takes {resume}, which is empty while nothing")
+    assert told.startswith("job.yaml:2: command: uses {resume}, which is empty until a file")
     (told,) = problems(tmp_path / "env", pattern + "env: {FROM: '{resume}'}\n")
-    assert "env: takes {resume}" in told and "resume_args" in told
+    assert "env: uses {resume}" in told and "resume_args" in told
     (told,) = problems(tmp_path / "smoke", pattern + "smoke: --from {resume}\n")
-    assert "smoke: takes {resume}" in told
+    assert "smoke: uses {resume}" in told
     rule = JOB.replace("{nproc_per_node: 2}", "{resume: 'big_*.pt'}")
     (told,) = problems(tmp_path / "cell", rule.replace("{out}", "{out} --from {resume}"))
-    assert "nothing matches big_*.pt" in told
+    assert "until a file matches big_*.pt" in told
     plan = open_with(tmp_path / "args", pattern + "resume_args: --from {resume}\n").plan
     assert plan.resume_args == ("--from", "{resume}")
 
@@ -231,7 +231,7 @@ def test_a_command_without_epochs_needs_none(tmp_path: Path) -> None:
 def test_no_cell_at_all_is_refused_and_one_empty_queue_is_not(tmp_path: Path) -> None:
     job = JOB.replace("cells: {big: {nproc_per_node: 2}}\n", "")
     (told,) = problems(tmp_path / "none", job, q1=b"", q2=b"# nothing yet\n")
-    assert "queues: no cell yet; write <cfg> <task> [epochs], one per line" in told
+    assert "no cells yet. Write one line for each, <cfg> <task> [epochs], in" in told
     assert len(open_with(tmp_path / "one", job, q1=b"").plan.cells) == 1
 
 
@@ -324,12 +324,15 @@ def test_what_survives_which_death_is_said(tmp_path: Path, capsys: Any) -> None:
     project = open_with(tmp_path)
     plan(project, as_json=True)
     here = json.loads(capsys.readouterr().out)["survives"]
-    assert here["a box"].endswith("running cells continue from their live checkpoint")
-    assert here["this machine"] == "nothing: all of it is here"
+    assert here["a box"].endswith("running cells resume from their live checkpoint")
+    assert here["this machine"] == "nothing survives"
     own = survival.survivors(replace(project.plan, durable_scope=EACH_BOX), is_here=False)
-    assert "brought here" in own["a box"] and "the durable tier" not in own
+    assert (
+        "results and checkpoints copied to this machine (by pull," in own["a box"]
+        and "the durable tier" not in own
+    )
     shared = survival.survivors(replace(project.plan, resume=None), is_here=False)
-    assert shared["a box"].endswith("running cells begin anew")
+    assert shared["a box"].endswith("running cells start over")
     plan(project, as_json=False)
     assert "left after a box dies" in capsys.readouterr().out
 
@@ -387,8 +390,8 @@ def test_a_candidate_that_does_not_exist_is_refused_with_the_nearest(
     project = open_with(tmp_path, JOB + "candidates: [runpodd, local]\n")
     assert plan(project, as_json=False) == 1
     said = capsys.readouterr().err
-    assert "candidates: there is no profile 'runpodd' (did you mean 'runpod'?)" in said
-    assert "write the name of one: " in said
+    assert "candidates: no profile 'runpodd' (did you mean 'runpod'?)" in said
+    assert "or write one of: " in said
 
 
 def test_numbers_of_a_disk_have_separators(

@@ -218,7 +218,7 @@ def test_a_script_that_torch_aborts_after_its_end_is_tried_once_more(
     tried.config("a", aborts=1)
     assert smoke(tried.project, cells=["a"]) == 0
     assert len(tried.starts) == 2
-    assert "torch aborted its first try after the script's end" in capsys.readouterr().out
+    assert "torch crashed at exit on the first try" in capsys.readouterr().out
 
 
 def test_a_script_that_is_aborted_twice_has_failed(tried: Tried) -> None:
@@ -235,7 +235,7 @@ def test_a_cell_that_hangs_is_ended_and_said(
     assert smoke(tried.project, cells=["a"]) == 1
     shown = capsys.readouterr()
     assert "timed out" in shown.out
-    assert "it had not ended after" in shown.err
+    assert "it was still running after" in shown.err
     held = lock.try_hold(tried.root / ".boxcar" / "smoke" / "tiny" / ".lock")
     assert held is not None, "a process of the try still lives"
     os.close(held)
@@ -501,7 +501,7 @@ def test_a_second_smoke_of_the_run_is_refused(
         with pytest.raises(TemporaryError, match=rf"at work there .process {os.getpid()}."):
             smoke(tried.project)
         stage._verbs_pid(folder).unlink()
-        with pytest.raises(TemporaryError, match=r"To see which process: lsof .*/\.smoke.?\. Run"):
+        with pytest.raises(TemporaryError, match=r"To see which: lsof .*/\.smoke.?\. Run"):
             smoke(tried.project)
 
 
@@ -522,7 +522,7 @@ def test_a_try_whose_smoke_was_killed_is_named_and_ended_by_what_is_said(
     with tried.hanging() as verb:
         verb.kill()
     tried.config("a")
-    with pytest.raises(TemporaryError, match="whose smoke or rehearse was killed") as refused:
+    with pytest.raises(TemporaryError, match="a smoke or rehearse was killed") as refused:
         smoke(tried.project, cells=["a"])
     subprocess.run(["bash", "-c", str(refused.value).rpartition(": ")[2]], check=True)
     held = tried.root / ".boxcar/smoke/tiny/.lock"
@@ -620,7 +620,7 @@ def test_what_ends_with_0_and_leaves_nothing_is_no_pass(
 ) -> None:
     (tried.root / "train.py").write_text("if __name__ == 'main':\n    print('never')\n")
     assert smoke(tried.project, cells=["a"]) == 1
-    assert "left no file in {out} and no line of log" in capsys.readouterr().out
+    assert "left no file in {out} and no line in its log" in capsys.readouterr().out
     (tried.root / "train.py").write_text("print('a line')\n")
     assert smoke(tried.project, cells=["a"]) == 0
 
@@ -647,7 +647,7 @@ def test_a_name_that_boxcar_uses_itself_is_said_before_the_first_cell(
     for _ in ("tried", "passed before"):
         assert smoke(tried.project) == 0
         told = capsys.readouterr()
-        assert "a.log, manifest.json: names that Boxcar uses itself" in told.out
+        assert "a.log, manifest.json: reserved names of Boxcar" in told.out
         assert "Rename them" in told.err and "not written" not in told.err
 
 
@@ -673,7 +673,7 @@ def test_a_file_that_does_not_travel_is_named_with_the_rule_that_leaves_it_out(
     (tried.root / "train.py").write_text("open('data/train.bin')\n")
     assert smoke(tried.project, as_json=True) == 1
     shown = capsys.readouterr()
-    hint = "data/train.bin is in your code folder and does not travel: .boxcarignore:1 (*.bin)"
+    hint = "data/train.bin is in your code folder but is not sent: .boxcarignore:1 (*.bin)"
     assert shown.err.count(hint) == 1
     assert all(hint in cell["hints"][0] for cell in json.loads(shown.out)["cells"])
 

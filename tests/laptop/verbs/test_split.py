@@ -150,7 +150,7 @@ def test_a_killed_write_is_finished_before_the_project_is_opened(tmp_path: Path)
     (tmp_path / ".boxcar").mkdir()
     (tmp_path / ".boxcar" / "split.json").write_text(json.dumps(record))
     paths[1].write_text(both)
-    with pytest.raises(InputError, match="to finish it: invoke split"):
+    with pytest.raises(InputError, match="To finish it: invoke split"):
         open_project(tmp_path / "job.yaml", "local")
     finish(tmp_path)
     assert cells_of(tmp_path, "q2") == ["long", "mid", "small", "tiny"]

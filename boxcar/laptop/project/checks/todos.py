@@ -73,9 +73,8 @@ def refuse_costly(path: Path) -> None:
     """Raises InputError for those that a billed machine is not to find out."""
     problems = [
         _(
-            "{at}: an open TODO of {key}: {text}. A wrong one is seen only after a whole "
-            "training, and this platform bills: say what is right there, take the comment out, "
-            "then",
+            "{at}: an open TODO of {key}: {text}. This platform bills, and a mistake here would "
+            "show only after a whole training. Correct it, remove the comment, then",
             at=todo.at,
             key=todo.key,
             text=todo.text,

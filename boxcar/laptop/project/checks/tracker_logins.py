@@ -37,7 +37,7 @@ class Lacking:
     def sentence(self) -> Sentence:
         about = {"script": self.script, "name": self.tracker.name, "lines": self.tracker.lines}
         return _(
-            "{script} imports {name}, and job.yaml has neither its secret nor a mode of it: write "
+            "{script} imports {name}, but job.yaml has neither its secret nor its mode: write "
             "{lines}",
             **about,
         )

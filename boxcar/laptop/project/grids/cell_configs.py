@@ -73,7 +73,10 @@ def write_configs(code: Path, made: Mapping[str, bytes]) -> int:
 def _base(path: Path, suffix: str) -> dict[str, Any]:
     if suffix not in (*_JSON, *_YAML):
         raise InputError(
-            _("{path}: --configs takes a base in YAML or JSON, by the file's suffix", path=path)
+            _(
+                "{path}: --configs needs a base in YAML or JSON, known by the file's suffix",
+                path=path,
+            )
         )
     try:
         text = path.read_text("utf-8")
@@ -84,7 +87,9 @@ def _base(path: Path, suffix: str) -> dict[str, Any]:
             _("{path}: cannot be read as the base of --configs: {why}", path=path, why=why)
         ) from error
     if not isinstance(base, dict):
-        raise InputError(_("{path}: expected keys with values as the base of --configs", path=path))
+        raise InputError(
+            _("{path}: expected keys with values, as the base of --configs", path=path)
+        )
     return dict(base)
 
 
@@ -106,7 +111,7 @@ def _set(node: Any, keys: Sequence[str], value: Any, said: tuple[str, str]) -> d
     if not isinstance(node, dict):
         raise InputError(
             _(
-                "{word!r}: what stands before .{key} in {cfg} has no keys of its own",
+                "{word!r}: the part before .{key} in {cfg} has no keys of its own",
                 word=word,
                 key=key,
                 cfg=cfg,
@@ -116,7 +121,7 @@ def _set(node: Any, keys: Sequence[str], value: Any, said: tuple[str, str]) -> d
         near = did_you_mean(key, map(str, node))
         raise InputError(
             _(
-                "{word!r}: {cfg} has no key {key!r}{near}; for a new one: +{word}",
+                "{word!r}: {cfg} has no key {key!r}{near}. To add one: +{word}",
                 word=word,
                 cfg=cfg,
                 key=key,
@@ -128,7 +133,7 @@ def _set(node: Any, keys: Sequence[str], value: Any, said: tuple[str, str]) -> d
     if key in node and is_new:
         raise InputError(
             _(
-                "{word!r}: {cfg} has this key: {new}",
+                "{word!r}: {cfg} already has this key: {new}",
                 word=word,
                 cfg=cfg,
                 new=word.removeprefix(_NEW),
@@ -163,7 +168,7 @@ def _refuse_others(code: Path, made: Mapping[str, bytes]) -> None:
         if found != data:
             raise InputError(
                 _(
-                    "{path}: is there with another content, and is not overwritten: name another "
+                    "{path}: exists with other content and is not overwritten. Name another "
                     "folder, or move it away",
                     path=code / path,
                 )

@@ -27,7 +27,7 @@ from boxcar.shared.files import journal, queue_line
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, said_by
 
 # The words of a grid as its axes: `lr=1e-3,3e-4` has two values, `seed=0..2` has three. Pure.
 #
@@ -79,8 +79,8 @@ def combinations(axes: Sequence[Axis]) -> list[tuple[str, ...]]:
         sizes = " x ".join(str(len(one)) for one in axes if len(one) > 1)
         raise ValueError(
             _(
-                "the grid has {count} ({sizes}), and at most {most_cells:,} are made at once: "
-                "give fewer values, or make it in parts",
+                "the grid has {count} ({sizes}), the limit is {most_cells:,}. Give fewer values, "
+                "or make it in parts",
                 count=counted(count, "cell"),
                 sizes=sizes,
                 most_cells=MOST_CELLS,
@@ -95,7 +95,7 @@ def _refuse_twins(one: Axis) -> None:
     seen = set[str]()
     for word in one.words():
         if word in seen:
-            raise ValueError(_("{word!r} stands twice in the grid", word=word))
+            raise ValueError(_("{word!r} is twice in the grid", word=word))
         seen.add(word)
 
 
@@ -106,7 +106,7 @@ def _value(word: str, text: str) -> str | range:
         if _NEARLY_A_RANGE.fullmatch(text):
             raise ValueError(
                 _(
-                    "{text!r} in {word!r}: a range is of two whole numbers, such as 0..2",
+                    "{text!r} in {word!r}: a range is two whole numbers, such as 0..2",
                     text=text,
                     word=word,
                 )
@@ -140,7 +140,7 @@ def _parted(word: str, text: str) -> list[str]:
     if closing or quote:
         raise ValueError(
             _(
-                "{word!r}: {closing} is missing at its end",
+                "{word!r}: {closing} is missing at the end",
                 word=word,
                 closing=closing[-1] if closing else quote,
             )
@@ -191,9 +191,9 @@ def refuse_what_push_refuses(
             here, theirs = shlex.quote(str(queue.path)), shlex.quote(str(there))
             problems.append(
                 _(
-                    "{file}: {there} holds lines that it lacks, and new ones come below them. No "
-                    "file was changed; take that one first: cp {here} {here}.mine && cp {theirs} "
-                    "{here}",
+                    "{file}: {there} has lines that are missing here, and new lines must come "
+                    "after them. No file was changed. Take that file first: cp {here} {here}.mine "
+                    "&& cp {theirs} {here}",
                     file=queue.file,
                     there=there,
                     here=here,
@@ -289,7 +289,7 @@ def grid_lines(grid: Grid) -> list[CellLine]:
             _check_own(word)
         found = [_line(grid, own, overrides) for overrides in _overrides(grid.words)]
     except ValueError as error:
-        raise InputError(_("{error}. No file was changed", error=error)) from error
+        raise InputError(_("{error}. No file was changed", error=said_by(error))) from error
     return found
 
 
@@ -330,9 +330,9 @@ def _of_one_name(twins: Sequence[tuple[CellLine, Known]]) -> Iterator[str]:
         if other.at == _HERE:
             yield (
                 _(
-                    "{other_line} and {line} would both be the cell {cell!r}, or one folder on "
-                    "some file systems: leave one of these values out, and write its line by hand "
-                    "with name=. No file was changed",
+                    "{other_line} and {line} would share the name {cell!r}, or one folder on some "
+                    "file systems. Remove one of these values, and write its line by hand with "
+                    "name=. No file was changed",
                     other_line=cell_line.quoted_line(other.line),
                     line=cell_line.quoted_line(line),
                     cell=line.name,
@@ -341,9 +341,9 @@ def _of_one_name(twins: Sequence[tuple[CellLine, Known]]) -> Iterator[str]:
             continue
         yield (
             _(
-                "the cell {cell!r} would be {line}, and in {at} it is {other_line}: a name says "
-                "one cell, so give that line another with name=, or use another config. No file "
-                "was changed",
+                "{cell!r} would be the name of {line}, but {at} has it for {other_line}. A name "
+                "belongs to one cell: give that line another with name=, or use another config. "
+                "No file was changed",
                 cell=line.name,
                 line=cell_line.quoted_line(line),
                 at=other.at,
@@ -351,7 +351,7 @@ def _of_one_name(twins: Sequence[tuple[CellLine, Known]]) -> Iterator[str]:
             )
         )
     if len(twins) > _MOST:
-        yield _("and so for {n} more cells of the grid", n=len(twins) - _MOST)
+        yield _("the same holds for {n} more cells of the grid", n=len(twins) - _MOST)
 
 
 def _line(grid: Grid, own: Sequence[str], overrides: Sequence[str]) -> CellLine:
@@ -367,7 +367,7 @@ def _parsed(words: Sequence[str]) -> CellLine:
     try:
         line = cell_line.parse(text.encode(), index=-1, number=0)
     except ValueError as error:
-        raise ValueError(f"{text}: {error}") from error
+        raise ValueError(_("{head}: {text}", head=text, text=said_by(error))) from error
     return line
 
 
@@ -388,12 +388,14 @@ def _overrides(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
 def _check_own(word: str) -> None:
     """What Boxcar is told is the same for all cells of a grid."""
     if word.startswith(_NAME):
-        raise ValueError(_("{word!r}: the cells of a grid are named by their words", word=word))
+        raise ValueError(
+            _("{word!r}: the cells of a grid get their names from their values", word=word)
+        )
     if not word.startswith(_AFTER) and len(axis(word)) > 1:
         raise ValueError(
             _(
-                "{word!r} is a word of Boxcar's own, and has one value for all cells; if your "
-                "script takes it, put it after {rest}",
+                "{word!r} is Boxcar's own word, with one value for all cells. If it belongs to "
+                "your script, put it after {rest}",
                 word=word,
                 rest=REST,
             )
@@ -476,8 +478,8 @@ def _grid(project: Project, asked: Asked) -> Grid:
     if "=" in asked.cfg:
         raise InputError(
             _(
-                "the first word is the config of all cells, and {cfg!r} is none: write - where "
-                "the script takes no config. No file was changed",
+                "the first word is the config of all cells, and {cfg!r} is not one. If your "
+                "script takes no config, write - there. No file was changed",
                 cfg=asked.cfg,
             )
         )
@@ -490,9 +492,7 @@ def _grid(project: Project, asked: Asked) -> Grid:
         raise InputError(_("{text}. No file was changed", text=said))
     task = asked.task or NO_TASK
     if task == NO_TASK and placeholders.takes(project.plan.command, "task"):
-        raise InputError(
-            _("--task is missing, and the command takes {{task}}. No file was changed")
-        )
+        raise InputError(_("--task is missing, but the command uses {{task}}. No file was changed"))
     return Grid(asked.cfg, task, asked.epochs, asked.words)
 
 
@@ -501,9 +501,7 @@ def _configs(project: Project, asked: Asked, cells: Sequence[CellLine]) -> dict[
     if not asked.configs:
         return {}
     if asked.cfg == NO_CONFIG:
-        raise InputError(
-            _("--configs needs a config as the base, and found -. No file was changed")
-        )
+        raise InputError(_("--configs needs a config as its base, found -. No file was changed"))
     into = cell_configs.folder(asked.configs)
     code = project.root / project.job.code
     return cell_configs.files(code, config_path(asked.cfg), into, cells)

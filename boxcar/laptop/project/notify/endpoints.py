@@ -43,7 +43,7 @@ def _user(text: str) -> str:
     if text.startswith(ENV_PREFIX):
         return reference(text)
     if not text.isprintable():
-        raise ValueError(_('expected the name of a user, or "env:NAME"'))
+        raise ValueError(_('expected a user name, or "env:NAME"'))
     return text
 
 
@@ -146,7 +146,7 @@ class Notify(Model):
     def _one(self) -> Notify:
         if len(self.model_fields_set) != 1 or (self.webhook is None and self.chat is None):
             names = ", ".join(type(self).model_fields)
-            raise ValueError(_("expected one of {names}, each with a `-` of its own", names=names))
+            raise ValueError(_("expected one of {names}, each on its own `-`", names=names))
         return self
 
     @property

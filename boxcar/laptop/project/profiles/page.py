@@ -85,19 +85,19 @@ class _Page:
     def parts(self) -> Iterator[str | TableView]:
         profile = self.profile
         yield f"{_headline(profile, self.language)}\n"
-        yield from self._list("danger clocks", profile.clocks.dangers)
+        yield from self._list("deadlines", profile.clocks.dangers)
         yield self._meter()
         if self.profile.meter.price:
             yield f"{self._word('price of a box')}: {self.profile.meter.price}\n"
         yield from self._storage()
         notes = _notes(profile, self.language)
         rows = [(self._word(name), note) for name, note in notes.items()]
-        yield self._table("how it is used", ("group", "note"), rows)
+        yield self._table("setup", ("group", "note"), rows)
         yield from self._list("conveniences", profile.conveniences)
         yield from self._list("limits", profile.limits.notes)
         yield from self._list("gotchas", profile.gotchas)
         columns = ("group", "verified", "confidence")
-        yield self._table("how far to believe this", columns, self._facts())
+        yield self._table("confidence of these facts", columns, self._facts())
 
     def _facts(self) -> list[tuple[str, str, str]]:
         rows = _facts(self.profile)
@@ -105,15 +105,13 @@ class _Page:
 
     def _list(self, title: str, sentences: Sequence[Sentence]) -> Iterator[str]:
         yield self._word(title)
-        for text in _told(sentences, self.language) or [self._word("nothing is written down")]:
+        for text in _told(sentences, self.language) or [self._word("nothing on record")]:
             yield f"  - {text}"
         yield ""
 
     def _meter(self) -> TableView:
-        columns = ("verb", "what it does", "keeps", "still bills", "way back", "where")
-        return self._table(
-            "the meter", columns, [self._verb(*item) for item in _verbs(self.profile)]
-        )
+        columns = ("verb", "what it does", "keeps", "still bills", "reversible", "where")
+        return self._table("billing", columns, [self._verb(*item) for item in _verbs(self.profile)])
 
     def _verb(self, ending: str, verb: MeterVerb) -> Sequence[object]:
         is_end = ending == self.profile.meter.down
@@ -136,7 +134,7 @@ class _Page:
         rows = [self._tier(name, tier, endings) for name, tier in profile.storage.tiers.items()]
         yield self._table("what survives", columns, rows)
         if profile.durable_scope == EACH_BOX:
-            yield f"{self._word('results go to the laptop as cells end')}\n"
+            yield f"{self._word('no shared disk: results go to the laptop as cells end')}\n"
         if profile.storage.second:
             yield f"{self._word('second home')}: {profile.storage.second}\n"
 
@@ -164,7 +162,7 @@ class _Page:
 
 
 def _first_lines(profile: Profile, language: str) -> list[str | Message]:
-    rest = _word("all of it", language)
+    rest = _word("the whole page", language)
     return [
         f"{_word('first launch on', language)} {_headline(profile, language)}",
         *(f"  ! {text}" for text in _told(profile.clocks.dangers, language)),

@@ -145,9 +145,9 @@ class Profile(ProfileModel):
             here = f"storage: {{tiers: {{{name}: {{path: …}}}}}}"
             raise InputError(
                 _(
-                    "{at}: where the tier {name!r} lies differs from one account to the next; say "
-                    "it in a profile of your own: extends: {profile}, {here}. To read where it "
-                    "usually lies",
+                    "{at}: the path of the tier {name!r} differs from account to account. Write "
+                    "yours in a profile of your own: extends: {profile}, {here}. For its usual "
+                    "path",
                     at=self.at("storage", role),
                     name=name,
                     profile=self.name,
@@ -181,7 +181,7 @@ def load_file(path: Path, project_root: Path) -> Profile:
     if profile.name != path.stem:
         raise InputError(
             _(
-                "{at}: expected {stem!r} as the file is called, found {found!r}",
+                "{at}: expected {stem!r}, the name of the file, found {found!r}",
                 at=profile.at("name"),
                 stem=path.stem,
                 found=profile.name,
@@ -205,7 +205,7 @@ def _find(name: str, files: dict[str, Path], project_root: Path, at: str = "") -
     if name in files:
         return files[name]
     said = _(
-        "{at}there is no profile {name!r}{near}; known: {known}. Yours go into {folder}. For "
+        "{at}there is no profile {name!r}{near}; known: {known}. Put your own into {folder}. For "
         "example",
         at=at,
         name=name,

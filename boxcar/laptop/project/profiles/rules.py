@@ -29,8 +29,8 @@ def inconsistencies(profile: ProfileModel) -> Iterator[str]:
     if profile.connection.kind != "local" and profile.env.training_python == AUTO:
         yield (
             _(
-                "{profile}: {auto!r} is for the local profile only; name the Python of the "
-                "training: python3, or its path on the box",
+                "{profile}: {auto!r} works only in the local profile. Name the Python to train "
+                "with: python3, or its path on the box",
                 profile=profile.at("env", "training_python"),
                 auto=AUTO,
             )
@@ -38,8 +38,8 @@ def inconsistencies(profile: ProfileModel) -> Iterator[str]:
     if getattr(profile.meter, profile.meter.down) is None:
         yield (
             _(
-                "{profile}: names {down!r}, but the meter has no such verb; write meter: "
-                "{{{down}: …}}, or name another one",
+                "{profile}: is {down!r}, but meter has no such key. Write meter: {{{down}: …}}, "
+                "or name another one",
                 profile=profile.at("meter", "down"),
                 down=profile.meter.down,
             )
@@ -63,7 +63,7 @@ def _unknown_tiers(profile: ProfileModel) -> Iterator[str]:
         elif name is not None and storage.tiers[name].access != "read-write":
             yield (
                 _(
-                    "{profile}: the tier {name!r} is {access}; name one that can be written like "
+                    "{profile}: the tier {name!r} is {access}. Name one that can be written like "
                     "a folder",
                     profile=profile.at("storage", role),
                     name=name,
@@ -73,14 +73,14 @@ def _unknown_tiers(profile: ProfileModel) -> Iterator[str]:
     if profile.connection.kind == "slurm" and _scope_of_durable(profile) in OWN_SCOPES:
         yield (
             _(
-                "{profile}: a cluster needs one that the login node and all nodes see: name a "
-                "tier of scope: cluster",
+                "{profile}: a cluster needs a tier that the login node and all nodes see: name "
+                "one with scope: cluster",
                 profile=profile.at("storage", "durable"),
             )
         )
     if storage.durable is None and profile.connection.kind == "local":
         yield _(
-            "{profile}: the local profile needs one: name a tier",
+            "{profile}: the local profile needs a tier here",
             profile=profile.at("storage", "durable"),
         )
 
@@ -94,8 +94,8 @@ def _slurm_elsewhere(profile: ProfileModel) -> Iterator[str]:
     if profile.connection.kind != "slurm" and profile.slurm.model_fields_set:
         yield (
             _(
-                "{profile}: is for a cluster, and this profile's connection.kind is {kind}; write "
-                "extends: slurm",
+                "{profile}: is for a cluster, but connection.kind of this profile is {kind}. "
+                "Write extends: slurm",
                 profile=profile.at("slurm"),
                 kind=profile.connection.kind,
             )
@@ -117,7 +117,7 @@ def _bad_paths(profile: ProfileModel) -> Iterator[str]:
     if paths[0] is not None and paths[0] == paths[1]:
         yield (
             _(
-                "{profile}: lies where the data tier lies, in {paths}; live checkpoints and "
+                "{profile}: is in the same place as the data tier, {paths}. Live checkpoints and "
                 "results need two places: name another tier in storage.data",
                 profile=profile.at("storage", "durable"),
                 paths=paths[0],
@@ -130,7 +130,7 @@ def _bad_path(at: str, text: str, wanted: tuple[str, ...], is_local: bool) -> It
     if sorted(_PLACEHOLDER.findall(text)) != sorted(wanted):
         names = " and ".join(f"{{{name}}}" for name in wanted) or "no placeholder"
         yield _(
-            "{at}: expected a path that holds {names}, found {text!r}",
+            "{at}: expected a path with {names}, found {text!r}",
             at=at,
             names=names,
             text=text,
@@ -153,7 +153,7 @@ def _secrets_on_the_tier(profile: ProfileModel) -> Iterator[str]:
     if durable and _at_home(profile, profile.storage.credentials).is_relative_to(durable):
         yield (
             _(
-                "{profile}: lies on the durable tier, {durable}; secrets lie on the box's own "
+                "{profile}: is on the durable tier, {durable}. Secrets belong on the box's own "
                 "system disk",
                 profile=profile.at("storage", "credentials"),
                 durable=durable,
@@ -169,7 +169,7 @@ def _second_home_on_a_tier(profile: ProfileModel) -> Iterator[str]:
         if tier and PurePosixPath(second.removeprefix(_FILE)).is_relative_to(tier):
             yield (
                 _(
-                    "{profile}: lies on the tier {name!r}, {tier}; name a place that is not lost "
+                    "{profile}: is on the tier {name!r}, {tier}. Name a place that is not lost "
                     "with it",
                     profile=profile.at("storage", "second"),
                     name=name,

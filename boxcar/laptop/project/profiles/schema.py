@@ -49,7 +49,8 @@ def _env_name(text: str) -> str:
     if not names.VARIABLE.fullmatch(text) or text.startswith("BOXCAR_"):
         raise ValueError(
             _(
-                "expected the name of an environment variable that is not Boxcar's, found {text!r}",
+                "expected the name of an environment variable that Boxcar does not set, found "
+                "{text!r}",
                 text=text,
             )
         )
@@ -82,7 +83,7 @@ def _image(text: str) -> str:
 
 def _command(text: str) -> str:
     if not shlex.split(text):
-        raise ValueError(_("expected a program and its words, found nothing"))
+        raise ValueError(_("expected a program and its arguments, found nothing"))
     return text
 
 
@@ -97,12 +98,15 @@ def _second_home(text: str) -> str:
         raise ValueError(_("expected an fsspec URL such as s3://bucket/prefix or file:///folder"))
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise ValueError(
-            _("expected a URL without user, password, ? and #; credentials are secrets of the job")
+            _(
+                "expected a URL without user, password, ? and #. Credentials belong under secrets "
+                "in the job"
+            )
         )
     if parts.scheme == "file" and not text.startswith("file:///"):
         raise ValueError(_("expected file:/// and the absolute path of a folder"))
     if parts.scheme == "memory" or ".." in parts.path.split("/"):
-        raise ValueError(_("expected a place that lasts, without '..'"))
+        raise ValueError(_("expected a path that survives reboots, without '..'"))
     return text.rstrip("/")
 
 

@@ -53,7 +53,7 @@ def seconds_of(text: str) -> int:
     if found is None:
         raise ValueError(
             _(
-                "expected a time as Slurm writes it: 90 (minutes), 1:30:00 or 2-12:00:00 (two and "
+                "expected a time in Slurm's format: 90 (minutes), 1:30:00 or 2-12:00:00 (two and "
                 "a half days); found {text!r}",
                 text=text,
             )
@@ -63,7 +63,7 @@ def seconds_of(text: str) -> int:
     minutes = part["dm"] + part["hm"] + part["m"]
     seconds = hours * 3600 + minutes * 60 + part["ds"] + part["hs"] + part["ms"]
     if seconds < 60:
-        raise ValueError(_("expected a time of a minute or more, found {text!r}", text=text))
+        raise ValueError(_("expected a time of at least a minute, found {text!r}", text=text))
     return seconds
 
 
@@ -82,8 +82,8 @@ def _extra(option: str) -> str:
     if found is None:
         raise ValueError(
             _(
-                "expected an option of sbatch in its long form, --name or --name=value, without "
-                "spaces and quotes; found {option!r}",
+                "expected an sbatch option in its long form, --name or --name=value, without "
+                "spaces or quotes; found {option!r}",
                 option=option,
             )
         )
@@ -91,7 +91,7 @@ def _extra(option: str) -> str:
     if near := _meant(found[1], (*_KEYS, "constraint")):
         raise ValueError(
             _(
-                "{option!r}: --{name} has a key of its own: write {key}: …",
+                "{option!r}: --{name} has its own key. Write {key}: …",
                 option=option,
                 name=near,
                 key=_key(near),
@@ -100,7 +100,7 @@ def _extra(option: str) -> str:
     if near := _meant(found[1], _OURS):
         raise ValueError(
             _(
-                "{option!r}: --{near} is set by Boxcar itself, so it cannot stand here",
+                "{option!r}: Boxcar sets --{near} itself, so remove it here",
                 option=option,
                 near=near,
             )
@@ -122,7 +122,7 @@ def _words(value: object) -> object:
 
 def _container(words: tuple[str, ...]) -> tuple[str, ...]:
     if any("\0" in word or "\n" in word for word in words):
-        raise ValueError(_("expected words of one line"))
+        raise ValueError(_("expected words on one line"))
     return words
 
 

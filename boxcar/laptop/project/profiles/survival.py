@@ -11,9 +11,9 @@ from boxcar.shared.files.plan import EACH_BOX, Plan
 from boxcar.shared.sentence import Sentence, _, mark
 
 _BECOMES = {
-    "lose": _("it is lost at once"),
-    "lose-later": _("it is kept for a while and then lost"),
-    None: _("nobody knows what becomes of it"),
+    "lose": _("it is deleted at once"),
+    "lose-later": _("it is kept for a while, then deleted"),
+    None: _("what happens to it is unknown"),
 }
 
 
@@ -32,8 +32,8 @@ def survival_problems(profile: Profile) -> list[str]:
     where = f" ({tier.path})" if tier.path else ""
     return [
         _(
-            "{at}: the tier {name!r}{where} does not survive {verb!r}, which ends the run "
-            "({down}): {becomes}. {remedy}",
+            "{at}: the tier {name!r}{where} does not survive {verb!r}, the way this platform ends "
+            "a run ({down}): {becomes}. {remedy}",
             at=profile.at("storage", "durable"),
             name=name,
             where=where,
@@ -48,29 +48,29 @@ def survival_problems(profile: Profile) -> list[str]:
 def survivors(plan: Plan, *, is_here: bool) -> dict[str, str]:
     """What is left of a run, by what has died. `is_here`: boxes and tier are on this machine."""
     running = _(
-        mark("running cells continue from their live checkpoint")
+        mark("running cells resume from their live checkpoint")
         if plan.resume
-        else mark("running cells begin anew")
+        else mark("running cells start over")
     )
     if plan.durable_scope == EACH_BOX:
         return {
             "a box": _and_copied(
                 plan,
                 _(
-                    "what was pulled, or brought here by `watch` or cron, is not trained again; "
-                    "{running} where it was brought",
+                    "results and checkpoints copied to this machine (by pull, `watch` or cron) "
+                    "are not trained again; {running}",
                     running=running,
                 ),
             ),
-            "this machine": _("what the boxes hold"),
+            "this machine": _("everything on the boxes"),
         }
     return {
-        "a box": _("published results, on the durable tier; {running}", running=running),
-        "the durable tier": _and_copied(plan, _("results that were pulled to this machine")),
+        "a box": _("published results on the durable tier; {running}", running=running),
+        "the durable tier": _and_copied(plan, _("results pulled to this machine")),
         "this machine": _(
-            mark("nothing: all of it is here")
+            mark("nothing survives")
             if is_here
-            else mark("the run goes on; all is on the durable tier")
+            else mark("the run continues; everything is on the durable tier")
         ),
     }
 
@@ -78,7 +78,7 @@ def survivors(plan: Plan, *, is_here: bool) -> dict[str, str]:
 def _and_copied(plan: Plan, what: Sentence) -> Sentence:
     return (
         _(
-            "{what}; what was copied to {url}, results and live checkpoints",
+            "{what}; also results and live checkpoints copied to {url}",
             what=what,
             url=plan.second,
         )
@@ -95,12 +95,13 @@ def _remedy(profile: Profile) -> str:
     own = _("in a profile of your own (extends: {profile})", profile=profile.name)
     if not survivors:
         return _(
-            "No tier does; write {own}: storage: {{durable: null}}; then results go to the laptop",
+            "No tier survives it. Write {own}: storage: {{durable: null}}; results then go to the "
+            "laptop",
             own=own,
         )
     return _(
-        "Tiers that do: {spelled}. Write {own}: storage: {{durable: {survivors}}}, or durable: "
-        "null; then results go to the laptop as cells end",
+        "These tiers survive it: {spelled}. Write {own}: storage: {{durable: {survivors}}}, or "
+        "durable: null to bring results to the laptop as cells end",
         spelled=", ".join(spelled),
         own=own,
         survivors=survivors[0],

@@ -144,7 +144,7 @@ def _cost(cell: Cell, given_s: float | None, rates: Sequence[tuple[str, str, flo
     for known, source in ((own, "measured"), (alike, "its task"), (every, "other tasks")):
         if known:
             return Cost(statistics.median(known) * cell.epochs, source)
-    raise ValueError(_("no rate"))  # not reached: there is at least one
+    raise ValueError(_("no price"))  # not reached: there is at least one
 
 
 # How much a plan is: its cells, its boxes, and about how long they take. Pure.

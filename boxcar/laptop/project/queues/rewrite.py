@@ -81,7 +81,9 @@ def write_queue(root: Path, after: Mapping[Path, bytes]) -> None:
 def refuse_unfinished(root: Path) -> None:
     """Raise InputError where a rewrite was killed: cells stand in two queue files until it ends."""
     if _record(root).exists():
-        raise InputError(_("queue files were being rewritten; to finish it"), Command("split"))
+        raise InputError(
+            _("a rewrite of the queue files was interrupted. To finish it"), Command("split")
+        )
 
 
 def finish(root: Path) -> bool:
@@ -96,7 +98,7 @@ def finish(root: Path) -> bool:
         return False
     except (ValueError, TypeError, AttributeError) as error:
         raise DamagedError(
-            _("{root}: is not the record of a split: {error}", root=_record(root), error=error)
+            _("{root}: not a record of a split: {error}", root=_record(root), error=error)
         ) from error
     _refuse_edited(root, changes)
     for path, (before, after) in changes.items():
@@ -143,8 +145,8 @@ def _refuse_edited(root: Path, changes: Mapping[Path, tuple[bytes, bytes]]) -> N
     if edited:
         raise InputError(
             _(
-                "a rewrite of queue files was interrupted, and {edited} was edited since. What it "
-                "wanted to write is in {root}: fix the queue files, then remove that file",
+                "a rewrite of queue files was interrupted, and {edited} was edited since. {root} "
+                "has what it wanted to write. Fix the queue files, then remove that file",
                 edited=", ".join(edited),
                 root=_record(root),
             )

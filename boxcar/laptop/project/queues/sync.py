@@ -185,7 +185,7 @@ def _diverged(local: Path, shared: Path, change: Diverged) -> str:
     return "\n".join(
         (
             _(
-                "{local}: does not continue {shared}. Lines of a queue are only appended, or "
+                "{local}: does not continue {shared}. Queue lines can only be appended or "
                 "commented out:",
                 local=local,
                 shared=shared,
@@ -193,11 +193,11 @@ def _diverged(local: Path, shared: Path, change: Diverged) -> str:
             *change.diff,
             _(
                 "To correct a line, put a # before the old one and write the new one below, with "
-                "name=... where it is to keep the name"
+                "name=... to keep its name"
             ),
             _(
-                "Or keep your new lines, take the shared file, and put them below it: cp {here} "
-                "{here}.mine && cp {there} {here}",
+                "Or take the shared file and put your new lines below it: cp {here} {here}.mine "
+                "&& cp {there} {here}",
                 here=here,
                 there=there,
             ),

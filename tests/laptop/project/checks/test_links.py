@@ -45,23 +45,26 @@ def test_the_plan_has_each_name_and_its_folder(tmp_path: Path) -> None:
         (f"{OUT}links: [data: ../data]\n", "'../data' must be a plain relative path"),
         (f"{OUT}links: [manifest.json]\n", "'manifest.json' is not a name below {out}"),
         (f"{OUT}links: ['d*']\n", "'d*' is not a name below {out}"),
-        (f"{OUT}links: [[data]]\n", "expected one text"),
-        (f"{OUT}links:\n", "expected one text"),
+        (f"{OUT}links: [[data]]\n", "expected one string"),
+        (f"{OUT}links:\n", "expected one string"),
         (f"{OUT}links: [data, data: sets]\n", "'data' is listed twice"),
         (f"{OUT}links: [models]\n", "there is no folder 'models' in the code folder"),
         (f"{OUT}links: [train.py]\n", "there is no folder 'train.py' in the code folder"),
-        ("artifacts: []\nlinks: [data]\n", "the command starts in the code folder, which has them"),
+        (
+            "artifacts: []\nlinks: [data]\n",
+            "the command starts in the code folder, which has those folders.",
+        ),
         ("workdir: out\nartifacts: [data/best.pth]\nlinks: [data]\n", "artifacts looks for"),
         (f"{OUT}links: [data]\nresume: data/last.pth\n", "resume looks for 'data/last.pth'"),
-        (f"{OUT}links: [data]\ncollect: [data/]\n", "collect looks for 'data' there"),
-        (f"{OUT}links: [data]\nscratch: [data/x]\n", "scratch looks for 'data/x' there"),
+        (f"{OUT}links: [data]\ncollect: [data/]\n", "collect looks for 'data' in it: nothing"),
+        (f"{OUT}links: [data]\nscratch: [data/x]\n", "scratch looks for 'data/x' in it: nothing"),
         (
             f"{OUT}links: [data]\nmetrics: {{top1: {{csv: data/log.csv, column: a}}}}\n",
-            "metrics looks for 'data/log.csv' there",
+            "metrics looks for 'data/log.csv' in it",
         ),
         (
             f"{OUT}links: [data]\ncells: {{unet: {{artifacts: [data/best.pth]}}}}\n",
-            "artifacts looks for 'data/best.pth' there",
+            "artifacts looks for 'data/best.pth' in it",
         ),
     ],
 )
@@ -83,7 +86,7 @@ def test_a_folder_of_which_nothing_travels_is_said_before_a_box_misses_it(
     job = project(tmp_path, f"{OUT}links: [data]\n")
     (tmp_path / ".boxcarignore").write_text("data/\n")
     assert plan(open_project(job, "local"), as_json=False) == 1
-    assert "data: nothing in this folder would be sent" in capsys.readouterr().err
+    assert "data: nothing in this folder is sent," in capsys.readouterr().err
 
 
 def test_a_word_that_a_link_leads_to_is_no_slip(tmp_path: Path) -> None:

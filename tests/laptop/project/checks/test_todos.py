@@ -64,7 +64,7 @@ def test_what_costs_a_training_is_refused_with_its_line_and_what_to_do(tmp_path:
         "launcher", "artifact", "resume: ",
     ]  # fmt: skip
     assert "job.yaml:7: " in raised.value.problems[0]
-    assert "take the comment out, then: invoke launch" in raised.value.problems[0]
+    assert "remove the comment, then: invoke launch" in raised.value.problems[0]
 
 
 def test_others_are_refused_by_nobody(tmp_path: Path) -> None:

@@ -67,10 +67,10 @@ def test_a_base_in_json_makes_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("lrr=1", "has no key 'lrr' (did you mean 'lr'?); for a new one: +lrr=1"),
+        ("lrr=1", "has no key 'lrr' (did you mean 'lr'?). To add one: +lrr=1"),
         ("opt.nam=1", "has no key 'nam' (did you mean 'name'?)"),
-        ("lr.x=1", "what stands before .x in base.yaml has no keys"),
-        ("+lr=1", "base.yaml has this key: lr=1"),
+        ("lr.x=1", "the part before .x in base.yaml has no keys"),
+        ("+lr=1", "base.yaml already has this key: lr=1"),
         ("--lr=1", "--configs sets key=value"),
         ("~lr=1", "--configs sets key=value"),
         ("lr=[1", "cannot be read as YAML"),
@@ -106,9 +106,9 @@ def test_a_file_with_another_content_is_never_overwritten(tmp_path: Path) -> Non
     mine = tmp_path / "g" / "base_lr1.yaml"
     mine.parent.mkdir()
     mine.write_text("mine: 1\n")
-    with pytest.raises(InputError, match="is there with another content"):
+    with pytest.raises(InputError, match="exists with other content"):
         cell_configs.files(tmp_path, "base.yaml", "g", [cell("lr=1")])
-    with pytest.raises(InputError, match="is there with another content"):
+    with pytest.raises(InputError, match="exists with other content"):
         cell_configs.write_configs(tmp_path, {"g/base_lr1.yaml": b"lr: 1\n"})
     assert mine.read_text() == "mine: 1\n"
 

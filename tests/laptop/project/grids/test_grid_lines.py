@@ -76,7 +76,7 @@ def test_names_in_chinese_are_kept_apart() -> None:
         ((), "at least one key with values"),
         (("nproc=2",), "at least one key with values"),
         (("--",), "at least one key with values"),
-        (("name=x", "lr=1"), "named by their words"),
+        (("name=x", "lr=1"), "get their names from their values"),
         (("nproc=1,2", "lr=1"), "one value for all cells"),
         (("env.SEED=0..2", "lr=1"), "one value for all cells"),
         (("nprocs=2", "lr=1"), "option nproc= misspelled"),

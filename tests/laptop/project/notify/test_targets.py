@@ -36,7 +36,7 @@ def problem(tmp_path: Path, *lines: str) -> str:
 
 def test_a_robots_url_as_a_webhook_is_refused_with_the_line_to_write(tmp_path: Path) -> None:
     said = problem(tmp_path, f'webhook: {{url: "{FEISHU}", secret: "env:S"}}')
-    assert 'write - feishu: {url: "env:FEISHU_URL"}' in said
+    assert 'Write: - feishu: {url: "env:FEISHU_URL"}' in said
     assert "abcdef" not in said
 
 
@@ -44,7 +44,7 @@ def test_the_same_where_the_url_comes_from_the_environment(tmp_path: Path) -> No
     found = job(tmp_path, 'webhook: {url: "env:U", secret: "env:S"}')
     with pytest.raises(InputError) as caught:
         targets(found, {"U": FEISHU, "S": SECRET})
-    assert 'U: this is the address of feishu, which takes no webhooks; write - feishu: {url: "' in (
+    assert 'U: this is an address of feishu, which takes no webhooks. Write: - feishu: {url: "' in (
         str(caught.value)
     )
     assert "abcdef" not in str(caught.value)
@@ -100,16 +100,16 @@ def test_a_chat_without_its_url_is_off_with_a_warning(tmp_path: Path) -> None:
 
 def test_a_chat_without_its_secret_is_refused(tmp_path: Path) -> None:
     found = job(tmp_path, 'feishu: {url: "env:F", secret: "env:S"}')
-    with pytest.raises(InputError, match="S is not set; type: export S="):
+    with pytest.raises(InputError, match=r"S is not set\. Type: export S="):
         targets(found, {"F": FEISHU})
 
 
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        ("https://oapi.dingtalk.com/x", "F is the address of dingtalk; write - dingtalk: {url:"),
-        ("open.feishu.cn/x", "F holds no http(s) URL with a host"),
-        ("https://host/x\n", "F holds no http(s) URL with a host"),
+        ("https://oapi.dingtalk.com/x", "F is an address of dingtalk. Write: - dingtalk: {url:"),
+        ("open.feishu.cn/x", "F is not an http(s) URL with a host"),
+        ("https://host/x\n", "F is not an http(s) URL with a host"),
     ],
 )
 def test_a_url_of_another_service_is_refused(value: str, told: str, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def told(profile: Profile, capsys: Capture, language: str) -> str:
 
 def test_the_danger_clocks_come_first(autodl: Profile, capsys: Capture) -> None:
     out = told(autodl, capsys, "en")
-    titles = ["danger clocks", "the meter", "what survives", "conveniences", "limits", "gotchas"]
+    titles = ["deadlines", "billing", "what survives", "conveniences", "limits", "gotchas"]
     places = [out.index(f"\n{title}") for title in titles]
     assert places == sorted(places)
     assert "15 days" in out[: places[1]]
@@ -49,8 +49,8 @@ def test_the_survival_matrix_has_a_column_for_each_ending(autodl: Profile, capsy
 
 def test_in_chinese_every_title_and_sentence_is_chinese(autodl: Profile, capsys: Capture) -> None:
     out = told(autodl, capsys, "zh")
-    assert "到期风险" in out and "连续关机 15 天" in out and "结束运行" in out
-    for english in ("danger clocks", "what survives", "documented", "keep", "region"):
+    assert "会丢数据的时限" in out and "连续关机 15 天" in out and "结束运行" in out
+    for english in ("deadlines", "what survives", "documented", "keep", "region"):
         assert english not in out
 
 

@@ -211,7 +211,7 @@ def test_a_profile_that_only_extends_needs_a_name_of_its_own(tmp_path: Path) -> 
         ("training_python: auto", "training_python: a b", "env.training_python: expected auto"),
         ("  is_billed: no", "", "meter: the key 'is_billed' is missing"),
         ('hook: ""', "env: {A-B: x}", "expected the name of an environment variable"),
-        ('hook: ""', "env: {BOXCAR_RUN: x}", "that is not Boxcar's"),
+        ('hook: ""', "env: {BOXCAR_RUN: x}", "that Boxcar does not set"),
         ("  zh: 不租", "  fr: 不租", "unknown key 'conveniences[0].fr'"),
     ],
 )

@@ -32,7 +32,7 @@ def test_results_never_go_where_nothing_can_be_written(tmp_path: Path) -> None:
 
 def test_scratch_and_durable_tier_are_two_places(tmp_path: Path) -> None:
     told = tell(tmp_path, "storage: {durable: network_volume}", base="runpod")
-    assert "lies where the data tier lies, in /workspace" in told
+    assert "is in the same place as the data tier, /workspace" in told
     group = "storage: {data: container, durable: network_volume}"
     assert take(tmp_path, group, base="runpod").durable_dir(tmp_path) == "/workspace"
 
@@ -40,11 +40,11 @@ def test_scratch_and_durable_tier_are_two_places(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("group", "words"),
     [
-        ("storage: {credentials: /root/k.json}", "expected a path that holds {run}, found"),
-        ("storage: {credentials: '/root/{box}/{run}'}", "expected a path that holds {run}, found"),
+        ("storage: {credentials: /root/k.json}", "expected a path with {run}, found"),
+        ("storage: {credentials: '/root/{box}/{run}'}", "expected a path with {run}, found"),
         ("storage: {credentials: 'k-{run}'}", "begins with / or ~/"),
         ("storage: {tiers: {fs: {path: data}}}", "storage.tiers.fs.path: expected a path on the"),
-        ("storage: {tiers: {fs: {path: '/a/{box}'}}}", "holds no placeholder"),
+        ("storage: {tiers: {fs: {path: '/a/{box}'}}}", "a path with no placeholder"),
         ("storage: {tiers: {fs: {path: /a/../b}}}", "without '..'"),
         ('storage: {tiers: {fs: {path: "/a\\nb"}}}', "expected a plain path"),
     ],
@@ -64,12 +64,12 @@ def test_a_path_that_will_not_do_is_told(tmp_path: Path, group: str, words: str)
 )
 def test_secrets_never_lie_on_the_durable_tier(tmp_path: Path, credentials: str) -> None:
     told = tell(tmp_path, f"storage: {{credentials: '{credentials}'}}")
-    assert "lies on the durable tier, /root/autodl-fs" in told
+    assert "is on the durable tier, /root/autodl-fs." in told
 
 
 def test_secrets_never_lie_in_a_boxs_own_durable_folder(tmp_path: Path) -> None:
     group = "storage: {credentials: '~/boxcar-data/durable/{run}'}"
-    assert "lies on the durable tier" in tell(tmp_path, group, base="ssh")
+    assert "is on the durable tier," in tell(tmp_path, group, base="ssh")
 
 
 def test_a_name_that_only_begins_alike_is_another_place(tmp_path: Path) -> None:
@@ -77,23 +77,23 @@ def test_a_name_that_only_begins_alike_is_another_place(tmp_path: Path) -> None:
 
 
 def test_the_python_of_a_rented_box_is_named(tmp_path: Path) -> None:
-    assert "for the local profile only" in tell(tmp_path, "env: {training_python: auto}")
+    assert "works only in the local profile. Name" in tell(tmp_path, "env: {training_python: auto}")
     take(tmp_path, "env: {training_python: ~/conda/bin/python}")
 
 
 def test_down_names_a_verb_that_is_there(tmp_path: Path) -> None:
     told = tell(tmp_path, "meter: {down: stop}", base="lambda")
-    assert "names 'stop', but the meter has no such verb" in told
+    assert "is 'stop', but meter has no such key. Write" in told
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("boxes/{box}    #", "boxes    #", "tiers.boxes.path: expected a path that holds {box}"),
-        ("local/durable ", "{box}/durable ", "tiers.durable.path: expected a path that holds no"),
-        ("-{run}.json", ".json", "storage.credentials: expected a path that holds {box} and {run}"),
-        ("-{run}.json", "-{ran}.json", "holds {box} and {run}, found"),
-        ("durable: durable", "durable: null", "the local profile needs one"),
+        ("boxes/{box}    #", "boxes    #", "tiers.boxes.path: expected a path with {box},"),
+        ("local/durable ", "{box}/durable ", "tiers.durable.path: expected a path with no"),
+        ("-{run}.json", ".json", "storage.credentials: expected a path with {box} and {run}"),
+        ("-{run}.json", "-{ran}.json", "with {box} and {run}, found"),
+        ("durable: durable", "durable: null", "the local profile needs"),
     ],
 )
 def test_boxes_of_this_machine_share_nothing_by_mistake(
@@ -121,8 +121,8 @@ def test_a_second_home_is_any_url_of_fsspec(tmp_path: Path, url: str) -> None:
         ("s3://key:s3cret@bucket/p", "without user, password"),
         ("s3://b/p?key=s3cret", "without user, password"),
         ("file://host/a", "expected file:///"),
-        ("memory://x", "expected a place that lasts"),
-        ("s3://b/../c", "expected a place that lasts"),
+        ("memory://x", "expected a path that survives reboots,"),
+        ("s3://b/../c", "expected a path that survives reboots,"),
     ],
 )
 def test_a_second_home_that_is_none_is_told_without_its_text(
@@ -135,4 +135,4 @@ def test_a_second_home_that_is_none_is_told_without_its_text(
 
 def test_a_second_home_is_not_on_the_first_one(tmp_path: Path) -> None:
     told = tell(tmp_path, "storage: {second: 'file:///root/autodl-fs/copies'}")
-    assert "storage.second: lies on the tier 'fs', /root/autodl-fs" in told
+    assert "storage.second: is on the tier 'fs', /root/autodl-fs" in told

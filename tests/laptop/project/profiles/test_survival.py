@@ -21,7 +21,8 @@ def test_a_tier_that_the_verb_takes_away_is_refused_and_a_better_one_named(tmp_p
     assert told.startswith(
         f"{tmp_path}/profiles/mine.yaml:3: storage.durable: the tier 'container'"
     )
-    assert "does not survive 'destroy', which ends the run (destroy): it is lost at once" in told
+    assert "does not survive 'destroy', the way this platform ends a run (destroy)" in told
+    assert "(destroy): it is deleted at once" in told
 
 
 def test_the_tier_that_would_survive_is_named_with_its_path(tmp_path: Path) -> None:
@@ -31,21 +32,21 @@ def test_the_tier_that_would_survive_is_named_with_its_path(tmp_path: Path) -> N
     text = f"meter: {{down: destroy}}\nstorage: {{durable: extra, {tiers}}}"
     lost = mine(tmp_path, "autodl", text)
     (told,) = survival.survival_problems(lost)
-    assert "Tiers that do: fs (/root/autodl-fs), legacy_nas (/root/autodl-nas)." in told
+    assert "These tiers survive it: fs (/root/autodl-fs), legacy_nas (/root/autodl-nas)." in told
     assert "public_data" not in told
     assert "storage: {durable: fs}, or durable: null" in told
 
 
 def test_a_tier_that_is_kept_for_a_while_does_not_survive(tmp_path: Path) -> None:
     profile = mine(tmp_path, "gpushare", "storage: {durable: scratch, data: system}")
-    assert "kept for a while and then lost" in survival.survival_problems(profile)[0]
+    assert "kept for a while, then deleted" in survival.survival_problems(profile)[0]
 
 
 def test_what_nobody_knows_counts_as_lost(tmp_path: Path) -> None:
     tiers = "tiers: {nas: {path: /mnt/nas, scope: cluster}}"
     profile = mine(tmp_path, "ssh", f"storage: {{durable: nas, {tiers}}}")
     (told,) = survival.survival_problems(profile)
-    assert "nobody knows what becomes of it. No tier does" in told
+    assert "what happens to it is unknown. No tier survives it" in told
     assert "durable: null" in told
 
 
@@ -65,4 +66,4 @@ def test_a_second_home_outlives_what_the_first_one_does_not(scope: str, death: s
     one = survival.survivors(make_plan(durable_scope=scope), is_here=False)
     two = survival.survivors(make_plan(durable_scope=scope, second="s3://b/p"), is_here=False)
     assert [where for where in two if two[where] != one[where]] == [death]
-    assert two[death].endswith("what was copied to s3://b/p, results and live checkpoints")
+    assert two[death].endswith("also results and live checkpoints copied to s3://b/p")

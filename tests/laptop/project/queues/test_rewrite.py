@@ -140,7 +140,7 @@ def test_what_was_edited_after_a_kill_is_not_overwritten(tmp_path: Path) -> None
     (tmp_path / ".boxcar").mkdir()
     record = {str(one): ["c/a.yaml recon\n", ""]}
     (tmp_path / ".boxcar" / "split.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match="to finish it: invoke split"):
+    with pytest.raises(InputError, match="To finish it: invoke split"):
         rewrite.refuse_unfinished(tmp_path)
     with pytest.raises(InputError, match=r"one\.txt was edited since"):
         rewrite.finish(tmp_path)
@@ -150,7 +150,7 @@ def test_what_was_edited_after_a_kill_is_not_overwritten(tmp_path: Path) -> None
 def test_a_record_that_is_none_is_damage(tmp_path: Path) -> None:
     (tmp_path / ".boxcar").mkdir()
     (tmp_path / ".boxcar" / "split.json").write_text('["a"]')
-    with pytest.raises(DamagedError, match="is not the record of a split"):
+    with pytest.raises(DamagedError, match="not a record of a split:"):
         rewrite.finish(tmp_path)
 
 
