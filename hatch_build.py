@@ -43,6 +43,10 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         for path, data in compiled(Path(self.root)).items():
             (Path(self.root) / path).write_bytes(data)
             build_data["artifacts"].append(f"/{path}")
+        if self.target_name == "wheel" and version != "editable":
+            # What `boxcar explain notify` shows; a picture or a decision is not among it.
+            for page in sorted((Path(self.root) / "docs").glob("*.md")):
+                build_data["force_include"][str(page)] = f"boxcar/assets/docs/{page.name}"
 
 
 class MetadataHook(MetadataHookInterface):  # type: ignore[type-arg,misc]

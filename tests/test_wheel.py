@@ -64,6 +64,20 @@ def test_it_holds_the_agent_the_platforms_and_the_examples(wheel: zipfile.ZipFil
     assert {f"boxcar/assets/{name}" for name in expected} <= set(wheel.namelist())
 
 
+def test_it_holds_the_pages_that_messages_name(wheel: zipfile.ZipFile) -> None:
+    held = {name for name in wheel.namelist() if name.startswith("boxcar/assets/docs/")}
+    assert held == {
+        f"boxcar/assets/{name}" for name in tracked("docs/*.md") if name.count("/") == 1
+    }
+    named = {
+        page
+        for path in (ROOT / "boxcar").rglob("*.py")
+        for page in re.findall(r'"explain", \("--about", "([a-z]+)"\)', path.read_text("utf-8"))
+    }
+    assert {"notify", "reliability"} <= named
+    assert {f"boxcar/assets/docs/{page}.md" for page in named} <= held
+
+
 def test_it_holds_the_licence_and_names_it(wheel: zipfile.ZipFile) -> None:
     text = metadata_of(wheel)
     assert "License-Expression: MIT" in text

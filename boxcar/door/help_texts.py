@@ -38,7 +38,10 @@ VERBS = {
         "here, until Ctrl-C."
     ),
     "logs": mark("One cell's log."),
-    "explain": mark("A platform's conveniences and danger clocks, or why a cell is in its state."),
+    "explain": mark(
+        "Why a cell is in its state, what a failure is and what to try, a platform and its "
+        "deadlines, or a page of the documentation. Alone: the platform."
+    ),
     "triage": mark(
         "Why a training failed, by its log: what it is, what follows, what to type. Needs no run; "
         "- reads stdin."
@@ -71,7 +74,7 @@ VERBS = {
 # Where a verb has one line.
 SHORTER = {
     "launch": mark("Audit, push, and start the agents. Safe to repeat."),
-    "explain": mark("A platform and its danger clocks, or why a cell is as it is."),
+    "explain": mark("Why a cell is as it is; a failure's id, a platform, a page."),
     "pull": mark("Copy published results here, checked. Safe to repeat."),
     "verify": mark("Compare roster and results, load every artifact."),
     "down": mark("The gate: it opens when all is here and loads, and you agree."),
@@ -189,5 +192,8 @@ FLAGS = {
     "triage.log": mark("the log, or - for stdin"),
     "triage.add": mark("write a row for this failure into the project's failures.yaml"),
     "triage.rc": mark("its exit code, where you know it"),
-    "explain.cell": mark("explain the state of this cell; without it, the platform and its clocks"),
+    "explain.cell": mark("explain the state of this cell"),
+    "explain.about": mark(
+        "a cell, a failure's id, a profile, or a page of the documentation; the first that fits"
+    ),
 }
