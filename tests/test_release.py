@@ -72,3 +72,10 @@ def test_it_is_installed_on_each_python_that_the_metadata_names() -> None:
 def _needed(job: dict[str, Any]) -> list[str]:
     needs = job.get("needs", [])
     return [needs] if isinstance(needs, str) else needs
+
+
+def test_the_docs_site_has_each_page_in_its_navigation() -> None:
+    """Those of decisions and of JSON are reached from their own tables."""
+    nav = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:")[2]
+    pages = {path.name for path in (ROOT / "docs").glob("*.md") if "." not in path.stem}
+    assert pages - {*re.findall(r"[\w-]+\.md", nav)} == set()
