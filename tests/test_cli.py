@@ -73,7 +73,7 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["status", "--jsn", "--json"], "status", "did you mean '--json'?"),
         (["statu", "--json"], "", "No idea what 'statu' is (did you mean 'status'?)"),
-        (["explain", "m", "--json"], "explain", "'m' is no cell of this run, no failure's id,"),
+        (["explain", "m", "--json"], "explain", "'m' is not a cell of this run,"),
         (["explain", "M2", "a", "--json"], "explain", "did you mean '--cell a'?"),
         (["explain", "--unet", "--json"], "explain", "No idea what '--unet' is;"),
         (["status", "--json"], "status", "job.yaml: there is no such file"),

@@ -31,7 +31,7 @@ def tell_about(
     if word not in pages:
         raise InputError(
             _(
-                "{word!r} is no cell of this run, no failure's id, no profile and no page{near}; "
+                "{word!r} is not a cell of this run, a failure's id, a profile or a page{near}; "
                 "pages: {pages}",
                 word=word,
                 near=did_you_mean(word, [*advice.all_ids(), *profiles, *pages]),
