@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TORCHES ?= 2.4.1 2.13.0
 
-.PHONY: demo test test-faults test-projects test-slurm test-torch bench pictures check format words clean
+.PHONY: demo test test-faults test-projects test-slurm test-torch bench pictures docs check format words clean
 
 demo: $(READY)
 	@.venv/bin/invoke demo
@@ -62,12 +62,19 @@ pictures: $(READY)
 	.venv/bin/python docs/pictures/make_board.py
 	.venv/bin/python docs/pictures/make_report.py
 
+# The docs site into .site/html, by an environment of its own; a link that leads nowhere ends it.
+docs:
+	@test -e .venv-docs/bin/mkdocs || $(PYTHON) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --disable-pip-version-check --quiet --requirement docs/site/requirements.txt
+	@.venv-docs/bin/python docs/site/prepare.py .site/pages
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict
+
 format: $(READY)
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 
 clean:
-	rm -rf .venv .venv-projects .venv-torch-*
+	rm -rf .venv .venv-projects .venv-torch-* .venv-docs .site
 
 $(READY): bootstrap.py pyproject.toml constraints.txt
 	@$(PYTHON) bootstrap.py

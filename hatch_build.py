@@ -1,4 +1,5 @@
-"""The build compiles the Chinese of boxcar/shared/zh.po, for a wheel and for an editable install.
+"""The build compiles the Chinese of boxcar/shared/zh.po, for a wheel and for an editable install,
+and gives the README the addresses that its links need on an index.
 
 `python hatch_build.py` first brings zh.po in step with the sentences of the code (`make words`).
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 HERE = Path(__file__).resolve().parent
 PO = Path("boxcar/shared/zh.po")
@@ -27,6 +30,8 @@ MO = {
 COLLECTED = ("_", "mark")
 # What travels to a box comes first, so that a sentence of both sides counts as its own.
 FOLDERS = ("boxcar/shared", "onbox", "boxcar")
+# A link in Markdown that an index, which has the README alone, cannot follow.
+RELATIVE = re.compile(r"\]\((?![a-z]+:|#)([^)\s]+)\)")
 # Both files change with their sentences alone.
 _ANY_DATE = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
@@ -38,6 +43,30 @@ class BuildHook(BuildHookInterface):  # type: ignore[type-arg]
         for path, data in compiled(Path(self.root)).items():
             (Path(self.root) / path).write_bytes(data)
             build_data["artifacts"].append(f"/{path}")
+        if self.target_name == "wheel" and version != "editable":
+            # What `boxcar explain notify` shows; a picture or a decision is not among it.
+            for page in sorted((Path(self.root) / "docs").glob("*.md")):
+                build_data["force_include"][str(page)] = f"boxcar/assets/docs/{page.name}"
+
+
+class MetadataHook(MetadataHookInterface):  # type: ignore[type-arg,misc]
+    PLUGIN_NAME = "custom"
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        source = metadata["urls"].get("Source", "")
+        text = readme_for_index(text, source, metadata["version"])
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
+
+
+def readme_for_index(text: str, source: str, version: str) -> str:
+    """Its relative links lead to this version's files at `source`; as they are where that is ''."""
+
+    def absolute(link: re.Match[str]) -> str:
+        kind = "raw" if link[1].endswith((".svg", ".png")) else "blob"
+        return f"]({source.rstrip('/')}/{kind}/v{version}/{link[1]})"
+
+    return RELATIVE.sub(absolute, text) if source else text
 
 
 def read(root: Path) -> Catalog:

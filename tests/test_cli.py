@@ -73,7 +73,8 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["status", "--jsn", "--json"], "status", "did you mean '--json'?"),
         (["statu", "--json"], "", "there is no verb 'statu' (did you mean 'status'?)"),
-        (["explain", "unet_lr0.1", "--json"], "explain", "did you mean '--cell unet_lr0.1'?"),
+        (["explain", "m", "--json"], "explain", "'m' is not a cell of this run,"),
+        (["explain", "M2", "a", "--json"], "explain", "did you mean '--cell a'?"),
         (["explain", "--unet", "--json"], "explain", "explain has no flag '--unet'"),
         (["status", "--json"], "status", "job.yaml: no such file."),
         (["explain", "--profile", "autodll", "--json"], "explain", "no profile 'autodll'"),

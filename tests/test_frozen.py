@@ -45,7 +45,7 @@ VERBS = {
     "repair": "profile p job put-back json",
     "notify": "profile p job test from only json",
     "listen": "port through",
-    "explain": "profile p job cell lang json",
+    "explain": "about profile p job cell lang json",
     "triage": "log rc add job json",
     "check-profiles": "json",
 }

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from boxcar.door.verb_table import EVERYDAY, FIRST, JOB, MANY, PROFILE, REST, VERBS, Flag, Verb
+from boxcar.door.verb_table import (
+    EVERYDAY,
+    FIRST,
+    JOB,
+    MANY,
+    OPTIONAL,
+    PROFILE,
+    REST,
+    VERBS,
+    Flag,
+    Verb,
+)
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
@@ -148,7 +159,8 @@ def _keep(verb: Verb, values: dict[str, Any], flag: Flag, value: str) -> None:
 
 def _next_place(verb: Verb, values: Mapping[str, Any]) -> Flag | None:
     """Whose value a word without a flag is."""
-    free = [flag for flag in verb.placed(FIRST) if flag.name not in values]
+    free = [*verb.placed(FIRST), *verb.placed(OPTIONAL)]
+    free = [flag for flag in free if flag.name not in values]
     return next(iter((*free, *verb.placed(REST))), None)
 
 

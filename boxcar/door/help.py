@@ -12,6 +12,7 @@ from boxcar.door.verb_table import (
     JOB,
     JSON,
     MANY,
+    OPTIONAL,
     PROFILE,
     REST,
     VERBS,
@@ -58,6 +59,7 @@ def help_of_all(language: str, width: int) -> str:
 def help_of_verb(verb: Verb, language: str, width: int) -> str:
     """What it does, its flags, and commands to copy."""
     words = [flag.name.upper() for flag in verb.placed(FIRST)]
+    words += [f"[{flag.takes}]" for flag in verb.placed(OPTIONAL)]
     words += [f"{flag.takes} ..." for flag in verb.placed(REST)]
     usage = _("usage: boxcar {verb} [flags]", verb=" ".join([verb.name, *words]))
     text = verb_text(verb).said(language)

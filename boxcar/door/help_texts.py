@@ -43,7 +43,10 @@ VERBS = {
         "Open TensorBoard on the run's event files, here and on the boxes (over ssh), until Ctrl-C."
     ),
     "logs": mark("Show the log of one cell."),
-    "explain": mark("Describe a platform and its deadlines, or say why a cell is in its state."),
+    "explain": mark(
+        "Say why a cell is in its state, or describe a failure, a platform with its deadlines, or "
+        "a page of the documentation. Alone: the platform."
+    ),
     "triage": mark(
         "Say why a training failed, from its log: the cause, what follows, what to type. Works "
         "without a run; - reads stdin."

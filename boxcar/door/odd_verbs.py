@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from boxcar.door.run_verb import Where, launched_project, typed_project
+from boxcar.shared.errors import BoxcarError
 
 
 def split(where: Where, **flags: Any) -> int:
@@ -32,18 +33,32 @@ def watch(where: Where, *, is_once: bool = False, **flags: Any) -> int:
     return watch(project, is_once=is_once, **flags)
 
 
-def explain(where: Where, *, cell: str = "", lang: str = "", as_json: bool = False) -> int:
+def explain(
+    where: Where, *, about: str = "", cell: str = "", lang: str = "", as_json: bool = False
+) -> int:
     from boxcar.laptop.common import show
-    from boxcar.laptop.project.profiles.profile import load_profile
-    from boxcar.laptop.verbs import explain
+    from boxcar.laptop.project.profiles import profile
+    from boxcar.laptop.verbs import explain, explain_word
 
-    if cell:
-        show.speak(lang)
-        return explain.explain(launched_project(where), cell=cell, as_json=as_json)
+    show.speak(lang)
+    if cell or _has_cell(where, about):
+        return explain.explain(launched_project(where), cell=cell or about, as_json=as_json)
+    profiles = profile.known(where.folder)
+    if about and about not in profiles:
+        return explain_word.tell_about(about, profiles, language=lang, as_json=as_json)
     # A platform can be read about before there is a job.
-    name = where.profile or where.settings.profile or "local"
-    profile = load_profile(name, where.folder)
-    return explain.explain_platform(profile, language=lang, as_json=as_json)
+    name = about or where.profile or where.settings.profile or "local"
+    found = profile.load_profile(name, where.folder)
+    return explain.explain_platform(found, language=lang, as_json=as_json)
+
+
+def _has_cell(where: Where, name: str) -> bool:
+    """Whether this folder's run has it; where that cannot be told, it is something else."""
+    try:
+        cells = typed_project(where, despite_faults=True, is_quiet=True).plan.cells if name else ()
+    except BoxcarError:
+        return False
+    return name in {cell.name for cell in cells}
 
 
 def report(

@@ -11,8 +11,8 @@ from boxcar.shared.record import dataclass
 # What a flag takes: run_verb reads its text as this.
 SWITCH, OFF, TEXT, MANY = "switch", "off", "text", "many"
 COUNT, FRACTION, TIME, PORT, EXIT_CODE = "count", "fraction", "time", "port", "exit code"
-# Words without a flag before them: the first is this flag's value; all others are.
-FIRST, REST = "first", "rest"
+# Words without a flag before them: the first is this flag's value, must be or may be; or all are.
+FIRST, OPTIONAL, REST = "first", "optional", "rest"
 # What the verb's function is given beside its flags; `run_verb` makes it.
 NOTHING, FOLDER, JOB_FOLDER, SECRET = "nothing", "folder", "job folder", "secret"
 PROJECT, DRAFT, LAUNCHED, WHERE = "project", "draft", "launched", "where"
@@ -133,8 +133,10 @@ _TABLE = (
          (Flag("cell", place=FIRST), *_RUN, Flag("follow", SWITCH, letter="f"),
           Flag("lines", COUNT, takes="N"), JSON),
          ("logs seg_baseline -f", "logs seg_baseline --lines 500")),
-    Verb("explain", "look", WHERE, (*_RUN, Flag("cell"), Flag("lang", takes="en|zh"), JSON),
-         ("explain -p autodl", "explain --cell seg_baseline")),
+    Verb("explain", "look", WHERE,
+         (Flag("about", takes="WORD", place=OPTIONAL), *_RUN, Flag("cell"),
+          Flag("lang", takes="en|zh"), JSON),
+         ("explain seg_baseline", "explain M2", "explain autodl --lang zh", "explain notify")),
     Verb("triage", "look", JOB_FOLDER,
          (Flag("log", place=FIRST), Flag("rc", EXIT_CODE), Flag("add", SWITCH), JOB, JSON),
          ("triage train.log", "triage slurm-81.out --rc 137 --json", "triage train.log --add")),

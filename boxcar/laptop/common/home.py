@@ -7,6 +7,8 @@ import errno
 import importlib.util
 import json
 import os
+import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -104,14 +106,28 @@ def assets_root() -> Path:
 
 
 def has_pip() -> bool:
-    """An environment of pipx has no pip of its own."""
+    """An environment of pipx or uv has no pip of its own."""
     return importlib.util.find_spec("pip") is not None
 
 
-def install_line(library: str) -> str:
+def install_line(*libraries: str, index: str = "") -> str:
+    """`index` is one beside the usual. Of uv the tool is named as it was installed: a name alone
+    would be looked for on an index, also where it came from a folder.
+    """
+    extra = ["--extra-index-url", index] if index else []
+    receipt = Path(sys.prefix, "uv-receipt.toml")
     if has_pip():
-        return f"{sys.executable} -m pip install {library}"
-    return f"pipx inject boxcar-run {library}"
+        words = [sys.executable, "-m", "pip", "install", *libraries, *extra]
+    elif receipt.exists():
+        kept = 'name = "boxcar-run", (?:path|directory|editable) = "([^"]+)"'
+        found = re.search(kept, receipt.read_text("utf-8"))
+        words = ["uv", "tool", "install", "--with", ",".join(libraries)]
+        words += ["--index", index] if index else []
+        words.append(found[1] if found else "boxcar-run")
+    else:
+        by_pip = ["--pip-args", shlex.join(extra)] if extra else []
+        words = ["pipx", "inject", "boxcar-run", *libraries, *by_pip]
+    return shlex.join(words)
 
 
 # A folder of a person's that cannot be written to: said with what helps.

@@ -291,6 +291,16 @@ def verbatim(text: str) -> None:
     print(plain(text), flush=True)
 
 
+def page(text: str) -> None:
+    """Markdown on stdout: laid out on a terminal, in a pipe as it is."""
+    if not sys.stdout.isatty():
+        verbatim(text.rstrip())
+        return
+    from rich.markdown import Markdown
+
+    _console(stderr=False).print(Markdown(plain(text)))
+
+
 def typed(what: object) -> str:
     """As text in this person's language; a command as they have to type it, with the flags that
     were given.

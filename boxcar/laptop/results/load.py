@@ -97,9 +97,7 @@ def has_torch() -> bool:
 
 def how_to_get_torch() -> str:
     """What to type, for torch that is for the CPU."""
-    if not home.has_pip():
-        return f'pipx inject boxcar-run torch numpy --pip-args "--extra-index-url {_CPU_INDEX}"'
-    return f"{sys.executable} -m pip install torch --index-url {_CPU_INDEX}"
+    return home.install_line("torch", "numpy", index=_CPU_INDEX)
 
 
 def _needs_torch(folder: Path, file: Artifact) -> bool:

@@ -86,6 +86,17 @@ def advice_of(
     )
 
 
+def all_ids() -> list[str]:
+    return [*BY_ID, *_OWN]
+
+
+def known_id(word: str) -> str:
+    """The id that is spelled so, in capitals or not; '' where there is none."""
+    if _EXIT.fullmatch(word.upper()):
+        return word.upper()
+    return next((id for id in all_ids() if id.lower() == word.lower()), "")
+
+
 def reason(id: str, text: str) -> str:
     """A reason as a journal has it, whose first words are those of its row: these in the language
     of who reads it, what the log said as it stands.
@@ -130,7 +141,6 @@ def verdict_lines(found: Advice, quotes: Sequence[Quote]) -> Iterator[Sentence]:
     for number, step in enumerate(found.ladder, 1):
         yield _("  {n}. {text}", n=number, text=step)
     yield _("type: {text}", text=found.types.typed())
-    yield _("more: {link}", link=found.link)
 
 
 def _quoted_evidence(quote: Quote) -> Sentence:

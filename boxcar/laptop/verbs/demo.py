@@ -94,10 +94,8 @@ def _check_libraries() -> None:
 
 
 def _to_install(python: str, missing: Sequence[str]) -> str:
-    """An environment of pipx has no pip of its own."""
-    if python == sys.executable and not home.has_pip():
-        index = f"--extra-index-url {_TORCH_CPU_INDEX}"
-        return shlex.join(["pipx", "inject", "boxcar-run", *missing, "--pip-args", index])
+    if python == sys.executable:
+        return home.install_line(*missing, index=_TORCH_CPU_INDEX)
     words = ("-m", "pip", "install", *missing, "--extra-index-url", _TORCH_CPU_INDEX)
     return shlex.join([python, *words])
 

@@ -81,7 +81,8 @@ def notify(
         about = {"run": project.plan.run, "from": box or None, "is_test": is_test}
         show.json_document("notify", about | {"endpoints": rows})
     elif not rows:
-        show.say(_("the job has no notify:, so nobody is told anything; see docs/notify.md"))
+        nobody = _("the job has no notify:, so nobody is told anything. How to write it")
+        show.say(Message(nobody, Command("explain", ("--about", "notify"))))
     else:
         _present(project, rows, place, is_test=is_test)
     return 1 if is_test and any(row.verdict not in posting.THROUGH for row in rows) else 0

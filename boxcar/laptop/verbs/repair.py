@@ -109,12 +109,10 @@ def _report(site: Site, found: list[Found]) -> None:
     if any(damage.source and not damage.is_put_back for damage in damages):
         show.say(Message(_("To put back what is proven"), PUT_BACK))
     if lost := [damage for damage in damages if damage.source is None]:
-        show.say(
-            _(
-                "of {n} {n:file|files} nothing here proves what it was: see docs/reliability.md",
-                n=len(lost),
-            )
+        nothing = _(
+            "of {n} {n:file|files} nothing here proves what it was. The ways out", n=len(lost)
         )
+        show.say(Message(nothing, Command("explain", ("--about", "reliability"))))
     if not damages and not any(each.problem for each in found):
         show.say(_("nothing is damaged"))
 

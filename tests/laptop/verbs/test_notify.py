@@ -156,7 +156,7 @@ def test_a_job_that_tells_nobody_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert notify(make(tmp_path), is_test=True, environ={}) == 0
-    assert "docs/notify.md" in capsys.readouterr().err
+    assert "invoke explain --about notify" in capsys.readouterr().err
 
 
 def test_a_name_and_a_box_that_there_are_not_are_refused(robot: Robot, tmp_path: Path) -> None:
