@@ -180,9 +180,9 @@ def test_a_clock_is_off_by_what_no_slow_answer_explains(at, seconds):
 @pytest.mark.parametrize(
     ("verdicts", "next_"),
     [
-        (("ok", "ok"), "all is as it should be. Next: invoke launch"),
-        (("ok", "warn"), "nothing is refused, 1 warning. Next: invoke launch"),
-        (("warn", "refuse"), "1 refused (box-a). Fix that, then: invoke audit"),
+        (("ok", "ok"), "no problems. Next: invoke launch"),
+        (("ok", "warn"), "no problems, 1 warning. Next: invoke launch"),
+        (("warn", "refuse"), "1 problems (box-a). Fix them, then: invoke audit"),
     ],
 )
 def test_the_worst_row_says_what_to_type(verdicts, next_):

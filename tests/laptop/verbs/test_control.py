@@ -47,7 +47,7 @@ def test_a_cell_that_waits_for_its_next_try_is_not_said_to_run(run, capsys):
         assert drain(run.project, queues=["queue_1"]) == 0
         assert stop(run.project, queues=["queue_1"]) == 0
     said = capsys.readouterr().err
-    assert "queue_1 on box-a: ends; no further cell starts" in said
+    assert "queue_1 on box-a: ends; no new cell starts" in said
     assert "checkpoint" not in said and "finishes a" not in said
     status(run.project)
     assert "a is tried again at" not in capsys.readouterr().out, "nobody is there to do it"

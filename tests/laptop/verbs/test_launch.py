@@ -121,7 +121,7 @@ def test_an_agent_that_runs_is_left_alone_and_keeps_its_release(
         assert started(tiny, as_json=True) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["started"] == ["q2"]
-    assert "q1: its agent is running and was left alone. It keeps release abababab" in said.err
+    assert "q1: its agent is already running. It keeps release abababab" in said.err
     assert [
         box for box, one in asked if isinstance(one, (box_asks.KeepCredentials, run_asks.Start))
     ] == ["box-b"] * 2
@@ -206,7 +206,7 @@ def test_on_this_machine_a_line_says_who_is_at_work(
     asked.others = box_asks.OthersSeen((box_asks.OtherRun("next", ("q1",), (), {}),), ())
     assert started(tiny) == 0
     said = capsys.readouterr().err
-    assert "also at work on this machine: next (q1)" in said
+    assert "also running on this machine: next (q1)" in said
     assert starts_of(asked, "q1") == 1
 
 
@@ -424,7 +424,7 @@ def test_a_box_that_cannot_take_its_queue_holds_up_no_other(
     assert started(tiny, as_json=True) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["started"] == ["q2"]
-    assert told["problems"] == ["q1: was not started: box-a cannot be reached: no route"]
+    assert told["problems"] == ["q1: not started: box-a cannot be reached: no route"]
 
 
 def test_an_earlier_drain_is_taken_back_before_the_start_and_cells_can_be_passed_over(

@@ -331,7 +331,7 @@ def test_what_survives_which_death_is_said(tmp_path: Path, capsys: Any) -> None:
     shared = survival.survivors(replace(project.plan, resume=None), is_here=False)
     assert shared["a box"].endswith("running cells begin anew")
     plan(project, as_json=False)
-    assert "left after a box dies" in capsys.readouterr().out
+    assert "if a box is lost" in capsys.readouterr().out
 
 
 def _last_line(project: Project, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
@@ -361,7 +361,7 @@ def test_a_plan_that_is_refused_says_to_look_again(
 ) -> None:
     project = open_with(tmp_path)
     (tmp_path / ".boxcarignore").write_text("big.json\n")
-    wanted = "3 cells, 2 boxes. Fix what is said above, then: invoke plan"
+    wanted = "3 cells, 2 boxes. Fix the problems above, then: invoke plan"
     assert _last_line(project, capsys) == (1, wanted)
 
 

@@ -472,7 +472,7 @@ def test_what_each_expression_took_is_said_with_its_line_also_of_a_remembered_pa
         said = capsys.readouterr().err
         line = "by this line of the log: step 1: loss 9.5e-05, lr 0.1 (a, b)"
         assert f"loss is 9.5e-05, {line}" in said
-        assert "dice is 0.5: dice of metrics.json (a, b)" in said
+        assert "dice = 0.5, from dice in metrics.json (a, b)" in said
 
 
 # --- what is refused
@@ -542,7 +542,7 @@ def test_torchrun_starts_the_ranks_of_the_cell_and_at_most_two(
     )
     assert smoke(tried.project, cells=["a"]) == 0
     assert sorted(start["environ"]["RANK"] for start in tried.starts) == ["0", "1"]
-    assert "cells with more ranks are tried with 2" in capsys.readouterr().err
+    assert "cells with more ranks are tested with 2" in capsys.readouterr().err
 
 
 def test_the_reason_is_shown_and_not_what_torchrun_says_of_it(tmp_path: Path) -> None:

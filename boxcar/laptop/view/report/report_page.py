@@ -54,7 +54,7 @@ def page_of_report(report: Report, points: PointsOf) -> str:
         receipts=report.receipts,
         tables=[_table(table, points) for table in report.tables],
         interval=_(
-            "mean±standard deviation over seeds; a difference has its 95 % interval (Welch) where "
+            "mean±standard deviation over seeds; differences have a 95 % interval (Welch) where "
             "both sides have three seeds"
         ),
         hours=_("GPU-h: hours of all attempts, times the ranks"),
