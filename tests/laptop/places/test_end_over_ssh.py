@@ -333,7 +333,7 @@ def test_a_shared_tier_that_no_box_sees_any_more_is_given_up_by_name(
     assert "is it mounted?" in told and f"--gone {tier} --because" in told
     assert down(far.project, gone=[tier], because=because, approve=far.approve) == 0
     told = capsys.readouterr().err
-    assert "compared with what the boxes last reported of it, not with it" in told
+    assert "compared with what the boxes last reported of it instead" in told
     assert "rotate" not in told, "no box was given up"
     done = receipt.read_teardown(far.project.results.teardown)
     assert done.gone == {tier: because} and list(done.boxes) == ["box-a", "box-b"]

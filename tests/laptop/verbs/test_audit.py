@@ -182,7 +182,7 @@ def test_a_clock_is_off_by_what_no_slow_answer_explains(at, seconds):
     [
         (("ok", "ok"), "no problems. Next: invoke launch"),
         (("ok", "warn"), "no problems, 1 warning. Next: invoke launch"),
-        (("warn", "refuse"), "1 problems (box-a). Fix them, then: invoke audit"),
+        (("warn", "refuse"), "1 problem (box-a). Fix it, then: invoke audit"),
     ],
 )
 def test_the_worst_row_says_what_to_type(verdicts, next_):

@@ -135,7 +135,7 @@ def test_a_result_in_doubt_is_said_before(
     verify(run.project)
     capsys.readouterr()
     assert down(run.project, approve="0" * 12) == 1
-    assert "its result is in doubt: 12 of 100 epochs" in capsys.readouterr().err
+    assert "whose result is not certain: 12 of 100 epochs" in capsys.readouterr().err
 
 
 def _down_typing(
@@ -337,7 +337,7 @@ def test_a_tier_that_is_gone_for_good_is_given_up_by_name_once_every_result_is_p
     run.flip_byte(run.here("a", "weights.dat"), at=3)
     capsys.readouterr()
     assert down(run.project, gone=[tier], because=because, approve=_digest(run)) == 0
-    assert "are compared with their own manifests and the receipt, not with it" in (
+    assert "are compared with their own manifests and the receipt instead" in (
         capsys.readouterr().err
     )
     found = receipt.read_teardown(run.project.results.teardown)

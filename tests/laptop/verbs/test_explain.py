@@ -246,7 +246,7 @@ def test_what_would_fail_in_the_same_way_is_to_be_changed_first(run, capsys, mon
         "next: invoke launch (make it smaller first: batch, model or epochs), or invoke down "
         "--abandon a --because '…'  (fix the cause first; unchanged, it would fail again)\n"
     )
-    assert "the next one tries it again" not in said.out
+    assert "the next launch retries it" not in said.out
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     explain(run.project, cell="a")
     assert "请先改小：batch、模型或 epoch" in capsys.readouterr().err

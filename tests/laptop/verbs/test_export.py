@@ -133,7 +133,7 @@ def test_what_was_exported_and_is_proven_no_more_is_said(
     assert export(run.project, ASKED, to="wandb") == 1
     said = capsys.readouterr().err
     assert "a left out: is not as the receipt says" in said
-    assert "a was exported when it was proven; what lies there is of then" in said
+    assert "a: the export from when it was verified is still in" in said
 
 
 def test_nothing_is_exported_before_something_is_verified_nor_to_what_does_not_exist(
@@ -153,7 +153,7 @@ def test_the_folder_may_be_named_and_two_exports_do_not_meet_in_it(
 
     class Again(Lines):
         def write(self, folder: Path, cell: ExportedCell) -> str:
-            with pytest.raises(TemporaryError, match="another export is at work there"):
+            with pytest.raises(TemporaryError, match="another export is running there"):
                 export(run.project, ASKED, to="wandb", out=str(out))
             return super().write(folder, cell)
 

@@ -121,7 +121,7 @@ def test_an_agent_that_runs_is_left_alone_and_keeps_its_release(
         assert started(tiny, as_json=True) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["started"] == ["q2"]
-    assert "q1: its agent is already running. It keeps release abababab" in said.err
+    assert "q1: its agent is already running and stays on release abababab" in said.err
     assert [
         box for box, one in asked if isinstance(one, (box_asks.KeepCredentials, run_asks.Start))
     ] == ["box-b"] * 2
@@ -152,7 +152,7 @@ def has_changed(asked: Asked) -> bool:
 def test_where_another_run_is_at_work_nothing_is_started_unless_a_person_says_so(
     tiny: TinyProject, beside: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(InputError, match=r"box-a: others are at work there.*launch --beside"):
+    with pytest.raises(InputError, match=r"box-a: other jobs are running there.*launch --beside"):
         started(tiny)
     assert not has_changed(beside)
     assert "warn: box-a: other runs: next (q1)" in capsys.readouterr().err
@@ -264,7 +264,7 @@ def test_a_drain_is_taken_back_from_an_agent_that_has_not_ended(
         assert started(tiny) == 0
     assert wanted(project) == "run" and starts_of(asked, "q1") == 0
     said = capsys.readouterr().err
-    assert "q1: its drain is taken back" in said and "q1: its agent is running and was left" in said
+    assert "q1: drain cancelled" in said and "q1: its agent is already running" in said
 
 
 @pytest.mark.parametrize("want", ["drain", "run"])
@@ -295,8 +295,7 @@ def test_after_a_stop_the_end_is_waited_for_and_the_queue_starts_again(
     assert wanted(project) == "run" and starts_of(asked, "q1") == 1
     said = capsys.readouterr().err
     assert (
-        "q1: was asked to stop; launch waits until it has ended, then starts it" in said
-        and "left alone" not in said
+        "q1 is stopping; launch waits for that, then starts it" in said and "left alone" not in said
     )
 
 
@@ -326,7 +325,7 @@ def test_an_agent_that_does_not_end_is_said_and_is_not_all_well(
         assert started(tiny) == 1
     assert wanted(project) == "stop" and starts_of(asked, "q1") == 0
     said = capsys.readouterr().err
-    assert "q1: was asked to stop and has not ended yet" in said and "launch" in said
+    assert "q1: still stopping" in said and "launch" in said
     assert starts_of(asked, "q2") == 1, "it holds up no other"
 
 
@@ -355,7 +354,7 @@ def test_a_queue_in_which_nothing_is_left_takes_no_machine_from_others(
     said = capsys.readouterr()
     wanted = ["q2"] if state == "verified" else ["q1", "q2"]
     assert json.loads(said.out)["started"] == wanted
-    assert ("q1: every cell of it is verified" in said.err) == (state == "verified")
+    assert ("q1: all its cells are verified" in said.err) == (state == "verified")
 
 
 def test_a_box_that_dies_while_it_is_served_stops_no_other(
@@ -399,7 +398,7 @@ def test_another_laptop_that_was_a_moment_faster_is_left_alone(
     assert started(tiny, as_json=True) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["started"] == []
-    assert said.err.count("its agent is running and was left alone") == 2
+    assert said.err.count("its agent is already running") == 2
 
 
 def test_an_agent_that_dies_at_once_is_told_with_its_words_and_holds_up_no_other(
@@ -535,7 +534,7 @@ def test_what_no_smoke_knows_is_said_with_its_reason(
     module._say_unknown(project, passes.unknown(project))
     said = capsys.readouterr().err
     assert "a is launched without a smoke: needs two GPUs" in said
-    assert "1 cell not tried: no smoke has tried them" in said
+    assert "1 cell was not smoke-tested" in said
 
 
 def test_what_was_said_at_an_earlier_launch_is_not_said_again(

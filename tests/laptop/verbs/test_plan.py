@@ -413,5 +413,5 @@ def test_an_address_that_rented_boxes_cannot_reach_is_said(
     monkeypatch.setenv("BOXCAR_WEBHOOK_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     plan(open_project(write_project(tmp_path, JOB + WEBHOOK), profile), as_json=False)
     told = capsys.readouterr().err
-    assert ("is each box itself, not this machine" in told) == is_said
+    assert ("is the box itself" in told) == is_said
     assert ("listen --through box-a --through box-b" in told) == is_said

@@ -361,7 +361,7 @@ def test_a_second_home_out_of_reach_is_said_and_nothing_else_suffers(
     capsys.readouterr()
     assert pull(run.project) == 1
     said = capsys.readouterr().err
-    assert "a, b were not pulled: the second home was not looked into: " in said
+    assert "a, b were not pulled: the second copy could not be checked: " in said
     assert run.project.results.manifest("a").exists()
 
 

@@ -363,7 +363,7 @@ def test_an_artifact_that_is_not_written_is_said_and_passes(
     """A script that saves at its end alone, and only logs before."""
     tried.config("a", writes=["train.log", "events.txt"])
     assert smoke(tried.project, cells=["a"]) == 0
-    assert "not written in so short a run: model.json, metrics.json (a)" in capsys.readouterr().err
+    assert "not written in this short run: model.json, metrics.json (a)" in capsys.readouterr().err
 
 
 def test_an_artifact_that_one_cell_wrote_is_said_of_the_others_and_passes(
@@ -371,7 +371,7 @@ def test_an_artifact_that_one_cell_wrote_is_said_of_the_others_and_passes(
 ) -> None:
     tried.config("a", writes=["metrics.json"])
     assert smoke(tried.project) == 0
-    assert "not written in so short a run: model.json (a)" in capsys.readouterr().err
+    assert "not written in this short run: model.json (a)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -470,7 +470,7 @@ def test_what_each_expression_took_is_said_with_its_line_also_of_a_remembered_pa
     for _ in range(2):
         assert smoke(tried.project, cells=["a", "b"]) == 0
         said = capsys.readouterr().err
-        line = "by this line of the log: step 1: loss 9.5e-05, lr 0.1 (a, b)"
+        line = "from this line of the log: step 1: loss 9.5e-05, lr 0.1 (a, b)"
         assert f"loss is 9.5e-05, {line}" in said
         assert "dice = 0.5, from dice in metrics.json (a, b)" in said
 

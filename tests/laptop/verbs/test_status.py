@@ -350,7 +350,7 @@ def test_next_of_cells_that_come_after_a_failed_one_is_that_one_and_no_launch(tm
     assert next_of(run) == "invoke explain --cell a"
     assert status(run.project) == 1
     said = capsys.readouterr()
-    assert "1 cells wait for a, which failed; launch alone does not start them" in said.err
+    assert "1 cell waits for a, which failed; launch alone does not start it" in said.err
     assert "blocked: a failed" in said.out
 
 

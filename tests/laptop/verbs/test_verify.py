@@ -395,7 +395,7 @@ def test_what_is_proven_here_is_told_to_the_box_that_called_it_failed(
     assert verify(refused.project, allow_pickle=["data.pkl"]) == 0
     kept = _kept(refused)
     assert kept and (kept.unpickled, kept.at) == (("data.pkl",), _receipt(refused).made_at)
-    assert "data.pkl unpickled; it is not trained again" in capsys.readouterr().err
+    assert "data.pkl unpickled; it is not retrained" in capsys.readouterr().err
 
 
 def test_what_was_allowed_is_remembered_and_not_unpickled_again(
@@ -434,7 +434,7 @@ def test_a_box_that_cannot_be_told_is_no_success(
     monkeypatch.setattr(LocalSite, "ask", full)
     assert verify(refused.project, allow_pickle=["data.pkl"]) == 1
     told = capsys.readouterr().err
-    assert "a is proven here, but its box was not told: no room on the tier" in told
+    assert "a is verified here, but its box could not be told: no room on the tier" in told
     monkeypatch.setattr(LocalSite, "ask", _answered_here)
     assert verify(refused.project) == 0
     assert _kept(refused)
