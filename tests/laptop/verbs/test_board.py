@@ -79,7 +79,7 @@ def test_a_page_is_replaced_whole_or_not_at_all(
 def test_a_folder_and_a_file_without_one_are_sentences(run: RunOnDisk, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a folder"):
         write(run, str(tmp_path))
-    with pytest.raises(InputError, match="there is no folder"):
+    with pytest.raises(InputError, match="no such folder"):
         write(run, str(tmp_path / "gone" / "page.html"))
 
 

@@ -138,7 +138,7 @@ def test_the_queue_of_a_box_that_has_left_the_plan_is_asked_through_the_shared_t
     with held(run.site.tier.lock("queue_2")):
         stop(replace(run.project, plan=left))
         assert wanted(run) == ["run", "stop"]
-        with pytest.raises(InputError, match="box-b, which has left the job"):
+        with pytest.raises(InputError, match="box-b, which is no longer in the job"):
             stop(replace(run.project, plan=replace(left, durable_scope=EACH_BOX)))
 
 
