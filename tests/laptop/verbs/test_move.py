@@ -95,7 +95,7 @@ def test_a_cell_of_a_stopped_box_goes_to_the_other_queue_with_its_claim_and_its_
 def test_moved_again_is_refused(run: FarRun) -> None:
     move(run.project, cell="a", queue="queue_2")
     claim = owner(run.agents)
-    with pytest.raises(InputError, match="^a is already in queue_2$"):
+    with pytest.raises(InputError, match=r"^a is already in queue_2$"):
         move(run.project, cell="a", queue="queue_2")
     assert owner(run.agents) == claim and len(lines(run, "queue_2")) == 2
 
