@@ -55,7 +55,7 @@ def test_without_write_the_lines_are_shown_and_nothing_is_changed(
     assert "grid: 18 new cells" in shown.out
     assert f"{BASE} recon lr=1e-3 seed=0 opt=lion" in shown.out
     assert "base_lr1e-3_seed0_optlion" in shown.out
-    assert "the same command with --write" in shown.err
+    assert "add --write" in shown.err
 
 
 def test_with_write_they_are_spread_over_the_queues_and_plan_takes_them(

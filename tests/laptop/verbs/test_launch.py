@@ -370,7 +370,7 @@ def test_a_box_that_dies_while_it_is_served_stops_no_other(
     told = json.loads(capsys.readouterr().out)
     assert told["started"] == ["q2"] and tiny.releases == {told["release"]}
     (problem,) = told["problems"]
-    assert problem.startswith("q1: was not launched: box-a cannot be reached: the link was cut")
+    assert problem.startswith("q1: not launched: box-a cannot be reached: the link was cut")
     assert problem.endswith("invoke launch --box box-a")
     (record,) = records(project)
     assert record["queues"] == ["q2"]
@@ -461,7 +461,7 @@ def test_the_start_index_is_kept_as_a_cells_name_also_by_the_launch_after(
     starts = [question for _, question in asked if isinstance(question, run_asks.Start)]
     assert [(s.start_index, s.start_cell) for s in starts] == [(1, "b2"), (1, "b2"), (0, None)]
     said = capsys.readouterr().err
-    assert "q1: begins with b2, as it was launched before" in said
+    assert "q1: starts at b2, as in the last launch" in said
     assert "q1: commented out on the tier: configs/a.json one" in said
 
 
@@ -490,7 +490,7 @@ def test_where_the_meter_runs_a_cell_needs_its_smoke_pass_before_a_box_is_asked(
     monkeypatch.setattr(SshSite, "refresh", None)
     monkeypatch.setattr(SshSite, "ask", None)
     before = sorted(tiny.root.rglob("*"))
-    with pytest.raises(InputError, match=r"2 cells without a smoke pass .*: invoke smoke"):
+    with pytest.raises(InputError, match=r"2 cells .* not passed a smoke test .*: invoke smoke"):
         launch(project, environ=SECRET)
     remembered = project.results.root / profile_choice.FILE
     written = {path for path in tiny.root.rglob("*") if path.is_file()} - set(before)
@@ -513,7 +513,7 @@ def test_where_the_meter_runs_an_open_todo_of_the_artifacts_is_refused_first(
 def test_a_launch_that_was_refused_is_not_typed_again_on_this_machine(tiny: TinyProject) -> None:
     """As seen: the audit refused all boxes, and the next launch forgot the flag."""
     tiny.write_job(secrets=["MY_KEY"], smoke="--epochs 1")
-    with pytest.raises(InputError, match="smoke pass"):
+    with pytest.raises(InputError, match="smoke test"):
         launch(opened(tiny, "ssh"), environ=SECRET)
     again = open_project(tiny.root / "job.yaml", kinds=["local", "ssh"])
     assert again.profile.name == "ssh"
@@ -535,7 +535,7 @@ def test_what_no_smoke_knows_is_said_with_its_reason(
     project = opened(tiny, "ssh")
     module._say_unknown(project, passes.unknown(project))
     said = capsys.readouterr().err
-    assert "a is launched without a smoke: needs two GPUs" in said
+    assert "a is launched without a smoke test: needs two GPUs" in said
     assert "1 cell was not smoke-tested" in said
 
 
@@ -546,7 +546,7 @@ def test_what_was_said_at_an_earlier_launch_is_not_said_again(
     project = opened(tiny)
     unknown = passes.unknown(project)
     module._say_unknown(project, unknown)
-    assert "a, b are launched without a smoke: needs two GPUs" in capsys.readouterr().err
+    assert "a, b are launched without a smoke test: needs two GPUs" in capsys.readouterr().err
     queues = list(project.plan.queues)
     profile_choice.append_launch(
         project.results, "local", "ab" * 32, queues, is_smoked=True, skipped=unknown.skipped
@@ -555,14 +555,14 @@ def test_what_was_said_at_an_earlier_launch_is_not_said_again(
     assert capsys.readouterr().err == ""
     other = replace(unknown, skipped={"a": "no GPU", "b": "needs two GPUs"})
     module._say_unknown(project, other)
-    assert capsys.readouterr().err == "a is launched without a smoke: no GPU\n"
+    assert capsys.readouterr().err == "a is launched without a smoke test: no GPU\n"
 
 
 def test_cells_that_nothing_makes_short_are_named_where_others_have_words_of_their_own(
     tiny: TinyProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny.write_job(secrets=["MY_KEY"], smoke=None, cells={"a": {"smoke": "--epochs 1"}})
-    with pytest.raises(InputError, match="what makes a run of b short, and ssh bills"):
+    with pytest.raises(InputError, match=r"run of b short\. ssh bills"):
         launch(opened(tiny, "ssh"), environ=SECRET)
 
 

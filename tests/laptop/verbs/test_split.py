@@ -93,7 +93,7 @@ def test_what_earlier_runs_took_is_what_a_cell_costs(
     assert cells["recon_baseline"]["amount"] == pytest.approx(10.881 + 19.208)
     assert cells["recon_baseline"]["source"] == "measured"
     assert cells["n"]["source"] == "other tasks"
-    assert "bad.jsonl: left out" in shown.err
+    assert "bad.jsonl: skipped" in shown.err
 
 
 def test_minutes_and_speeds_may_be_given(
