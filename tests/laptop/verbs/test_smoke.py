@@ -191,7 +191,7 @@ def test_a_failing_cell_is_told_with_its_end_and_the_others_still_run(
         "c": "passed",
     }
     assert cells["b"]["because"] == "exit code 3"
-    assert "--- b: exit code 3. The end of " in shown.err
+    assert "--- b: exit code 3. Last lines of " in shown.err
     assert "KeyError: 'no such key'" in shown.err
     assert missing(tried.project) == ["b"]
 
@@ -471,7 +471,7 @@ def test_what_each_expression_took_is_said_with_its_line_also_of_a_remembered_pa
         assert smoke(tried.project, cells=["a", "b"]) == 0
         said = capsys.readouterr().err
         line = "from this line of the log: step 1: loss 9.5e-05, lr 0.1 (a, b)"
-        assert f"loss is 9.5e-05, {line}" in said
+        assert f"loss = 9.5e-05, {line}" in said
         assert "dice = 0.5, from dice in metrics.json (a, b)" in said
 
 
@@ -659,7 +659,7 @@ def test_one_failure_of_many_cells_is_shown_once(
     assert smoke(tried.project) == 1
     shown = capsys.readouterr()
     assert shown.err.count("KeyError: 'no such key'") == 1
-    assert "--- a, b, c: exit code 3. The end of " in shown.err
+    assert "--- a, b, c: exit code 3. Last lines of " in shown.err
     assert shown.err.count("by hand: ") == 1
     assert shown.out.count("exit code 3") == 3
 
