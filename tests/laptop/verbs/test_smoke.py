@@ -660,7 +660,7 @@ def test_one_failure_of_many_cells_is_shown_once(
     shown = capsys.readouterr()
     assert shown.err.count("KeyError: 'no such key'") == 1
     assert "--- a, b, c: exit code 3. Last lines of " in shown.err
-    assert shown.err.count("by hand: ") == 1
+    assert shown.err.count("to reproduce: ") == 1
     assert shown.out.count("exit code 3") == 3
 
 
