@@ -180,7 +180,7 @@ def _ended_well(
 ) -> Verdict:
     if done.was_told_to_stop:
         # Many scripts leave with 0 when they are told to; the identical command will tell.
-        return _preempted("it was asked to leave", has_saved=has_saved)
+        return _preempted("it was asked to stop", has_saved=has_saved)
     if done.ranks_alive is not None:
         return _of_ranks_alive(done.ranks_alive)
     if not (missing or problem):
@@ -224,7 +224,7 @@ def _of_ranks_alive(count: int) -> Verdict:
 
 def _left(done: Done, rcs: set[int], lacking_room: str, *, has_saved: bool) -> Verdict | None:
     if done.was_told_to_stop and rcs & {-_SIGTERM, 128 + _SIGTERM, 1, exit_codes.PREEMPTED}:
-        return _preempted("it was asked to leave", has_saved=has_saved)
+        return _preempted("it was asked to stop", has_saved=has_saved)
     if exit_codes.PREEMPTED not in rcs:
         return None
     if has_saved:

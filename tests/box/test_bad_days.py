@@ -225,7 +225,7 @@ def test_a_push_that_is_cut_or_finds_no_room_goes_on_with_the_same_command(
     is_clear(run.boxcar("push").ended(1), "box-a", "room")
     disk = os.statvfs(one_box.seen("box-a", Hosts.shared))
     one_box.limit("shared", f"size=1g,nr_inodes={disk.f_files - disk.f_ffree + 3}")
-    is_clear(run.boxcar("push").ended(1), "inodes are free", "Make room there")
+    is_clear(run.boxcar("push").ended(1), "inodes are free", "Free some space there")
     one_box.limit("shared", "nr_inodes=100000")
 
     one_box.slow("box-a", "4mbit")

@@ -198,7 +198,7 @@ def test_one_launch_starts_a_cell_on_each_box_and_another_leaves_them_alone(life
     first, again = (life.said[step].document for step in ("launch", "launch again"))
     assert (first["started"], first["problems"]) == (["q1", "q2", "q3"], [])
     assert (again["started"], again["release"]) == ([], first["release"])
-    assert life.said["launch again"].err.count("its agent is running and was left alone") == 3
+    assert life.said["launch again"].err.count("its agent is already running") == 3
     running = {cell["cell"]: cell["box"] for cell in _cells(life, "status", "running")}
     assert running == {"a": "box-a", "c": "box-b", "d": "box-c"}
     assert life.said["launch"].err.count("is new: ") == 1, "a shared tier gets a release once"

@@ -36,7 +36,7 @@ def test_a_changed_job_touches_nothing_that_the_living_agent_reads(
     assert run.releases == {first, second}
 
     again = run.launch().ended(0)
-    assert f"It keeps release {first[:12]} until it ends; {second[:12]} is for" in again.err
+    assert f"stays on release {first[:12]}. {second[:12]} is used" in again.err
     _refuse_a_queue_that_was_rewritten(run)
 
     run.let_go("a")

@@ -99,8 +99,8 @@ def test_verify_counts_what_it_hashes_and_what_it_loads(
     run = make_run(tmp_path)
     run.copy_here()
     hashing, loading = (
-        r"hashing the files here: 0 B of 20\.\d kB \(0 %\)",
-        r"loading the files here: 0 of 4 \(0 %\), .*a/",
+        r"hashing the files: 0 B of 20\.\d kB \(0 %\)",
+        r"loading the files: 0 of 4 \(0 %\), .*a/",
     )
     monkeypatch.setattr(compare, "gather", holds(said, hashing, compare.gather))
     monkeypatch.setattr(verify, "load", holds(said, loading, verify.load))
@@ -119,6 +119,6 @@ def test_a_push_says_that_it_makes_the_release(
     tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny = make_project(tmp_path / "project", {"q1": ["configs/a.json one"]})
-    held = holds(said, "still making the release", build)
+    held = holds(said, "still building the release", build)
     monkeypatch.setattr("boxcar.laptop.verbs.push.build", held)
     assert push(open_project(tiny.root / "job.yaml", "local")) == 0

@@ -193,5 +193,5 @@ def test_verify_and_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_a_row_of_an_audit_in_a_line() -> None:
     row = Row(rules.ALL, "clock", "ok", _("as here"))
     said = audit.line(rules.ALL, row)
-    assert said == "OK: all: clock of the box: as here"
+    assert said == "OK: all: box clock: as here"
     assert english(said.said("zh")) == []

@@ -31,10 +31,10 @@ def test_a_noun_goes_with_its_number() -> None:
 
 
 def test_a_sentence_within_a_sentence_is_said_in_the_same_language() -> None:
-    because = _("agents are at work; there is nothing to do")
+    because = _("agents are running; nothing to do")
     step = _("next: {because}", because=because)
-    assert step == "next: agents are at work; there is nothing to do"
-    assert step.said("zh") == "下一步：agent 正在工作，无需操作"
+    assert step == "next: agents are running; nothing to do"
+    assert step.said("zh") == "下一步：agent 正在运行，无需操作"
 
 
 def test_words_that_are_no_sentence_pass_as_they_are() -> None:

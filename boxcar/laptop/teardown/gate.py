@@ -85,7 +85,14 @@ class Refused:
 
 
 def decide(facts: GateFacts) -> Open | Refused:
-    reasons = (*obstacles(facts), *_beside(facts), *_not_approved(facts))
+    missing_first = obstacles(facts)
+    # An approval alone would be refused again while results are missing.
+    is_asked_for = facts.approval is not None or not missing_first
+    reasons = (
+        *missing_first,
+        *_beside(facts),
+        *(_not_approved(facts) if is_asked_for else ()),
+    )
     if reasons or facts.receipt is None:
         return Refused(reasons)
     return Open(facts.receipt.digest)

@@ -63,7 +63,7 @@ def audit(
     with open_site(project, show.say) as site:
         for box in boxes or ():
             project.scratch(box)  # raises for a box that is not in the plan
-        with show.waiting(_("asking the boxes what they are")):
+        with show.waiting(_("checking the boxes")):
             site.refresh()
             view = look_at_run(site, timestamp.utc_now())
             report = of_run(site, view, boxes=boxes, is_thorough=True)
@@ -199,12 +199,16 @@ def _end(rows: Sequence[Row], then: Command) -> Message:
     count = {verdict: sum(row.verdict == verdict for row in rows) for verdict in _ORDER}
     if count["refuse"]:
         boxes = ", ".join(sorted({row.box for row in rows if row.verdict == "refuse"}))
-        refused = _("{n} refused ({boxes}). Fix that, then", n=count["refuse"], boxes=_boxes(boxes))
+        refused = _(
+            "{n} {n:problem|problems} ({boxes}). Fix {n:it|them}, then",
+            n=count["refuse"],
+            boxes=_boxes(boxes),
+        )
         return Message(refused, Command("audit"))
     if count["warn"]:
-        warned = _("nothing is refused, {n} {n:warning|warnings}. Next", n=count["warn"])
+        warned = _("no problems, {n} {n:warning|warnings}. Next", n=count["warn"])
         return Message(warned, then)
-    return Message(_("all is as it should be. Next"), then)
+    return Message(_("no problems. Next"), then)
 
 
 def skew_s(before: str, at: str, after: str) -> float:
@@ -275,7 +279,7 @@ _NAMES = {
     "refuse": mark("refuse"),
     "all": mark("all"),
     "box": mark("box"),
-    "clock": mark("clock of the box"),
+    "clock": mark("box clock"),
     "GPU": mark("GPU"),
     "training Python": mark("training Python"),
     "memory": mark("memory"),
@@ -298,7 +302,7 @@ _NAMES = {
     "GPUs": mark("GPUs"),
     "tier from nodes": mark("tier from nodes"),
     "file locks": mark("file locks"),
-    "room": mark("free room"),
+    "room": mark("free space"),
     "data": mark("data"),
     "durable": mark("durable"),
 }

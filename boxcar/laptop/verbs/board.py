@@ -74,9 +74,9 @@ def board(
     neither, both, a port that is taken and a file that cannot be written.
     """
     if is_served and to:
-        raise InputError(_("--serve and --to FILE are two ways: type one of them"))
+        raise InputError(_("use either --serve or --to FILE, not both"))
     if port is not None and not is_served:
-        raise InputError(_("--port belongs to --serve"))
+        raise InputError(_("--port works only with --serve"))
     if not is_served and not to:
         raise InputError(_which())
     with open_site(project, show.say) as site:
@@ -87,7 +87,7 @@ def board(
         except KeyboardInterrupt:
             show.say(
                 Message(
-                    _("the page is served no more; the run continues. Again"),
+                    _("stopped serving; the run continues. To serve again"),
                     Command("board", ("--serve",)),
                 )
             )
@@ -98,13 +98,13 @@ def _which() -> list[Message]:
     return [
         Message(
             _(
-                "board is a page of HTML, and needs to know where it shall be. On this machine, "
-                "refreshed by itself, until Ctrl-C"
+                "choose --serve or --to FILE. A page on this machine that refreshes itself, until "
+                "Ctrl-C"
             ),
             Command("board", ("--serve",)),
         ),
         Message(
-            _("As a file, once, for a cron and a web server of your own"),
+            _("One HTML file, for cron and your own web server"),
             Command("board", ("--to", "board.html")),
         ),
         Message(_("In the terminal"), Command("watch")),
@@ -114,9 +114,9 @@ def _which() -> list[Message]:
 def _write(site: Site, path: Path, *, as_json: bool) -> int:
     """0 also where a cell has failed: a cron copies the page behind `&&`."""
     if path.is_dir():
-        raise InputError(_("--to: expected a file, and {file} is a folder", file=path))
+        raise InputError(_("--to: expected a file; {file} is a folder", file=path))
     if not path.parent.is_dir():
-        raise InputError(_("--to: there is no folder {folder}", folder=path.parent))
+        raise InputError(_("--to: no such folder: {folder}", folder=path.parent))
     with show.waiting(_("asking the boxes")):
         site.refresh()
     moves.tell_boxes(site, show.say)
@@ -167,7 +167,7 @@ def _looks_for_ever(site: Site) -> Iterator[RunView]:
                 raise
             show.say(
                 _(
-                    "the page stays as it was, because this look failed: {why}",
+                    "page not refreshed: {why}",
                     why=message_of(error).text,
                 )
             )
@@ -181,15 +181,14 @@ def _tell(view: RunView, url: str, every_s: float, *, as_json: bool) -> None:
     show.line(url)
     show.say(
         _(
-            "this page is refreshed every {every} until Ctrl-C; only who has its address can read "
-            "it",
+            "refreshes every {every} until Ctrl-C; only people with this address can read it",
             every=units.duration(every_s),
         )
     )
 
 
 def _page(site: Site, view: RunView, watched: Watched, reading: Reading) -> bytes:
-    at_work = _("agents are at work; there is nothing to do")
+    at_work = _("agents are running; nothing to do")
     rows = rows_of_run(site, view, next_step(view, site), watched.history, at_work=at_work)
     rows = replace(rows, facts=replace(rows.facts, glyphs=UNICODE))
     private = Private(known_secrets(site.project.job, os.environ))

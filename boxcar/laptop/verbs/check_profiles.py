@@ -106,7 +106,7 @@ def _tell(profiles: list[Profile], found: list[Stale], lost: list[str]) -> None:
     show.say(
         _(
             "{n} {n:profile|profiles}: {old} {old:group|groups} of facts older than {months} "
-            "months, {lost} durable {lost:tier|tiers} that would be lost",
+            "months; {lost} durable {lost:tier|tiers} would be lost",
             **counts,
             months=MOST_MONTHS,
         )

@@ -48,7 +48,7 @@ def request(
     """
     if is_torn_down(site.results):
         # The boxes may be somebody else's by now.
-        raise InputError(_("the run {run!r} was torn down; nothing of it runs", run=site.plan.run))
+        raise InputError(_("run {run!r} was torn down; nothing is running", run=site.plan.run))
     with show.waiting(_("asking the boxes")):
         site.refresh()
     view = look_at_run(site, timestamp.utc_now())
@@ -57,7 +57,7 @@ def request(
     waiting = [queue for queue in named if queue.scheduled and want == STOP]
     for queue in named:
         if queue not in (*asked, *waiting):
-            show.say(_("{queue}: nothing is running, so nothing was asked", queue=queue.name))
+            show.say(_("{queue}: nothing is running; nothing to do", queue=queue.name))
     done, errors = side_by_side.each_or_why(
         [queue.name for queue in asked],
         lambda name: write_control(site, _reached_by(site, view.queue(name)), name, want),
@@ -74,8 +74,8 @@ def _call_off(site: Site, waiting: Sequence[QueueView]) -> None:
     tasks = site.call_off([queue.name for queue in waiting])
     if tasks:
         about = _(
-            "taken back before {n:it|they} ran: {tasks}. To submit {n:it|them} again, with the "
-            "limits that are set by then",
+            "cancelled before {n:it|they} started: {tasks}. To submit {n:it|them} again, with the "
+            "limits set then",
             tasks=", ".join(tasks),
             n=len(tasks),
         )
@@ -84,8 +84,8 @@ def _call_off(site: Site, waiting: Sequence[QueueView]) -> None:
         if queue.scheduled and queue.scheduled.task not in tasks:
             show.say(
                 _(
-                    "{queue}: its job {task} no longer waits and was left alone; the same command "
-                    "again asks its agent",
+                    "{queue}: job {task} is no longer pending, so it was not cancelled. Run the "
+                    "same command again to ask its agent",
                     queue=queue.name,
                     task=queue.scheduled.task,
                 )
@@ -94,14 +94,13 @@ def _call_off(site: Site, waiting: Sequence[QueueView]) -> None:
 
 def _not_asked(want: str, asked: Sequence[str], errors: Mapping[str, Exception]) -> BoxcarError:
     """One error of all, of the kind that they have in common."""
-    others = _("no queue was")
+    others = _("no queue was asked")
     if asked:
-        others = _("{queues} {n:was|were}", queues=", ".join(asked), n=len(asked))
+        others = _("{queues} {n:was|were} asked", queues=", ".join(asked), n=len(asked))
     messages = [
         message_of(error).under(
             _(
-                "{queue} was not asked to {want}, {others}. The same command again asks all of "
-                "them",
+                "{queue} could not be asked to {want} ({others}); run the same command again",
                 queue=name,
                 want=want,
                 others=others,
@@ -126,8 +125,8 @@ def _reached_by(site: Site, queue: QueueView) -> str:
     if site.plan.durable_scope == EACH_BOX:
         raise InputError(
             _(
-                "{queue} ran on {box}, which has left the job and cannot be asked: put its line "
-                "back into queues of job.yaml",
+                "{queue} ran on {box}, which is no longer in the job, so it cannot be reached. "
+                "Put it back under queues in job.yaml",
                 queue=queue.name,
                 box=queue.box,
             )
@@ -166,8 +165,8 @@ def until_left(site: Site, view: RunView, queues: Sequence[str]) -> RunView:
         named = some(stopping, _MOST_WAITED)
         show.say(
             _(
-                "{queues}: {n:was|were} asked to stop; launch waits until {n:it has|they have} "
-                "ended, then starts {n:it|them} again (Ctrl-C: {n:it stays|they stay} stopped)",
+                "{queues} {n:is|are} stopping; launch waits for that, then starts {n:it|them} "
+                "again (Ctrl-C leaves {n:it|them} stopped)",
                 queues=named,
                 n=len(stopping),
             )
@@ -187,7 +186,7 @@ def is_stopping(queue: QueueView) -> bool:
 def does_not_end(queue: QueueView) -> Message:
     return Message(
         _(
-            "{queue}: was asked to stop and has not ended yet, so nothing was started. Once it has",
+            "{queue}: still stopping, so it was not started. Once it has ended",
             queue=queue.name,
         ),
         Command("launch"),
@@ -213,7 +212,7 @@ def _take_back_drains(site: Site, queues: Sequence[QueueView]) -> None:
         by_name, lambda name: write_control(site, by_name[name], name, RUN)
     )
     for name in done:
-        show.say(_("{queue}: its drain is taken back, and its agent goes on", queue=name))
+        show.say(_("{queue}: drain cancelled; its agent continues", queue=name))
     for name, error in errors.items():
         show.say(message_of(error).under(name))
 
@@ -230,12 +229,12 @@ def _until(
     left = [queue.name for queue in _of(view, queues) if is_about_to_end(queue)]
     if not left:
         return view
-    with show.progress(_("waiting for agents that end"), THINGS) as bar:
+    with show.progress(_("waiting for agents to end"), THINGS) as bar:
         part = bar.part(len(left))
         while left and time.monotonic() - began < most_s:
             time_s = duration(time.monotonic() - began)
             names = some(left, _MOST_WAITED)
-            part.doing = _("{queues}, for {time} so far", queues=names, time=time_s)
+            part.doing = _("{queues}, {time} so far", queues=names, time=time_s)
             time.sleep(site.tick_s)
             view = _look_again(site)
             ended = [name for name in left if not is_about_to_end(view.queue(name))]

@@ -61,11 +61,11 @@ def demo() -> int:
     show.say(_("[1/4] two queues on two local boxes; the project is {folder}", folder=root))
     with _receiver(root) as environ:
         view = _run_queues(project, environ)
-    show.say(_("[2/4] pull: every result to this machine, checked against its manifest"))
+    show.say(_("[2/4] pull: copy every result here and check it against its manifest"))
     pull(project)
-    show.say(_("[3/4] verify: every artifact is loaded and checked"))
+    show.say(_("[3/4] verify: load and check every artifact"))
     verified = verify(project, allow_pickle=[])
-    show.say(_("[4/4] down: the gate"))
+    show.say(_("[4/4] down: the teardown check"))
     took_s = time.monotonic() - began  # before the question: nobody knows how long a person thinks
     is_down = verified == 0 and down(project, abandon=[], because=None, approve=None) == 0
     _report(project, view, took_s, is_down=is_down)
@@ -83,8 +83,8 @@ def _check_libraries() -> None:
     if missing := training_here.missing_packages(python, _TRAINS_WITH):
         raise InputError(
             _(
-                "the demo trains with {needs}, and {python} has no {missing}. To install it for "
-                "the CPU, type: {line}",
+                "the demo needs {needs}; {python} lacks {missing}. To install the CPU build, "
+                "type: {line}",
                 needs=", ".join(_TRAINS_WITH),
                 python=python,
                 missing=", ".join(missing),
@@ -125,7 +125,7 @@ def _put_finished_run_aside(project: Project) -> None:
     stamp = timestamp.utc_now().replace(":", "")
     aside = project.results.root.with_name(f"{project.plan.run}-{stamp}")
     project.results.root.rename(aside)
-    show.say(_("the results of the last demo were put aside: {folder}", folder=aside))
+    show.say(_("moved the results of the last demo to {folder}", folder=aside))
 
 
 # --- the receiver of the webhooks
@@ -141,7 +141,7 @@ def _receiver(root: Path) -> Iterator[dict[str, str]]:
 
     with receiver.serve(port, secret, take, show.say) as server:
         _keep_address(root, server.server_address[1], secret)
-        show.say(_("      webhooks arrive, signed, at {url}", url=server.url))
+        show.say(_("      signed webhooks arrive at {url}", url=server.url))
         yield {"BOXCAR_WEBHOOK_URL": server.url, "BOXCAR_WEBHOOK_SECRET": secret}
 
 
@@ -178,7 +178,7 @@ def _run_queues(project: Project, environ: dict[str, str]) -> RunView:
             break
         show.say(
             _(
-                "the agent of {queues} is gone; launching again resumes its queue",
+                "the agent of {queues} is gone; launch resumes the queue",
                 queues=", ".join(dead),
             )
         )
@@ -216,13 +216,16 @@ def _report(project: Project, view: RunView, seconds: float, *, is_down: bool) -
     show.say(_("journals  {path}", path=project.results.journals))
     if is_down:
         show.remember_flags("", "", program=_program())  # the demo itself takes none
-        show.say(Message(_("The local boxes are gone; the results stay. Again"), Command("demo")))
+        show.say(
+            Message(
+                _("The local boxes are removed; the results stay. To run it again"), Command("demo")
+            )
+        )
     else:
         show.say(
             Message(
                 _(
-                    "The run is still there, and nothing was removed. Look around in {folder}, "
-                    "then",
+                    "Nothing was removed; the run is still there. Look around in {folder}, then",
                     folder=project.root,
                 ),
                 Command("down"),

@@ -42,7 +42,7 @@ from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import BoxcarError, Command, DamagedError
+from boxcar.shared.errors import BoxcarError, Command, DamagedError, Message
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import RunReceipt, Teardown
 from boxcar.shared.sentence import _
@@ -86,8 +86,8 @@ def down(
                 nothing = Missing(
                     None,
                     _(
-                        "was never launched, as far as this machine and its boxes know, so there "
-                        "is nothing to end. To start it"
+                        "never launched, as far as this machine and its boxes know; there is "
+                        "nothing to end. To start it"
                     ),
                     Command("launch"),
                 )
@@ -157,7 +157,7 @@ def _tell_last_news(site: Site, begun: Teardown | None) -> None:
     try:
         with show.waiting(
             _(
-                "delivering the last news of {n} {n:queue|queues}, for a minute at most",
+                "delivering the last notifications of {n} {n:queue|queues} (up to a minute)",
                 n=len(queues),
             )
         ):
@@ -169,8 +169,8 @@ def _tell_last_news(site: Site, begun: Teardown | None) -> None:
         if count:
             show.say(
                 _(
-                    "{queue}: {n} {n:event|events} of its news were taken by nobody; they stay in "
-                    "its journal",
+                    "{queue}: {n} {n:notification was|notifications were} not delivered; {n:it "
+                    "stays|they stay} in its event log",
                     queue=queue,
                     n=count,
                 )
@@ -180,7 +180,7 @@ def _tell_last_news(site: Site, begun: Teardown | None) -> None:
 def _confirm(site: Site, rotated: Sequence[str]) -> int:
     """Write down what was replaced; 0 also where more is left, which is said."""
     now = rotation.confirm_rotated(site.results, rotated)
-    show.say(_("noted as replaced: {names}", names=", ".join(dict.fromkeys(rotated))))
+    show.say(_("recorded as rotated: {names}", names=", ".join(dict.fromkeys(rotated))))
     for sentence in rotation.rotation_steps(now):
         show.say(sentence)
     return 0
@@ -193,7 +193,7 @@ def _say_kept(site: Site, begun: Teardown | None, gone: Sequence[str]) -> None:
         if not begun or box not in begun.boxes:
             show.say(
                 _(
-                    "{box} keeps the run's credentials, so rotate these: {names}",
+                    "{box} still has the run's credentials. Rotate {names}",
                     box=box,
                     names=", ".join(names),
                 )
@@ -206,11 +206,10 @@ def _say_uncompared(site: Site) -> None:
         return
     with_what = _("their own manifests and the receipt")
     if site.tier.root.exists():
-        with_what = _("what the boxes had last reported of it")
+        with_what = _("what the boxes last reported of it")
     show.say(
         _(
-            "{tier} is said to be gone: the results here are compared with {with_what}, not with "
-            "it",
+            "{tier} is declared gone, so the results here are compared with {with_what} instead",
             tier=tier,
             with_what=with_what,
         )
@@ -308,7 +307,7 @@ def _ask_beside(facts: GateFacts, tries: int, named: tuple[str, ...] = ()) -> tu
                 show.say(one.what)
         if (
             _ask_name(
-                run, _("Type that run's name ({run}) to end the box all the same: ", run=run), tries
+                run, _("Type that run's name ({run}) to end the box anyway: ", run=run), tries
             )
             != run
         ):
@@ -331,7 +330,7 @@ def _ask_name(run: str, question: str, tries: int) -> str:
 def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     """What will be lost, and what stays."""
     does = site.project.profile.meter_stop.does
-    show.say(_("{verb!r} will {does}. This is lost:", verb=_verb(site), does=does))
+    show.say(_("{verb!r} will {does}. This will be lost:", verb=_verb(site), does=does))
     for sentence in site.end_price():
         _say_item(sentence)
     show.say_of_each(("", _("  {sentence}", sentence=one)) for one in _lost(facts, notes))
@@ -347,24 +346,23 @@ def _lost(facts: GateFacts, notes: Sequence[str]) -> Iterator[str]:
     for verdict in facts.receipt.cells if facts.receipt else ():
         if verdict.because is not None:
             yield _(
-                "the cell {cell}, abandoned because {because}",
+                "cell {cell}, abandoned because {because}",
                 cell=verdict.cell,
                 because=verdict.because,
             )
         if verdict.is_dropped:
-            yield _("the cell {cell}, dropped: its line is commented out", cell=verdict.cell)
+            yield _("cell {cell}, dropped: its line is commented out", cell=verdict.cell)
     for cell in facts.cells:
         if cell.pulled and (doubt := cell.pulled.manifest.doubt):
             yield _(
-                "the box on which the cell {cell} could be trained again; its result is in "
-                "doubt: {doubt}",
+                "the box that could retrain cell {cell}, whose result is not certain: {doubt}",
                 cell=cell.cell,
                 doubt=doubt,
             )
     if hashed := _hashed(facts):
         yield _(
-            "{n} {n:artifact|artifacts}: each was hashed here and loaded by its box alone, as "
-            "verify found no torch",
+            "{n} {n:artifact that was|artifacts that were} only hashed here: verify found no "
+            "torch, so only the box has loaded {n:it|them}",
             n=hashed,
         )
     yield from notes
@@ -386,7 +384,7 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
     boxes = [name for name in gone if name != site.plan.durable_dir]
     beside = dict.fromkeys(facts.approval.beside, timestamp.utc_now())
     if begun and facts.approval.how == CONTINUED:
-        show.say(_("continuing the teardown that was approved at {at}", at=begun.approved_at))
+        show.say(_("continuing the teardown approved at {at}", at=begun.approved_at))
         exposed = rotation.exposed_credentials(begun, boxes, credentials)
         return replace(begun, gone=begun.gone | gone, exposed=exposed, beside=beside | begun.beside)
     made = Teardown(
@@ -443,14 +441,17 @@ def _report(
 ) -> int:
     """Say how it ended, and return the exit code for it."""
     is_down = teardown is not None and teardown.finished_at is not None
+    if not is_down:
+        n = len(reasons)
+        show.say(_("refused; nothing was removed. {n} {n:thing is|things are} missing:", n=n))
     show.say_of_each((row.cell or _("the run"), row.message) for row in reasons)
+    if failed := [row.cell for row in reasons if row.cell and _is_failed(row)]:
+        show.say(Message(_("To give up what failed"), _to_abandon(failed)))
     if teardown and is_down:
         show.say(_done(site, teardown))
         for sentence in rotation.rotation_steps(teardown):
             show.say(sentence)
         show.say(_("The results stay in {folder}", folder=site.results.root))
-    else:
-        show.say(_("refused, and nothing removed: {n} {n:thing|things} missing", n=len(reasons)))
     if as_json:
         show.json_document(
             "down",
@@ -463,3 +464,13 @@ def _report(
             },
         )
     return 0 if is_down else 1
+
+
+def _is_failed(row: Missing) -> bool:
+    return isinstance(row.command, Command) and row.command.verb == "explain"
+
+
+def _to_abandon(cells: Sequence[str]) -> Command:
+    """Ready to copy, but for the reason."""
+    named = [word for cell in dict.fromkeys(cells) for word in ("--abandon", cell)]
+    return Command("down", (*named, "--because", "…"))

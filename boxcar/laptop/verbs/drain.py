@@ -24,9 +24,9 @@ def drain(
         asked = control.request(site, DRAIN, queues, boxes)
     for queue in asked:
         which = (
-            mark("{queue} on {box}: finishes {cell}, then ends; no further cell starts")
+            mark("{queue} on {box}: finishes {cell}, then ends; no new cell starts")
             if queue.is_at_cell
-            else mark("{queue} on {box}: ends; no further cell starts")
+            else mark("{queue} on {box}: ends; no new cell starts")
         )
         about = {"queue": queue.name, "box": queue.box, "cell": queue.active}
         show.say(Sentence(which, **about))

@@ -87,18 +87,18 @@ _TOLD = {
     "cell.started": mark("attempt {attempt} started: {cfg} {task}, {on}"),
     "cell.progress": mark("attempt {attempt}: {numbers}"),
     "cell.retried": mark(
-        "attempt {attempt} failed after {time} ({failure}: {reason}); the same again in {wait_s} s"
+        "attempt {attempt} failed after {time} ({failure}: {reason}); retry in {wait_s} s"
     ),
     "cell.preempted": mark(
-        "attempt {attempt} ended after {time}: {why}; the next launch goes on with it"
+        "attempt {attempt} ended after {time}: {why}; the next launch resumes it"
     ),
     "cell.failed": mark("attempt {attempt} failed after {time} ({failure}: {reason}); {action}"),
-    "cell.succeeded": mark("attempt {attempt} ended after {time}, and all its artifacts are there"),
+    "cell.succeeded": mark("attempt {attempt} ended after {time} with all artifacts"),
     "cell.synced": mark("published: {published}, {size}, manifest {manifest}"),
     "cell.copied": mark("copied to {url}, {size}, manifest {manifest}"),
     "cell.verified": mark("{proven}{metrics}"),
     "box.warning": mark("warning: {text}"),
-    "box.idle": mark("attempt {attempt}: every GPU was under 10 % for {time}"),
+    "box.idle": mark("attempt {attempt}: all GPUs were below 10 % for {time}"),
 }
 _NOUNS = {
     "epochs": mark("{n} {n:epoch|epochs}"),
@@ -121,7 +121,7 @@ def tell_history(event: Event) -> str:
     words |= {
         "failure": failure,
         "reason": advice.reason(failure, str(data.get("reason", "?"))),
-        "why": data.get("reason", _("it was asked to leave")),
+        "why": data.get("reason", _("it was asked to stop")),
         "time": units.duration(data["seconds"]) if "seconds" in data else "?",
         "size": units.size(data.get("size_bytes", 0)),
         "manifest": digest.short(data.get("manifest_sha256", "?")),
@@ -141,15 +141,13 @@ def tell_history(event: Event) -> str:
 def advice_for_cell(is_final: bool, is_kept: bool, failure: str) -> Sentence:
     """What follows from a failure that an agent has given up."""
     if is_kept:
-        return _(
-            "what it left is kept, and the next launch judges it anew; it is not trained again"
-        )
+        return _("result kept; the next launch re-checks it without retraining")
     if is_final:
-        return _("it is not tried again under this release")
+        return _("not retried with this release")
     return _(
-        mark("unless it is changed it fails in the same way")
+        mark("unchanged, it would fail again")
         if advice.is_to_change(failure)
-        else mark("this agent gave it up; the next one tries it again")
+        else mark("not retried now; the next launch retries it")
     )
 
 
@@ -183,14 +181,14 @@ def _proven(data: dict[str, Any]) -> Sentence:
         return _("every artifact was loaded and checked")
     at, files = data.get("accepted_at", "?"), data.get("unpickled") or []
     if data.get("is_lent"):
-        return _("lent: its result is on the laptop, proven at {at}", at=at)
+        return _("reused: its result is on the laptop, verified at {at}", at=at)
     if files:
         return _(
-            "accepted: verify proved it on the laptop at {at}, {files} unpickled",
+            "accepted: verified on the laptop at {at}; {files} unpickled",
             at=at,
             files=", ".join(map(str, files)),
         )
-    return _("accepted: verify proved it on the laptop at {at}", at=at)
+    return _("accepted: verified on the laptop at {at}", at=at)
 
 
 def _more(event: Event) -> list[str]:
@@ -249,7 +247,7 @@ def explanation(site: Site, name: str) -> Explanation:
         state=cell.word,
         facts=(
             *(_where(cell), _how_far(cell)),
-            *([_("in doubt: {doubt}", doubt=cell.marked)] if cell.marked else ()),
+            *([_("not certain: {doubt}", doubt=cell.marked)] if cell.marked else ()),
             *(advice.verdict_lines(*verdict) if verdict else ()),
             *(*_what_it_waits_for(cell, view), *_its_queue(cell, view), *_papers(site, cell)),
         ),
@@ -262,40 +260,42 @@ def explanation(site: Site, name: str) -> Explanation:
 def next_for(cell: CellView, view: RunView) -> NextStep:
     """What brings this one cell on."""
     if cell.is_dropped:
-        return NextStep(Command("verify"), _("nothing of it is missing; append its line to run it"))
+        return NextStep(
+            Command("verify"), _("nothing is missing; to run the cell, append its line to a queue")
+        )
     if cell.damage:
         return NextStep(
-            Command("repair"), _("it is verified in its journal, but {damage}", damage=cell.damage)
+            Command("repair"), _("its event log says verified, but {damage}", damage=cell.damage)
         )
     is_at_work = any(may_run(q) for q in view.queues if q.name == cell.queue)
     match cell.record.state if cell.record else None:
         case None:
-            return NextStep(Command("status"), _("a journal cannot be read; status says which"))
+            return NextStep(Command("status"), _("an event log cannot be read; status says which"))
         case state.Verified():
-            return NextStep(Command("pull"), _("its result is proven on the durable tier"))
+            return NextStep(Command("pull"), _("its result is verified on the durable tier"))
         case state.Failed(is_final=True):
             again = Message(
-                _("fix what it says and launch again, or give the cell up"), _give_up(cell.name)
+                _("read the log, fix the cause and launch again; or give the cell up"),
+                _give_up(cell.name),
             )
             return NextStep(Command("logs", ("--cell", cell.name)), again)
         case state.Failed(is_kept=True):
             return NextStep(
-                Command("launch"), _("put right what it says, and the next agent judges it anew")
+                Command("launch"),
+                _("fix the cause; the next launch re-checks the result without retraining"),
             )
         case state.Failed(failure="NOCFG"):
-            return NextStep(Command("push"), _("its line cannot run before that is fixed"))
+            return NextStep(Command("push"), _("its line cannot run until that is fixed"))
         case state.Failed(failure=failure):
             return _after_a_failure(cell.name, failure)
         case _ if kept := blocked_of_run(view).get(cell.name):
             return NextStep(
-                kept.command, _("it comes after {by}, which {why}", by=kept.by, why=kept.why)
+                kept.command, _("it waits for {by}, which {why}", by=kept.by, why=kept.why)
             )
         case _ if not is_at_work:
-            return NextStep(
-                Command("launch"), _("no agent is at work in {queue}", queue=cell.queue)
-            )
+            return NextStep(Command("launch"), _("no agent is running {queue}", queue=cell.queue))
         case state.Queued():
-            return NextStep(Command("watch"), _("it waits for its turn"))
+            return NextStep(Command("watch"), _("it is waiting for its turn"))
         case _:
             follow = Command("logs", ("--cell", cell.name, "--follow"))
             return NextStep(follow, _("it is running"))
@@ -308,11 +308,11 @@ def _give_up(cell: str) -> Command:
 def _after_a_failure(cell: str, failure: str) -> NextStep:
     if not advice.is_to_change(failure):
         again = Message(
-            _("fix what it says; as it is, the next agent only tries it again"), Command("launch")
+            _("read the log and fix the cause; the next launch retries it"), Command("launch")
         )
         return NextStep(Command("logs", ("--cell", cell)), again)
     launch = Command("launch", note=advice.advice_of(failure).todo or "", or_else=_give_up(cell))
-    return NextStep(launch, _("as it is, it would fail in the same way"))
+    return NextStep(launch, _("fix the cause first; unchanged, it would fail again"))
 
 
 def _verdict(view: RunView, cell: CellView) -> tuple[Advice, tuple[Quote, ...]] | None:
@@ -336,7 +336,7 @@ def _next(site: Site, cell: CellView, view: RunView) -> NextStep:
 
 
 def _where(cell: CellView) -> Sentence:
-    of_job = _("epochs as the job says")
+    of_job = _("epochs from the job")
     index = _(", index {index}", index=cell.index) if cell.index is not None else ""
     return _(
         "{cfg} {task}, {epochs}; in {queue}{index}, on {box}",
@@ -351,7 +351,7 @@ def _where(cell: CellView) -> Sentence:
 
 def _how_far(cell: CellView) -> Sentence:
     if cell.record is None:
-        return _("state unknown: the journal that may hold it cannot be read")
+        return _("state unknown: its event log cannot be read")
     if cell.is_dropped:
         return _("dropped: it never ran, and its line is commented out")
     spent = _(
@@ -368,7 +368,7 @@ def _how_far(cell: CellView) -> Sentence:
     if cell.damage:
         words = {"word": state_sentence(cell.word), "state": state_sentence(now.word)}
         return _(
-            "{word}: {state} in its journal, but {damage}; {spent}",
+            "{word}: {state} in its event log, but {damage}; {spent}",
             **words,
             damage=cell.damage,
             spent=spent,
@@ -397,9 +397,7 @@ def _its_queue(cell: CellView, view: RunView) -> list[Sentence]:
 def _papers(site: Site, cell: CellView) -> list[Sentence]:
     """What the claim, the manifests and the receipt say, or that there is none."""
     name, tier = cell.name, site.tier
-    none = _(
-        mark("not asked any more: the run was torn down") if is_over(site) else mark("none yet")
-    )
+    none = _(mark("not checked: the run was torn down") if is_over(site) else mark("none yet"))
     of_tier: dict[str, Callable[[], str]] = {
         "claim": lambda: _claimed(attempt.read_claim(tier.claim(name)), none),
         "tier": lambda: _published(manifest.read_manifest(tier.manifest(name))),
@@ -433,10 +431,10 @@ def _claimed(found: attempt.Claim | None, none: Sentence) -> Sentence:
 
 def _published(found: manifest.Manifest) -> str:
     carried, release = found.carried, digest.short(found.release)
-    beside = [_("{n} {n:file|files} carried", n=len(carried.files))] if carried.files else []
+    beside = [_("{n} extra {n:file|files}", n=len(carried.files))] if carried.files else []
     parts = [
         _(
-            "attempt {attempt} of {box}, release {release}",
+            "attempt {attempt} on {box}, release {release}",
             attempt=found.attempt,
             box=found.box,
             release=release,
@@ -444,7 +442,7 @@ def _published(found: manifest.Manifest) -> str:
         _("{n} {n:file|files}", n=len(found.files)),
         *beside,
         units.size(found.size_bytes),
-        *(_("not carried, {text}", text=text) for text in carried.left_out),
+        *(_("left out: {text}", text=text) for text in carried.left_out),
     ]
     return chained(mark("{first}, {second}"), parts)
 

@@ -62,7 +62,10 @@ def _hold(folder: Path) -> int:
     held = lock.try_hold(folder / exported_cell.RECORD_LOCK)
     if held is None:
         raise TemporaryError(
-            _("{folder}: another export is at work there. Try again when it ended", folder=folder)
+            _(
+                "{folder}: another export is running there. Try again once it has ended",
+                folder=folder,
+            )
         )
     return held
 
@@ -85,11 +88,11 @@ def _left_out(found: Sequence[Outcome]) -> list[Outcome]:
 
 def _report(folder: Path, found: Sequence[Outcome], step: str) -> None:
     for one in _left_out(found):
-        show.say(_("{cell} is left out: {why}", cell=one.cell, why=one.because))
+        show.say(_("{cell} left out: {why}", cell=one.cell, why=one.because))
         if one.where:
             show.say(
                 _(
-                    "{cell} was exported when it was proven; what lies there is of then: {where}",
+                    "{cell}: the export from when it was verified is still in {where}",
                     cell=one.cell,
                     where=folder / one.where,
                 )
@@ -99,8 +102,8 @@ def _report(folder: Path, found: Sequence[Outcome], step: str) -> None:
         if one.state == export_cells.CHANGED:
             show.say(
                 _(
-                    "{cell} is another result by now, under the same id ({id}); what was sent on "
-                    "before is not changed by this",
+                    "{cell}: the result changed, its id ({id}) did not; what you already uploaded "
+                    "stays as it is",
                     cell=one.cell,
                     id=one.id,
                 )
@@ -110,7 +113,7 @@ def _report(folder: Path, found: Sequence[Outcome], step: str) -> None:
     if set(states) <= {UNCHANGED, LEFT_OUT}:
         show.line(
             _(
-                "nothing changed: {n} {n:cell is|cells are} in {folder} as they are in the results",
+                "nothing changed: {folder} is up to date ({n} {n:cell|cells})",
                 n=states[UNCHANGED],
                 folder=folder,
             )
@@ -119,9 +122,9 @@ def _report(folder: Path, found: Sequence[Outcome], step: str) -> None:
         counts = {"added": states["added"], "changed": states["changed"], "same": states[UNCHANGED]}
         show.line(
             _(
-                "{folder}: {added} added, {changed} changed, {same} as before",
+                "{folder}: {added} added, {changed} changed, {same} unchanged",
                 folder=folder,
                 **counts,
             )
         )
-    show.say(_("nothing was sent. Next: {step}", step=step))
+    show.say(_("nothing was uploaded. Next: {step}", step=step))

@@ -107,7 +107,7 @@ def _report(
         named = some((f"{one.cell} ({one.at})" for one in there), 1)
         show.say(
             _(
-                "{n} {n:cell|cells} left out, in the queues already: {first}",
+                "{n} {n:cell|cells} skipped, already in the queues: {first}",
                 n=len(there),
                 first=named,
             )
@@ -115,7 +115,7 @@ def _report(
     for one in dropped:
         show.say(
             _(
-                "{cell} left out: {at} has a # before it; append that line to run it",
+                "{cell} skipped: commented out at {at}; to run it, append the line",
                 cell=one.cell,
                 at=one.at,
             )
@@ -124,9 +124,9 @@ def _report(
 
 def _say_next(project: Project, cells: Sequence[GridCell], is_to_write: bool) -> None:
     if not cells:
-        show.say(_("no cell is new; the queue files are as they were"))
+        show.say(_("no new cells; the queue files are unchanged"))
     elif not is_to_write:
-        show.say(_("no file was changed; the same command with --write appends the lines"))
+        show.say(_("nothing was written; add --write to append the lines"))
     else:
         was_launched = bool(profile_choice.profiles_of(project.results))
         command = Command("launch" if was_launched else "plan")

@@ -44,7 +44,7 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
     """
     if (root / JOB).exists():
         raise InputError(
-            _("{path}: is there, and nothing is overwritten. To see what it says", path=root / JOB),
+            _("{path}: already exists and was left as it is. To see what it says", path=root / JOB),
             Command("plan"),
         )
     can_ask = sys.stdin.isatty() and not yes
@@ -90,8 +90,8 @@ def _with_launcher(made: Draft) -> Draft:
         return made
     typed = show.ask(
         _(
-            "Does {script} form a group of ranks? It was not seen. [python, torchrun, accelerate, "
-            "deepspeed; Enter to say it later] ",
+            "How is {script} launched? Its source does not say. [python, torchrun, accelerate, "
+            "deepspeed; Enter to decide later] ",
             script=made.script.path,
         )
     )
@@ -107,9 +107,9 @@ def _with_launcher(made: Draft) -> Draft:
 
 
 def _wants_help(chosen: Script) -> bool:
-    show.say(_("{script} takes flags that do not stand in it", script=chosen.path))
+    show.say(_("{script} gets flags from elsewhere (not found in its source)", script=chosen.path))
     question = _(
-        "Run {script} --help to see them? It runs what the script imports. [y/N] ",
+        "Run {script} --help to see them? That executes its imports. [y/N] ",
         script=chosen.path,
     )
     return show.ask(question).lower() in ("y", "yes")
@@ -123,14 +123,14 @@ def _with_help(root: Path, chosen: Script) -> Script:
     ]
     typed = " ".join([*words, "--help"])
     limit = f"{run_help.TIMEOUT_S:g}"
-    with show.waiting(_("{command} runs, for {seconds} s at most", command=typed, seconds=limit)):
+    with show.waiting(_("running {command} (up to {seconds} s)", command=typed, seconds=limit)):
         said = run_help.run(root, training_here.for_training(), [*words, "--help"])
     found = flags_of_help(said.text)
     about = {"command": typed, "n": len(found)}
     if said.problem:
         show.say(
             _(
-                "{command} {problem}; {n} {n:flag|flags} of it are taken",
+                "{command} {problem}; {n} {n:flag|flags} found",
                 **about,
                 problem=said.problem,
             )
@@ -138,9 +138,9 @@ def _with_help(root: Path, chosen: Script) -> Script:
     else:
         show.say(
             _(
-                mark("{command} names {n} {n:flag|flags}")
+                mark("{command} lists {n} {n:flag|flags}")
                 if found
-                else mark("{command} names no flags; the source alone counts"),
+                else mark("{command} lists no flags; only those in the source are used"),
                 **about,
             )
         )
@@ -160,8 +160,8 @@ def _chosen(found: Folder, named: str) -> Script:
         if others := found.scripts[at + 1 :]:
             shown = ", ".join(others[:_MOST_NAMED])
             sentence = _(
-                "{first} is taken; {n} {n:other script looks|others look} like it ({others}). To "
-                "take another",
+                "using {first}; {n} {n:other script looks|other scripts look} like training, too "
+                "({others}). To choose another",
                 n=len(others),
                 first=path,
                 others=shown,
@@ -169,7 +169,7 @@ def _chosen(found: Folder, named: str) -> Script:
             show.say(Message(sentence, Command("init", ("--script", "PATH"))))
         return chosen
     raise InputError(
-        _("{root}: no script here looks like one that trains; name it", root=found.root),
+        _("{root}: no training script found; name it", root=found.root),
         Command("init", ("--script", "PATH")),
     )
 
@@ -178,10 +178,10 @@ def _named(root: Path, named: str) -> Script:
     path = (root / named).resolve()
     if not path.is_relative_to(root):
         raise InputError(
-            _("{named}: is not below {root}, where job.yaml would be", named=named, root=root)
+            _("{named}: not inside {root}, where job.yaml goes", named=named, root=root)
         )
     if (found := script.read_script(root, path)) is None:
-        raise InputError(_("{path}: is no Python script that can be read", path=path))
+        raise InputError(_("{path}: not a readable Python script", path=path))
     return found
 
 
@@ -214,11 +214,11 @@ def _write(root: Path, made: Draft, text: str) -> int:
     todo = [*made.todo, *problems]
     if todo:
         show.say(
-            Message(_("{n} {n:thing|things} to correct first; then", n=len(todo)), Command("plan"))
+            Message(_("{n} {n:thing|things} to fix first, then", n=len(todo)), Command("plan"))
         )
         return 1
-    show.say(Message(_("Look at it"), Command("plan")))
-    show.say(Message(_("Then try each cell for a moment on this machine"), Command("smoke")))
+    show.say(Message(_("To review it"), Command("plan")))
+    show.say(Message(_("Then smoke-test the cells on this machine"), Command("smoke")))
     return 0
 
 
@@ -226,7 +226,7 @@ def _create(path: Path, text: str) -> None:
     """One that is there stays as it is."""
     atomic.make_folder(path.parent)
     is_new = atomic.create_once(path, text.encode())
-    show.say(_(mark("wrote {file}") if is_new else mark("left as it is: {file}"), file=path))
+    show.say(_(mark("wrote {file}") if is_new else mark("left unchanged: {file}"), file=path))
 
 
 def _refused(root: Path, text: str) -> list[str]:

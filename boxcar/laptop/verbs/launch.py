@@ -96,7 +96,7 @@ def serve_all(
     problems = [
         Message(
             _(
-                "{queue}: was not launched: {why} When that is fixed",
+                "{queue}: not launched: {why} When that is fixed",
                 queue=queue,
                 why=_sentence(error),
             ),
@@ -141,7 +141,7 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
     begun, unstarted = site.start(starts) if starts else ({}, {})
     errors |= unstarted
     problems = [
-        message_of(error).under(_("{name}: was not started", name=name))
+        message_of(error).under(_("{name}: not started", name=name))
         for name, error in errors.items()
     ]
     for problem in problems:
@@ -173,17 +173,17 @@ def _left_alone(queue: QueueView, digest: str) -> str:
     """What is said of an agent that runs already, or that a scheduler is to start."""
     if queue.scheduled:
         return _(
-            "{queue}: is submitted already and was left alone, with the limits it was submitted "
-            "with (stop, then launch, gives it the new ones): {why}",
+            "{queue}: already submitted; it keeps its limits (for new ones: stop, then launch): "
+            "{why}",
             queue=queue.name,
             why=queue.scheduled.sentence,
         )
-    kept = _("{queue}: its agent is running and was left alone", queue=queue.name)
+    kept = _("{queue}: its agent is already running", queue=queue.name)
     if queue.session is None or queue.session.release == digest:
         return kept
     return _(
-        "{kept}. It keeps release {release} until it ends; {digest} is for the next launch, and "
-        "for lines whose config only it has",
+        "{kept} and stays on release {release}. {digest} is used from the next launch on, and now "
+        "for lines whose config exists only in it",
         kept=kept,
         release=short(queue.session.release),
         digest=short(digest),
@@ -193,14 +193,13 @@ def _left_alone(queue: QueueView, digest: str) -> str:
 def _begins_below(queue: str, cell: str | None) -> Message:
     return Message(
         _(
-            "{queue}: begins with {cell}, as it was launched before; to run the cells above too",
+            "{queue}: starts at {cell}, as in the last launch. To run the cells above it, too",
             queue=queue,
             cell=cell,
         )
         if cell
         else _(
-            "{queue}: begins below the cells that were there then, as it was launched before; to "
-            "run the cells above too",
+            "{queue}: starts below its older cells, as in the last launch. To run those, too",
             queue=queue,
         ),
         Command("launch", ("--start-index", "0")),
@@ -232,7 +231,7 @@ def _started(site: Site, order: Order, queue: QueueView, by: str) -> Started | N
 
 
 _MOST_NAMED = 3
-_NO_SMOKE = Command("launch", ("--no-smoke",), note=_("it is recorded"))
+_NO_SMOKE = Command("launch", ("--no-smoke",), note=_("this is recorded"))
 
 
 def launch(
@@ -269,7 +268,7 @@ def launch(
             _refuse_unsmoked(project)
             _say_unknown(project, unknown)
         push.check_queues(site)  # as the tier was last seen; nothing is written for a refusal
-        with show.waiting(_("making the release")):
+        with show.waiting(_("building the release")):
             built = build(project, show.say)
         for text in first_look(project.profile, project.root):
             show.say(text)
@@ -279,7 +278,7 @@ def launch(
         with moves.take_turn(site.results, show.say):
             may_start = is_beside or (None if sys.stdin.isatty() and not as_json else False)
             queues, started, problems = _in_turn(site, queues, order, may_start)
-        with show.waiting(_("watching whether the first cells really run, for up to a minute")):
+        with show.waiting(_("checking that the first cells really run (up to a minute)")):
             problems += probe(site, started, show.say)
         if as_json:
             row = {"run": site.plan.run, "release": built[0].digest if queues else None}
@@ -290,7 +289,23 @@ def launch(
         warnings: list[str | Message] = [one.warning for one in told if one.off]
         for warning in (*warnings, *unheard):
             show.say(warning)
+        if started and not problems:
+            _say_what_comes(project, environ)
         return 1 if problems else 0
+
+
+def _say_what_comes(project: Project, environ: Mapping[str, str]) -> None:
+    """A person leaves now: how they hear of the run, and how they look at it."""
+    if heard := [one.label for one in targets(project.job, environ) if one.endpoint]:
+        show.say(_("notifications go to {endpoints}", endpoints=", ".join(heard)))
+    else:
+        show.say(
+            Message(
+                _("no notifications are set up: add notify: to job.yaml. To test it then"),
+                Command("notify", ("--test",)),
+            )
+        )
+    show.say(Message(_("Next"), Command("watch")))
 
 
 def _in_turn(
@@ -328,7 +343,7 @@ def _refuse_full_disks(site: Site, queues: list[str]) -> None:
     if lacking := rules.folders_without_room(site.folders_here(boxes)):
         raise NoRoomError(
             [
-                Message(_("{what}. Make room, then", what=what), Command("launch"))
+                Message(_("{what}. Free some space, then", what=what), Command("launch"))
                 for what in lacking
             ]
         )
@@ -339,13 +354,13 @@ def _refuse_no_python(site: Site) -> None:
     profile = site.project.profile
     if site.needs_audit or profile.env.training_python == AUTO:
         return
-    with show.waiting(_("asking the boxes what they are")):
+    with show.waiting(_("checking the boxes")):
         ended = training_python.ended_otherwise(site.plan, profile.hook)
     if ended:
         python = site.plan.training_python
         what = _(
-            "{profile}: expected a Python as training_python, which also checks the results; "
-            "{python} was asked to print a line, and ended with {ended}. Name one, then",
+            "{profile}: training_python must be a working Python (it also checks the results), "
+            "but {python} ended with {ended}. Fix it, then",
             python=python,
             ended=ended,
             profile=profile.name,
@@ -361,8 +376,8 @@ def _refuse_unsmoked(project: Project) -> None:
     if lacking := cell_faults.cells_without_smoke(project.job, wanted):
         raise InputError(
             _(
-                "{what}, and {profile} bills for what two batches on this machine would show: add "
-                "smoke: (such as smoke: --limit-batches 2 --epochs 1), or launch without",
+                "{what}. {profile} bills from the first minute, so test here first: add smoke: "
+                "(such as smoke: --limit-batches 2 --epochs 1). Or launch without",
                 what=lacking,
                 profile=project.profile.name,
             ),
@@ -372,8 +387,9 @@ def _refuse_unsmoked(project: Project) -> None:
     if missing:
         raise InputError(
             _(
-                "{n} {n:cell|cells} without a smoke pass for what would run now, such as {first}, "
-                "and {profile} bills for what two batches on this machine would show",
+                "{n} {n:cell|cells} (e.g. {first}) {n:has|have} not passed a smoke test as {n:it "
+                "is|they are} now. Test {n:it|them} here first; {profile} bills from the first "
+                "minute",
                 n=len(missing),
                 first=missing[0],
                 profile=project.profile.name,
@@ -387,15 +403,14 @@ def _say_unknown(project: Project, unknown: passes.Unknown) -> None:
     new = {name: reason for name, reason in unknown.skipped.items() if told.get(name) != reason}
     for reason, names in passes.by_reason(new).items():
         words = {"cells": some(names, _MOST_NAMED), "n": len(names), "reason": reason}
-        show.say(_("{cells} {n:is|are} launched without a smoke: {reason}", **words))
+        show.say(_("{cells} {n:is|are} launched without a smoke test: {reason}", **words))
     if unknown.not_tried and project.profile.is_billed:
-        show.say(
-            _(
-                "{n} {n:cell|cells} not tried: no smoke has tried them, only others of their "
-                "kind; smoke --all tries each",
-                n=unknown.not_tried,
-            )
+        untried = _(
+            "{n} {n:cell was|cells were} not smoke-tested (similar cells were). To test all "
+            "of them",
+            n=unknown.not_tried,
         )
+        show.say(Message(untried, Command("smoke", ("--all",))))
 
 
 def _with_work(site: Site, view: RunView, queues: list[str], order: Order) -> list[str]:
@@ -404,9 +419,7 @@ def _with_work(site: Site, view: RunView, queues: list[str], order: Order) -> li
         return queues
     done = [name for name in queues if _is_done(view, name)]
     for name in done:
-        show.say(
-            _("{queue}: every cell of it is verified, so no job is submitted for it", queue=name)
-        )
+        show.say(_("{queue}: all its cells are verified, so no job is submitted", queue=name))
     return [name for name in queues if name not in done]
 
 
@@ -424,7 +437,7 @@ def _audited(
         _say_beside_here(site, queues)
         return queues, []
     boxes = {queue: site.plan.queues[queue] for queue in queues}
-    with show.waiting(_("asking the boxes what they are")):
+    with show.waiting(_("checking the boxes")):
         report = audit.of_run(site, view, boxes=list(boxes.values()))
     for boxes_alike, row in audit.of_alike_boxes(report):
         if row.verdict != "ok":
@@ -435,7 +448,7 @@ def _audited(
     problems = [
         Message(
             _(
-                "{queue}: was not launched: the audit refuses {box}. When that is fixed",
+                "{queue}: not launched: {box} failed the audit. When that is fixed",
                 queue=queue,
                 box=box,
             ),
@@ -461,12 +474,12 @@ def _refuse_beside(report: audit.Report, boxes: Collection[str], may_start: bool
         return
     names = {"boxes": ", ".join(taken)}
     if may_start is None and _is_yes(
-        _("{boxes}: others are at work there. Start beside them all the same? [y/N] ", **names)
+        _("{boxes}: other jobs are running there. Start anyway? [y/N] ", **names)
     ):
         return
     raise InputError(
         _(
-            "{boxes}: others are at work there, so nothing was started. To start beside them",
+            "{boxes}: other jobs are running there, so nothing was started. To start anyway",
             **names,
         ),
         Command("launch", ("--beside",)),
@@ -477,7 +490,7 @@ def _say_beside_here(site: Site, queues: list[str]) -> None:
     """On the person's own machine, where any box sees it all."""
     first = [site.plan.queues[queue] for queue in queues][:1]
     for row in other_runs.check(site.ask, first, visible_gpus.of_plan(site.plan), "ok"):
-        show.say(_("also at work on this machine: {others}", others=row.found))
+        show.say(_("also running on this machine: {others}", others=row.found))
 
 
 def _is_yes(question: str) -> bool:

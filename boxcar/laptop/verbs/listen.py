@@ -40,7 +40,7 @@ def listen(
     # A pipe is read as it comes, so nothing waits in a buffer.
     with serve(port, chosen, lambda event: show.line(event.line()), show.say) as receiver:
         try:
-            show.say(_("listening at {url}  (Ctrl-C ends it)", url=receiver.url))
+            show.say(_("listening at {url}  (Ctrl-C to stop)", url=receiver.url))
             with _through(dict.fromkeys(through), home, receiver.server_address[1]):
                 _say_exports(receiver.url, None if secret else home.listen_secret)
                 receiver.thread.join()
@@ -48,7 +48,13 @@ def listen(
             return exit_codes.INTERRUPTED  # as its first line says
         finally:
             counts = {"received": receiver.received, "again": receiver.duplicates}
-            show.say(_("events: {received}; came again: {again}", **counts))
+            show.say(
+                _(
+                    "{received} {received:event|events} received, {again} "
+                    "{again:duplicate|duplicates}",
+                    **counts,
+                )
+            )
     return 0
 
 
@@ -64,8 +70,8 @@ def unheard(project: Project, endpoints: Sequence[Mapping[str, str]]) -> list[Me
     return [
         Message(
             _(
-                "the webhooks' address {address} is each box itself, not this machine: they are "
-                "heard as long as somebody listens through them",
+                "for a box, the webhook address {address} is the box itself. To receive its "
+                "webhooks here, keep this running",
                 address=host,
             ),
             Command("listen", words),
@@ -76,8 +82,8 @@ def unheard(project: Project, endpoints: Sequence[Mapping[str, str]]) -> list[Me
 
 
 _TOLD = {
-    CUT: mark("{box}: the connection was cut; events wait on the box, and this tries again"),
-    AGAIN: mark("{box}: the connection is there again"),
+    CUT: mark("{box}: connection lost, reconnecting; events wait on the box"),
+    AGAIN: mark("{box}: reconnected"),
 }
 
 
@@ -92,7 +98,7 @@ def _through(boxes: Mapping[str, None], home: Home, port: int) -> Iterator[None]
             there = ReversePort(ssh, port)
             opened.callback(there.close)
             there.open()
-            show.say(_("{box}: its own 127.0.0.1:{port} leads here", box=box, port=port))
+            show.say(_("{box}: its 127.0.0.1:{port} is forwarded here", box=box, port=port))
             thread = threading.Thread(target=there.keep, args=(end, partial(_tell, box)))
             opened.callback(thread.join)
             opened.callback(end.set)
@@ -105,7 +111,7 @@ def _tell(box: str, what: str) -> None:
 
 
 def _say_exports(url: str, secret_file: Path | None) -> None:
-    show.say(_("Where you launch, type:"))
+    show.say(_("In the terminal where you launch, type:"))
     show.quote(f"export BOXCAR_WEBHOOK_URL={shlex.quote(url)}")
     if secret_file:
         show.quote(f'export BOXCAR_WEBHOOK_SECRET="$(cat {shlex.quote(str(secret_file))})"')

@@ -72,7 +72,7 @@ def _awaited(site: Site, place: CellView) -> tuple[CellView, LogSource | None]:
     while (source := site.log_of(place)) is None and _may_begin(view, place):
         if not is_told:
             words = {"cell": place.name, "state": state_sentence(place.word)}
-            show.say(_("{cell} is {state}; its log is shown from its first line on", **words))
+            show.say(_("{cell} is {state}; waiting for its log", **words))
             is_told = True
         time.sleep(min(site.poll_s, MOST_BETWEEN_LOOKS_S))
         site.refresh()

@@ -14,7 +14,7 @@ from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queues import rewrite
-from boxcar.laptop.project.queues.sync import complete
+from boxcar.laptop.project.queues.sync import complete, read_tier_queue
 from boxcar.laptop.results.lend import lend_checkpoint
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look_at_run
@@ -23,6 +23,7 @@ from boxcar.laptop.run.view import DAMAGED, CellView, RunView
 from boxcar.laptop.teardown.gate import reasons_to_give_up
 from boxcar.laptop.verbs import push
 from boxcar.laptop.verbs.logs import find
+from boxcar.laptop.verbs.next_step import has_begun
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files import queue_line
@@ -58,6 +59,7 @@ def move(
         view = look_at_run(site, timestamp.utc_now())
         found = find(view, cell)
         source = _queue_with_line(project, cell)
+        _refuse_needless(site, view, found, source, queue)
         if found.queue != queue:
             _refuse_settled(site, found)
             _refuse_at_work(site, view, found)
@@ -74,6 +76,22 @@ def move(
         return 0
 
 
+def _refuse_needless(site: Site, view: RunView, found: CellView, source: str, queue: str) -> None:
+    """Before any launch, and where it is there already; a move that was broken off goes on."""
+    if not has_begun(view):
+        raise InputError(
+            _(
+                "{run} was never launched: move the line of {cell} by hand",
+                run=view.run,
+                cell=found.name,
+            )
+        )
+    is_there = found.queue == source == queue and not _moves(site, found, queue)
+    local = complete(site.project.queue_files[queue].read_bytes())
+    if is_there and read_tier_queue(site.tier.queue(queue)) == local:
+        raise InputError(_("{cell} is already in {queue}", cell=found.name, queue=queue))
+
+
 def _queue_with_line(project: Project, cell: str) -> str:
     for name, path in project.queue_files.items():
         if any(
@@ -82,7 +100,7 @@ def _queue_with_line(project: Project, cell: str) -> str:
             return name
     raise InputError(
         _(
-            "{cell}: its line is in no local queue file: take the tier's lines into it first. To "
+            "{cell}: no local queue file has its line; copy it from the durable tier first. To "
             "see what is there",
             cell=cell,
         ),
@@ -133,11 +151,12 @@ def _tell_old_box(site: Site, wanted: Move) -> None:
 def _refuse_settled(site: Site, cell: CellView) -> None:
     if site.tier.manifest(cell.name).exists() or cell.word in ("synced", "verified", DAMAGED):
         raise InputError(
-            _("{cell} is published, so there is nothing to move", cell=cell.name), Command("pull")
+            _("{cell} is already published; there is nothing to move", cell=cell.name),
+            Command("pull"),
         )
     if cell.is_dropped:
         raise InputError(
-            _("{cell} was dropped: append its line to the queue that shall run it", cell=cell.name)
+            _("{cell} was dropped. To run it, append its line to a queue", cell=cell.name)
         )
 
 
@@ -155,7 +174,7 @@ def _refuse_at_work(site: Site, view: RunView, cell: CellView) -> None:
         who = agents if agent else _("an attempt at {cell}", cell=cell.name)
         raise InputError(
             _(
-                "{who} is at work on {box}, so {cell} stays: stop it first",
+                "{who} is running on {box}, so {cell} was not moved. Stop it first",
                 who=who,
                 box=box,
                 cell=cell.name,
@@ -165,12 +184,13 @@ def _refuse_at_work(site: Site, view: RunView, cell: CellView) -> None:
     words = ("--cell", cell.name, "--queue", "QUEUE", "--gone", box, "--because", "…")
     raise InputError(
         _(
-            "{box} does not answer, and {queue} may be at work there, so {cell} stays. Look again",
+            "{box} does not answer and may still be running {queue}, so {cell} was not moved. "
+            "Look again",
             box=box,
             queue=queue,
             cell=cell.name,
         ),
-        Command("status", or_else=Command("move", words, note=_("only where it is gone for good"))),
+        Command("status", or_else=Command("move", words, note=_("only if it is gone for good"))),
     )
 
 

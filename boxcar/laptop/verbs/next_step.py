@@ -35,43 +35,48 @@ from boxcar.shared.sentence import Sentence, _, mark
 
 # A queue's condition, the verb to type, and why; the worst comes first.
 _TROUBLES = (
-    ("damaged", "repair", mark("{queues} {n:is|are} damaged: nothing else is safe before that")),
+    (
+        "damaged",
+        "repair",
+        mark(
+            "the event {n:log|logs} of {queues} {n:is|are} damaged; repair "
+            "{n:it|them} before anything else"
+        ),
+    ),
     (
         "unknown",
         "status",
-        mark("{queues} {n:is|are} not readable now: look again before you decide anything"),
+        mark("{queues} cannot be read right now; look again before you decide anything"),
     ),
     (
         "unreachable",
         "status",
         mark(
-            "{queues} {n:is|are} out of reach, which is not dead: look again later, and where "
-            "boxes are rented at their console (balance, power, a new port)"
+            "{queues} {n:is|are} unreachable, but may still be running. Look again later; of "
+            "rented boxes, check the console (balance, power, a new port)"
         ),
     ),
     (
         "held",
         "status",
-        mark(
-            "{queues} {n:is|are} held in Slurm until somebody changes something, as is said above"
-        ),
+        mark("{queues} {n:is|are} held by Slurm; see the reason above"),
     ),
     (
         "trainer dead",
         "stop",
-        mark("{queues} {n:is|are} without a training process: stop it, then launch it again"),
+        mark("{queues} {n:has|have} no training process left: stop {n:it|them}, then launch again"),
     ),
     (
         "agent dead",
         "launch",
-        mark("{queues} {n:is|are} without an agent: it continues where it was"),
+        mark("{queues} {n:has|have} no agent; launch resumes {n:it|them}"),
     ),
     (
         "no room",
         "watch",
         mark(
-            "{queues} {n:is|are} waiting for room on a full disk: make some, and it continues by "
-            "itself"
+            "{queues} {n:waits|wait} for space on a full disk; free some, and {n:it "
+            "continues|they continue}"
         ),
     ),
 )
@@ -143,7 +148,7 @@ def _next_for_queues(view: RunView, site: Site) -> NextStep | None:
     ended = [queue.name for queue in view.queues if _was_ended(queue)]
     if named := [name for name in ended if name in at_work]:
         because = _(
-            "{queues} {n:was|were} told to end by the system: it continues where it was",
+            "{queues} {n:was|were} ended by the system; launch resumes {n:it|them}",
             queues=", ".join(named),
             n=len(named),
         )
@@ -170,18 +175,17 @@ def _next_for_queues(view: RunView, site: Site) -> NextStep | None:
         return NextStep(
             again,
             _(
-                "{n} {n:cell|cells} not run, above where the queue was told to begin",
+                "{n} {n:cell|cells} skipped, above the queue's starting point",
                 n=len(unfinished),
             ),
         )
-    return NextStep(
-        Command("launch"), _("{n} {n:cell|cells} not run to the end", n=len(unfinished))
-    )
+    return NextStep(Command("launch"), _("{n} {n:cell|cells} not finished", n=len(unfinished)))
 
 
 def _are_blocked(kept: Sequence[Blocked]) -> Sentence:
     return _(
-        "{n} {n:cell waits|cells wait} for {by}, which {why}; a launch alone begins none of them",
+        "{n} {n:cell waits|cells wait} for {by}, which {why}; launch alone does not start "
+        "{n:it|them}",
         n=len(kept),
         by=kept[0].by,
         why=kept[0].why,
@@ -226,26 +230,26 @@ def _damaged(view: RunView) -> list[str]:
 
 def _are_damaged(cells: list[str]) -> Sentence:
     if len(cells) == 1:
-        return _("the result of {cell} is not on the durable tier as published", cell=cells[0])
-    return _("the results of {n} cells are not on the durable tier as published", n=len(cells))
+        return _("the result of {cell} on the durable tier is not as published", cell=cells[0])
+    return _("the results of {n} cells on the durable tier are not as published", n=len(cells))
 
 
 def _while_at_work(view: RunView) -> Message:
     if damaged := _damaged(view):
         then = _(
-            "agents are at work; {damaged}. When they have ended", damaged=_are_damaged(damaged)
+            "agents are running; {damaged}. When they have ended", damaged=_are_damaged(damaged)
         )
         return Message(then, Command("repair"))
     is_at_work, failed = any(queue.is_alive for queue in view.queues), _failed(view)
     if not failed:
         return Message(
-            _("agents are at work; there is nothing to do")
+            _("agents are running; nothing to do")
             if is_at_work
-            else _("Slurm starts what waits by itself; there is nothing to do")
+            else _("Slurm will start the pending jobs; nothing to do")
         )
     n = len(failed)
-    said = _("Slurm starts what waits by itself; {n} {n:cell|cells} failed", n=n)
-    said = _("agents are at work; {n} {n:cell|cells} failed", n=n) if is_at_work else said
+    said = _("Slurm will start the pending jobs; {n} {n:cell|cells} failed", n=n)
+    said = _("agents are running; {n} {n:cell|cells} failed", n=n) if is_at_work else said
     return Message(said, _explain(failed[0]))
 
 
@@ -258,14 +262,14 @@ def _next_for_results(view: RunView, site: Site) -> NextStep:
     if doubts := view.roster.doubts:
         return NextStep(
             Command("verify"),
-            _("nothing is torn down while this is open: {doubt}", doubt=doubts[0].what),
+            _("to be resolved before the teardown: {doubt}", doubt=doubts[0].what),
         )
     if is_settled(view, site):
         if stale := compare.beside_the_manifests(site, view.roster.cells):
             return NextStep(Command("pull"), stale[0].what)
         return NextStep(
             Command("down"),
-            _("every cell is verified, dropped or abandoned; the boxes may go when you say so"),
+            _("every cell is verified, dropped or abandoned; the boxes can go once you approve"),
         )
     if lost := [cell.doubt for cell in view.roster.cells if cell.doubt]:
         return _for_lost(lost[0])
@@ -273,9 +277,7 @@ def _next_for_results(view: RunView, site: Site) -> NextStep:
         return NextStep(Command("pull"), _to_pull(missing, _failed(view)))
     if failed := _failed(view):
         return NextStep(_explain(failed[0]), _("{n} {n:cell|cells} failed", n=len(failed)))
-    return NextStep(
-        Command("verify"), _("every cell is here; load them all before anything is torn down")
-    )
+    return NextStep(Command("verify"), _("every cell is here; check that all of them load"))
 
 
 def _for_lost(doubt: Missing) -> NextStep:
@@ -287,9 +289,9 @@ def _for_lost(doubt: Missing) -> NextStep:
 
 def _to_pull(verified: int, failed: Sequence[str]) -> Message:
     if not failed:
-        return Message(_("{n} verified {n:cell|cells} not here yet", n=verified))
+        return Message(_("{n} verified {n:cell|cells} to pull", n=verified))
     both = _(
-        "{n} verified {n:cell|cells} not here yet; {failed} {failed:cell|cells} failed",
+        "{n} verified {n:cell|cells} to pull; {failed} {failed:cell|cells} failed",
         n=verified,
         failed=len(failed),
     )

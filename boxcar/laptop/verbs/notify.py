@@ -25,14 +25,14 @@ OFF = "off"
 _TRIED = ("endpoint", "message", "answer")
 _SHOWN = ("endpoint", "sent by", "variables", "proof of delivery")
 _PROOFS = {
-    WEBHOOK: mark("any 2xx"),
-    posting.EMAIL: mark("the server's 250"),
+    WEBHOOK: mark("any 2xx answer"),
+    posting.EMAIL: mark("the mail server's 250"),
     posting.APPRISE: mark("sent, not confirmed"),
 }
 _VERDICTS = {
     news_asks.TAKEN: mark("delivered"),
     "refused": mark("refused"),
-    "later": mark("not now"),
+    "later": mark("try later"),
     OFF: mark("off"),
     "sent": mark("sent, not confirmed"),
 }
@@ -71,7 +71,7 @@ def notify(
     is set here now, which it does not keep. Raises InputError.
     """
     if box and not is_test:
-        raise InputError(_("--from says who sends a test message"), Command("notify", ("--test",)))
+        raise InputError(_("--from works only with --test"), Command("notify", ("--test",)))
     found = _chosen(project, targets(project.job, environ), only)
     # What the job says this machine sends goes to no box, for a try neither.
     found = [one for one in found if not box or one.place == BOX]
@@ -81,7 +81,7 @@ def notify(
         about = {"run": project.plan.run, "from": box or None, "is_test": is_test}
         show.json_document("notify", about | {"endpoints": rows})
     elif not rows:
-        nobody = _("the job has no notify:, so nobody is told anything. How to write it")
+        nobody = _("the job has no notify:, so no notifications are sent. How to write it")
         show.say(Message(nobody, Command("explain", ("--about", "notify"))))
     else:
         _present(project, rows, place, is_test=is_test)
@@ -154,7 +154,7 @@ def _present(project: Project, rows: Sequence[Row], place: Sentence, *, is_test:
         show.table(_("{run}: test messages from {place}", run=run, place=place), _TRIED, tried)
     else:
         shown = [(r.endpoint, _by(r), ", ".join(r.variables), _proof(r)) for r in rows]
-        show.table(_("{run}: where news goes", run=run), _SHOWN, shown)
+        show.table(_("{run}: notifications go to", run=run), _SHOWN, shown)
     for row in rows:
         if row.reason:
             show.say(row.reason)
@@ -169,23 +169,23 @@ def _proof(row: Row) -> Sentence:
     if row.verdict == OFF:
         return _("off")
     channel = row.endpoint.partition(" ")[0]
-    return Sentence(_PROOFS.get(channel, mark("the service's own answer")))
+    return Sentence(_PROOFS.get(channel, mark("the service's answer")))
 
 
 def _end(rows: Sequence[Row], *, is_test: bool) -> str | Message:
     if not is_test:
-        return Message(_("To see whether each of them arrives"), Command("notify", ("--test",)))
+        return Message(_("To send a test to each"), Command("notify", ("--test",)))
     if missing := sum(row.verdict not in posting.THROUGH for row in rows):
         told = _(
-            "{not_taken} of {n} {n:message|messages} not taken. When that is fixed",
+            "{not_taken} of {n} {n:message|messages} not delivered. When that is fixed",
             not_taken=missing,
             n=len(rows),
         )
         return Message(told, Command("notify", ("--test",)))
     is_proven = all(row.verdict == news_asks.TAKEN for row in rows)
     return _(
-        mark("{n} {n:message|messages} taken, each by the service's own answer")
+        mark("{n} {n:message|messages} delivered, as the {n:service|services} confirmed")
         if is_proven
-        else mark("{n} {n:message|messages} sent; of those not proven look at the chat itself"),
+        else mark("{n} {n:message|messages} sent; where delivery is not confirmed, check the chat"),
         n=len(rows),
     )

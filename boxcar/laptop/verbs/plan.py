@@ -94,10 +94,9 @@ def _long_queues(plan: Plan) -> Iterator[Sentence]:
     for queue, n in Counter(cell.queue for cell in plan.cells).items():
         if n > LONG_QUEUE:
             yield _(
-                "the queue {queue} has {n} cells. Everything works beyond {most}, but all of its "
-                "lines are read whenever it has changed, and the gap between two cells grows with "
-                "them: finish one part of them before you append the next, or put them into "
-                "several queues",
+                "queue {queue} has {n} cells. More than {most} work, but every change re-reads "
+                "all lines, so the gaps between cells grow. Append in portions, or use several "
+                "queues",
                 queue=queue,
                 n=n,
                 most=LONG_QUEUE,
@@ -116,7 +115,7 @@ def _next(project: Project, size: Expected, *, is_refused: bool) -> Message:
             "{size}, about {time} (from earlier runs)", size=said, time=units.duration(size.seconds)
         )
     if is_refused:
-        return Message(_("{size}. Fix what is said above, then", size=said), Command("plan"))
+        return Message(_("{size}. Fix the problems above, then", size=said), Command("plan"))
     return Message(_("{size}. Next", size=said), _next_command(project))
 
 
@@ -241,7 +240,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
     if rooms:
         show.table("free space", ("place", "folder", "free", "free inodes"), rooms)
     else:
-        show.say(Message(_("What each box has, and has left"), Command("audit")))
+        show.say(Message(_("To see the hardware and free space of each box"), Command("audit")))
     if chosen := profile_choice.rows(document["candidates"]):
         show.table("candidates", ("profile", "taken", "why"), chosen)
 
@@ -261,12 +260,12 @@ _DEATHS = {
 
 
 def _left_after(death: str) -> Sentence:
-    return _("left after {death} dies", death=Sentence(_DEATHS[death]))
+    return _("if {death} is lost", death=Sentence(_DEATHS[death]))
 
 
 def _artifacts(artifacts: Sequence[Artifact]) -> str:
     names = ", ".join(artifact.path for artifact in artifacts)
-    return names or _("none: a cell that ends with exit code 0 is done, and its log is its result")
+    return names or _("none: a cell is done when it exits with 0, and its log is the result")
 
 
 def _counted(number: int | None) -> str | None:
@@ -277,9 +276,9 @@ def _left_out(stays: Sequence[LeftOut]) -> Iterator[str]:
     """What ignore rules keep from being shipped, the largest first."""
     for item in stays[:_MOST_LEFT_OUT]:
         which = (
-            mark("{name} ({size} or more) by {rule}")
+            mark("{name} ({size} or more), ignored by {rule}")
             if item.is_more
-            else mark("{name} ({size}) by {rule}")
+            else mark("{name} ({size}), ignored by {rule}")
         )
         size = units.size(item.size_bytes)
         yield Sentence(which, name=item.name, size=size, rule=item.rule)
@@ -316,7 +315,7 @@ def _tier(project: Project) -> str:
     folder = str(project.on_tier.root)
     if project.plan.durable_scope == EACH_BOX:
         return _(
-            "{folder} on each box; results are safe once they are pulled to this machine",
+            "{folder} on each box; results are safe only once they are pulled here",
             folder=folder,
         )
     return folder

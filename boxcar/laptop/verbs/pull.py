@@ -132,7 +132,7 @@ def _look_at(site: Site, cell: RosterCell, damage: str | None, hashed: HashedBef
     try:
         if damage:
             raise DamagedError(
-                _("it is verified in its journal, but {damage}", damage=damage), Command("repair")
+                _("its event log says verified, but {damage}", damage=damage), Command("repair")
             )
         published = _read_published(site, cell.name)
         if published is None:
@@ -219,8 +219,8 @@ def _fetch(site: Site, wanted: Published, held: int, on_bytes: OnBytes) -> Path 
             raise
         raise DamagedError(
             _(
-                "{cell} is not as it was pulled, and its box was rented anew and has only what "
-                "was lent to it: {text}. Put a good copy of that folder in its place, or else",
+                "{cell} changed since it was pulled, and its box, rented anew, has no full copy: "
+                "{text}. Restore that folder from a good copy, or else",
                 cell=site.results.cell(wanted.cell),
                 text=message_of(error).text,
             ),
@@ -350,15 +350,14 @@ def _check_tier(site: Site) -> None:
     if results_folder.is_torn_down(site.results):
         raise InputError(
             _(
-                "there is nothing to pull: the run was torn down, after its results had come here "
-                "({folder})",
+                "nothing to pull: the run was torn down, and its results are here ({folder})",
                 folder=site.results.root,
             )
         )
     raise InputError(
         _(
-            "there is nothing to pull: the durable tier ({tier}) is not mounted, or the run was "
-            "not launched yet",
+            "nothing to pull: the durable tier ({tier}) is not mounted, or the run was not "
+            "launched yet",
             tier=site.plan.durable_dir,
         ),
         Command("launch"),
@@ -371,7 +370,7 @@ def _wanted(run: str, found: Roster, names: Sequence[str] | None) -> list[Roster
     if chosen := frozenset(pick(names or (), known, what="cell", of=the_run(run))):
         return [cell for cell in found.cells if cell.name in chosen]
     if dropped := [cell.name for cell in found.cells if cell.is_dropped]:
-        show.say(_("dropped, so not waited for: {cells}", cells=some(dropped, MOST_NAMED)))
+        show.say(_("dropped, so not pulled: {cells}", cells=some(dropped, MOST_NAMED)))
     return [cell for cell in found.cells if not cell.is_dropped]
 
 
@@ -393,12 +392,12 @@ def _pull_second_home(site: Site, view: RunView, outcomes: Sequence[Outcome]) ->
     if not lacking or not second_home.is_needed(site):
         return {}
     cells = {cell.name: cell for cell in view.cells}
-    with show.waiting(_("looking into the second home, {url}", url=site.plan.second)):
+    with show.waiting(_("checking the second copy at {url}", url=site.plan.second)):
         try:
             found = second_home.look_into_second_home(site, [one.name for one in lacking])
         except (BoxcarError, OSError) as error:
             why = _(
-                "the second home was not looked into: {show}", show=show.typed(message_of(error))
+                "the second copy could not be checked: {show}", show=show.typed(message_of(error))
             )
             return {one.name: replace(one, word=FAILED, why=why) for one in lacking}
         return {
@@ -417,7 +416,7 @@ def _from_second(site: Site, cell: CellView, lying: Lying, before: Outcome) -> O
         if wanted := lying.published:
             aside = second_home.bring_result(site, cell, wanted)
             replaced = str(aside) if aside else None
-            why, left = _("from the second home, {url}", url=second), lacks_cells(site, wanted)
+            why, left = _("from the second copy at {url}", url=second), lacks_cells(site, wanted)
             made = wanted.manifest
             return Outcome(cell.name, PULLED, why, made.size_bytes, replaced, left, made.doubt)
         pointer = lying.pointer
@@ -426,7 +425,7 @@ def _from_second(site: Site, cell: CellView, lying: Lying, before: Outcome) -> O
             show.say(
                 Message(
                     _(
-                        "{cell}: its checkpoint of {at} came from the second home, {url}. Next",
+                        "{cell}: pulled its checkpoint of {at} from the second copy at {url}. Next",
                         **about,
                     ),
                     Command("launch"),
@@ -439,7 +438,7 @@ def _from_second(site: Site, cell: CellView, lying: Lying, before: Outcome) -> O
 
 def _said_of(log: BroughtLog) -> str:
     if log.path is None:
-        return _("{cell}: its log could not be brought here: {why}", cell=log.cell, why=log.problem)
+        return _("{cell}: its log could not be pulled: {why}", cell=log.cell, why=log.problem)
     return _("{cell} failed; its log: {file}", cell=log.cell, file=log.path)
 
 
@@ -447,7 +446,7 @@ def _notes_of(outcome: Outcome) -> Iterator[str]:
     name = outcome.name
     if outcome.replaced:
         yield _(
-            "{name}: the copy that was here is now in {folder}",
+            "{name}: the earlier copy was moved to {folder}",
             name=name,
             folder=outcome.replaced,
         )
@@ -456,13 +455,13 @@ def _notes_of(outcome: Outcome) -> Iterator[str]:
     if outcome.lacks:
         names, n = some(outcome.lacks, MOST_NAMED), len(outcome.lacks)
         yield _(
-            "{cell}: {n:,} carried {n:file|files} did not come as published: {names}",
+            "{cell}: {n:,} extra {n:file|files} missing or not as published: {names}",
             cell=name,
             n=n,
             names=names,
         )
     if outcome.doubt:
-        yield _("{cell}: in doubt: {doubt}", cell=name, doubt=outcome.doubt)
+        yield _("{cell}: not certain: {doubt}", cell=name, doubt=outcome.doubt)
 
 
 def _next(
@@ -487,8 +486,8 @@ def _next(
     if not (wanted or has_failed):
         names = some(checked, MOST_NAMED)
         said = _(
-            "{here}; {n} {n:is still checked by its box|are still checked by their boxes}: "
-            "{cells}. In a moment",
+            "{here}; {n} {n:is still being checked by its box|are still being checked by their "
+            "boxes}: {cells}. In a moment",
             here=here_now,
             n=len(checked),
             cells=names,
@@ -502,7 +501,7 @@ def _next(
     if has_failed:
         return Message(here_now)
     return Message(
-        _("{here}; the others are not published yet. To look", here=here_now), Command("status")
+        _("{here}; the others are not published yet. To see why", here=here_now), Command("status")
     )
 
 

@@ -56,7 +56,7 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
             site.refresh()
         check_queues(site)
         groups = by_tier(site, list(project.queue_files))
-        with show.waiting(_("making the release")):
+        with show.waiting(_("building the release")):
             built = build(project, show.say)
         view = look_at_run(site, timestamp.utc_now())
         problems = say_mixed(site, view, built[0], is_mixed=is_mixed)
@@ -100,7 +100,7 @@ def say_mixed(site: Site, view: RunView, made: Release, *, is_mixed: bool) -> li
         if not lines.refused:
             show.say(
                 _(
-                    "{queue}: {cells} will run on {release}; all other cells stay on {old}",
+                    "{queue}: {cells} will run on release {release}; all other cells stay on {old}",
                     **_of_lines(lines, made),
                 )
             )
@@ -123,8 +123,8 @@ def _mixed(lines: NewLines, made: Release) -> Message:
     return Message(
         _(
             "{queue}: its agent runs release {old}, which lacks the configs of {cells}. They "
-            "would run on {release}, in which {files} {n:differs|differ} too: other code than "
-            "that of the cells before them. If that is meant",
+            "would run on {release}, where {files} {n:differs|differ}, too: not the code of the "
+            "cells before them. If you want that",
             **_of_lines(lines, made),
             files=", ".join(lines.other),
             n=len(lines.other),
@@ -145,7 +145,7 @@ def _of_lines(lines: NewLines, made: Release) -> dict[str, str]:
 def _not_taken(lines: NewLines, made: Release) -> Message:
     return Message(
         _(
-            "{queue}: its agent keeps release {old}, and cannot take over {release}, whose plan "
+            "{queue}: its agent stays on release {old}; it cannot switch to {release}, whose plan "
             "has other {parts}. {cells} will wait for a relaunch",
             **_of_lines(lines, made),
             parts=", ".join(lines.refused),
@@ -157,8 +157,8 @@ def _not_taken(lines: NewLines, made: Release) -> Message:
 def _nowhere(site: Site, queue: str, lines: Sequence[str]) -> Message:
     return Message(
         _(
-            "{file}: the configs of these lines are in no release and not in {code}, so that they "
-            "cannot run: {lines}. Add the files, or put a # before the lines; then",
+            "{file}: these lines cannot run, because neither a release nor {code} has their "
+            "configs: {lines}. Add the files, or comment the lines out, then",
             file=site.project.on_tier.queue(queue),
             code=site.project.job.code,
             lines="; ".join(lines),
@@ -180,7 +180,7 @@ def say_release(made: Release, *, is_new: bool) -> None:
     which = (
         mark("release {release} is new: {origin}")
         if is_new
-        else mark("release {release} was there already: {origin}")
+        else mark("release {release} is already there: {origin}")
     )
     origin = _origin(made)
     show.say(Sentence(which, release=short(made.digest), origin=origin))
@@ -222,8 +222,8 @@ def refuse_a_finished_run(project: Project) -> None:
     if teardown and teardown.finished_at:
         raise InputError(
             _(
-                "the run {run!r} was torn down, and its results are kept in {folder}. Give the "
-                "job another name, or move that folder away",
+                "run {run!r} was torn down; its results are in {folder}. Give the job another "
+                "name, or move that folder away",
                 run=project.plan.run,
                 folder=project.results.root,
             )
@@ -235,8 +235,8 @@ def refuse_a_tier_out_of_sight(site: Site) -> None:
     if site.is_tier_out_of_sight():
         raise InputError(
             _(
-                "the run was launched here, and {tier} is not there. Mount it, or put it back; to "
-                "begin anew without what it holds, move {folder} away",
+                "the run was launched here, but {tier} is missing. Mount or restore it. To start "
+                "over without its contents, move {folder} away",
                 tier=site.tier.root,
                 folder=site.results.root,
             )
@@ -254,7 +254,7 @@ def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> N
         prepared = site.ask(box, prepare)
     except NoRoomError as error:
         raise NoRoomError(
-            _("{error}. Make room there, and run the same command again", error=error)
+            _("{error}. Free some space there, then run the same command again", error=error)
         ) from error
     target = site.project.on_tier.release(made.digest)
     unfinished = target.with_name(prepared.kept) if prepared.kept else atomic.temporary_name(target)
@@ -278,8 +278,8 @@ def _refuse(site: Site, box: str, made: Release, problems: Sequence[str]) -> Non
     if problems:
         raise DamagedError(
             _(
-                "{box}: {digest} is not as it was pushed: {problems}. It is left as it is; move "
-                "the folder away if no agent runs from it, and push again.",
+                "{box}: {digest} changed since it was pushed: {problems}. It was left as it is. "
+                "If no agent runs from it, move the folder away and push again.",
                 box=box,
                 digest=site.project.on_tier.release(made.digest),
                 problems="; ".join(problems[:5]),
@@ -322,7 +322,8 @@ def send_queue(site: Site, name: str, bar: Progress) -> str:
     if isinstance(change, Ahead):
         show.say(
             _(
-                "{queue}: {n} {n:line|lines} appended on the tier; {file} lacks them",
+                "{queue}: {n} {n:line was|lines were} appended on the tier; {file} lacks "
+                "{n:it|them}",
                 queue=name,
                 n=len(change.lines),
                 file=local,
@@ -344,7 +345,7 @@ def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:
     for number, line in found.lines:
         show.say(
             _(
-                "{queue}: line {number} has a # on the tier and none here: {line}",
+                "{queue}: line {number} is commented out on the tier, but not here: {line}",
                 queue=name,
                 number=number,
                 line=line,
@@ -353,8 +354,8 @@ def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:
     command = sync.to_comment_out(local, found.lines)
     show.say(
         _(
-            "{queue}: what has a # there does not run. To put it here too: {command}; after that "
-            "a new line below may run the cell",
+            "{queue}: lines commented out on the tier are skipped. To comment them out here, too: "
+            "{command}. To run such a cell after that, append a new line",
             queue=name,
             command=command,
         )
@@ -364,7 +365,7 @@ def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:
 def _origin(made: Release) -> str:
     code = made.code
     if code.commit is None:
-        return _("the code is in no git commit")
+        return _("the code has no git commit")
     which = (
         mark("commit {commit} with changes (kept as code.diff)")
         if code.is_dirty

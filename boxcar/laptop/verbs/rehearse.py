@@ -85,17 +85,16 @@ def _refuse(project: Project, kills: int, tolerance: float | None) -> None:
     if not (job.rehearse.is_given or cell_faults.is_smoke_given(job)):
         problems.append(
             _(
-                "{at}: the job does not say what makes a run some dozens of steps long. Add the "
-                "words that your script takes for it, such as: rehearse: --limit-batches 8 "
-                "--epochs 5",
+                "{at}: the job does not say how to run a few dozen steps only. Add your script's "
+                "flags for that, such as: rehearse: --limit-batches 8 --epochs 5",
                 at=job.at("rehearse"),
             )
         )
     if not job.resume:
         problems.append(
             _(
-                "{at}: the job names no file from which a cell resumes, so there is no resume to "
-                "rehearse. Add it, such as: resume: latest.pth",
+                "{at}: the job names no file to resume from, so there is nothing to rehearse. Add "
+                "it, such as: resume: latest.pth",
                 at=job.at("resume"),
             )
         )
@@ -110,7 +109,7 @@ def _refuse(project: Project, kills: int, tolerance: float | None) -> None:
     if tolerance is not None and not 0 <= tolerance < 1:
         problems.append(
             _(
-                "--tolerance: expected a number from 0 to below 1, found {found}",
+                "--tolerance: expected a number from 0 up to, but not including, 1; found {found}",
                 found=f"{tolerance:g}",
             )
         )
@@ -144,9 +143,7 @@ def _with_words(project: Project) -> Project:
     """The stage makes a run short as a smoke does: here it is as a rehearsal does."""
     job = project.job
     if not job.rehearse.is_given:
-        show.say(
-            _("the job has no rehearse: words, so those of smoke: are used; they may be too short")
-        )
+        show.say(_("the job has no rehearse:, so smoke: is used; it may be too short"))
         return project
     cells = {name: rule.model_copy(update={"smoke": None}) for name, rule in job.cells.items()}
     return replace(project, job=job.model_copy(update={"smoke": job.rehearse, "cells": cells}))
@@ -280,9 +277,7 @@ def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> 
             for text in item.lines[1:]:
                 show.line(text)
     if bad := [item.cell for item in outcomes if not item.is_good]:
-        show.say(
-            _("not proven to resume as if nothing had happened: {cells}", cells=", ".join(bad))
-        )
+        show.say(_("not proven to resume exactly: {cells}", cells=", ".join(bad)))
 
 
 def _suspects(item: Outcome) -> str:

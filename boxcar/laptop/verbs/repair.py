@@ -36,7 +36,7 @@ def repair(project: Project, *, is_to_write: bool = False, as_json: bool = False
     with open_site(project, show.say) as site:
         if results_folder.is_torn_down(site.results):
             raise InputError(
-                _("the run {run!r} was torn down; its results are here", run=site.plan.run)
+                _("run {run!r} was torn down; its results are here", run=site.plan.run)
             )
         with show.waiting(_("asking the boxes")):
             site.refresh()
@@ -97,7 +97,7 @@ def _report(site: Site, found: list[Found]) -> None:
         )
     for damage in damages:
         which = (
-            mark("{file}: {problem}; the damaged file is beside it: {aside}")
+            mark("{file}: {problem}; the damaged file is kept as {aside}")
             if damage.aside
             else mark("{file}: {problem}")
         )
@@ -107,10 +107,10 @@ def _report(site: Site, found: list[Found]) -> None:
         if each.problem:
             show.say(each.problem.under(each.box))
     if any(damage.source and not damage.is_put_back for damage in damages):
-        show.say(Message(_("To put back what is proven"), PUT_BACK))
+        show.say(Message(_("To restore the good copies"), PUT_BACK))
     if lost := [damage for damage in damages if damage.source is None]:
         nothing = _(
-            "of {n} {n:file|files} nothing here proves what it was. The ways out", n=len(lost)
+            "{n} damaged {n:file has|files have} no good copy here. What you can do", n=len(lost)
         )
         show.say(Message(nothing, Command("explain", ("--about", "reliability"))))
     if not damages and not any(each.problem for each in found):
@@ -119,5 +119,5 @@ def _report(site: Site, found: list[Found]) -> None:
 
 def _state(damage: run_asks.Damage) -> str:
     if damage.is_put_back:
-        return _("put back")
-    return _(mark("can be put back") if damage.source else mark("not proven"))
+        return _("restored")
+    return _(mark("can be restored") if damage.source else mark("no good copy"))

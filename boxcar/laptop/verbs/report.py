@@ -57,7 +57,7 @@ def _show(project: Project, made: Report) -> None:
     show.say(_("receipt {digest}", digest=receipts))
     show.say(
         _(
-            "mean±standard deviation over seeds; a difference has its 95 % interval (Welch) where "
+            "mean±standard deviation over seeds; differences have a 95 % interval (Welch) where "
             "both sides have three seeds"
         )
     )
@@ -70,8 +70,8 @@ def _say_left_out(made: Report) -> int:
     if names:
         show.say(
             _(
-                "{n} incomplete {n:group is|groups are} left out: {names}. With --incomplete "
-                "{n:it stands|they stand} there in brackets",
+                "{n} incomplete {n:group|groups} left out: {names}. --incomplete shows "
+                "{n:it|them} in brackets",
                 n=len(names),
                 names=", ".join(names),
             )

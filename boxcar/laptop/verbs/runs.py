@@ -72,7 +72,8 @@ def runs(*, as_json: bool = False) -> int:
     else:
         show.say(
             Message(
-                _("no run was launched from this machine yet. The first one"), Command("launch")
+                _("no run was launched from this machine yet. To launch the first"),
+                Command("launch"),
             )
         )
     return 1 if any(one.problem for one in found) else 0
@@ -89,7 +90,7 @@ def _seen(one: KnownRun) -> SeenRun:
         return replace(
             about,
             state="gone",
-            problem=_("{job} is not there any more; its boxes may still bill", job=one.job),
+            problem=_("{job} no longer exists; its boxes may still be billing", job=one.job),
         )
     try:
         project = open_project(one.job, one.profile, kinds=SITES, despite_faults=True)
@@ -118,8 +119,8 @@ def _as_launched(project: Project, run: str) -> Project:
             return replace(known, plan=release.read_plan(folder))
     raise InputError(
         _(
-            "{run}: its job file names {now} by now. To see more of {run}, to bring it home or to "
-            "end it, write `name: {run}` there again (a copy of the file will do)",
+            "{run}: its job file now names {now}. To look at, pull or end {run}, put `name: "
+            "{run}` back (in a copy of the file, if you like)",
             run=run,
             now=project.plan.run,
         )
@@ -198,7 +199,7 @@ _STATES = (
     mark("bring home"),
     mark("at work"),
     mark("unfinished"),
-    mark("proven here, down is next"),
+    mark("proven here"),
     mark("torn down"),
     mark("unknown"),
     mark("gone"),
@@ -242,9 +243,8 @@ def _say_renamed(found: Collection[SeenRun]) -> None:
         if one.job_is_now and one.state != "torn down" and not one.problem:
             show.say(
                 _(
-                    "{run}: its job file names {now} by now. To see more of {run}, to bring it "
-                    "home or to end it, write `name: {run}` there again (a copy of the file will "
-                    "do)",
+                    "{run}: its job file now names {now}. To look at, pull or end {run}, put "
+                    "`name: {run}` back (in a copy of the file, if you like)",
                     run=one.run,
                     now=one.job_is_now,
                 )

@@ -55,10 +55,9 @@ def smoke(
         if lost:
             show.say(
                 _(
-                    "no cell wrote {files}, though the short run wrote others: on a box each "
-                    "would fail for it after its whole training (NO-ART). Correct artifacts in "
-                    "job.yaml to what was written; where only a longer run writes it, give smoke "
-                    "words that come to it",
+                    "no cell wrote {files}, though they wrote other artifacts. On a box, each "
+                    "would fail after its whole training (NO-ART). Correct artifacts in job.yaml. "
+                    "If only a longer run writes it, give smoke: flags that get that far",
                     files=some(lost, outcome.MOST_NAMED),
                 )
             )
@@ -69,8 +68,8 @@ def _refuse_without_words(project: Project, cells: Sequence[Cell]) -> None:
     if lacking := cell_faults.cells_without_smoke(project.job, [cell.name for cell in cells]):
         raise InputError(
             _(
-                "{lacking}. Add the words that your script takes for it, such as: smoke: "
-                "--limit-batches 2 --epochs 1",
+                "{lacking}. Add your script's flags for that, such as: smoke: --limit-batches 2 "
+                "--epochs 1",
                 lacking=lacking,
             )
         )
@@ -128,7 +127,7 @@ def _judged(stage: Stage, outcomes: list[Outcome]) -> tuple[list[Outcome], Seque
 
 def _say_fewer_ranks(cells: Sequence[Cell]) -> None:
     if any((cell.nproc or 1) * cell.nodes > passes.MOST_RANKS for cell in cells):
-        show.say(_("cells with more ranks are tried with {n}", n=passes.MOST_RANKS))
+        show.say(_("cells with more ranks are tested with {n}", n=passes.MOST_RANKS))
 
 
 # --- what is shown
@@ -150,10 +149,10 @@ def _report(stage: Stage, outcomes: Sequence[Outcome], *, is_narrowed: bool, as_
         rows += [(name, left_out, None, reason) for name, reason in skipped.items()]
         if untried:
             more = _("{n} more", n=len(untried))
-            note = _("one of each kind was tried; smoke --all tries each")
+            note = _("one of each kind was tested; smoke --all tests each")
             rows.append((more, _("not tested"), None, note))
         show.table(
-            _("smoke of {run}", run=project.plan.run),
+            _("smoke test of {run}", run=project.plan.run),
             ("cell", "result", "seconds", "note"),
             rows,
         )
@@ -181,7 +180,9 @@ def _word(item: Outcome) -> str:
 
 def _say_next(project: Project, outcomes: Sequence[Outcome]) -> None:
     if bad := sum(not item.is_good for item in outcomes):
-        failed = _("{bad} of {n} {n:cell|cells} failed. Fix that, then", bad=bad, n=len(outcomes))
+        failed = _(
+            "{bad} of {n} {n:cell|cells} failed. Fix {bad:it|them}, then", bad=bad, n=len(outcomes)
+        )
         show.say(Message(failed, Command("smoke")))
     else:
         site = find_site(project, show.say)
@@ -204,12 +205,14 @@ def _alike(stage: Stage, failed: Sequence[Outcome]) -> list[list[Outcome]]:
 def _say_failure(group: Sequence[Outcome]) -> None:
     first = group[0]
     named = some([item.cell for item in group], _MOST_NAMED)
-    show.say(_("--- {cells}: {why}. The end of {log}:", cells=named, why=first.why, log=first.log))
+    show.say(
+        _("--- {cells}: {why}. Last lines of {log}:", cells=named, why=first.why, log=first.log)
+    )
     for line in tail(Path(first.log or "")):
         show.quote(f"  {line}")
     for hint in first.hints:
         show.say(hint)
-    show.say(_("by hand: {command}", command=first.by_hand))
+    show.say(_("to reproduce: {command}", command=first.by_hand))
 
 
 def _say_lacking(outcomes: Sequence[Outcome]) -> None:
@@ -222,8 +225,8 @@ def _say_lacking(outcomes: Sequence[Outcome]) -> None:
         which = some(cells, outcome.MOST_NAMED)
         show.say(
             _(
-                "not written in so short a run: {files} ({cells}). A finished cell must hold "
-                "that; see that your script writes it into {{out}} when it ends",
+                "not written in this short run: {files} ({cells}). A finished cell needs it: make "
+                "sure that your script writes it to {{out}}",
                 files=", ".join(names),
                 cells=which,
             )
@@ -235,8 +238,8 @@ def _say_reserved(outcomes: Sequence[Outcome]) -> None:
     if names:
         show.say(
             _(
-                "a box leaves out {files}: Boxcar uses these names itself. Rename them in your "
-                "script; a cell that leaves nothing else of an artifact fails",
+                "Boxcar uses the names {files} itself, so a box does not publish them. Rename "
+                "them in your script; a cell whose artifact has nothing else fails",
                 files=some(names, outcome.MOST_NAMED),
             )
         )
@@ -253,14 +256,14 @@ def _say_numbers(metrics: Sequence[Metric], outcomes: Sequence[Outcome]) -> None
             if metric.source == LOG:
                 show.say(
                     _(
-                        "{name} is {value}, by this line of the log: {line} ({cells})",
+                        "{name} = {value}, from this line of the log: {line} ({cells})",
                         **about,
                         line=found.where,
                     )
                 )
             else:
                 where = _(
-                    "{name} is {value}: {where} of {file} ({cells})",
+                    "{name} = {value}, from {where} in {file} ({cells})",
                     **about,
                     file=metric.of,
                     where=found.where,

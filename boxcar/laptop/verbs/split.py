@@ -76,9 +76,7 @@ def split(
 def finish(project_root: Path) -> None:
     """Before the project is opened: finish a split or a grid that was killed while it wrote."""
     if rewrite.finish(project_root):
-        show.say(
-            _("an interrupted rewrite of the queue files was finished; they are as it planned them")
-        )
+        show.say(_("finished an interrupted rewrite of the queue files, as it was planned"))
 
 
 def _decide(
@@ -109,7 +107,7 @@ def measured(project: Project) -> list[Sample]:
         try:
             found += cell_cost.samples(journal.read_journal(path).events)
         except (DamagedError, OSError, KeyError, TypeError) as error:
-            show.say(_("{file}: left out: {error}", file=path, error=error))
+            show.say(_("{file}: skipped: {error}", file=path, error=error))
     return found
 
 
@@ -164,15 +162,14 @@ def _refuse_pushed(project: Project) -> None:
     if pushed:
         raise InputError(
             _(
-                "{queues}: on the durable tier already, where lines are only appended or "
-                "commented out. No file was changed; put new cells at the end of the queue that "
-                "ends first",
+                "{queues}: already on the durable tier, where lines can only be appended or "
+                "commented out. Nothing was changed. Append new cells to the queue that ends first",
                 queues=", ".join(pushed),
             )
         )
     for box, why in silent.items():
         show.say(
-            _("{box} did not answer ({why}): it is assumed to have no queue yet", box=box, why=why)
+            _("{box} did not answer ({why}); assuming that it has no queue yet", box=box, why=why)
         )
 
 
@@ -191,12 +188,12 @@ def _report(
     else:
         _tables(moves, loads, unit)
     if not moving:
-        show.say(_("the queues are as even as they get; no file was changed"))
+        show.say(_("the queues are already balanced; nothing was changed"))
     elif is_written:
-        show.say(_("{n} {n:cell|cells} moved, with the comments above", n=len(moving)))
+        show.say(_("{n} {n:cell|cells} moved, with the comments above {n:it|them}", n=len(moving)))
     else:
         show.say(
-            Message(_("no file was changed; to move the cells"), Command("split", ("--write",)))
+            Message(_("nothing was changed. To move the cells"), Command("split", ("--write",)))
         )
 
 

@@ -25,11 +25,11 @@ def stop(
     for queue in asked:
         which = (
             mark(
-                "{queue} on {box}: {cell} is asked to save a checkpoint, then it ends; finished "
-                "results are still proven"
+                "{queue} on {box}: {cell} is asked to save a checkpoint, then ends; finished "
+                "results are still verified"
             )
             if queue.is_at_cell
-            else mark("{queue} on {box}: ends; finished results are still proven")
+            else mark("{queue} on {box}: ends; finished results are still verified")
         )
         about = {"queue": queue.name, "box": queue.box, "cell": queue.active}
         show.say(Sentence(which, **about))

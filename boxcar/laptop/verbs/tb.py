@@ -99,7 +99,7 @@ def _lack(place: Place, found: Found) -> str:
     line = shlex.join([found.python, "-m", "pip", "install", "tensorboard"])
     typed = f"ssh {place.name} {shlex.quote(line)}" if place.name else line
     said = _(
-        "{where}: {n} event {n:file|files}, and its Python has no TensorBoard. To install it there",
+        "{where}: {n} event {n:file|files}, but its Python has no TensorBoard. To install it there",
         where=where,
         n=found.events,
     )
@@ -119,12 +119,12 @@ def _tell(site: Site, rows: Sequence[Shows]) -> None:
         elif row.problem:
             show.say(row.problem)
     if any(row.url for row in rows):
-        show.say(_("until Ctrl-C, which ends TensorBoard there too"))
+        show.say(_("Ctrl-C ends TensorBoard there, too"))
     else:
         show.say(
             _(
-                "{run}: nothing to show. Event files below {{out}} are found on a cell's box "
-                "while it runs, and here once they were pulled (collect: [tb/])",
+                "{run}: nothing to show. Event files below {{out}} show while their cell runs, "
+                "and later if they were pulled (collect: [tb/])",
                 run=site.plan.run,
             )
         )
@@ -139,7 +139,11 @@ def _wait(site: Site, links: Path, running: dict[str, Shown]) -> int:
             said = where or _("here")
             show.say(
                 Message(
-                    _("{where}: TensorBoard has ended, or the link was cut. Again", where=said),
+                    _(
+                        "{where}: TensorBoard has ended, or the connection was lost. To show it "
+                        "again",
+                        where=said,
+                    ),
                     Command("tb"),
                 )
             )

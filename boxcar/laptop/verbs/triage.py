@@ -24,7 +24,7 @@ def triage(
     """
     tail = log_file.read_log_file(log)
     if not tail.text.strip() and rc is None:
-        raise InputError(_("{log} is empty: nothing in it tells how its training ended", log=log))
+        raise InputError(_("{log} is empty; it does not say how the training ended", log=log))
     rcs = frozenset({rc} if rc is not None else ())
     evidence = Evidence(tail.text, tail.begins_at_line, rcs)
     own = own_rows.match(
@@ -46,7 +46,7 @@ def triage(
 def _add(root: Path, cause: Cause) -> int:
     """A row for this log's end, which a person then reads and changes."""
     if not cause.quotes:
-        raise InputError(_("this log has no line by which its failure could be known again"))
+        raise InputError(_("this log has no line that identifies the failure"))
     path = root / failures_file.NAME
     before = path.read_bytes() if path.exists() else b""
     after = advice.added_row(before.decode("utf-8"), cause)

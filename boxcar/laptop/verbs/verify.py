@@ -236,11 +236,11 @@ def _notes_of_cell(cell: Judged, run: str) -> Iterator[tuple[str, str | Message]
     if cell.verdict.is_dropped:
         yield name, _("dropped: it never ran, and its line is commented out")
     if cell.doubt:
-        yield name, _("in doubt: {doubt}", doubt=cell.doubt)
+        yield name, _("not certain: {doubt}", doubt=cell.doubt)
     for warning in cell.warnings:
         yield name, _("warning: {text}", text=warning)
     for metric, note in measure.notes(cell.verdict.metrics).items():
-        yield name, _("{metric} is not known: {note}", metric=metric, note=note)
+        yield name, _("{metric} unknown: {note}", metric=metric, note=note)
 
 
 # Every artifact whose bytes are right, loaded, and which of them may run code.
@@ -269,7 +269,7 @@ def load_results(
     }
     for path, (_finding, at) in kept.items():
         show.say(
-            _("{file}: unpickled at {at}, as a person had allowed, and not again", file=path, at=at)
+            _("{file}: already unpickled at {at} with permission; not repeated", file=path, at=at)
         )
     left = [file for file in files if file.path not in kept]
     loaded = _load_behind_bar(site, left, Manner(tuple(allowed), said_as=said))
@@ -284,7 +284,7 @@ def load_results(
 def _load_behind_bar(site: Site, files: Sequence[Artifact], manner: Manner) -> Loaded:
     """As `load` does, with a sign of how far it is."""
     show.say(_("loading {n} {n:artifact|artifacts}", n=len(files)))
-    with show.progress(_("loading the files here"), THINGS) as bar:
+    with show.progress(_("loading the files"), THINGS) as bar:
         part = bar.part(len(files))
         waiting = OrderedDict.fromkeys((file.path for file in files), True)
         part.doing = next(iter(waiting), "")
@@ -302,8 +302,8 @@ def _say_hashed(loaded: Loaded) -> None:
     if count := sum(finding.is_hashed for finding in loaded.findings.values()):
         show.say(
             _(
-                "there is no torch here: {n} {n:artifact|artifacts} hashed. Whether they load is "
-                "the word of their boxes. To load them here too: {how}",
+                "no torch here: {n} {n:artifact|artifacts} only hashed. Only the {n:box has|boxes "
+                "have} loaded {n:it|them}. To load {n:it|them} here, too: {how}",
                 n=count,
                 how=how_to_get_torch(),
             )
@@ -324,7 +324,7 @@ def cell_facts(
             for problem in queue.problems:
                 show.say(problem)
     cells = view.roster.cells
-    with show.progress(_("hashing the files here")) as bar:
+    with show.progress(_("hashing the files")) as bar:
         part = bar.part(sum(compare.size_bytes(site, cell.name) for cell in cells))
 
         def begun(cell: str) -> None:
@@ -419,7 +419,7 @@ def _earlier(site: Site) -> dict[str, CellVerdict]:
         aside = results_folder.set_aside(site.results, path)
         show.say(
             _(
-                "{problem}. It is now in {file}; abandon again what it had abandoned",
+                "{problem}. Moved to {file}. Re-run down --abandon for cells you had abandoned",
                 problem=error,
                 file=aside,
             )
@@ -444,15 +444,15 @@ def _tell_the_boxes(site: Site, view: RunView, made: RunReceipt) -> Iterator[Mis
             yield Missing(
                 None,
                 _(
-                    "{cell} is proven here, but its box was not told: {why}; a launch may train "
-                    "it again",
+                    "{cell} is verified here, but its box could not be told: {why}. A launch may "
+                    "retrain it",
                     **about,
                 ),
                 Command("verify"),
             )
             continue
         about = {"cell": verdict.cell, "text": accepted_sentence(document)}
-        show.say(_("{cell}: {text}; it is not trained again", **about))
+        show.say(_("{cell}: {text}; it is not retrained", **about))
 
 
 def _write(site: Site, cells: Sequence[Judged], loaded: Loaded) -> RunReceipt:
@@ -478,4 +478,4 @@ def _page(site: Site) -> str:
         path = report_page.write_page(site.project, made, show.language())
     except (BoxcarError, OSError) as error:
         return _("the report's page was not written: {why}. Try again", why=message_of(error).text)
-    return _("page {file}. The table", file=path)
+    return _("report: {file}. As a table", file=path)

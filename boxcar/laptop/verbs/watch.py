@@ -172,7 +172,7 @@ class _Feed:
                 history = history_after_look(history, view)
                 notes, at_work = (
                     tuple(self._said.lines),
-                    _("agents are at work; there is nothing to do. x ends the watch, not the run"),
+                    _("agents are running; nothing to do. x leaves watch, the run continues"),
                 )
                 step = next_step(view, self._site)
                 rows = rows_of_run(self._site, view, step, history, at_work=at_work, notes=notes)
@@ -278,7 +278,7 @@ def watch(
             stream = sys.stderr if as_json else sys.stdout
             view = _print_changes(site, every_s, stream, as_json=as_json)
         except KeyboardInterrupt:
-            show.say(Message(_("The run continues without watch. To look again"), Command("watch")))
+            show.say(Message(_("The run continues. To look again"), Command("watch")))
             return exit_codes.INTERRUPTED
         _present(site, view, as_json=as_json)
         return exit_code(view)
@@ -307,7 +307,7 @@ def _on_the_screen(site: Site, interval_s: float) -> int:
         if feed and feed.view:
             draw_once(site, feed.view, feed.looked_s)
     if feed.view is None or any(may_run(queue) for queue in feed.view.queues):
-        show.say(Message(_("The run continues without watch. To look again"), Command("watch")))
+        show.say(Message(_("The run continues. To look again"), Command("watch")))
     return exit_code(feed.view) if feed.view else exit_codes.INTERRUPTED
 
 
@@ -353,7 +353,7 @@ def deliver(site: Site, queue: QueueView) -> None:
         _say_undelivered(queue, str(error))
         return
     if left:
-        _say_undelivered(queue, _("{n} {n:event|events} still due", n=left))
+        _say_undelivered(queue, _("{n} {n:event|events} not delivered yet", n=left))
     elif sent.endpoints:  # else nobody had asked for any
         late = waiting - look.count_unsent(queue.events, sent)
         show.say(_("{queue}: {n} late {n:webhook|webhooks} delivered", queue=queue.name, n=late))
@@ -361,7 +361,7 @@ def deliver(site: Site, queue: QueueView) -> None:
 
 def _say_undelivered(queue: QueueView, why: str) -> None:
     waiting = _(
-        "{queue}: webhooks wait in the journal and could not be delivered: {why}\nThey are kept. "
+        "{queue}: webhooks could not be delivered: {why}\nThey are kept in the event log. "
         "Try again",
         queue=queue.name,
         why=why,
@@ -415,7 +415,7 @@ def _bring_new(site: Site, view: RunView) -> None:
         try:
             pull_new(site, view)
         except (BoxcarError, OSError) as error:
-            show.say(_("the new results were not pulled: {error}", error=error))
+            show.say(_("new results could not be pulled: {error}", error=error))
 
 
 def _print_changes(site: Site, interval_s: float, stream: TextIO, *, as_json: bool) -> RunView:

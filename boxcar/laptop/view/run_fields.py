@@ -127,7 +127,7 @@ def state_words(row: CellRow, facts: Facts) -> str:
     if row.view.accepted is not None:
         return facts.said(_("accepted"))
     if row.view.is_verified and row.why:
-        return facts.said(_("in doubt: {doubt}", doubt=row.why))
+        return facts.said(_("not certain: {doubt}", doubt=row.why))
     counted = facts.said(state_sentence(row.counted_as))
     if row.copied is None:
         return f"{counted} {row.why}".strip()

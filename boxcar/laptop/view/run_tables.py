@@ -100,7 +100,7 @@ def _why(rows: RunRows, cell: CellView, clock_ahead_s: float | None) -> str | No
         text = " ".join(": ".join([now.failure, *map(rows.facts.said, said)]).split())
         return text if len(text) <= _WHY_SHOWN else f"{text[: _WHY_SHOWN - 1]}…"
     if cell.marked:
-        return _("in doubt: {doubt}", doubt=cell.marked)
+        return _("not certain: {doubt}", doubt=cell.marked)
     kept = rows.blocked.get(cell.name)
     return _("blocked: {by} {why}", by=kept.by, why=kept.why) if kept else None
 

@@ -335,7 +335,7 @@ def test_a_shared_tier_that_no_box_sees_any_more_is_given_up_by_name(
     assert "is it mounted?" in told and f"--gone {tier} --because" in told
     assert down(far.project, gone=[tier], because=because, approve=far.approve) == 0
     told = capsys.readouterr().err
-    assert "compared with what the boxes had last reported of it, not with it" in told
+    assert "compared with what the boxes last reported of it instead" in told
     assert "rotate" not in told, "no box with credentials on it was given up"
     done = receipt.read_teardown(far.project.results.teardown)
     assert done.gone == {tier: because} and list(done.boxes) == ["box-a", "box-b"]
@@ -442,7 +442,7 @@ def test_the_credentials_of_a_box_that_was_given_up_are_named_until_they_were_re
     given_up = {"gone": ["box-b"], "because": "the host left the market"}
     assert down(far.project, **given_up, approve="0" * 12) == 1
     refused = capsys.readouterr().err
-    assert "box-b keeps the run's credentials, so rotate these: MY_KEY, WANDB_API_KEY" in refused
+    assert "box-b still has the run's credentials. Rotate MY_KEY, WANDB_API_KEY" in refused
     assert "on box-b" not in refused, "what stays there is not lost"
     assert down(far.project, **given_up, approve=far.approve) == 0
     assert "rotate WANDB_API_KEY: it is still on box-b" in capsys.readouterr().err

@@ -110,7 +110,7 @@ def test_a_queue_that_waits_is_never_to_be_launched(
     assert may_run(queue) and exit_code(view) == code
     step = next_step(view, cluster)
     assert step.command and step.command.verb in ("watch", "status")
-    assert "agents are at work" not in str(step.because)
+    assert "agents are running" not in str(step.because)
 
 
 def test_stop_takes_back_a_job_that_waits_and_asks_no_agent(
@@ -120,7 +120,7 @@ def test_stop_takes_back_a_job_that_waits_and_asks_no_agent(
     cluster.has("PENDING", "BeginTime")
     assert control.request(cluster, STOP) == []
     said = capsys.readouterr().err
-    assert cluster.called_off == ("queue_1",) and "taken back before it ran: 7_0" in said
+    assert cluster.called_off == ("queue_1",) and "cancelled before it started: 7_0" in said
     assert "queue_1: nothing is running" not in said and "queue_2: nothing is running" in said
     assert not run.site.tier.control("queue_1").exists()
 

@@ -130,7 +130,7 @@ def test_the_gate_takes_dropped_cells_without_an_abandon_and_shows_them(
     step = next_step(seen(run), run.site)
     assert str(step.command) == "invoke down"
     assert down(run.project, approve=made.digest[:12]) == 0
-    assert "the cell b, dropped: its line is commented out" in capsys.readouterr().err
+    assert "cell b, dropped: its line is commented out" in capsys.readouterr().err
 
 
 def test_what_was_dropped_at_the_receipt_and_is_asked_for_again_shuts_the_gate(

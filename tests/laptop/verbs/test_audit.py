@@ -180,9 +180,9 @@ def test_a_clock_is_off_by_what_no_slow_answer_explains(at, seconds):
 @pytest.mark.parametrize(
     ("verdicts", "next_"),
     [
-        (("ok", "ok"), "all is as it should be. Next: invoke launch"),
-        (("ok", "warn"), "nothing is refused, 1 warning. Next: invoke launch"),
-        (("warn", "refuse"), "1 refused (box-a). Fix that, then: invoke audit"),
+        (("ok", "ok"), "no problems. Next: invoke launch"),
+        (("ok", "warn"), "no problems, 1 warning. Next: invoke launch"),
+        (("warn", "refuse"), "1 problem (box-a). Fix it, then: invoke audit"),
     ],
 )
 def test_the_worst_row_says_what_to_type(verdicts, next_):
@@ -196,7 +196,7 @@ def test_boxes_that_are_alike_are_one_row_of_the_table(project, capsys):
     report = audit.Report(tuple(rows), {"box-a": None, "box-b": None})
     audit.present(project, report, Command("launch"), as_json=False)
     told = [line.split()[:3] for line in capsys.readouterr().out.splitlines()]
-    assert ["all", "clock", "of"] in told and ["box-b", "GPU", "warn"] in told
+    assert ["all", "box", "clock"] in told and ["box-b", "GPU", "warn"] in told
     assert not [row for row in told if row[:1] == ["box-a"]]
 
 

@@ -41,7 +41,7 @@ def test_without_a_place_it_says_which_lines_can_be_typed(run: RunOnDisk) -> Non
 
 @pytest.mark.parametrize(
     ("is_served", "port", "to", "said"),
-    [(True, None, "x", "type one of them"), (False, 80, "x", "belongs to --serve")],
+    [(True, None, "x", "not both"), (False, 80, "x", "only with --serve")],
 )
 def test_words_that_do_not_belong_together_are_refused(
     run: RunOnDisk, is_served: bool, port: int | None, to: str, said: str
@@ -79,7 +79,7 @@ def test_a_page_is_replaced_whole_or_not_at_all(
 def test_a_folder_and_a_file_without_one_are_sentences(run: RunOnDisk, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a folder"):
         write(run, str(tmp_path))
-    with pytest.raises(InputError, match="there is no folder"):
+    with pytest.raises(InputError, match="no such folder"):
         write(run, str(tmp_path / "gone" / "page.html"))
 
 
@@ -149,7 +149,7 @@ def test_a_look_that_fails_costs_nothing_but_itself(
     monkeypatch.setattr(board_module.time, "sleep", lambda seconds: None)
     views = board_module._looks_for_ever(run.site)
     assert [next(views).run, next(views).run] == ["demo", "demo"]
-    assert "the page stays as it was" in capsys.readouterr().err
+    assert "page not refreshed" in capsys.readouterr().err
 
 
 def test_a_first_look_that_fails_is_the_verbs_own_error(

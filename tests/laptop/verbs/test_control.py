@@ -47,7 +47,7 @@ def test_a_cell_that_waits_for_its_next_try_is_not_said_to_run(run, capsys):
         assert drain(run.project, queues=["queue_1"]) == 0
         assert stop(run.project, queues=["queue_1"]) == 0
     said = capsys.readouterr().err
-    assert "queue_1 on box-a: ends; no further cell starts" in said
+    assert "queue_1 on box-a: ends; no new cell starts" in said
     assert "checkpoint" not in said and "finishes a" not in said
     status(run.project)
     assert "a is retried at" not in capsys.readouterr().out, "nobody is there to do it"
@@ -95,7 +95,7 @@ def test_a_box_that_does_not_answer_keeps_no_other_from_being_asked(tmp_path, mo
     run.world.cut.add("box-a")
     with (
         held(run.agents.site.tier.lock("queue_2")),
-        pytest.raises(TemporaryError, match="queue_1 was not asked to stop, queue_2 was"),
+        pytest.raises(TemporaryError, match="queue_1 could not be asked to stop"),
     ):
         stop(run.project)
     assert wanted(run.agents) == ["run", "stop"]
@@ -117,15 +117,15 @@ def test_a_full_tier_and_a_box_that_is_cut_off_keep_no_third_from_being_asked(
         run.agents.say(queue, agent_started())
     locks = [run.agents.site.tier.lock(queue) for queue in ("queue_1", "queue_2")]
     with held(locks[0]), held(locks[1]):
-        with pytest.raises(NoRoomError, match="queue_1 was not asked to drain, queue_2 was"):
+        with pytest.raises(NoRoomError, match="queue_1 could not be asked to drain"):
             drain(run.project)
         assert wanted(run.agents) == ["run", "drain"]
         run.world.cut.add("box-b")
         with pytest.raises(BoxcarError) as refused:
             drain(run.project)
     assert [text.partition(",")[0] for text in refused.value.problems] == [
-        "queue_1 was not asked to drain",
-        "queue_2 was not asked to drain",
+        "queue_1 could not be asked to drain",
+        "queue_2 could not be asked to drain",
     ]
     assert "No space left" in str(refused.value)
 
@@ -138,7 +138,7 @@ def test_the_queue_of_a_box_that_has_left_the_plan_is_asked_through_the_shared_t
     with held(run.site.tier.lock("queue_2")):
         stop(replace(run.project, plan=left))
         assert wanted(run) == ["run", "stop"]
-        with pytest.raises(InputError, match="box-b, which has left the job"):
+        with pytest.raises(InputError, match="box-b, which is no longer in the job"):
             stop(replace(run.project, plan=replace(left, durable_scope=EACH_BOX)))
 
 

@@ -13,12 +13,13 @@ import pytest
 from finished_run import FILES, FinishedRun, keep_run, make_run, steps_until_end
 
 from boxcar.laptop.project import profile_choice
-from boxcar.laptop.verbs.down import down
+from boxcar.laptop.run.roster import Missing
+from boxcar.laptop.verbs.down import _report, down
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import paths
 from boxcar.shared.disk import lock
-from boxcar.shared.errors import DamagedError, InputError
+from boxcar.shared.errors import Command, DamagedError, InputError
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.receipt import Teardown
 
@@ -135,7 +136,7 @@ def test_a_result_in_doubt_is_said_before(
     verify(run.project)
     capsys.readouterr()
     assert down(run.project, approve="0" * 12) == 1
-    assert "its result is in doubt: 12 of 100 epochs" in capsys.readouterr().err
+    assert "whose result is not certain: 12 of 100 epochs" in capsys.readouterr().err
 
 
 def _down_typing(
@@ -337,7 +338,7 @@ def test_a_tier_that_is_gone_for_good_is_given_up_by_name_once_every_result_is_p
     run.flip_byte(run.here("a", "weights.dat"), at=3)
     capsys.readouterr()
     assert down(run.project, gone=[tier], because=because, approve=_digest(run)) == 0
-    assert "are compared with their own manifests and the receipt, not with it" in (
+    assert "are compared with their own manifests and the receipt instead" in (
         capsys.readouterr().err
     )
     found = receipt.read_teardown(run.project.results.teardown)
@@ -566,3 +567,13 @@ def test_each_cell_that_is_given_up_has_its_own_reason(tmp_path: Path) -> None:
     assert down(run.project, **words, approve="0" * 64) == 1
     cells = receipt.read_run(run.project.results.receipt).cells
     assert {cell.cell: cell.because for cell in cells} == {"a": "it diverged", "b": "no use"}
+
+
+def test_cells_that_failed_are_given_up_by_one_line_ready_to_copy(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [Missing(c, "is not published", Command("explain", ("--cell", c))) for c in ("a", "b")]
+    assert _report(run.site, None, rows, as_json=False) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("refused; nothing was removed. 2 things are missing:\n")
+    assert said.endswith("failed: invoke down --abandon a --abandon b --because '…'\n")

@@ -65,8 +65,8 @@ def test_a_cells_history_is_told_in_sentences_with_times(run, capsys):
         "attempt 1 started: configs/a.yaml recon, 3 epochs, 1 rank",
         "attempt 1: step 10, epoch 1, loss 0.5",
         "attempt 1: val_loss 5.725 (best 0.0667)",
-        "attempt 1 failed after 1m23s (NET: no route); the same again in 60.0 s",
-        "it is not tried again under this release",
+        "attempt 1 failed after 1m23s (NET: no route); retry in 60.0 s",
+        "not retried with this release",
         "in queue_1, index 0, on box-a",
     ):
         assert sentence in said.out
@@ -95,7 +95,7 @@ def test_a_cell_that_comes_after_a_failed_one_is_explained_by_it(tmp_path, capsy
     assert explain(run.project, cell="b") == 0
     said = capsys.readouterr()
     assert "blocked by a, which failed" in said.out
-    assert "next: invoke explain --cell a  (it comes after a, which failed)" in said.err
+    assert "next: invoke explain --cell a  (it waits for a, which failed)" in said.err
 
 
 def test_a_row_of_reports_is_one_moment_that_counts_them(run):
@@ -133,7 +133,7 @@ def test_claim_manifest_and_receipt_are_told(run):
     publish(run, "a")
     facts = "\n".join(explanation(run.site, "a").facts)
     assert "claim: queue_1 on box-a" in facts
-    assert "on the tier: attempt 2 of box-a, release abababababab, 1 file, 1.5 MB" in facts
+    assert "on the tier: attempt 2 on box-a, release abababababab, 1 file, 1.5 MB" in facts
     assert "receipt: good: 1 loaded" in facts
     assert "in the results: none yet" in facts
 
@@ -144,7 +144,7 @@ def test_after_a_teardown_nothing_is_said_to_be_missing_on_the_tier(run):
     atomic.write_whole(run.project.results.teardown, codec.to_document(ended))
     run.site.tier.root.rename(run.site.tier.root.with_name("gone"))
     facts = "\n".join(explanation(run.site, "a").facts)
-    assert facts.count("not asked any more: the run was torn down") == 3
+    assert facts.count("not checked: the run was torn down") == 3
     assert "in the results: none yet" in facts
 
 
@@ -198,7 +198,7 @@ def test_an_event_that_lacks_fields_or_is_new_is_told_as_far_as_it_goes():
 def test_gpus_that_idled_are_a_moment_of_the_cell() -> None:
     data = {"cell": "a", "attempt": 2, "percent": 3, "seconds": 1260}
     said = tell_history(Event(1, "e", "2026-01-02T03:04:05.000Z", "box.idle", data))
-    assert said == "attempt 2: every GPU was under 10 % for 21m00s"
+    assert said == "attempt 2: all GPUs were below 10 % for 21m00s"
 
 
 def test_names_in_brackets_and_escapes_stay_inert(run, capsys):
@@ -244,9 +244,9 @@ def test_what_would_fail_in_the_same_way_is_to_be_changed_first(run, capsys, mon
     said = capsys.readouterr()
     assert said.err.endswith(
         "next: invoke launch (make it smaller first: batch, model or epochs), or invoke down "
-        "--abandon a --because '…'  (as it is, it would fail in the same way)\n"
+        "--abandon a --because '…'  (fix the cause first; unchanged, it would fail again)\n"
     )
-    assert "the next one tries it again" not in said.out
+    assert "the next launch retries it" not in said.out
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     explain(run.project, cell="a")
     assert "请先改小：batch、模型或 epoch" in capsys.readouterr().err

@@ -58,9 +58,9 @@ def test_what_is_proven_is_exported_and_the_rest_is_named(
     assert export(run.project, ASKED, to="wandb") == 1
     said = capsys.readouterr()
     folder = run.project.results.root / "export/wandb"
-    assert f"{folder}: 2 added, 0 changed, 0 as before" in said.out
-    assert "c is left out: failed" in said.err
-    assert f"nothing was sent. Next: wandb sync {folder}/wandb/offline-run-*" in said.err
+    assert f"{folder}: 2 added, 0 changed, 0 unchanged" in said.out
+    assert "c left out: failed" in said.err
+    assert f"nothing was uploaded. Next: wandb sync {folder}/wandb/offline-run-*" in said.err
     text = (folder / "a").read_text()
     assert "'lr': 0.1" in text and "nan" in text and "'psnr': 31.25" in text
     incomplete = replace(ASKED, is_incomplete_shown=True)
@@ -132,8 +132,8 @@ def test_what_was_exported_and_is_proven_no_more_is_said(
     capsys.readouterr()
     assert export(run.project, ASKED, to="wandb") == 1
     said = capsys.readouterr().err
-    assert "a is left out: differs from the receipt" in said
-    assert "a was exported when it was proven; what lies there is of then" in said
+    assert "a left out: differs from the receipt" in said
+    assert "a: the export from when it was verified is still in" in said
 
 
 def test_nothing_is_exported_before_something_is_verified_nor_to_what_does_not_exist(
@@ -153,7 +153,7 @@ def test_the_folder_may_be_named_and_two_exports_do_not_meet_in_it(
 
     class Again(Lines):
         def write(self, folder: Path, cell: ExportedCell) -> str:
-            with pytest.raises(TemporaryError, match="another export is at work there"):
+            with pytest.raises(TemporaryError, match="another export is running there"):
                 export(run.project, ASKED, to="wandb", out=str(out))
             return super().write(folder, cell)
 

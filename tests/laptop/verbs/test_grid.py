@@ -55,7 +55,7 @@ def test_without_write_the_lines_are_shown_and_nothing_is_changed(
     assert "grid: 18 new cells" in shown.out
     assert f"{BASE} recon lr=1e-3 seed=0 opt=lion" in shown.out
     assert "base_lr1e-3_seed0_optlion" in shown.out
-    assert "the same command with --write" in shown.err
+    assert "add --write" in shown.err
 
 
 def test_with_write_they_are_spread_over_the_queues_and_plan_takes_them(
@@ -76,8 +76,8 @@ def test_the_same_grid_again_writes_nothing_and_a_larger_one_only_what_is_new(
     grid(project(tmp_path), asked(*WORDS), is_to_write=True)
     assert files(tmp_path) == before
     shown = capsys.readouterr().err
-    assert "18 cells left out, in the queues already" in shown
-    assert "no cell is new" in shown
+    assert "18 cells skipped, already in the queues" in shown
+    assert "no new cells" in shown
     more = asked("lr=1e-3,3e-4", "seed=0..3", "opt=sgd,adam,lion")
     grid(project(tmp_path), more, is_to_write=True)
     assert len(lines(tmp_path, "q1")) + len(lines(tmp_path, "q2")) == 24
@@ -89,7 +89,7 @@ def test_a_cell_that_was_commented_out_stays_out(
     found = project(tmp_path, {"q1": [f"# {BASE} recon lr=1"]})
     grid(found, asked("lr=1,2"), is_to_write=True)
     assert lines(tmp_path, "q1") == [f"# {BASE} recon lr=1", f"{BASE} recon lr=2"]
-    assert "base_lr1 left out: queues/q1.txt:1 has a # before it" in capsys.readouterr().err
+    assert "base_lr1 skipped: commented out at queues/q1.txt:1" in capsys.readouterr().err
 
 
 def test_epochs_that_the_job_gives_are_the_same_cell(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_the_other_scripts_are_told(root: Path, capsys: pytest.CaptureFixture[st
         (root / f"train_{number}.py").write_text(SCRIPT)
     assert init(root, yes=True) == 0
     said = capsys.readouterr().err
-    assert "train.py is taken; 11 others look like it (train_10.py, " in said
+    assert "using train.py; 11 other scripts look like training, too (train_10.py, " in said
     assert "init --script PATH" in said
 
 
@@ -128,7 +128,7 @@ def test_a_script_that_is_none_is_refused_and_nothing_is_written(root: Path, nam
 
 def test_in_an_empty_folder_it_says_how_to_name_a_script(root: Path) -> None:
     (root / "train.py").unlink()
-    with pytest.raises(InputError, match="no script here looks like one that trains"):
+    with pytest.raises(InputError, match="no training script found"):
         init(root, yes=True)
 
 

@@ -105,6 +105,8 @@ def test_each_queue_runs_on_its_box_and_its_first_cell_was_seen(
     tiny.wait_for_agents()
     assert "cell.verified" in tiny.types("q2", "b")
     assert SECRET["MY_KEY"] not in said.out + said.err
+    assert "no notifications are set up: add notify:" in said.err
+    assert said.err.endswith("Next: invoke watch\n")
     (record,) = records(opened(tiny))
     assert record["queues"] == ["q1", "q2"] and record["is_smoked"]
 
@@ -121,7 +123,7 @@ def test_an_agent_that_runs_is_left_alone_and_keeps_its_release(
         assert started(tiny, as_json=True) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["started"] == ["q2"]
-    assert "q1: its agent is running and was left alone. It keeps release abababab" in said.err
+    assert "q1: its agent is already running and stays on release abababab" in said.err
     assert [
         box for box, one in asked if isinstance(one, (box_asks.KeepCredentials, run_asks.Start))
     ] == ["box-b"] * 2
@@ -152,7 +154,7 @@ def has_changed(asked: Asked) -> bool:
 def test_where_another_run_is_at_work_nothing_is_started_unless_a_person_says_so(
     tiny: TinyProject, beside: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(InputError, match=r"box-a: others are at work there.*launch --beside"):
+    with pytest.raises(InputError, match=r"box-a: other jobs are running there.*launch --beside"):
         started(tiny)
     assert not has_changed(beside)
     assert "warn: box-a: other runs: next (q1)" in capsys.readouterr().err
@@ -206,7 +208,7 @@ def test_on_this_machine_a_line_says_who_is_at_work(
     asked.others = box_asks.OthersSeen((box_asks.OtherRun("next", ("q1",), (), {}),), ())
     assert started(tiny) == 0
     said = capsys.readouterr().err
-    assert "also at work on this machine: next (q1)" in said
+    assert "also running on this machine: next (q1)" in said
     assert starts_of(asked, "q1") == 1
 
 
@@ -264,7 +266,7 @@ def test_a_drain_is_taken_back_from_an_agent_that_has_not_ended(
         assert started(tiny) == 0
     assert wanted(project) == "run" and starts_of(asked, "q1") == 0
     said = capsys.readouterr().err
-    assert "q1: its drain is taken back" in said and "q1: its agent is running and was left" in said
+    assert "q1: drain cancelled" in said and "q1: its agent is already running" in said
 
 
 @pytest.mark.parametrize("want", ["drain", "run"])
@@ -295,8 +297,7 @@ def test_after_a_stop_the_end_is_waited_for_and_the_queue_starts_again(
     assert wanted(project) == "run" and starts_of(asked, "q1") == 1
     said = capsys.readouterr().err
     assert (
-        "q1: was asked to stop; launch waits until it has ended, then starts it" in said
-        and "left alone" not in said
+        "q1 is stopping; launch waits for that, then starts it" in said and "left alone" not in said
     )
 
 
@@ -326,7 +327,7 @@ def test_an_agent_that_does_not_end_is_said_and_is_not_all_well(
         assert started(tiny) == 1
     assert wanted(project) == "stop" and starts_of(asked, "q1") == 0
     said = capsys.readouterr().err
-    assert "q1: was asked to stop and has not ended yet" in said and "launch" in said
+    assert "q1: still stopping" in said and "launch" in said
     assert starts_of(asked, "q2") == 1, "it holds up no other"
 
 
@@ -355,7 +356,7 @@ def test_a_queue_in_which_nothing_is_left_takes_no_machine_from_others(
     said = capsys.readouterr()
     wanted = ["q2"] if state == "verified" else ["q1", "q2"]
     assert json.loads(said.out)["started"] == wanted
-    assert ("q1: every cell of it is verified" in said.err) == (state == "verified")
+    assert ("q1: all its cells are verified" in said.err) == (state == "verified")
 
 
 def test_a_box_that_dies_while_it_is_served_stops_no_other(
@@ -369,9 +370,7 @@ def test_a_box_that_dies_while_it_is_served_stops_no_other(
     told = json.loads(capsys.readouterr().out)
     assert told["started"] == ["q2"] and tiny.releases == {told["release"]}
     (problem,) = told["problems"]
-    assert problem.startswith(
-        "q1: was not launched: box-a cannot be reached: the connection was lost"
-    )
+    assert problem.startswith("q1: not launched: box-a cannot be reached: the connection was lost")
     assert problem.endswith("invoke launch --box box-a")
     (record,) = records(project)
     assert record["queues"] == ["q2"]
@@ -401,7 +400,7 @@ def test_another_laptop_that_was_a_moment_faster_is_left_alone(
     assert started(tiny, as_json=True) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["started"] == []
-    assert said.err.count("its agent is running and was left alone") == 2
+    assert said.err.count("its agent is already running") == 2
 
 
 def test_an_agent_that_dies_at_once_is_told_with_its_words_and_holds_up_no_other(
@@ -426,7 +425,7 @@ def test_a_box_that_cannot_take_its_queue_holds_up_no_other(
     assert started(tiny, as_json=True) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["started"] == ["q2"]
-    assert told["problems"] == ["q1: was not started: box-a cannot be reached: no route"]
+    assert told["problems"] == ["q1: not started: box-a cannot be reached: no route"]
 
 
 def test_an_earlier_drain_is_taken_back_before_the_start_and_cells_can_be_passed_over(
@@ -462,7 +461,7 @@ def test_the_start_index_is_kept_as_a_cells_name_also_by_the_launch_after(
     starts = [question for _, question in asked if isinstance(question, run_asks.Start)]
     assert [(s.start_index, s.start_cell) for s in starts] == [(1, "b2"), (1, "b2"), (0, None)]
     said = capsys.readouterr().err
-    assert "q1: begins with b2, as it was launched before" in said
+    assert "q1: starts at b2, as in the last launch" in said
     assert "q1: commented out on the tier: configs/a.json one" in said
 
 
@@ -491,7 +490,7 @@ def test_where_the_meter_runs_a_cell_needs_its_smoke_pass_before_a_box_is_asked(
     monkeypatch.setattr(SshSite, "refresh", None)
     monkeypatch.setattr(SshSite, "ask", None)
     before = sorted(tiny.root.rglob("*"))
-    with pytest.raises(InputError, match=r"2 cells without a smoke pass .*: invoke smoke"):
+    with pytest.raises(InputError, match=r"2 cells .* not passed a smoke test .*: invoke smoke"):
         launch(project, environ=SECRET)
     remembered = project.results.root / profile_choice.FILE
     written = {path for path in tiny.root.rglob("*") if path.is_file()} - set(before)
@@ -514,7 +513,7 @@ def test_where_the_meter_runs_an_open_todo_of_the_artifacts_is_refused_first(
 def test_a_launch_that_was_refused_is_not_typed_again_on_this_machine(tiny: TinyProject) -> None:
     """As seen: the audit refused all boxes, and the next launch forgot the flag."""
     tiny.write_job(secrets=["MY_KEY"], smoke="--epochs 1")
-    with pytest.raises(InputError, match="smoke pass"):
+    with pytest.raises(InputError, match="smoke test"):
         launch(opened(tiny, "ssh"), environ=SECRET)
     again = open_project(tiny.root / "job.yaml", kinds=["local", "ssh"])
     assert again.profile.name == "ssh"
@@ -536,8 +535,8 @@ def test_what_no_smoke_knows_is_said_with_its_reason(
     project = opened(tiny, "ssh")
     module._say_unknown(project, passes.unknown(project))
     said = capsys.readouterr().err
-    assert "a is launched without a smoke: needs two GPUs" in said
-    assert "1 cell not tried: no smoke has tried them" in said
+    assert "a is launched without a smoke test: needs two GPUs" in said
+    assert "1 cell was not smoke-tested" in said
 
 
 def test_what_was_said_at_an_earlier_launch_is_not_said_again(
@@ -547,7 +546,7 @@ def test_what_was_said_at_an_earlier_launch_is_not_said_again(
     project = opened(tiny)
     unknown = passes.unknown(project)
     module._say_unknown(project, unknown)
-    assert "a, b are launched without a smoke: needs two GPUs" in capsys.readouterr().err
+    assert "a, b are launched without a smoke test: needs two GPUs" in capsys.readouterr().err
     queues = list(project.plan.queues)
     profile_choice.append_launch(
         project.results, "local", "ab" * 32, queues, is_smoked=True, skipped=unknown.skipped
@@ -556,14 +555,14 @@ def test_what_was_said_at_an_earlier_launch_is_not_said_again(
     assert capsys.readouterr().err == ""
     other = replace(unknown, skipped={"a": "no GPU", "b": "needs two GPUs"})
     module._say_unknown(project, other)
-    assert capsys.readouterr().err == "a is launched without a smoke: no GPU\n"
+    assert capsys.readouterr().err == "a is launched without a smoke test: no GPU\n"
 
 
 def test_cells_that_nothing_makes_short_are_named_where_others_have_words_of_their_own(
     tiny: TinyProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny.write_job(secrets=["MY_KEY"], smoke=None, cells={"a": {"smoke": "--epochs 1"}})
-    with pytest.raises(InputError, match="what makes a run of b short, and ssh bills"):
+    with pytest.raises(InputError, match=r"run of b short\. ssh bills"):
         launch(opened(tiny, "ssh"), environ=SECRET)
 
 

@@ -398,7 +398,7 @@ def test_listen_prints_each_event_until_it_is_interrupted(tmp_path: Path) -> Non
         verb.kill()
 
     assert rest == ""
-    assert "events: 1; came again: 0" in notes
+    assert "1 event received, 0 duplicates" in notes
     assert verb.returncode == 130 and "continues" not in notes
     assert secret.startswith("whsec_") and secret not in head + notes
     kept = tmp_path / ".boxcar" / "listen.secret"

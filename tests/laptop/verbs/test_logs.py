@@ -111,7 +111,7 @@ def test_follow_waits_for_the_first_line_of_a_cell_that_an_agent_has_still_to_be
         assert logs(run.project, cell="b", follow=True) == 0
     said = capsys.readouterr()
     assert said.out == "one\n"
-    assert said.err.count("b is queued; its log is shown from its first line on") == 1
+    assert said.err.count("b is queued; waiting for its log") == 1
 
 
 def _begin(run):

@@ -92,11 +92,24 @@ def test_a_cell_of_a_stopped_box_goes_to_the_other_queue_with_its_claim_and_its_
     assert (of_a(run).queue, of_a(run).box, of_a(run).word) == ("queue_2", "box-b", "queued")
 
 
-def test_moved_again_it_is_as_it_was(run: FarRun) -> None:
+def test_moved_again_is_refused(run: FarRun) -> None:
     move(run.project, cell="a", queue="queue_2")
     claim = owner(run.agents)
-    assert move(run.project, cell="a", queue="queue_2") == 0
+    with pytest.raises(InputError, match=r"^a is already in queue_2$"):
+        move(run.project, cell="a", queue="queue_2")
     assert owner(run.agents) == claim and len(lines(run, "queue_2")) == 2
+
+
+def test_a_run_that_was_never_launched_has_nothing_to_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_far_run(tmp_path, monkeypatch)
+    files = {queue: tmp_path / f"{queue}.txt" for queue in run.project.plan.queues}
+    for queue, file in files.items():
+        file.write_bytes(run.agents.site.tier.queue(queue).read_bytes())
+    run.site.project = run.project = replace(run.project, queue_files=files)
+    with pytest.raises(InputError, match="was never launched: move the line of a by hand"):
+        move(run.project, cell="a", queue="queue_2")
 
 
 def test_the_new_queues_failure_counts_more_than_the_dead_ones_running(run: FarRun) -> None:
@@ -133,7 +146,7 @@ def test_while_the_agent_or_the_attempt_lives_nothing_is_moved(run: FarRun) -> N
         run.agents.site.tier.lock("queue_1"),
         run.agents.project.scratch("box-a").log("a"),
     ):
-        with held(path), pytest.raises(InputError, match="at work on box-a, so a stays"):
+        with held(path), pytest.raises(InputError, match="running on box-a, so a was not moved"):
             move(run.project, cell="a", queue="queue_2")
     assert owner(run.agents).queue == "queue_1" and len(lines(run, "queue_2")) == 1
 
@@ -170,7 +183,7 @@ def test_a_cell_that_its_agent_begins_at_that_moment_stays_with_its_line(
 
 def test_a_box_that_does_not_answer_is_no_dead_one_until_a_person_says_so(run: FarRun) -> None:
     run.world.cut.add("box-a")
-    with pytest.raises(InputError, match="box-a does not answer, and queue_1 may be at work"):
+    with pytest.raises(InputError, match="box-a does not answer and may still be running queue_1"):
         move(run.project, cell="a", queue="queue_2")
     assert owner(run.agents).queue == "queue_1"
     with pytest.raises(InputError, match="needs a reason"):
@@ -195,7 +208,7 @@ def test_an_unknown_name_moves_nothing(run: FarRun, cell: str, queue: str, told:
 
 def test_a_cell_that_is_published_stays(run: FarRun) -> None:
     run.agents.say("queue_1", cell_verified("a"))
-    with pytest.raises(InputError, match="a is published"):
+    with pytest.raises(InputError, match="a is already published"):
         move(run.project, cell="a", queue="queue_2")
 
 

@@ -334,7 +334,7 @@ def test_what_survives_which_death_is_said(tmp_path: Path, capsys: Any) -> None:
     shared = survival.survivors(replace(project.plan, resume=None), is_here=False)
     assert shared["a box"].endswith("running cells start over")
     plan(project, as_json=False)
-    assert "left after a box dies" in capsys.readouterr().out
+    assert "if a box is lost" in capsys.readouterr().out
 
 
 def _last_line(project: Project, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
@@ -364,7 +364,7 @@ def test_a_plan_that_is_refused_says_to_look_again(
 ) -> None:
     project = open_with(tmp_path)
     (tmp_path / ".boxcarignore").write_text("big.json\n")
-    wanted = "3 cells, 2 boxes. Fix what is said above, then: invoke plan"
+    wanted = "3 cells, 2 boxes. Fix the problems above, then: invoke plan"
     assert _last_line(project, capsys) == (1, wanted)
 
 
@@ -416,5 +416,5 @@ def test_an_address_that_rented_boxes_cannot_reach_is_said(
     monkeypatch.setenv("BOXCAR_WEBHOOK_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     plan(open_project(write_project(tmp_path, JOB + WEBHOOK), profile), as_json=False)
     told = capsys.readouterr().err
-    assert ("is each box itself, not this machine" in told) == is_said
+    assert ("is the box itself" in told) == is_said
     assert ("listen --through box-a --through box-b" in told) == is_said

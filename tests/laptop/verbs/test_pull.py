@@ -60,7 +60,7 @@ def test_a_result_in_doubt_is_said_each_time(
     for _ in range(2):
         assert pull(run.project, as_json=True) == 0
         told = capsys.readouterr()
-        assert "a: in doubt: 12 of 100 epochs" in told.err
+        assert "a: not certain: 12 of 100 epochs" in told.err
         cells = {row["cell"]: row["doubt"] for row in json.loads(told.out)["cells"]}
         assert cells == {"a": "12 of 100 epochs", "b": None}
 
@@ -111,7 +111,7 @@ def test_a_verified_cell_whose_manifest_is_gone_was_not_pulled(
     run.site.tier.manifest("b").unlink()
     assert pull(run.project) == 1
     told = capsys.readouterr().err
-    assert "b was not pulled: it is verified in its journal, but its manifest is gone" in told
+    assert "b was not pulled: its event log says verified, but its manifest is gone" in told
     assert "not published yet" not in told
 
 
@@ -185,7 +185,7 @@ def test_a_carried_file_that_the_tier_has_lost_is_named_and_the_result_comes(
     (run.site.tier.cell("a") / "wandb/run.wandb").unlink()
     assert pull(run.project) == 1
     told = capsys.readouterr().err
-    assert "a: 1 carried file did not come as published: wandb/run.wandb" in told
+    assert "a: 1 extra file missing or not as published: wandb/run.wandb" in told
     assert "2 of 2 cells here" in told and run.here("a", "tb/events").exists()
 
 
@@ -341,7 +341,7 @@ def test_with_the_tier_gone_the_second_home_gives_the_results_and_verify_counts_
     shutil.rmtree(run.site.tier.root)
     assert pull(run.project) == 0
     said = capsys.readouterr().err
-    assert f"a: pulled from the second home, file://{tmp_path}/second" in said
+    assert f"a: pulled from the second copy at file://{tmp_path}/second" in said
     assert "not published yet: b" in said
     assert run.snapshot(run.project.results.cell("a")) == wanted
     run.site.tier.root.mkdir(parents=True)  # a new box, which has nothing of it
@@ -361,7 +361,7 @@ def test_a_second_home_out_of_reach_is_said_and_nothing_else_suffers(
     capsys.readouterr()
     assert pull(run.project) == 1
     said = capsys.readouterr().err
-    assert "a, b were not pulled: the second home was not looked into: " in said
+    assert "a, b were not pulled: the second copy could not be checked: " in said
     assert run.project.results.manifest("a").exists()
 
 

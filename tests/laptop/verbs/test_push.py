@@ -282,7 +282,9 @@ def test_a_line_with_a_new_config_is_pushed_under_a_running_queue_and_that_is_sa
     (other,) = tiny.releases - {running}
     assert release.releases(tiny.tier / "newest.json") == (running, other)
     said = capsys.readouterr().err
-    assert f"q1: new will run on {other[:12]}; all other cells stay on {running[:12]}" in said
+    assert (
+        f"q1: new will run on release {other[:12]}; all other cells stay on {running[:12]}" in said
+    )
 
 
 def test_where_more_than_configs_differ_nothing_is_sent_until_a_person_says_mixed(

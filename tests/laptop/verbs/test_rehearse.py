@@ -75,7 +75,7 @@ def test_a_script_that_cannot_resume_fails_the_verb(
     shown = capsys.readouterr()
     assert "after the kill the same command ended with exit code 1" in shown.out
     assert "ZeroDivisionError" in shown.out
-    assert "not proven to resume as if nothing had happened: a" in shown.err
+    assert "not proven to resume exactly: a" in shown.err
 
 
 def test_without_a_name_it_is_the_first_cell_of_each_task_and_rank_count(
@@ -132,7 +132,7 @@ def test_all_that_is_wrong_is_told_at_once(rehearsed: Rehearsed) -> None:
     assert "rehearse: --limit-batches 8 --epochs 5" in text
     assert "resume: latest.pth" in text
     assert "--kills: expected a number from 1 to 100, found 0" in text
-    assert "--tolerance: expected a number from 0 to below 1, found 3" in text
+    assert "--tolerance: expected a number from 0 up to, but not including, 1; found 3" in text
 
 
 def test_an_unknown_cell_is_refused_with_the_nearest(rehearsed: Rehearsed) -> None:

@@ -168,7 +168,7 @@ def test_a_run_whose_job_file_names_another_by_now_has_its_own_state(
         ("sweep-one", states["sweep-one"], ["box-a"], "sweep-two"),
     ]
     assert runs() == 0
-    is_told = "write `name: sweep-one` there again" in capsys.readouterr().err
+    is_told = "put `name: sweep-one` back" in capsys.readouterr().err
     assert is_told is (ended == "sweep-two"), "of what is over there is nothing to be done"
 
 

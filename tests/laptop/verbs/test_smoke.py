@@ -191,7 +191,7 @@ def test_a_failing_cell_is_told_with_its_end_and_the_others_still_run(
         "c": "passed",
     }
     assert cells["b"]["because"] == "exit code 3"
-    assert "--- b: exit code 3. The end of " in shown.err
+    assert "--- b: exit code 3. Last lines of " in shown.err
     assert "KeyError: 'no such key'" in shown.err
     assert missing(tried.project) == ["b"]
 
@@ -363,7 +363,7 @@ def test_an_artifact_that_is_not_written_is_said_and_passes(
     """A script that saves at its end alone, and only logs before."""
     tried.config("a", writes=["train.log", "events.txt"])
     assert smoke(tried.project, cells=["a"]) == 0
-    assert "not written in so short a run: model.json, metrics.json (a)" in capsys.readouterr().err
+    assert "not written in this short run: model.json, metrics.json (a)" in capsys.readouterr().err
 
 
 def test_an_artifact_that_one_cell_wrote_is_said_of_the_others_and_passes(
@@ -371,7 +371,7 @@ def test_an_artifact_that_one_cell_wrote_is_said_of_the_others_and_passes(
 ) -> None:
     tried.config("a", writes=["metrics.json"])
     assert smoke(tried.project) == 0
-    assert "not written in so short a run: model.json (a)" in capsys.readouterr().err
+    assert "not written in this short run: model.json (a)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -470,9 +470,9 @@ def test_what_each_expression_took_is_said_with_its_line_also_of_a_remembered_pa
     for _ in range(2):
         assert smoke(tried.project, cells=["a", "b"]) == 0
         said = capsys.readouterr().err
-        line = "by this line of the log: step 1: loss 9.5e-05, lr 0.1 (a, b)"
-        assert f"loss is 9.5e-05, {line}" in said
-        assert "dice is 0.5: dice of metrics.json (a, b)" in said
+        line = "from this line of the log: step 1: loss 9.5e-05, lr 0.1 (a, b)"
+        assert f"loss = 9.5e-05, {line}" in said
+        assert "dice = 0.5, from dice in metrics.json (a, b)" in said
 
 
 # --- what is refused
@@ -542,7 +542,7 @@ def test_torchrun_starts_the_ranks_of_the_cell_and_at_most_two(
     )
     assert smoke(tried.project, cells=["a"]) == 0
     assert sorted(start["environ"]["RANK"] for start in tried.starts) == ["0", "1"]
-    assert "cells with more ranks are tried with 2" in capsys.readouterr().err
+    assert "cells with more ranks are tested with 2" in capsys.readouterr().err
 
 
 def test_the_reason_is_shown_and_not_what_torchrun_says_of_it(tmp_path: Path) -> None:
@@ -659,8 +659,8 @@ def test_one_failure_of_many_cells_is_shown_once(
     assert smoke(tried.project) == 1
     shown = capsys.readouterr()
     assert shown.err.count("KeyError: 'no such key'") == 1
-    assert "--- a, b, c: exit code 3. The end of " in shown.err
-    assert shown.err.count("by hand: ") == 1
+    assert "--- a, b, c: exit code 3. Last lines of " in shown.err
+    assert shown.err.count("to reproduce: ") == 1
     assert shown.out.count("exit code 3") == 3
 
 

@@ -43,7 +43,7 @@ def test_without_write_it_shows_and_changes_nothing(
     shown = capsys.readouterr()
     assert "→ q2" in shown.out
     assert "16 epochs" in shown.out and "9 epochs" in shown.out
-    assert "to move the cells: invoke split --write" in shown.err
+    assert "To move the cells: invoke split --write" in shown.err
 
 
 def test_with_write_the_queues_end_at_about_one_time_and_it_stays_so(
@@ -72,7 +72,7 @@ def test_files_that_are_as_even_already_are_left_alone(
     split(found, as_json=True)
     shown = capsys.readouterr()
     assert all(cell["queue"] == cell["to"] for cell in json.loads(shown.out)["cells"])
-    assert "the queues are as even as they get" in shown.err
+    assert "the queues are already balanced" in shown.err
 
 
 def test_what_earlier_runs_took_is_what_a_cell_costs(
@@ -93,7 +93,7 @@ def test_what_earlier_runs_took_is_what_a_cell_costs(
     assert cells["recon_baseline"]["amount"] == pytest.approx(10.881 + 19.208)
     assert cells["recon_baseline"]["source"] == "measured"
     assert cells["n"]["source"] == "other tasks"
-    assert "bad.jsonl: left out" in shown.err
+    assert "bad.jsonl: skipped" in shown.err
 
 
 def test_minutes_and_speeds_may_be_given(
@@ -135,7 +135,7 @@ def test_queues_on_the_tier_are_never_rewritten(tmp_path: Path) -> None:
     shared.parent.mkdir(parents=True)
     shutil.copy(found.queue_files["q2"], shared)
     before = {path: path.read_bytes() for path in found.queue_files.values()}
-    with pytest.raises(InputError, match="q2: on the durable tier already, where lines are only"):
+    with pytest.raises(InputError, match="q2: already on the durable tier, where lines can only"):
         split(found, write=True)
     assert {path: path.read_bytes() for path in before} == before
     assert split(found) == 0  # looking is allowed

@@ -338,7 +338,7 @@ def test_next_explains_a_failed_cell_once_the_others_are_safe(run):
     run.say("queue_2", agent_started(), cell_verified("c", SHA256), queue_done())
     assert next_of(run) == "invoke pull"
     because = str(next_step(run.look(), run.site).because)
-    assert because == "2 verified cells not here yet; 1 cell failed: invoke explain --cell b"
+    assert because == "2 verified cells to pull; 1 cell failed: invoke explain --cell b"
     pull(run, "ac")
     assert next_of(run) == "invoke explain --cell b"
 
@@ -350,7 +350,7 @@ def test_next_of_cells_that_come_after_a_failed_one_is_that_one_and_no_launch(tm
     assert next_of(run) == "invoke explain --cell a"
     assert status(run.project) == 1
     said = capsys.readouterr()
-    assert "1 cell waits for a, which failed; a launch alone begins none of them" in said.err
+    assert "1 cell waits for a, which failed; launch alone does not start it" in said.err
     assert "blocked: a failed" in said.out
 
 
@@ -425,7 +425,7 @@ def test_agents_at_work_do_not_hide_a_cell_that_failed(run):
     with held(run.site.tier.lock("queue_1")):
         step = next_step(run.look(), run.site)
     assert str(step.command) == "invoke watch"
-    assert str(step.because) == "agents are at work; 1 cell failed: invoke explain --cell a"
+    assert str(step.because) == "agents are running; 1 cell failed: invoke explain --cell a"
 
 
 def test_nothing_may_go_while_the_roster_is_in_doubt(done):

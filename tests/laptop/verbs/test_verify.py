@@ -119,7 +119,7 @@ def test_a_result_in_doubt_is_marked_and_counts(tmp_path: Path, capsys: Any) -> 
     run.publish("a", doubt="SIGSEGV after its last write")
     run.copy_here()
     assert verify(run.project) == 0
-    assert "a: in doubt: SIGSEGV after its last write" in capsys.readouterr().err
+    assert "a: not certain: SIGSEGV after its last write" in capsys.readouterr().err
     assert _said(run, capsys)["cells"][0]["doubt"] == "SIGSEGV after its last write"
 
 
@@ -395,7 +395,7 @@ def test_what_is_proven_here_is_told_to_the_box_that_called_it_failed(
     assert verify(refused.project, allow_pickle=["data.pkl"]) == 0
     kept = _kept(refused)
     assert kept and (kept.unpickled, kept.at) == (("data.pkl",), _receipt(refused).made_at)
-    assert "data.pkl unpickled; it is not trained again" in capsys.readouterr().err
+    assert "data.pkl unpickled; it is not retrained" in capsys.readouterr().err
 
 
 def test_what_was_allowed_is_remembered_and_not_unpickled_again(
@@ -434,7 +434,7 @@ def test_a_box_that_cannot_be_told_is_no_success(
     monkeypatch.setattr(LocalSite, "ask", full)
     assert verify(refused.project, allow_pickle=["data.pkl"]) == 1
     told = capsys.readouterr().err
-    assert "a is proven here, but its box was not told: no room on the tier" in told
+    assert "a is verified here, but its box could not be told: no room on the tier" in told
     monkeypatch.setattr(LocalSite, "ask", _answered_here)
     assert verify(refused.project) == 0
     assert _kept(refused)
@@ -485,8 +485,8 @@ def test_the_numbers_that_the_job_names_are_taken_from_what_was_pulled_and_come_
     assert verify(named) == 0
     told = capsys.readouterr()
     assert "top1 0.5, loss 0.25, psnr 31.25" in told.out and "top1 -, loss -, psnr" in told.out
-    assert "b: top1 is not known: s.csv is not there" in told.err
-    assert "b: loss is not known: the log: 'nan' is not a number" in told.err
+    assert "b: top1 unknown: s.csv is not there" in told.err
+    assert "b: loss unknown: the log: 'nan' is not a number" in told.err
     verdicts = {verdict.cell: verdict.metrics for verdict in _receipt(run).cells}
     assert verdicts["a"] == (Number("top1", 0.5), Number("loss", 0.25))
     with_them = _receipt(run).digest

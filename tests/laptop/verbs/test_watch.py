@@ -264,7 +264,7 @@ def test_what_is_still_due_is_said_and_watch_ends_as_it_would(run, monkeypatch, 
     monkeypatch.setattr(LocalSite, "ask", lambda *words, **more: news_asks.Delivered(2))
     assert watch(run.project) == 0
     said = capsys.readouterr().err
-    assert "could not be delivered: 2 events still due" in said
+    assert "could not be delivered: 2 events not delivered yet" in said
     assert "They are kept. Try again: invoke watch" in said
 
 

@@ -595,7 +595,7 @@ def test_a_stop_says_that_a_checkpoint_was_saved_only_where_one_is_there(make_ru
     run.ask("stop")
     agent.wait(LIMIT_S)
     [event] = run.events("cell.preempted")
-    assert event.data["reason"] == f"it was asked to leave, and saved {words} checkpoint"
+    assert event.data["reason"] == f"it was asked to stop, and saved {words} checkpoint"
 
 
 def test_a_script_that_does_not_leave_is_killed_and_the_agent_ends(make_run):

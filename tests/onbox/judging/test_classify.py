@@ -156,7 +156,7 @@ def test_that_a_checkpoint_was_saved_at_a_stop_is_said_only_where_one_is_there(
 ):
     verdict = classify(done(rc, told=True), "", [], has_saved=has_saved)
     assert (verdict.action, verdict.failure) == (Action.PREEMPTED, "EXIT85")
-    assert verdict.reason == f"it was asked to leave, and saved {words}"
+    assert verdict.reason == f"it was asked to stop, and saved {words}"
 
 
 def test_a_launchers_0_with_ranks_alive_is_no_success_and_tried_again():

@@ -59,7 +59,7 @@ def page_of_report(report: Report, points: PointsOf, language: str = "en") -> st
         receipt=_("receipt"),
         tables=[_table(table, points, language) for table in report.tables],
         interval=_(
-            "mean±standard deviation over seeds; a difference has its 95 % interval (Welch) where "
+            "mean±standard deviation over seeds; differences have a 95 % interval (Welch) where "
             "both sides have three seeds"
         ),
         hours=_("GPU-h: hours of all attempts × ranks"),
