@@ -106,8 +106,9 @@ def counted(number: int, noun: str, several: str = "") -> str:
 def some(names: Iterable[str], most: int) -> str:
     """`a, b and 3 more`: the first of them, for people."""
     listed = list(names)
-    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
-    return f"{', '.join(listed[:most])}{more}"
+    first = ", ".join(listed[:most])
+    more = len(listed) - most
+    return _("{names} and {n:,} more", names=first, n=more) if more > 0 else first
 
 
 class BoxcarError(Exception):

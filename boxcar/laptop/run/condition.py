@@ -19,6 +19,7 @@ from boxcar.laptop.run.view import (
 from boxcar.shared import state, timestamp
 from boxcar.shared.files import control
 from boxcar.shared.process import ended_by
+from boxcar.shared.said import heard
 from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.state import CellRecord, Session
 from boxcar.shared.triage.evidence import Course
@@ -137,7 +138,7 @@ def waits_for_cell(queue: QueueView) -> str | None:
     if queue.state is None or queue.session is None:
         return None
     said = [
-        str(event.data.get("text"))
+        heard(event.data) or ""
         for event in queue.state.warnings
         if event.data.get("what") == "waits_for_cell"
         and event.at >= queue.session.at
