@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.event_words import heard
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.process import ended_by
 from boxcar.shared.record import dataclass, replace
-from boxcar.shared.said import heard
 from boxcar.shared.triage.evidence import course_of
 
 

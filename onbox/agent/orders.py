@@ -47,7 +47,7 @@ class Orders:
     @property
     def reason(self) -> str:
         if self._signal is not None:
-            return _("ended by {signal}", signal=signal.Signals(self._signal).name)
+            return _("told to end by {signal}", signal=signal.Signals(self._signal).name)
         return _("asked to {order}", order=self._wanted)
 
     @property

@@ -316,8 +316,9 @@ def _judged(evidence: Evidence) -> Cause:
 
 
 def _await_room(lacking_room: str, log_tail: str) -> Verdict:
-    last = f" ({error})" if (error := last_error(log_tail)) else ""
-    reason = f"a disk was full when it ended: {lacking_room}{last}"
+    reason = _("a disk was full when it ended: {lacking}", lacking=lacking_room)
+    if error := last_error(log_tail):
+        reason = _("{reason} ({error})", reason=reason, error=error)
     return Verdict(Action.AWAIT_ROOM, DISK, reason, course=Course.FREE_SPACE)
 
 

@@ -124,7 +124,7 @@ def changes(before: Queue, now: Queue, commented: Sequence[CellLine] = ()) -> li
     """
     dropped = {line.name for line in before.cells} & {line.name for line in commented}
     dropped -= {line.name for line in now.cells}
-    found = [
+    found: list[str] = [
         _("{cell} was commented out", cell=line.name)
         for line in before.cells
         if line.name in dropped

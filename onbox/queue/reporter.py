@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import said, state
+from boxcar.shared import event_words, state
 from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk.mounts import is_full
@@ -149,7 +149,10 @@ class Reporter:
         """Write an event; when this returns it is durable."""
         with self._lock:
             # What is None is left out.
-            told = {**self._without_secrets(said.beside(data)), NEEDS: needed_command(type, data)}
+            told = {
+                **self._without_secrets(event_words.beside(data)),
+                NEEDS: needed_command(type, data),
+            }
             self._remembered.take(self._journal.append(type, **told))
             if self._deliverer:
                 # Under the lock: what is not yet on the disk must not be sent.

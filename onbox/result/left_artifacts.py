@@ -16,7 +16,7 @@ from boxcar.shared.artifacts.resume_match import is_of_folders, is_pattern
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import NEWEST, Artifact
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, chained, mark
 from onbox.machine.place import Place
 from onbox.result import left
 from onbox.result.left import Left
@@ -43,7 +43,7 @@ class LeftArtifacts:
     def problem(self) -> str:
         """What keeps it from being published, and where a person puts it right; '' for nothing."""
         found = dict.fromkeys(text for it in self.by_path.values() for text in it.problems)
-        text = "; ".join(found)
+        text = chained(mark("{first}; {second}"), [*found])
         return (
             _("{problem}. It is kept in {folder}", problem=text, folder=self.out) if found else ""
         )
@@ -70,9 +70,7 @@ def look_at(
 ) -> LeftArtifacts:
     """What is there of these artifacts below `out`; the job's own `links` are none of it."""
     if left.is_elsewhere(out):
-        why = (
-            "{out} is a link by now, and what it leads to is not the cell's: write into the folder"
-        )
+        why = _("{{out}} is a link now, to what is not the cell's: write into the folder itself")
         return LeftArtifacts(out, {item.path: Left(problems=[why]) for item in artifacts}, {})
     named = {item.path: _named(out, item.path, links) for item in artifacts}
     ours = {

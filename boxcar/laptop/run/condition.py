@@ -17,9 +17,9 @@ from boxcar.laptop.run.view import (
     RunView,
 )
 from boxcar.shared import state, timestamp
+from boxcar.shared.event_words import heard
 from boxcar.shared.files import control
 from boxcar.shared.process import ended_by
-from boxcar.shared.said import heard
 from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.state import CellRecord, Session
 from boxcar.shared.triage.evidence import Course

@@ -16,8 +16,8 @@ from boxcar.laptop.run.state_words import condition_sentence, state_sentence
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
+from boxcar.shared.event_words import heard
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.said import heard
 from boxcar.shared.sentence import Sentence, _
 
 WARNINGS_SHOWN = 5

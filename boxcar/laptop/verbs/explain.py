@@ -36,11 +36,11 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.cell import cell_line
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import Command, DamagedError, Message
+from boxcar.shared.event_words import heard
 from boxcar.shared.files import attempt, manifest, receipt
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.receipt import LAPTOP
 from boxcar.shared.record import dataclass
-from boxcar.shared.said import heard
 from boxcar.shared.sentence import Sentence, _, chained, mark
 from boxcar.shared.triage.evidence import Quote, course_of, quotes_of
 

@@ -16,8 +16,8 @@ from boxcar.laptop.run.view import CellView, RunView, blocked_of_run
 from boxcar.laptop.triage import advice
 from boxcar.laptop.view.gpu_history import History, idle_s
 from boxcar.shared import state
+from boxcar.shared.event_words import heard
 from boxcar.shared.record import dataclass
-from boxcar.shared.said import heard
 from boxcar.shared.sentence import Sentence, _, in_language, mark
 
 # Of each condition of a queue that needs a person what is said of it, the worst first.

@@ -16,8 +16,8 @@ from boxcar.laptop.triage import advice
 from boxcar.laptop.view.run_rows import BoxRow, RunRows
 from boxcar.shared import state
 from boxcar.shared.disk import digest
+from boxcar.shared.event_words import heard
 from boxcar.shared.files import codec, control
-from boxcar.shared.said import heard
 from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.triage.evidence import course_of
 

@@ -15,11 +15,11 @@ from typing import Any
 from boxcar.shared import state
 from boxcar.shared.cell import duration
 from boxcar.shared.errors import Command, DamagedError
+from boxcar.shared.event_words import heard
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news.columns import within, without_middle
 from boxcar.shared.news.wanted import NEEDS, is_told
 from boxcar.shared.record import dataclass
-from boxcar.shared.said import heard
 from boxcar.shared.sentence import Sentence, _, in_language, mark
 from boxcar.shared.triage import course_words
 from boxcar.shared.triage.evidence import course_of

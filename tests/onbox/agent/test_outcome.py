@@ -133,7 +133,7 @@ def test_two_in_a_row_that_fail_alike_and_at_once_stop_the_queue():
     stand = Stand()
     assert stand.conclude(failed())
     with pytest.raises(
-        StopQueue, match="two cells in a row failed alike within a minute: it broke"
+        StopQueue, match="two cells in a row failed in the same way within a minute: it broke"
     ):
         stand.conclude(failed())
 
@@ -360,7 +360,7 @@ def test_what_was_handed_over_is_settled_though_nothing_more_can_be_said():
 def test_a_result_that_cannot_be_settled_stops_the_queue(error, exit_code):
     stand = EndingStand()
     stand.busy, stand.errors = 1, [error]
-    with pytest.raises(StopQueue, match="a result could not be settled") as stopped:
+    with pytest.raises(StopQueue, match="a result could not be published") as stopped:
         stand.ending.wait_for_settling()
     assert stopped.value.exit_code == exit_code
 
