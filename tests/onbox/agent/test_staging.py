@@ -154,7 +154,7 @@ def test_an_artifact_that_was_written_beside_the_code_is_told_in_the_failure(mak
     (failed,) = run.events("cell.failed")
     assert failed.data["failure"] == "NO-ART"
     assert (
-        "your script wrote it to ./m.json, beside its code: set workdir: out"
+        "The script wrote it to ./m.json, beside its code: set workdir: out"
         in (failed.data["reason"])
     )
     (warning,) = run.warnings("code_added")
