@@ -396,7 +396,7 @@ def test_an_attempt_whose_gpus_idle_is_told_of_once_with_the_busiest_of_them():
     [said] = told(IdleGpus(), 4 * IDLE_FOR_S)
     assert (said["cell"], said["attempt"], said["percent"]) == ("a", 1, 9)
     assert said["seconds"] == IDLE_FOR_S
-    assert said["text"] == "every GPU is under 10 % for 20 min while a runs"
+    assert said["text"] == "every GPU has been under 10 % for 20 min while a runs"
 
 
 @pytest.mark.parametrize("rows", [BUSY, [], [{"problem": "no driver"}]])
