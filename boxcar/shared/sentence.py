@@ -76,6 +76,11 @@ def in_language(text: Any, language: str) -> Any:
     return said(language) if said else text
 
 
+def has_chinese(template: str) -> bool:
+    """Whether this version knows the template; the first question reads the catalogue."""
+    return bool(template) and _chinese().gettext(template) != template
+
+
 def _filled(template: str, language: str, fields: dict[str, Any]) -> str:
     spelled = {key: in_language(value, language) for key, value in fields.items()}
     return _FILLING.vformat(template, (), spelled)

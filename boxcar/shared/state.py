@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.event_words import heard
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.process import end_reason
@@ -304,7 +305,7 @@ def _ended(session: Session, event: Event) -> Session:
     # queue.done says more than the agent.stopped that follows it.
     if session.ended and event.type == "agent.stopped":
         return session
-    reason = event.data.get("reason")
+    reason = heard(event.data)
     by = event.data.get("by") or end_reason.of_v1(event.type, reason)
     return replace(session, ended=event.type, reason=reason, by=by)
 
@@ -348,7 +349,7 @@ def _failed(record: CellRecord, event: Event) -> CellRecord:
         attempt=data["attempt"],
         at=event.at,
         failure=data["failure"],
-        reason=data["reason"],
+        reason=heard(data) or data["reason"],
         release=data["release"],
         is_final=data.get("is_final", False),
         is_kept=data.get("is_kept", False),

@@ -28,6 +28,7 @@ from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
 from boxcar.shared.process import exit_codes
+from boxcar.shared.sentence import _
 from onbox.agent.beat import Beat
 from onbox.agent.ending import Ending
 from onbox.agent.held import Held, held
@@ -176,7 +177,9 @@ class Agent:
             slurm=self.slurm or None,
         )
         if torn_file := self.reporter.torn_file:
-            text = f"the journal's last line was torn by a crash; it is kept in {torn_file}"
+            text = _(
+                "a crash cut off the event log's last line; it is kept in {file}", file=torn_file
+            )
             self.reporter.warn("journal_torn", text)
         if self.slurm:
             self.warn_of_runs_beside()
@@ -189,7 +192,9 @@ class Agent:
         """A scheduler keeps GPUs apart only where its site says so: another run of ours on them."""
         seen = {process.environment(pid).get("BOXCAR_RUN") for pid in gpus.pids_on_gpus()}
         if runs := sorted(filter(None, seen - {self.place.plan.run})):
-            text = f"on the GPUs of this job {', '.join(runs)} trains as well: both are slower"
+            text = _(
+                "{runs} also trains on the GPUs of this job: both are slower", runs=", ".join(runs)
+            )
             self.reporter.warn("runs_beside", text)
 
     def before_a_restart(self) -> Sequence[Event]:
@@ -310,11 +315,16 @@ class Agent:
             return True
         before = resaid.sentence(cell, started)
         if found is Standing.OTHERWISE:
-            problem = f"{before}: write the line as it was, or give it another name, name=..."
+            problem = _(
+                "{before}: write the line as it was, or give it another name, name=...",
+                before=before,
+            )
             self.outcome.refuse(cell, max(1, record.attempts), problem, resaid.FAILURE)
             return False
         if record.attempts:
-            text = f"{before} and failed; it begins anew, as its line says now"
+            text = _(
+                "{before} and failed; it starts over with the line as it is now", before=before
+            )
             self.reporter.warn("begun_anew", text, cell.name)
         set_aside.what_it_left(self.place, cell.name)
         self.claims.renew(claim, asked)

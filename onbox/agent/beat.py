@@ -15,6 +15,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.files.heartbeat import Copying, Heartbeat
 from boxcar.shared.files.journal import JournalEnd
 from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
+from boxcar.shared.sentence import _
 from onbox.agent.live_metrics import LiveNumbers
 from onbox.judging import progress_tail
 from onbox.machine import gauges
@@ -168,8 +169,11 @@ class IdleGpus:
         if idle_s < IDLE_FOR_S or self._told == self._of:
             return None
         self._told = self._of
-        text = (
-            f"every GPU is under {IDLE_PERCENT:.0f} % for {idle_s / 60:.0f} min while {cell} runs"
+        text = _(
+            "every GPU has been under {percent:.0f} % for {minutes:.0f} min while {cell} runs",
+            percent=IDLE_PERCENT,
+            minutes=idle_s / 60,
+            cell=cell,
         )
         about = {"percent": round(busiest), "seconds": round(idle_s), "text": text}
         return {"cell": cell, "attempt": attempt} | about

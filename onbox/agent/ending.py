@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from boxcar.shared import state
 from boxcar.shared.process import end_reason, exit_codes
+from boxcar.shared.sentence import _, chained, mark
 from onbox.agent.loop import Loop
 from onbox.agent.outcome import StopQueue
 from onbox.agent.runner import TICK_S
@@ -26,7 +27,7 @@ class Ending:
         for error in self._loop.settler.failures():
             is_full = room_wait.is_no_room(error)
             exit_code = exit_codes.NO_ROOM if is_full else exit_codes.STOP_QUEUE
-            text = f"a result could not be settled: {room_wait.reason(error)}"
+            text = _("a result could not be published: {why}", why=room_wait.reason(error))
             raise StopQueue(text, exit_code) from error
 
     def wait_for_settling(self) -> None:
@@ -57,9 +58,9 @@ class Ending:
         states = [record.state for record in self._loop.reporter.state().cells.values()]
         verified = sum(isinstance(cell, state.Verified) for cell in states)
         failed = sum(isinstance(cell, state.Failed) for cell in states)
-        skipped = "; ".join(self._lines.left_open())
+        skipped = chained(mark("{first}; {second}"), self._lines.left_open())
         self._loop.say("queue.done", verified=verified, failed=failed, reason=skipped or None)
-        self._leave("the queue is done", end_reason.DONE)
+        self._leave(_("the queue is done"), end_reason.DONE)
         return exit_codes.FAILED if failed or skipped else exit_codes.DONE
 
     def turn_over(self) -> int:
@@ -68,7 +69,7 @@ class Ending:
         has_more = self._lines.is_typed or self._lines.next() is not None
         if self._loop.orders.is_to_end or not has_more:
             return self.done()
-        self._leave("one cell for each task: the next one takes the next cell", end_reason.TURN)
+        self._leave(_("one cell for each task: the next task takes the next cell"), end_reason.TURN)
         return exit_codes.PREEMPTED
 
     def stopped(self, reason: str, exit_code: int, by: str = end_reason.TROUBLE) -> int:

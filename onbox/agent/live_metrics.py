@@ -20,6 +20,7 @@ from boxcar.shared.files.plan import LOG, Metric
 from boxcar.shared.metrics import measure, read
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from onbox.machine.place import Place
 
 # A child costs a tenth of a second of CPU.
@@ -106,8 +107,14 @@ class _Cell:
     def _count_late(self, metric: Metric, warn: Callable[[str], None]) -> None:
         self._late[metric.name] += 1
         if self._late[metric.name] == MOST_LATE:
-            warn(f"{metric.name} is not shown while {self.is_of[0]} runs: {metric.of!r} "
-                 "took longer than 1 s of CPU, twice")  # fmt: skip
+            text = _(
+                "{metric} is not shown while {cell} runs: {expression!r} took longer than 1 s of "
+                "CPU, twice",
+                metric=metric.name,
+                cell=self.is_of[0],
+                expression=metric.of,
+            )
+            warn(text)
 
     def _in_order(self, found: dict[str, N]) -> dict[str, N]:
         """As the job names them."""

@@ -10,6 +10,7 @@ from types import FrameType
 
 from boxcar.shared.files import control
 from boxcar.shared.process import end_reason, exit_codes
+from boxcar.shared.sentence import _
 
 # The control file may lie on a slow network tier.
 _LOOK_EVERY_S = 1.0
@@ -46,8 +47,8 @@ class Orders:
     @property
     def reason(self) -> str:
         if self._signal is not None:
-            return f"told to end by {signal.Signals(self._signal).name}"
-        return f"asked to {self._wanted}"
+            return _("told to end by {signal}", signal=signal.Signals(self._signal).name)
+        return _("asked to {order}", order=self._wanted)
 
     @property
     def by(self) -> str:

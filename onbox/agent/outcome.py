@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.errors import BoxcarError, Command, counted, some
+from boxcar.shared.errors import BoxcarError, Command, some
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.process import exit_codes
+from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.triage.evidence import OF_BOX_OR_CODE, Course
 from onbox.agent.loop import Loop
 from onbox.judging import classify
@@ -100,7 +101,7 @@ class Outcome:
     ) -> None:
         is_changed = verdict.failure == classify.CHANGED_CODE
         moves = set_aside.moves_of(self._loop.place, cell.name) if is_changed else ()
-        about |= {"reason": verdict.reason + set_aside.told(moves)}
+        about |= {"reason": set_aside.told(verdict.reason, moves)}
         self._loop.say(
             "cell.failed",
             **about,
@@ -112,11 +113,13 @@ class Outcome:
         self._save_log(cell)
         set_aside.move(moves)
         if verdict.course is Course.OTHER_BOX:
-            raise StopQueue(f"{cell.name}: {verdict.reason}. {self._who_waits(cell)}")
+            raise StopQueue(
+                _("{first}. {second}", first=_of(cell, verdict), second=self._who_waits(cell))
+            )
         if verdict.action is Action.STOP_QUEUE:
-            raise StopQueue(f"{cell.name}: {verdict.reason}")
+            raise StopQueue(_of(cell, verdict))
         if verdict.course is Course.FREE_SPACE:
-            raise StopQueue(f"{cell.name}: {verdict.reason}", exit_codes.NO_ROOM)
+            raise StopQueue(_of(cell, verdict), exit_codes.NO_ROOM)
         self._take_trouble(verdict, done)
 
     def _take_trouble(self, verdict: Verdict, done: Done | None) -> None:
@@ -126,17 +129,24 @@ class Outcome:
             return
         trouble = (verdict.failure, verdict.reason, done.seconds if done else 0.0)
         if next_cell.is_same_trouble(self._last_trouble, trouble):
-            raise StopQueue(f"two cells in a row failed alike within a minute: {verdict.reason}")
+            text = _(
+                "two cells in a row failed in the same way within a minute: {reason}",
+                reason=verdict.reason,
+            )
+            raise StopQueue(text)
         self._last_trouble = trouble
 
-    def _who_waits(self, cell: CellLine) -> str:
+    def _who_waits(self, cell: CellLine) -> Sentence:
         """Which cells another box is to run, and how a person gives them to one."""
         waiting = [line.name for line in self._lines.open() if line.name != cell.name]
         names = [cell.name, *waiting]
         command = Command("move", ("--cell", cell.name, "--queue", "QUEUE"))
-        return (
-            f"This box takes no more cells; {counted(len(names), 'cell')} for another box: "
-            f"{some(names, MOST_NAMED)}. Give each to another queue: {command.typed('boxcar')}"
+        return _(
+            "This box takes no more cells; {n} {n:cell|cells} for another box: {names}. Move each "
+            "to another queue: {command}",
+            n=len(names),
+            names=some(names, MOST_NAMED),
+            command=command.typed("boxcar"),
         )
 
     def _save_log(self, cell: CellLine) -> None:
@@ -144,5 +154,13 @@ class Outcome:
         try:
             self._loop.room.through(lambda: settle.save_log(self._loop.place, cell.name))
         except (BoxcarError, OSError) as error:
-            text = f"the log of {cell.name} stays on the box only: {room_wait.reason(error)}"
+            text = _(
+                "the log of {cell} stays on the box only: {why}",
+                cell=cell.name,
+                why=room_wait.reason(error),
+            )
             self._loop.reporter.warn("log_not_saved", text, cell.name)
+
+
+def _of(cell: CellLine, verdict: Verdict) -> Sentence:
+    return _("{cell}: {reason}", cell=cell.name, reason=verdict.reason)

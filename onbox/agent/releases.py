@@ -14,6 +14,7 @@ from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import attempt_spec, plan, release
 from boxcar.shared.files.release import RUN_ONE, Release
+from boxcar.shared.sentence import _
 from onbox.agent.runner import Runner
 from onbox.machine import place
 from onbox.machine.place import Place
@@ -58,7 +59,7 @@ class Releases:
         wrapper = runner.place.release / RUN_ONE
         if attempt_spec.NAME in wrapper.read_text(errors="replace"):
             return True
-        why = "another Boxcar made it, which starts cells otherwise: drain and launch again"
+        why = _("a Boxcar made it that starts cells differently: drain and launch again")
         self._warn(runner.place.release.name, why)
         return False
 
@@ -84,7 +85,8 @@ class Releases:
         try:
             return release.releases(self._place.durable.newest)
         except (BoxcarError, OSError) as error:
-            self._reporter.warn("releases_unread", f"the list of releases cannot be read: {error}")
+            text = _("the list of releases cannot be read: {why}", why=str(error))
+            self._reporter.warn("releases_unread", text)
             return ()
 
     def _runner(self, digest: str) -> Runner | None:
@@ -103,10 +105,11 @@ class Releases:
         found = release.read_release(folder)
         made = release.read_plan(folder)
         if others := plan.unlike(self._place.plan, made):
-            self._warn(digest, f"its plan has other {', '.join(others)}: drain and launch again")
+            why = _("its plan differs in {names}: drain and launch again", names=", ".join(others))
+            self._warn(digest, why)
             return None
         return self._make(place.of_queue(made, folder, found, self._place.queue), found)
 
     def _warn(self, digest: str, why: str) -> None:
-        text = f"the newer release {short(digest)} is not taken over: {why}"
+        text = _("the newer release {digest} is not used: {why}", digest=short(digest), why=why)
         self._reporter.warn("release_not_taken", text)

@@ -28,6 +28,7 @@ from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.news import text
 from boxcar.shared.process import end_reason, exit_codes
+from boxcar.shared.sentence import _
 from onbox.agent.orders import Orders
 from onbox.agent.staging import Staging
 from onbox.attempt import leftovers, stage
@@ -136,7 +137,9 @@ class Runner:
         if log.is_symlink() or (log.exists() and not log.is_file()):
             aside = log.with_name(f"{log.name}.no-log-{time.time_ns()}")
             log.rename(aside)
-            text = f"{log} was no file any more; what was there is {aside.name} now"
+            text = _(
+                "{log} was not a file; what was there is now {aside}", log=log, aside=aside.name
+            )
             self._reporter.warn("log_replaced", text, cell.name)
         return log
 
@@ -213,7 +216,7 @@ class Runner:
         if live.flush(self._tick, TICK_S, until):
             return True
         about = {"cell": cell.name, "seconds": grace_s, "mirrored_at": self._mirrored_at(cell)}
-        told = str(text.late_mirror(about))
+        told = text.late_mirror(about)
         with contextlib.suppress(OSError):
             self._reporter.say("box.warning", what=text.LATE_MIRROR, text=told, **about)
         return False
@@ -231,7 +234,9 @@ class Runner:
 
     def _not_mirrored(self, cell: CellLine, error: Exception) -> None:
         """A tier that is full or away costs the mirror, not the cell."""
-        text = f"the checkpoint of {cell.name} could not be mirrored: {error}"
+        text = _(
+            "the checkpoint of {cell} could not be mirrored: {why}", cell=cell.name, why=str(error)
+        )
         with contextlib.suppress(OSError):
             self._reporter.warn("mirror_failed", text, cell.name)
 

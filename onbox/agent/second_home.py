@@ -24,6 +24,7 @@ from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.process import second_home_child
 from boxcar.shared.process.second_home_child import Child
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.state import Verified
 from onbox.machine import credentials
 from onbox.machine.place import Place
@@ -88,8 +89,12 @@ class SecondHome:
             tick()
             time.sleep(TICK_S)
         if left := self.left():
-            text = f"{some(left, MOST_NAMED)}: not all of it is in {self._url} yet"
-            self._reporter.warn("not_copied", f"{text}; the next agent tries again")
+            text = _(
+                "{cells}: not completely copied to {url} yet; the next agent tries again",
+                cells=some(left, MOST_NAMED),
+                url=self._url,
+            )
+            self._reporter.warn("not_copied", text)
 
     def close(self) -> None:
         """What is under way is given up; the next agent does it again."""
@@ -165,7 +170,7 @@ class SecondHome:
             wait_s = self._waits_s.get(due, FIRST_WAIT_S)
             self._waits_s[due] = min(LONGEST_WAIT_S, 2 * wait_s)
             self._not_before[due] = time.monotonic() + wait_s
-        text = f"{message_of(error).text}; it is tried again, and no cell waits for it"
+        text = _("{why}; retried later, and no cell waits for it", why=message_of(error).text)
         with contextlib.suppress(OSError):
             self._reporter.warn("copy_failed", text, due.cell if due else None)
 

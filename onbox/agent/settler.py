@@ -15,13 +15,14 @@ from typing import Any
 from boxcar.shared import state, timestamp
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk.checked_copy import OnChunk
-from boxcar.shared.errors import BoxcarError, DamagedError
+from boxcar.shared.errors import BoxcarError, DamagedError, message_of
 from boxcar.shared.files import attempt, manifest
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.heartbeat import Copying
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.receipt import LAPTOP, Accepted, accepted_result
 from boxcar.shared.metrics import measure, result_files
+from boxcar.shared.sentence import _
 from onbox.judging import classify, ended_well
 from onbox.machine.place import Place
 from onbox.machine.room_wait import RoomWait, is_no_room
@@ -97,27 +98,31 @@ class Settler:
             except (BoxcarError, OSError) as error:
                 if is_no_room(error):
                     raise  # it has been waited for
-                text = f"{cell.name} could not be settled: {error}; trying again"
+                text = _(
+                    "the result of {cell} could not be published: {why}; trying again",
+                    cell=cell.name,
+                    why=message_of(error).text,
+                )
                 self._reporter.warn("sync_failed", text, cell.name)
                 self._hurry.wait(wait_s)
         try:
             self._settle_or_say(cell, number)
         except settle.UncheckedError as error:
             # The next cell's result may be one that can be checked.
-            self._say_kept(cell, number, classify.UNCHECKED, str(error))
+            self._say_kept(cell, number, classify.UNCHECKED, message_of(error).text)
 
     def _settle_or_say(self, cell: CellLine, number: int) -> None:
         try:
             self._settle_once(cell, number)
         except settle.GoneError as error:
             if self._is_kept(cell, number):
-                self._say_kept(cell, number, classify.UNFIT, str(error))
+                self._say_kept(cell, number, classify.UNFIT, message_of(error).text)
             else:
-                self._say_gone(cell, number, str(error))
+                self._say_gone(cell, number, message_of(error).text)
         except settle.UnfitError as error:
-            self._say_kept(cell, number, classify.UNFIT, str(error))
+            self._say_kept(cell, number, classify.UNFIT, message_of(error).text)
         except settle.MovedError as error:
-            self._reporter.say("cell.skipped", cell=cell.name, reason=str(error))
+            self._reporter.say("cell.skipped", cell=cell.name, reason=message_of(error).text)
 
     def _warn_of_no_room(self, text: str) -> None:
         self._reporter.warn("disk_full", text)
@@ -183,7 +188,7 @@ class Settler:
         try:
             settle.prune(self._place_of(cell), cell)
         except (DamagedError, OSError) as error:
-            text = f"the scratch of {cell} could not be pruned: {error}"
+            text = _("{cell} could not be removed from scratch: {why}", cell=cell, why=str(error))
             self._reporter.warn("prune_failed", text, cell)
 
     def _publish(self, cell: CellLine, number: int) -> Manifest:
@@ -205,9 +210,15 @@ class Settler:
         elif published.stands(place.durable, name):
             made = manifest.read_manifest(place.durable.manifest(name))
         else:
-            raise settle.GoneError(f"the record of {name}'s attempt {number} is not on scratch")
+            text = _("the record of attempt {n} at {cell} is not on scratch", n=number, cell=name)
+            raise settle.GoneError(text)
         if done is not None and made.attempt != number:
-            text = f"{name}: attempt {made.attempt} is published; {number} is kept on scratch"
+            text = _(
+                "{cell}: attempt {attempt} is published; attempt {other} is kept on scratch",
+                cell=name,
+                attempt=made.attempt,
+                other=number,
+            )
             self._reporter.warn("second_result", text, name)
         return made
 
@@ -226,11 +237,13 @@ class Settler:
 
     def _warn_of_what_is_left_out(self, cell: str) -> None:
         for sentence in left_artifacts.look(self._place_of(cell), cell).left_out:
-            self._reporter.warn("left_out", f"{cell}: {sentence}", cell)
+            self._reporter.warn("left_out", _("{cell}: {reason}", cell=cell, reason=sentence), cell)
 
     def _warn_of_what_is_not_carried(self, made: Manifest) -> None:
         for sentence in filter(collect.is_loss, made.carried.left_out):
-            self._reporter.warn("not_carried", f"{made.cell}: {sentence}", made.cell)
+            self._reporter.warn(
+                "not_carried", _("{cell}: {reason}", cell=made.cell, reason=sentence), made.cell
+            )
 
     def _is_kept(self, cell: CellLine, number: int) -> bool:
         """Whether somebody is about to put its result right: half of that may be done."""
@@ -268,7 +281,7 @@ class Settler:
             cell=cell.name,
             attempt=made.attempt,
             failure="BAD-ART",
-            reason=f"its artifacts did not pass the check: {problems}",
+            reason=_("its artifacts did not pass the check: {problems}", problems=problems),
             release=made.release,
             seconds=0.0,
         )

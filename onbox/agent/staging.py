@@ -15,6 +15,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, regular_file
 from boxcar.shared.disk.proven_folder import Seen, shown
 from boxcar.shared.errors import some
+from boxcar.shared.sentence import _
 from onbox.attempt.stage import Stage
 from onbox.checkpoint import older_checkpoint, restored_checkpoint
 from onbox.judging import classify
@@ -69,15 +70,21 @@ class Staging:
     def _prove_stage(self, cell: CellLine) -> None:
         seen = self._stage.restore()
         if seen.changed:
-            text = (
-                f"{_some(seen.changed)}: was changed on this box's scratch before {cell.name}, and "
-                "is the release's again"
+            text = _(
+                "{names} changed on this box's scratch before {cell}; restored from the release",
+                names=_some(seen.changed),
+                cell=cell.name,
             )
             self._reporter.warn("code_restored", text, cell.name)
         if seen.added:
             folder = self._folder_of_strays()
             self._stage.move_added(folder)
-            text = f"{_some(seen.added)} lay beside the code before {cell.name}; now in {folder}"
+            text = _(
+                "{names} lay beside the code before {cell}; now in {folder}",
+                names=_some(seen.added),
+                cell=cell.name,
+                folder=folder,
+            )
             self._reporter.warn("code_added", text, cell.name)
 
     def _folder_of_strays(self) -> Path:
@@ -89,7 +96,7 @@ class Staging:
     def _make_room(self, needed_bytes: list[int]) -> None:
         """What a verified cell left beside its code is kept while there is room for others."""
         for name in beside.make_room(self._place.scratch, self._verified(), needed_bytes):
-            text = f"what {name} had left beside its code is removed, as its disk became full"
+            text = _("removed what {cell} had left beside its code: its disk was full", cell=name)
             self._reporter.warn("beside_removed", text, name)
 
     def _verified(self) -> Iterator[str]:
@@ -120,25 +127,36 @@ class Staging:
         try:
             return self._stage.move_collected(self._place.plan.collect, out)
         except OSError as error:
-            text = f"what {cell.name} left to be collected stays beside its code: {error}"
+            text = _(
+                "what {cell} left to be collected stays beside its code: {why}",
+                cell=cell.name,
+                why=str(error),
+            )
             self._reporter.warn("not_carried", text, cell.name)
             return self._stage.look()
 
     def _move_strays(self, cell: CellLine, added: Sequence[str], resume: str | None) -> str:
         """Move them; the warning of it."""
         folder = self._place.scratch.beside(cell.name)
-        kept = f"It is in {folder} until the next attempt, and no other cell sees it"
+        kept = _(
+            "Until the next attempt it is in {folder}, where no other cell sees it", folder=folder
+        )
         try:
             self._stage.move_added(folder)
         except OSError as error:
             # The next attempt of any cell waits for it: see _prove_stage.
-            kept = f"It could not be moved away: {error.filename}: {error.strerror}"
+            why = f"{error.filename}: {error.strerror}"
+            kept = _("It could not be moved away: {why}", why=why)
         way_out = classify.way_out(self._place.plan.workdir)
-        lost = f" Nothing resumes from {resume} there: {way_out}." if resume else ""
-        return (
-            f"{cell.name} left {_some(added)} beside its code, not in {{out}}: that is no part of "
-            f"its result. {kept}.{lost} What cells download for all of them belongs in "
-            "$BOXCAR_DATA_DIR"
+        if resume:
+            lost = _("Nothing resumes from {path} there: {way_out}", path=resume, way_out=way_out)
+            kept = _("{first}. {second}", first=kept, second=lost)
+        return _(
+            "{cell} left {names} beside its code, not in {{out}}, so it is no part of its result. "
+            "{kept}. Put downloads that all cells share into $BOXCAR_DATA_DIR",
+            cell=cell.name,
+            names=_some(added),
+            kept=kept,
         )
 
     def _set_earlier_run_aside(self, cell: CellLine) -> None:
@@ -150,14 +168,22 @@ class Staging:
         atomic.make_folder(aside)
         target = aside / f"{cell.name}-{timestamp.utc_now().replace(':', '')}"
         folder.rename(target)
-        text = f"{folder} held files of an earlier run of this name; they are in {target} now"
+        text = _(
+            "{folder} held files of an earlier run of this name; they are in {target} now",
+            folder=folder,
+            target=target,
+        )
         self._reporter.warn("earlier_run", text, cell.name)
 
     def _place_links(self, cell: CellLine, out: Path) -> None:
         scratch, links = self._place.scratch, self._place.plan.links
         code = scratch.code(self._place.release.name)
         for moved in said.place(out, code, links, scratch.earlier):
-            text = f"{cell.name} had something in the place of one of its links; it is {moved} now"
+            text = _(
+                "{cell} had something in the place of one of its links; it is {moved} now",
+                cell=cell.name,
+                moved=moved,
+            )
             self._reporter.warn("link_taken", text, cell.name)
 
     def _warn_once(self, cell: str, what: str, text: str) -> None:

@@ -9,6 +9,7 @@ from boxcar.shared.cell.duration import GRACE_S
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import attempt
 from boxcar.shared.paths import ScratchPaths
+from boxcar.shared.sentence import _
 from onbox.machine import cgroup, process
 
 MOST_NAMED = 10
@@ -31,10 +32,12 @@ def end_all(
         cgroup.remove(group)
     since = _began(scratch, cell, number)
     if since and (strangers := process.strangers(since)):
-        text = (
-            f"attempt {number} at {cell} left no record of its end. Processes of this user that "
-            f"began meanwhile and belong to nobody known: {', '.join(strangers[:MOST_NAMED])}. "
-            "They were left alone: end them yourself if one of them is the attempt's"
+        text = _(
+            "attempt {n} at {cell} left no record of its end. Unknown processes of this user began "
+            "meanwhile: {names}. They were left alone: end those that are the attempt's",
+            n=number,
+            cell=cell,
+            names=", ".join(strangers[:MOST_NAMED]),
         )
         warn("strangers", text, cell)
 

@@ -18,10 +18,11 @@ from boxcar.shared.artifacts import cadence, resume_match
 from boxcar.shared.artifacts.resume_match import is_of_folders, is_pattern
 from boxcar.shared.artifacts.seen_checkpoint import Seen
 from boxcar.shared.disk import atomic, checked_copy, packed_folder
-from boxcar.shared.errors import BoxcarError, counted
+from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import codec, resume_pointer
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.resume_pointer import Resume
+from boxcar.shared.sentence import Sentence, _, mark
 from onbox.machine import io_class
 
 SHORTEST_S, LONGEST_S = 60.0, 3600.0
@@ -183,21 +184,26 @@ def doubts(
     `without_s`: how long the cell has run without one. `other`: what its pattern matches too, and
     is a folder where files are meant, or a file.
     """
-    meant, kind = ("folders", "file") if is_of_folders(resume) else ("files", "folder")
     if other is not None:
-        what_to_do = "leave the / at its end out" if kind == "file" else "end it with /"
-        yield (
-            "resume_kind",
-            f"{cell}: resume: {resume} is of {meant}, and matches the {kind} {other} too, which is "
-            f"not taken for a checkpoint; if {kind}s are meant, {what_to_do}",
+        template = mark(
+            "{cell}: resume: {resume} means files, so the folder {other} that it matches is not "
+            "taken for a checkpoint. If you mean folders, end it with /"
         )
+        if is_of_folders(resume):
+            template = mark(
+                "{cell}: resume: {resume} means folders, so the file {other} that it matches is "
+                "not taken for a checkpoint. If you mean files, remove the / at its end"
+            )
+        yield "resume_kind", Sentence(template, cell=cell, resume=resume, other=other)
     if without_s > NEVER_S:
-        minutes = counted(int(NEVER_S / 60), "minute")
-        yield (
-            "no_checkpoint",
-            f"{cell} has run for {minutes} and there is no {resume} in its {{out}}: nothing is "
-            "mirrored, and after a kill it begins anew. Does the script save there?",
+        text = _(
+            "{cell} has run for {n} {n:minute|minutes} and there is no {resume} in its {{out}}: "
+            "nothing is mirrored, and after a kill it starts over. Does the script save there?",
+            cell=cell,
+            n=int(NEVER_S / 60),
+            resume=resume,
         )
+        yield "no_checkpoint", text
 
 
 # --- The mirror of a cell's live checkpoint, in a thread of its own: no end of a cell waits for

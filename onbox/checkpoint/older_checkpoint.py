@@ -23,6 +23,7 @@ from boxcar.shared.files import progress
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.triage.evidence import Course
 from onbox.judging.verdict import Action, Verdict
 from onbox.machine.place import Place
@@ -81,7 +82,7 @@ def instead(
         if is_from_older(reporter, cell, done.attempt):
             return _as_before(place.scratch, cell, resume, failed, done.attempt)
     except (BoxcarError, OSError) as error:
-        text = f"{cell}: an older checkpoint could not be tried: {error}"
+        text = _("{cell}: an older checkpoint could not be tried: {why}", cell=cell, why=str(error))
         reporter.warn("older_checkpoint", text, cell)
         return verdict
     if reporter.record(cell).retries.get(RESUME):
@@ -117,10 +118,15 @@ def retry(cell: str, failed: Failed, aside: Path) -> Verdict | None:
     newest = failed.checkpoints[0]
     # A link to a checkpoint, and the checkpoint, are one.
     names = tuple(one.name for one in failed.checkpoints if one.path == newest.path)
-    text = (
-        f"{cell} failed {failed.seconds:.0f} s after it began from {newest.name}: "
-        f"{failed.verdict.reason}. It is tried once from {older.name}; {newest.name} lies in "
-        f"{aside} meanwhile"
+    text = _(
+        "{cell} failed {seconds:.0f} s after it began from {newest}: {reason}. It is tried once "
+        "from {older}; {newest} is in {aside} meanwhile",
+        cell=cell,
+        seconds=failed.seconds,
+        newest=newest.name,
+        reason=failed.verdict.reason,
+        older=older.name,
+        aside=aside,
     )
     return Verdict(Action.RETRY, RESUME, text, _WAITS_S, aside=names, course=Course.RESUME_SAME)
 
@@ -147,8 +153,10 @@ def _as_before(
     back = move_back(scratch, cell, number - 1, len(parts(resume)))
     if not back:
         return failed.verdict
-    text = (
-        f"{failed.verdict.reason} (from an older checkpoint too; {back[0]} is in its place again)"
+    text = _(
+        "{reason} (from an older checkpoint too; {checkpoint} is back in its place)",
+        reason=failed.verdict.reason,
+        checkpoint=back[0],
     )
     return replace(failed.verdict, reason=text)
 

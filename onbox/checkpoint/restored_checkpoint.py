@@ -18,6 +18,7 @@ from boxcar.shared.disk import checked_copy, packed_folder
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, resume_pointer
 from boxcar.shared.files.resume_pointer import Resume
+from boxcar.shared.sentence import _
 from onbox.checkpoint.live_checkpoint import Warn, nobody
 from onbox.result import left
 
@@ -43,7 +44,13 @@ def restore(
     ):
         return False
     if why := _unfit(pointer, out, resume, asked):
-        warn("resume_unfit", f"{pointer.cell}: its mirrored checkpoint {pointer.path} {why}")
+        text = _(
+            "{cell}: its mirrored checkpoint {path} {why}",
+            cell=pointer.cell,
+            path=pointer.path,
+            why=why,
+        )
+        warn("resume_unfit", text)
         return False
     if difference := manifest.compare_one(folder, pointer.file):
         raise DamagedError(
@@ -76,16 +83,16 @@ def _name(pointer: Resume, resume: str) -> str:
 def _unfit(pointer: Resume, out: Path, resume: str, asked: str | None) -> str:
     """Why it is not put back: line or job may have changed since, or the cell left a link there."""
     if said.sayings_differ(pointer.saying, asked):
-        return "is of another config or line than the cell has by now; the cell begins anew"
+        return _("is of another config or line than the cell has now; the cell starts over")
     if is_pattern(resume):
         is_same_kind = pointer.is_folder == is_of_folders(resume)
         if not (is_same_kind and matches(resume, pointer.path)):
-            return f"is not what resume: {resume} means by now; the cell begins anew"
+            return _("is not what resume: {resume} means now; the cell starts over", resume=resume)
     parent = paths.inside(out, _name(pointer, resume)).parent
     if left.is_elsewhere(out):
-        return "is not put back: {out} is a link by now"
+        return _("is not put back: {{out}} is a link now")
     if not Path(os.path.realpath(parent)).is_relative_to(os.path.realpath(out)):
-        return f"is not put back: {parent} leads out of {{out}}"
+        return _("is not put back: {parent} leads out of {{out}}", parent=parent)
     return ""
 
 

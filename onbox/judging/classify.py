@@ -14,10 +14,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from boxcar.shared.cell import duration
-from boxcar.shared.errors import counted
+from boxcar.shared.errors import some
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.plan import IN_CODE, IN_OUT
 from boxcar.shared.process import exit_codes
+from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.triage import exit_signals
 from boxcar.shared.triage.evidence import Cause, Course, Evidence
 from onbox.judging.verdict import Action, Verdict
@@ -95,7 +96,7 @@ def classify(
         return _of_wrong_ranks(done)
     if done.over_time_s is not None:
         limit = duration.spell_duration(done.over_time_s)
-        reason = f"it had not ended after {limit}, its time limit"
+        reason = _("it had not ended after {limit}, its time limit", limit=limit)
         return Verdict(Action.FAIL, TIME_LIMIT, reason, course=Course.TIME_LIMIT)
     rcs = {done.rc, *_worker_rcs(log_tail, launcher)}
     if done.rc == 0:
@@ -128,12 +129,13 @@ def without_record(wrapper_rc: int | None, log_tail: str, *, lacking_room: str =
     if cause.course is Course.FREE_SPACE:
         return of_cause(cause)
     if wrapper_rc is not None and wrapper_rc > 0 and wrapper_rc != exit_codes.TEMPORARY:
-        reason = (
-            f"run_one.sh ended with exit code {wrapper_rc} before the launcher started: "
-            f"{last_error(log_tail)}"
+        reason = _(
+            "run_one.sh ended with exit code {rc} before the launcher started: {error}",
+            rc=wrapper_rc,
+            error=last_error(log_tail),
         )
         return Verdict(Action.STOP_QUEUE, "WRAPPER", reason, course=Course.STOP_QUEUE)
-    reason = "the attempt ended without a record: it was killed"
+    reason = _("the attempt was killed: it left no record of its end")
     return Verdict(Action.RETRY, GONE, reason, _WAITS_AFTER_KILL_S, course=Course.RESUME_SAME)
 
 
@@ -146,18 +148,20 @@ def of_ended_job(verdict: Verdict, state: str) -> Verdict:
         return verdict
     is_memory = state == "OUT_OF_MEMORY"
     cause = _judged(Evidence(f"JobState={state}{' (oom-kill event)' if is_memory else ''}"))
-    reason = f"Slurm ended the job that it ran in: {state}"
+    reason = _("Slurm ended its job: {state}", state=state)
     if is_memory:
-        return replace(of_cause(cause), reason=f"{reason}. {cause.reason}")
+        both = _("{first}. {second}", first=reason, second=cause.reason)
+        return replace(of_cause(cause), reason=both)
     return replace(verdict, failure=cause.id if cause.is_known else GONE, reason=reason)
 
 
 def of_changed_code(names: Sequence[str]) -> Verdict:
     """Files of the release were changed while the cell ran: who knows what it was that ran."""
-    more = f" and {counted(len(names) - 5, 'more file')}" if len(names) > 5 else ""
-    reason = (
-        f"{', '.join(names[:5])}{more} of the release was changed while it ran: a script writes "
-        "into {out}, or into files of its own"
+    reason = _(
+        "it changed {n} {n:file|files} of the release while it ran: {names}. A script must write "
+        "into {{out}}, or into files of its own",
+        n=len(names),
+        names=some(names, 5),
     )
     return Verdict(Action.FAIL, CHANGED_CODE, reason, course=Course.FIX_CODE)
 
@@ -180,7 +184,7 @@ def _ended_well(
 ) -> Verdict:
     if done.was_told_to_stop:
         # Many scripts leave with 0 when they are told to; the identical command will tell.
-        return _preempted("it was asked to stop", has_saved=has_saved)
+        return _preempted(_("it was asked to stop"), has_saved=has_saved)
     if done.ranks_alive is not None:
         return _of_ranks_alive(done.ranks_alive)
     if not (missing or problem):
@@ -188,8 +192,10 @@ def _ended_well(
     if lacking_room:
         return _await_room(lacking_room, "")
     if missing:
-        reason = f"it ended with exit code 0, but did not write {', '.join(missing)}"
-        return Verdict(Action.FAIL, NO_ART, f"{reason}{where_it_is}", course=Course.FIX_CODE)
+        reason = _("it exited with 0, but did not write {names}", names=", ".join(missing))
+        if where_it_is:
+            reason = _("{first}. {second}", first=reason, second=where_it_is)
+        return Verdict(Action.FAIL, NO_ART, reason, course=Course.FIX_CODE)
     return Verdict(Action.FAIL, UNFIT, problem, is_kept=True, course=Course.ASK)
 
 
@@ -198,25 +204,31 @@ def _where_it_is(missing: Sequence[str], strays: Mapping[str, str], workdir: str
         return ""
     paths = [strays[name] for name in missing if name in strays] or strays.values()
     places = ", ".join(f"./{path}" for path in sorted(paths))
-    return f" into {{out}}: your script wrote it to {places}, beside its code: {way_out(workdir)}"
+    return _(
+        "The script wrote it to {places}, beside its code: {way_out}",
+        places=places,
+        way_out=way_out(workdir),
+    )
 
 
 def way_out(workdir: str) -> str:
     """What to do about a declared file that was written beside the code."""
     is_in_out = workdir == IN_OUT  # then the script itself names the folder of its code
-    return "write it into $BOXCAR_OUT" if is_in_out else "set workdir: out in job.yaml"
+    return _("write it into $BOXCAR_OUT") if is_in_out else _("set workdir: out in job.yaml")
 
 
 def _of_wrong_ranks(done: Done) -> Verdict:
-    reason = (
-        f"the launcher was asked for {done.ranks_asked} ranks and formed {done.ranks_formed}: set "
-        "nproc_per_node to what the box and the script can do, and leave it out of the command"
+    reason = _(
+        "the launcher was asked for {asked} ranks and formed {formed}. Set nproc_per_node to what "
+        "the box and the script can do, and leave it out of the command",
+        asked=done.ranks_asked,
+        formed=done.ranks_formed,
     )
     return Verdict(Action.FAIL, WRONG_RANKS, reason, is_final=True, course=Course.FIX_CONFIG)
 
 
 def _of_ranks_alive(count: int) -> Verdict:
-    reason = f"the launcher ended with exit code 0 while {counted(count, 'rank')} of it still ran"
+    reason = _("the launcher exited with 0 while {n} {n:rank|ranks} still ran", n=count)
     return Verdict(
         Action.RETRY, RANKS_ALIVE, reason, _WAITS_AFTER_KILL_S, course=Course.RESUME_SAME
     )
@@ -224,19 +236,22 @@ def _of_ranks_alive(count: int) -> Verdict:
 
 def _left(done: Done, rcs: set[int], lacking_room: str, *, has_saved: bool) -> Verdict | None:
     if done.was_told_to_stop and rcs & {-_SIGTERM, 128 + _SIGTERM, 1, exit_codes.PREEMPTED}:
-        return _preempted("it was asked to stop", has_saved=has_saved)
+        return _preempted(_("it was asked to stop"), has_saved=has_saved)
     if exit_codes.PREEMPTED not in rcs:
         return None
     if has_saved:
-        return _preempted("it left with exit code 85", has_saved=True)
+        return _preempted(_("it exited with 85"), has_saved=True)
     if lacking_room:
         return _await_room(lacking_room, "")
-    reason = "it left with exit code 85 though nobody had asked it to, and saved no checkpoint"
+    reason = _("it exited with 85, unasked, and saved no checkpoint")
     return Verdict(Action.FAIL, UNASKED, reason, course=Course.FIX_CODE)
 
 
 def _preempted(what: str, *, has_saved: bool) -> Verdict:
-    reason = f"{what}, and saved {'a' if has_saved else 'no'} checkpoint"
+    template = mark("{what}, and saved a checkpoint")
+    if not has_saved:
+        template = mark("{what}, and saved no checkpoint")
+    reason = Sentence(template, what=what)
     return Verdict(
         Action.PREEMPTED, PREEMPTED, reason, _WAITS_AFTER_PREEMPTION_S, course=Course.PREEMPTED
     )
@@ -244,26 +259,26 @@ def _preempted(what: str, *, has_saved: bool) -> Verdict:
 
 def _by_code(rcs: set[int], lacking_room: str, log_tail: str) -> Verdict | None:
     if exit_codes.NO_RETRY in rcs:
-        reason = "the script asked not to be retried" + _diagnosed(log_tail)
+        reason = _diagnosed(_("the script asked not to be retried"), log_tail)
         return Verdict(Action.FAIL, "EXIT42", reason, is_final=True, course=Course.FIX_CODE)
     if exit_codes.STOP_QUEUE in rcs:
-        reason = "the script asked for the queue to stop"
+        reason = _("the script asked for the queue to stop")
         return Verdict(Action.STOP_QUEUE, "EXIT43", reason, course=Course.STOP_QUEUE)
     if exit_codes.NO_ROOM in rcs and lacking_room:
         return _await_room(lacking_room, "")
     if exit_codes.NO_ROOM in rcs:
-        reason = "the script found too little disk space"
+        reason = _("the script found too little disk space")
         return Verdict(Action.STOP_QUEUE, "EXIT3", reason, course=Course.FREE_SPACE)
     if exit_codes.TEMPORARY in rcs:
-        reason = "the script said: try again later" + _diagnosed(log_tail)
+        reason = _diagnosed(_("the script asked to be retried later"), log_tail)
         return Verdict(Action.RETRY, "EXIT75", reason, (60.0, 300.0), course=Course.RESUME_SAME)
     return None
 
 
-def _diagnosed(log_tail: str) -> str:
-    """What the training layer's report of a hang says there, with its kind."""
+def _diagnosed(reason: Sentence, log_tail: str) -> Sentence:
+    """With what the training layer's report of a hang says there, with its kind."""
     found = _HANG.findall(log_tail)
-    return f": {found[-1][:_LONGEST_REASON]}" if found else ""
+    return _("{words}: {text}", words=reason, text=found[-1][:_LONGEST_REASON]) if found else reason
 
 
 def _by_triage(done: Done, evidence: Evidence, lacking_room: str) -> Verdict:
@@ -271,13 +286,13 @@ def _by_triage(done: Done, evidence: Evidence, lacking_room: str) -> Verdict:
     if lacking_room and cause.course not in _ABOVE_DISKS:
         return _await_room(lacking_room, evidence.log)
     if done.rc in (126, exit_codes.NOT_FOUND) and cause.course is not Course.OTHER_BOX:
-        reason = f"a program was not found: {last_error(evidence.log)}"
+        reason = _("a program was not found: {error}", error=last_error(evidence.log))
         return Verdict(Action.STOP_QUEUE, "NOEXE", reason, course=Course.STOP_QUEUE)
     # An error that only the script knows is named by its exit code.
     is_own = not cause.is_known or cause.id.startswith(SCRIPTS_OWN)
     if is_own:
         said = cause.quotes[0].text if cause.quotes else ""
-        cause = replace(cause, id=f"EXIT{done.rc}", reason=said or f"exit code {done.rc}")
+        cause = replace(cause, id=f"EXIT{done.rc}", reason=said or _("exit code {rc}", rc=done.rc))
     return of_cause(cause)
 
 
@@ -301,8 +316,9 @@ def _judged(evidence: Evidence) -> Cause:
 
 
 def _await_room(lacking_room: str, log_tail: str) -> Verdict:
-    last = f" ({error})" if (error := last_error(log_tail)) else ""
-    reason = f"a disk was full when it ended: {lacking_room}{last}"
+    reason = _("a disk was full when it ended: {lacking}", lacking=lacking_room)
+    if error := last_error(log_tail):
+        reason = _("{reason} ({error})", reason=reason, error=error)
     return Verdict(Action.AWAIT_ROOM, DISK, reason, course=Course.FREE_SPACE)
 
 

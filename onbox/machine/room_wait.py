@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from boxcar.shared.disk.mounts import disk_room, is_full
 from boxcar.shared.errors import NoRoomError
+from boxcar.shared.sentence import _
 
 LOOK_EVERY_S = 15.0
 T = TypeVar("T")
@@ -55,8 +56,11 @@ class RoomWait:
     def _say(self, error: BaseException) -> None:
         if self._limit_s:
             self._warn(
-                f"{reason(error)}. The queue waits until there is room, "
-                f"{self._limit_s / 60:g} minutes at most"
+                _(
+                    "{why}. The queue waits until there is room, {minutes:g} minutes at most",
+                    why=reason(error),
+                    minutes=self._limit_s / 60,
+                )
             )
 
 
@@ -68,13 +72,16 @@ def reason(error: BaseException) -> str:
     """What an error says; of a disk that is full with what it has left."""
     if not isinstance(error, OSError) or not error.filename:
         return str(error)
-    return f"{error.filename}: {error.strerror}{_left(error) if is_full(error) else ''}"
+    text = f"{error.filename}: {error.strerror}"
+    return _with_what_is_left(text, error) if is_full(error) else text
 
 
-def _left(error: OSError) -> str:
+def _with_what_is_left(text: str, error: OSError) -> str:
     try:
         room = disk_room(Path(error.filename).parent)
     except OSError:
-        return ""
-    inodes = "" if room.free_inodes is None else f" and {room.free_inodes} inodes"
-    return f" ({room.free_bytes} bytes{inodes} are free)"
+        return text
+    about = {"text": text, "bytes": room.free_bytes, "inodes": room.free_inodes}
+    if room.free_inodes is None:
+        return _("{text} ({bytes} bytes are free)", **about)
+    return _("{text} ({bytes} bytes and {inodes} inodes are free)", **about)

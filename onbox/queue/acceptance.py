@@ -16,13 +16,14 @@ from typing import Any, Protocol
 from boxcar.shared.cell import cell_line, said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import Places, sayings_differ
-from boxcar.shared.errors import BoxcarError, DamagedError
+from boxcar.shared.errors import BoxcarError, DamagedError, message_of
 from boxcar.shared.files import attempt, manifest, receipt, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.files.release import Release
+from boxcar.shared.sentence import _
 from boxcar.shared.state import Failed, Verified
 from onbox.attempt import stage
 from onbox.judging import classify, ended_well
@@ -98,7 +99,9 @@ class Acceptance:
         try:
             return receipt.accepted_result(self._place.durable, cell)
         except DamagedError as error:
-            self.doubts[cell] = f"{cell} is not begun again: {error}"
+            self.doubts[cell] = _(
+                "{cell} is not begun again: {why}", cell=cell, why=message_of(error).text
+            )
             self._reporter.warn("accepted_damaged", self.doubts[cell], cell)
             return None
 

@@ -12,6 +12,7 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import attempt, codec
 from boxcar.shared.files.attempt import Claim
+from boxcar.shared.sentence import _
 from onbox.machine.place import Place
 from onbox.machine.room_wait import RoomWait
 from onbox.queue.reporter import Reporter
@@ -89,8 +90,16 @@ class Claims:
         if cell in self.of_others:
             return
         self.of_others.add(cell)
-        holder = f"{owner.queue} on {owner.box}" if owner else "an agent that has just released it"
-        text = f"{cell} is claimed by {holder}; it is skipped here"
+        text = _(
+            "{cell} was claimed by an agent that has just released it; skipped here", cell=cell
+        )
+        if owner:
+            text = _(
+                "{cell} is claimed by {queue} on {box}; it is skipped here",
+                cell=cell,
+                queue=owner.queue,
+                box=owner.box,
+            )
         self._reporter.warn("claimed_elsewhere", text, cell)
         if self._reporter.record(cell) != state.NOTHING_YET:
             self._say("cell.skipped", cell=cell, reason=text)

@@ -11,6 +11,7 @@ from boxcar.shared.cell import said
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import Command, DamagedError
 from boxcar.shared.files.queue_line import Queue
+from boxcar.shared.sentence import _
 from boxcar.shared.state import Synced, Verified
 from onbox.queue import next_cell, resaid
 from onbox.queue.acceptance import Acceptance
@@ -136,7 +137,10 @@ class Lines:
     def left_open(self) -> list[str]:
         """Which lines were not attempted, though nothing is left to run, and why; sentences."""
         others = self._claims.not_verified()
-        blocked = [f"{cell} is blocked by {name}" for cell, name in self._turns.blocked.items()]
+        blocked = [
+            _("{cell} is blocked by {other}", cell=cell, other=name)
+            for cell, name in self._turns.blocked.items()
+        ]
         doubts = self._acceptance.doubts.values()
         left_open = next_cell.left_open(self.queue, self._skipped(), passed_over=others)
         return [*left_open, *doubts, *blocked]
@@ -182,7 +186,11 @@ class Lines:
             and next_cell.is_to_run(self._reporter.record(line.name), self._release)
         ]
         for line in waiting:
-            text = f"{line.cfg} is in no release yet: {line.name} waits until a push brings it"
+            text = _(
+                "{cfg} is in no release yet: {cell} waits until a push brings it",
+                cfg=line.cfg,
+                cell=line.name,
+            )
             self._reporter.warn("waits_for_release", text, line.name)
         return waiting
 
@@ -193,11 +201,20 @@ class Lines:
         has_grown = now.lines[: len(before.lines)] == before.lines
         if not has_grown:
             for change in next_cell.changes(before, now, self._file.commented_out()):
-                text = f"{path} was edited above its end: {change}. What has run stays as it is"
+                text = _(
+                    "{path} was edited above its end: {change}. What has run stays as it is",
+                    path=path,
+                    change=change,
+                )
                 self._reporter.warn("queue_edited", text)
         self.warn_of_used_names(len(before.cells) if has_grown else 0)
         for bad in now.bad:
-            text = f"{path}:{bad.number}: {bad.reason}; the line is skipped"
+            text = _(
+                "{path}:{number}: {reason}; the line is skipped",
+                path=path,
+                number=bad.number,
+                reason=bad.reason,
+            )
             self._reporter.warn("queue_line", text)
 
     def warn_of_used_names(self, first: int = 0) -> None:
@@ -211,5 +228,8 @@ class Lines:
                 continue
             now = self._own.saying(line)
             if said.sayings_differ(now, started.data.get("saying")):
-                text = f"{resaid.sentence(line, started)}, and has a result; give the line another"
-                self._reporter.warn("said_otherwise", f"{text} name, name=...", line.name)
+                text = _(
+                    "{before}, and has a result; give the line another name, name=...",
+                    before=resaid.sentence(line, started),
+                )
+                self._reporter.warn("said_otherwise", text, line.name)

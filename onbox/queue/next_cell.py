@@ -9,9 +9,9 @@ from types import MappingProxyType
 
 from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.errors import counted
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.state import CellRecord, Failed, State, Succeeded, Synced, Verified
 
 # Two cells that fail the same way within this time point at the box, not at the cells.
@@ -124,14 +124,19 @@ def changes(before: Queue, now: Queue, commented: Sequence[CellLine] = ()) -> li
     """
     dropped = {line.name for line in before.cells} & {line.name for line in commented}
     dropped -= {line.name for line in now.cells}
-    found = [f"{line.name} was commented out" for line in before.cells if line.name in dropped]
+    found: list[str] = [
+        _("{cell} was commented out", cell=line.name)
+        for line in before.cells
+        if line.name in dropped
+    ]
     left = [line for line in before.lines if getattr(line, "name", None) not in dropped]
     lines = [*now.lines, now.unfinished] if now.unfinished else now.lines
     for old, new in zip(left, lines, strict=False):
         if old != new and _content(old) != _content(new):
-            found.append(f"cell {old.index} was {_content(old)!r} and is now {_content(new)!r}")
+            about = {"before": _content(old), "now": _content(new)}
+            found.append(_("cell {n} was {before!r} and is now {now!r}", n=old.index, **about))
     if len(lines) < len(left):
-        found.append(f"{counted(len(left) - len(lines), 'line')} removed at the end")
+        found.append(_("{n} {n:line|lines} removed at the end", n=len(left) - len(lines)))
     return found
 
 

@@ -16,6 +16,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError, DamagedError
 from boxcar.shared.files import attempt, journal, queue_line
+from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.state import (
     Failed,
     Preempted,
@@ -109,7 +110,10 @@ class Predecessors:
         try:
             if published.has_files(self._tier, cell):
                 return Standing.VERIFIED
-            text = f"the files of {cell} are on the laptop alone, and others come after it: push"
+            text = _(
+                "only the laptop has the files of {cell}, and other cells come after it: push",
+                cell=cell,
+            )
             self._reporter.warn("files_elsewhere", text, cell)
         except DamagedError:
             pass  # whoever looks at the result says what is wrong with it
@@ -144,19 +148,26 @@ class Predecessors:
 
     def _warn(self, found: Turns) -> None:
         for cell, way in found.circles.items():
-            text = f"after= leads in a circle: {' after '.join(way)}; change one of these lines"
-            self._reporter.warn("after_circle", f"{cell} cannot begin: {text}", cell)
+            text = _(
+                "{cell} cannot begin: after= leads in a circle: {way}; change one of these lines",
+                cell=cell,
+                way=" after ".join(way),
+            )
+            self._reporter.warn("after_circle", text, cell)
         for cell, name in found.waiting.items():
-            text = f"{cell} waits for {name}{self._whereabouts(name)}"
-            self._reporter.warn("waits_for_cell", text, cell)
+            self._reporter.warn("waits_for_cell", self._waits(cell, name), cell)
 
-    def _whereabouts(self, cell: str) -> str:
-        queue = self._queue_of(cell)
+    def _waits(self, cell: str, name: str) -> Sentence:
+        queue = self._queue_of(name)
+        about = {"cell": cell, "other": name, "queue": queue}
         if queue is None or queue == self._place.queue:
-            return ""
+            return _("{cell} waits for {other}", **about)
         # Of another node's agent a lock may know nothing.
-        is_worked = ownership.is_ours_to_take() or lock.is_held(self._tier.lock(queue))
-        return f" of {queue}" if is_worked else f" of {queue}, where no agent is at work: launch it"
+        if ownership.is_ours_to_take() or lock.is_held(self._tier.lock(queue)):
+            return _("{cell} waits for {other} of {queue}", **about)
+        return _(
+            "{cell} waits for {other} of {queue}, where no agent is at work: launch it", **about
+        )
 
 
 def _is_over(there: State, cell: str) -> bool:

@@ -13,23 +13,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import state
+from boxcar.shared import event_words, state
 from boxcar.shared.cell import cell_line
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk.mounts import is_full
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files.journal import Journal, JournalEnd, read_journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news.wanted import NEEDS, needed_command
+from boxcar.shared.sentence import _
 from boxcar.shared.state import CellRecord, State
 from onbox.judging import classify
 from onbox.machine.credentials import BoxSecrets
 from onbox.webhooks.deliver import Deliverer
-
-_WAY_OUT = (
-    "once the queue has ended, repair --put-back sets it right, and the next launch sends all"
-)
-
 
 # Of an event: what others find by it, and a line as a person wrote it. All else may be the words of
 # a script, and holds no secret.
@@ -133,7 +129,12 @@ class Reporter:
             deliverer.start()
         except DamagedError as error:
             self._deliverer = None
-            self.warn("webhooks_off", f"no webhooks are sent: {error}; {_WAY_OUT}")
+            text = _(
+                "no webhooks are sent: {why}. Once the queue has ended, repair --put-back fixes "
+                "it, and the next launch sends all",
+                why=message_of(error).text,
+            )
+            self.warn("webhooks_off", text)
 
     @property
     def torn_file(self) -> Path | None:
@@ -148,7 +149,10 @@ class Reporter:
         """Write an event; when this returns it is durable."""
         with self._lock:
             # What is None is left out.
-            told = {**self._without_secrets(data), NEEDS: needed_command(type, data)}
+            told = {
+                **self._without_secrets(event_words.beside(data)),
+                NEEDS: needed_command(type, data),
+            }
             self._remembered.take(self._journal.append(type, **told))
             if self._deliverer:
                 # Under the lock: what is not yet on the disk must not be sent.

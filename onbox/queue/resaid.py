@@ -13,6 +13,7 @@ from boxcar.shared.cell import cell_line, said
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.sentence import _
 from boxcar.shared.state import CellRecord, Failed
 
 FAILURE = "SAID-OTHERWISE"
@@ -45,11 +46,11 @@ def standing(
 def sentence(cell: CellLine, started: Event | None) -> str:
     """What it was begun as."""
     if started is None:
-        return f"{cell.name} was begun as another line"
+        return _("{cell} was begun as another line", cell=cell.name)
     before = cell_line.begun_line(started)
     alike = replace(before, epochs=before.epochs if cell.epochs else None)
     is_config = cell_line.line_of(alike) == cell_line.line_of(cell)
-    what = (
-        f"with another text of {cell.cfg}" if is_config else f"as {cell_line.quoted_line(before)}"
-    )
-    return f"{cell.name} was begun {what}"
+    if is_config:
+        return _("{cell} was begun with another text of {cfg}", cell=cell.name, cfg=cell.cfg)
+    line = cell_line.quoted_line(before)
+    return _("{cell} was begun as {line}", cell=cell.name, line=line)

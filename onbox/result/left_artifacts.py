@@ -16,6 +16,7 @@ from boxcar.shared.artifacts.resume_match import is_of_folders, is_pattern
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import NEWEST, Artifact
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _, chained, mark
 from onbox.machine.place import Place
 from onbox.result import left
 from onbox.result.left import Left
@@ -42,13 +43,16 @@ class LeftArtifacts:
     def problem(self) -> str:
         """What keeps it from being published, and where a person puts it right; '' for nothing."""
         found = dict.fromkeys(text for it in self.by_path.values() for text in it.problems)
-        return f"{'; '.join(found)}. It is kept in {self.out}" if found else ""
+        text = chained(mark("{first}; {second}"), [*found])
+        return (
+            _("{problem}. It is kept in {folder}", problem=text, folder=self.out) if found else ""
+        )
 
     @property
     def left_out(self) -> list[str]:
         """Sentences, each with the name of what is not published."""
         found = dict.fromkeys(what for it in self.by_path.values() for what in it.left_out)
-        return [f"{what}; it is left out" for what in found]
+        return [_("{what}; it is left out", what=what) for what in found]
 
     @property
     def files(self) -> dict[str, Path]:
@@ -66,9 +70,7 @@ def look_at(
 ) -> LeftArtifacts:
     """What is there of these artifacts below `out`; the job's own `links` are none of it."""
     if left.is_elsewhere(out):
-        why = (
-            "{out} is a link by now, and what it leads to is not the cell's: write into the folder"
-        )
+        why = _("{{out}} is a link now, to what is not the cell's: write into the folder itself")
         return LeftArtifacts(out, {item.path: Left(problems=[why]) for item in artifacts}, {})
     named = {item.path: _named(out, item.path, links) for item in artifacts}
     ours = {

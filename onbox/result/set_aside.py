@@ -6,6 +6,7 @@ from pathlib import Path
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
+from boxcar.shared.sentence import _
 from onbox.machine.place import Place
 
 # From where, and to where.
@@ -21,10 +22,16 @@ def moves_of(place: Place, cell: str) -> Moves:
     )
 
 
-def told(moves: Moves) -> str:
-    """Behind the reason of a cell's end: nothing is lost."""
-    where = " and ".join(str(target) for source, target in moves if source.is_dir())
-    return f". What it left is kept in {where}, and no attempt goes on from there" if where else ""
+def told(reason: str, moves: Moves) -> str:
+    """The reason of a cell's end, with where what it left is kept."""
+    where = ", ".join(str(target) for source, target in moves if source.is_dir())
+    if not where:
+        return reason
+    return _(
+        "{reason}. What it left is kept in {where}; no attempt resumes from it",
+        reason=reason,
+        where=where,
+    )
 
 
 def move(moves: Moves) -> None:

@@ -32,6 +32,7 @@ from boxcar.shared.metrics import measure
 from boxcar.shared.process import load_child
 from boxcar.shared.process.load_child import Loaded
 from boxcar.shared.record import replace
+from boxcar.shared.sentence import _
 from onbox.machine.place import Place
 from onbox.result import collect, left, left_artifacts, published
 from onbox.result.asked import NOT_KNOWN, Asked
@@ -89,7 +90,12 @@ def publish(
         return manifest.read_manifest(place.durable.manifest(cell.name))
     found = left_artifacts.look(place, cell.name)
     if found.missing:
-        raise GoneError(f"{cell.name} had written {', '.join(found.missing)}, and now it is gone")
+        text = _(
+            "{cell} wrote {names}, but now it is gone",
+            cell=cell.name,
+            names=", ".join(found.missing),
+        )
+        raise GoneError(text)
     if found.problem:
         raise UnfitError(found.problem)
     _set_aside_bad(place, cell.name)
@@ -135,7 +141,10 @@ def publish(
 def _refuse_moved(place: Place, cell: str) -> None:
     owner = attempt.claim_of_another(place.durable.claim(cell), place.queue)
     if owner:
-        raise MovedError(f"{cell} belongs to {owner.queue} on {owner.box} by now")
+        text = _(
+            "{cell} belongs to {queue} on {box} now", cell=cell, queue=owner.queue, box=owner.box
+        )
+        raise MovedError(text)
 
 
 def verify(place: Place, made: Manifest, known: KnownSecrets = NONE_KNOWN) -> CellReceipt:
@@ -249,7 +258,13 @@ def _copy_all(
         if error.errno not in _NAME_ERRNOS:
             raise
         named = checked_tree.named_in(error, files) or "a file"
-        raise UnfitError(f"{named} cannot be copied to {folder}: {error.strerror}") from error
+        text = _(
+            "{named} cannot be copied to {folder}: {error}",
+            named=named,
+            folder=folder,
+            error=error.strerror,
+        )
+        raise UnfitError(text) from error
 
 
 def _carry(
@@ -282,7 +297,13 @@ def _refuse_unchecked(cell: str, loaded: Loaded) -> None:
     problems = [finding for finding in loaded.findings.values() if not finding.is_good]
     unchecked = [finding for finding in problems if finding.kind == load_child.UNCHECKED]
     if unchecked and len(unchecked) == len(problems):
-        raise UncheckedError(f"{cell}: {unchecked[0].path} {unchecked[0].problems[0]}")
+        text = _(
+            "{cell}: {path} {problem}",
+            cell=cell,
+            path=unchecked[0].path,
+            problem=unchecked[0].problems[0],
+        )
+        raise UncheckedError(text)
 
 
 def _metrics(place: Place, made: Manifest) -> tuple[Number, ...]:

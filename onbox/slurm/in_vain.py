@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.process import end_reason
+from boxcar.shared.sentence import _
 
 MOST_RESTARTS = 3
 _RESTARTS = "SLURM_RESTART_COUNT"
@@ -37,10 +38,12 @@ def reason(events: Sequence[Event], count: int, checkpoint_at: str | None) -> st
         return None
     if any(map(_has_advanced, sessions)) or (checkpoint_at or "") >= sessions[0][0].at:
         return None
-    return (
-        f"Slurm has started this queue again {count} times, and no cell has made a new step in the "
-        f"last {MOST_RESTARTS} allocations: the time limit may be too short for a step and a "
-        "checkpoint. Raise it (slurm: {time: …}), or save more often; then launch"
+    return _(
+        "Slurm has restarted this queue {n} times, and no cell made a new step in the last {most} "
+        "allocations: the time limit may be too short for a step and a checkpoint. Raise it "
+        "(slurm: {{time: …}}), or save more often; then launch",
+        n=count,
+        most=MOST_RESTARTS,
     )
 
 

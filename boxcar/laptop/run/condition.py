@@ -17,6 +17,7 @@ from boxcar.laptop.run.view import (
     RunView,
 )
 from boxcar.shared import state, timestamp
+from boxcar.shared.event_words import heard
 from boxcar.shared.files import control
 from boxcar.shared.process import end_reason
 from boxcar.shared.sentence import Sentence, _, mark
@@ -141,7 +142,7 @@ def waits_for_cell(queue: QueueView) -> str | None:
     if queue.state is None or queue.session is None:
         return None
     said = [
-        str(event.data.get("text"))
+        heard(event.data) or ""
         for event in queue.state.warnings
         if event.data.get("what") == "waits_for_cell"
         and event.at >= queue.session.at

@@ -16,8 +16,8 @@ from boxcar.laptop.run.state_words import condition_sentence, state_sentence
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
+from boxcar.shared.event_words import heard
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.news.text import said_warning
 from boxcar.shared.sentence import Sentence, _
 
 WARNINGS_SHOWN = 5
@@ -47,7 +47,7 @@ def standings(view: RunView) -> dict[tuple[object, ...], str]:
         if attempts != 0:
             found[cell.name, cell.word, attempts] = _of_cell(cell, attempts)
     for queue_name, event in warnings(view):
-        text = _("warning: {text}", text=said_warning(event.data))
+        text = _("warning: {text}", text=heard(event.data) or "")
         found[event.id,] = _under(queue_name, text)
     return found
 

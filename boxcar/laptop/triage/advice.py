@@ -101,7 +101,7 @@ def reason(id: str, text: str) -> str:
     """A reason as a journal has it, whose first words are those of its row: these in the language
     of who reads it, what the log said as it stands.
     """
-    if id not in BY_ID:
+    if id not in BY_ID or isinstance(text, Sentence):
         return text
     words = Sentence(BY_ID[id].words)
     if text == words:

@@ -36,6 +36,7 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.cell import cell_line
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import Command, DamagedError, Message
+from boxcar.shared.event_words import heard
 from boxcar.shared.files import attempt, manifest, receipt
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.receipt import LAPTOP
@@ -46,7 +47,7 @@ from boxcar.shared.triage.evidence import Quote, course_of, quotes_of
 # What happened to a cell, event by event, over all queues: the history that `explain` shows.
 
 
-_FIELDS = ("attempt", "box", "cfg", "queue", "task", "text", "url", "wait_s")
+_FIELDS = ("attempt", "box", "cfg", "queue", "task", "url", "wait_s")
 
 
 @dataclass(frozen=True)
@@ -120,8 +121,9 @@ def tell_history(event: Event) -> str:
     words = {name: data.get(name, "?") for name in _FIELDS}
     words |= {
         "failure": failure,
-        "reason": advice.reason(failure, str(data.get("reason", "?"))),
-        "why": data.get("reason", _("it was asked to stop")),
+        "reason": advice.reason(failure, heard(data) or "?"),
+        "text": heard(data) or "?",
+        "why": heard(data) or _("it was asked to stop"),
         "time": units.duration(data["seconds"]) if "seconds" in data else "?",
         "size": units.size(data.get("size_bytes", 0)),
         "manifest": digest.short(data.get("manifest_sha256", "?")),

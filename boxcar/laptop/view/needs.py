@@ -16,7 +16,7 @@ from boxcar.laptop.run.view import CellView, RunView, blocked_of_run
 from boxcar.laptop.triage import advice
 from boxcar.laptop.view.gpu_history import History, idle_s
 from boxcar.shared import state
-from boxcar.shared.news.text import said_warning
+from boxcar.shared.event_words import heard
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, in_language, mark
 
@@ -88,7 +88,7 @@ def needs_of_run(view: RunView, history: History, quiet: Quiet, language: str) -
         *_idle(view, history),
         *_blocked(view),
         *_problems(view),
-        *(Need(queue, said_warning(event.data)) for queue, event in warnings(view)),
+        *(Need(queue, heard(event.data) or "") for queue, event in warnings(view)),
         *(Need("", text) for queue in view.queues for text in queue.undelivered),
         *(Need("", note, is_quiet=True) for note in quiet.notes),
         *_clock(quiet, language),

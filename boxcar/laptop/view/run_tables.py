@@ -16,8 +16,8 @@ from boxcar.laptop.triage import advice
 from boxcar.laptop.view.run_rows import BoxRow, RunRows
 from boxcar.shared import state
 from boxcar.shared.disk import digest
+from boxcar.shared.event_words import heard
 from boxcar.shared.files import codec, control
-from boxcar.shared.news.text import said_warning
 from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.triage.evidence import course_of
 
@@ -32,7 +32,7 @@ def tables_of_run(rows: RunRows) -> list[TableView]:
     """The queues, their boxes, the cells, and the last warnings where there are any."""
     beats = [row for row in rows.boxes if row.beat]
     warned = [
-        (event.at, queue, event.data.get("what"), event.cell, said_warning(event.data))
+        (event.at, queue, event.data.get("what"), event.cell, heard(event.data))
         for queue, event in warnings(rows.view)
     ]
     found = [

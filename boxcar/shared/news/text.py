@@ -15,10 +15,11 @@ from typing import Any
 from boxcar.shared import state
 from boxcar.shared.cell import duration
 from boxcar.shared.errors import Command, DamagedError
+from boxcar.shared.event_words import heard
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.news.wanted import NEEDS, is_told
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import Sentence, _, mark
+from boxcar.shared.sentence import Sentence, _, in_language, mark
 from boxcar.shared.text_width import beginning, short_name
 from boxcar.shared.triage import course_words
 from boxcar.shared.triage.evidence import course_of
@@ -106,6 +107,8 @@ def brief(channel: str, event: Event) -> Event | None:
 
 def _shortened(value: Any) -> Any:
     """No reason is told longer than that; a name may be typed, so it stays whole."""
+    if isinstance(value, dict):
+        return {name: _shortened(one) for name, one in value.items()}
     return value[:_KEPT] if isinstance(value, str) else value
 
 
@@ -124,7 +127,7 @@ def text(
 ) -> str:
     """The message of these news, in their order; `folded` are the events that are only counted."""
     lines: list[Sentence | str] = [_title(told)]
-    lines += _listed(told) if len(told) > 1 else _detail(told[0])
+    lines += _listed(told, language) if len(told) > 1 else _detail(told[0], language)
     lines += [_where(told[-1]), *_left(left), *_since(folded)]
     lines.append(_("next: {command}", command=_command(told).typed(_PROGRAM)))
     return "\n".join(_said(line, language) for line in lines if line)
@@ -193,32 +196,33 @@ def _failure(event: Event) -> Sentence | str:
     return _("{name}, {id}", name=Sentence(course_words.NAMES[course]), id=id)
 
 
-def _detail(event: Event) -> list[Sentence | str]:
+def _detail(event: Event, language: str) -> list[Sentence | str]:
     return [
         _("Slow data loading, or waiting for something? See the log and the curves.")
         if event.type == "box.idle"
-        else _reason(event, _REASON)
+        else _reason(event, _REASON, language)
     ]
 
 
-def _listed(told: Sequence[Event]) -> list[Sentence]:
+def _listed(told: Sequence[Event], language: str) -> list[Sentence]:
     if len(told) <= _LISTED:
-        return [_item(event) for event in told]
+        return [_item(event, language) for event in told]
     # The last one stays: it is what the queue came to.
     head, more = told[: _LISTED - 1], len(told) - _LISTED
-    return [*map(_item, head), _("- and {n} more", n=more), _item(told[-1])]
+    items = [_item(event, language) for event in (*head, told[-1])]
+    return [*items[:-1], _("- and {n} more", n=more), items[-1]]
 
 
-def _item(event: Event) -> Sentence:
-    if reason := _reason(event, _SHORT_REASON):
+def _item(event: Event, language: str) -> Sentence:
+    if reason := _reason(event, _SHORT_REASON, language):
         return _("- {what}: {why}", what=_what(event), why=reason)
     return _("- {what}", what=_what(event))
 
 
-def _reason(event: Event, longest: int) -> str:
+def _reason(event: Event, longest: int, language: str) -> str:
     if event.type == "box.idle":
         return ""  # its first line says it, in the reader's language
-    found = event.data.get("reason") or event.data.get("text") or ""
+    found = in_language(heard(event.data) or "", language)
     return beginning(_one_line(found), longest)
 
 
@@ -273,15 +277,6 @@ def _command(told: Sequence[Event]) -> Command:
     if event.type == "queue.done":
         return Command("pull")
     return Command("status")
-
-
-def said_warning(data: Mapping[str, Any]) -> Sentence | str:
-    """A `box.warning` in the reader's language, where the event says by fields what it is. Most are
-    the box's own words, in English.
-    """
-    if data.get("what") == LATE_MIRROR:
-        return late_mirror(data)
-    return str(data.get("text"))
 
 
 def late_mirror(data: Mapping[str, Any]) -> Sentence:

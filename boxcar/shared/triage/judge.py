@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from boxcar.shared.sentence import Sentence
+from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.triage import exit_signals, matching
 from boxcar.shared.triage.evidence import Cause, Course, Evidence, Quote
 from boxcar.shared.triage.log_lines import Line, lines_of
@@ -212,10 +212,10 @@ _IN_LINES = [row for row in SIGNATURES if row.where is not Where.ERROR]
 
 def _cause(hit: Hit, evidence: Evidence) -> Cause:
     row = hit.row
-    said = f": {hit.quotes[0].text}" if hit.quotes else ""
-    return Cause(
-        row.id, row.course, f"{Sentence(row.words)}{said}", hit.quotes, _waits(row, evidence.log)
-    )
+    reason = words = Sentence(row.words)
+    if hit.quotes:
+        reason = _("{words}: {text}", words=words, text=hit.quotes[0].text)
+    return Cause(row.id, row.course, reason, hit.quotes, _waits(row, evidence.log))
 
 
 def _waits(row: Signature, log: str) -> tuple[float, ...]:

@@ -133,7 +133,7 @@ def test_two_in_a_row_that_fail_alike_and_at_once_stop_the_queue():
     stand = Stand()
     assert stand.conclude(failed())
     with pytest.raises(
-        StopQueue, match="two cells in a row failed alike within a minute: it broke"
+        StopQueue, match="two cells in a row failed in the same way within a minute: it broke"
     ):
         stand.conclude(failed())
 
@@ -360,7 +360,7 @@ def test_what_was_handed_over_is_settled_though_nothing_more_can_be_said():
 def test_a_result_that_cannot_be_settled_stops_the_queue(error, exit_code):
     stand = EndingStand()
     stand.busy, stand.errors = 1, [error]
-    with pytest.raises(StopQueue, match="a result could not be settled") as stopped:
+    with pytest.raises(StopQueue, match="a result could not be published") as stopped:
         stand.ending.wait_for_settling()
     assert stopped.value.exit_code == exit_code
 
@@ -396,7 +396,7 @@ def test_an_attempt_whose_gpus_idle_is_told_of_once_with_the_busiest_of_them():
     [said] = told(IdleGpus(), 4 * IDLE_FOR_S)
     assert (said["cell"], said["attempt"], said["percent"]) == ("a", 1, 9)
     assert said["seconds"] == IDLE_FOR_S
-    assert said["text"] == "every GPU is under 10 % for 20 min while a runs"
+    assert said["text"] == "every GPU has been under 10 % for 20 min while a runs"
 
 
 @pytest.mark.parametrize("rows", [BUSY, [], [{"problem": "no driver"}]])

@@ -143,7 +143,7 @@ def test_a_release_that_a_running_agent_cannot_take_over_is_named_and_not_taken(
     running.append("configs/new.json count 3")
     assert finish(running) == 1
     (warning,) = running.warnings("release_not_taken")
-    assert f"its plan has other {next(iter(changes))}: drain and launch again" in warning
+    assert f"its plan differs in {next(iter(changes))}: drain and launch again" in warning
     assert running.state("b") == "verified"
 
 
@@ -190,7 +190,7 @@ def test_no_cell_is_started_by_a_release_of_another_boxcar_and_that_is_said(make
     run.push(archives, {"new": {}}, files={RUN_ONE: older.read_bytes()})
     run.append("configs/new.json count 3")
     text = run.wait_for_warning("release_not_taken").data["text"]
-    assert "another Boxcar made it, which starts cells otherwise: drain and launch again" in text
+    assert "a Boxcar made it that starts cells differently: drain and launch again" in text
     run.wait_for("box.warning", "new")  # and waits
     run.ask("drain")
     agent.wait(LIMIT_S)

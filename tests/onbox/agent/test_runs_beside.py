@@ -26,4 +26,4 @@ def test_only_another_run_on_the_same_gpus_is_warned_of(monkeypatch, on_gpus, wa
     )
     Agent.warn_of_runs_beside(agent)
     assert [what for what, _ in said] == warned
-    assert all("other trains as well" in text and "mine" not in text for _, text in said)
+    assert all("other also trains" in text and "mine" not in text for _, text in said)

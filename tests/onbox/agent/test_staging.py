@@ -65,7 +65,7 @@ def test_staged_code_that_somebody_edits_fails_the_cell_that_met_it_and_no_other
     assert agent.wait(LIMIT_S) == 1
     (failed,) = run.events("cell.failed")
     assert (failed.cell, failed.data["failure"]) == ("a", "CODE")
-    assert "train.py, run_one.sh of the release was changed" in failed.data["reason"]
+    assert "2 files of the release while it ran: train.py, run_one.sh" in failed.data["reason"]
     assert run.state("b") == "verified"
     assert not (run.out("b") / "edited").exists()
     assert run.result("b")
@@ -96,7 +96,7 @@ def test_a_cell_that_changes_the_release_through_a_hard_link_fails_and_no_other(
     assert run.life("a") == ["claimed", "started", "failed"]
     [failed] = run.events("cell.failed")
     assert failed.data["failure"] == "CODE"
-    assert "train.py of the release was changed" in failed.data["reason"]
+    assert "1 file of the release while it ran: train.py" in failed.data["reason"]
     assert not run.durable.manifest("a").exists()
     assert list(run.scratch().earlier.glob("a-*"))
     code = run.scratch().code(run.release.name) / "train.py"
@@ -154,7 +154,7 @@ def test_an_artifact_that_was_written_beside_the_code_is_told_in_the_failure(mak
     (failed,) = run.events("cell.failed")
     assert failed.data["failure"] == "NO-ART"
     assert (
-        "your script wrote it to ./m.json, beside its code: set workdir: out"
+        "The script wrote it to ./m.json, beside its code: set workdir: out"
         in (failed.data["reason"])
     )
     (warning,) = run.warnings("code_added")
@@ -199,9 +199,7 @@ def test_code_that_was_edited_between_two_agents_is_the_releases_again_and_that_
     run.open_gate()
     assert run.finish() == 0
     assert run.state("b") == "verified"
-    assert (
-        "train.py: was changed on this box's scratch before b" in run.warnings("code_restored")[0]
-    )
+    assert "train.py changed on this box's scratch before b" in run.warnings("code_restored")[0]
 
 
 def test_a_cell_that_is_adopted_is_compared_too(make_run):

@@ -594,7 +594,7 @@ def test_a_checkpoint_of_another_saying_is_said_and_left(out, folder):
     said = []
     assert not restore(folder, out, "latest.pth", lambda *words: said.append(words), asked="two")
     assert [what for what, _ in said] == ["resume_unfit"]
-    assert "another config or line" in said[0][1] and "begins anew" in said[0][1]
+    assert "another config or line" in said[0][1] and "starts over" in said[0][1]
     assert not (out / "latest.pth").exists() and mirrored(folder) == b"step 1"
 
 

@@ -333,7 +333,7 @@ def test_where_the_older_one_fails_too_the_newest_comes_back_and_the_cell_fails(
     cell.begin(2)
     verdict = cell.fail(2)
     assert (verdict.action, verdict.failure) == (Action.FAIL, "EXIT1")
-    assert "checkpoints/step_3.pt is in its place again" in verdict.reason
+    assert "checkpoints/step_3.pt is back in its place" in verdict.reason
     assert names(cell) == ["step_1.pt", "step_2.pt", "step_3.pt"]
     assert len(cell.warnings) == 1
 

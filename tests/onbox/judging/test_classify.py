@@ -44,7 +44,7 @@ def test_an_artifact_that_lies_beside_the_code_is_told_by_its_path():
     verdict = classify(done(0), "", ["best.pt"], strays=strays)
     assert (verdict.action, verdict.failure) == (Action.FAIL, "NO-ART")
     assert verdict.reason == (
-        "it ended with exit code 0, but did not write best.pt into {out}: your script wrote it to "
+        "it exited with 0, but did not write best.pt. The script wrote it to "
         "./runs/best.pt, beside its code: set workdir: out in job.yaml"
     )
     in_out = classify(done(0), "", ["best.pt"], strays=strays, workdir="out")
@@ -142,11 +142,11 @@ def test_a_cell_that_was_told_to_stop_is_preempted_not_failed():
 def test_85_that_nobody_asked_for_is_resumed_where_it_saved_a_checkpoint_and_else_fails(rc, tail):
     saved = classify(done(rc), tail, [], has_saved=True)
     assert (saved.action, saved.failure) == (Action.PREEMPTED, "EXIT85")
-    assert saved.reason == "it left with exit code 85, and saved a checkpoint"
+    assert saved.reason == "it exited with 85, and saved a checkpoint"
     assert 0 < len(saved.waits_s) < 30
     without = classify(done(rc), tail, [])
     assert (without.action, without.failure, without.waits_s) == (Action.FAIL, "UNASKED", ())
-    assert "nobody had asked it to, and saved no checkpoint" in without.reason
+    assert "unasked, and saved no checkpoint" in without.reason
 
 
 @pytest.mark.parametrize("rc", [0, 1, -15, 85, 143])
@@ -163,7 +163,7 @@ def test_a_launchers_0_with_ranks_alive_is_no_success_and_tried_again():
     record = dataclasses.replace(done(0), ranks_alive=2)
     verdict = classify(record, "", [])
     assert (verdict.action, verdict.failure) == (Action.RETRY, "RANKS-ALIVE")
-    assert "exit code 0 while 2 ranks of it still ran" in verdict.reason
+    assert "exited with 0 while 2 ranks still ran" in verdict.reason
     assert 0 < len(verdict.waits_s) < 10
 
 
@@ -253,7 +253,7 @@ def test_what_room_would_not_help_does_not_wait_for_it():
 def test_a_job_that_the_scheduler_ended_costs_its_cell_nothing_and_is_named(state, failure):
     verdict = of_ended_job(without_record(None, ""), state)
     assert (verdict.action, verdict.failure) == (Action.RETRY, failure)
-    assert verdict.reason == f"Slurm ended the job that it ran in: {state}"
+    assert verdict.reason == f"Slurm ended its job: {state}"
     assert verdict.waits_s[0] < 10
 
 

@@ -194,7 +194,7 @@ def test_what_lies_behind_a_link_in_the_place_of_out_is_no_success(make_run, tmp
     assert run.finish() == 1
     [failed] = run.events("cell.failed")
     assert failed.data["failure"] == "UNFIT"
-    assert failed.data["reason"].startswith("{out} is a link by now")
+    assert failed.data["reason"].startswith("{out} is a link now")
     assert not run.durable.manifest("a").exists()
     assert (other / "best.json").exists()
 

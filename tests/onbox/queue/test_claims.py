@@ -342,7 +342,7 @@ def test_who_comes_after_a_result_whose_files_are_elsewhere_waits_for_them(make_
     assert run.finish() == 1
     assert [run.state(cell) for cell in "ab"] == ["verified", "queued"]
     [told] = run.warnings("files_elsewhere")
-    assert told.startswith("the files of a are on the laptop alone")
+    assert told.startswith("only the laptop has the files of a")
     for name, data in files.items():
         (run.durable.cell("a") / name).write_bytes(data)
     assert run.finish() == 0

@@ -47,7 +47,7 @@ def test_a_link_in_the_place_of_out_is_a_problem_of_every_artifact(out, tmp_path
         cell.symlink_to(tmp_path)
     found = look(cell / "out", Artifact("checkpoints/*.pt"), Artifact("a.csv"), Artifact("no"))
     assert (found.files, found.matches, found.missing) == ({}, {}, [])
-    assert found.problem.startswith("{out} is a link by now")
+    assert found.problem.startswith("{out} is a link now")
 
 
 def test_the_newest_of_a_pattern_is_the_one_with_the_highest_number(out):

@@ -187,7 +187,6 @@ LATE = {"what": "mirror_late", "text": "as the box says it", "cell": "a", "secon
 @pytest.mark.parametrize(
     ("data", "language", "said"),
     [
-        ({"what": "disk_full", "text": "its own words"}, "zh", "its own words"),
         (
             LATE | {"mirrored_at": "2026-11-23T04:05:06.789Z"},
             "en",
@@ -201,8 +200,8 @@ LATE = {"what": "mirror_late", "text": "as the box says it", "cell": "a", "secon
         ),
     ],
 )
-def test_a_warning_is_said_in_the_readers_language_where_its_fields_tell(data, language, said):
-    assert in_language(text.said_warning(data), language) == said
+def test_a_late_mirror_tells_which_checkpoint_is_left(data, language, said):
+    assert in_language(text.late_mirror(data), language) == said
 
 
 # --- columns
