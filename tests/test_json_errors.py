@@ -40,7 +40,7 @@ BAD = {
     "rehearse": (["--kills", "0"], "--kills"),
     "repair": (["--job", "other.yaml"], "other.yaml"),
     "report": (["--to", "foo"], "found 'foo'"),
-    "runs": (["--all"], "--all"),
+    "runs": (["--everything"], "--everything"),
     "smoke": (["--cell", "nope"], "no cell 'nope'"),
     "split": (["--speed", "box-z=2"], "no box 'box-z'"),
     "status": (["--profile", "autodll"], "no profile 'autodll'"),

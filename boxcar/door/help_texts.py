@@ -199,6 +199,9 @@ FLAGS = {
     "triage.log": mark("the log, or - for stdin"),
     "triage.add": mark("add a row for this failure to the project's failures.yaml"),
     "triage.rc": mark("its exit code, if you know it"),
+    "explain.about": mark(
+        "a cell, a failure's id, a profile, or a page of the documentation; the first that fits"
+    ),
     "explain.cell": mark(
         "explain the state of this cell (default: the platform and its deadlines)"
     ),

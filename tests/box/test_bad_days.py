@@ -124,7 +124,7 @@ def test_another_box_under_the_same_alias_is_not_written_to(one_box: Hosts, tmp_
     one_box.set_up("box-a", hostname="somebody-elses")
     (run.root / "train.py").write_text("changed")
     refused = run.boxcar("push").ended(2)
-    is_clear(refused, "expected the host name box-a, found somebody-elses", "Nothing was written")
+    is_clear(refused, "expected host name box-a, found somebody-elses", "Nothing was written")
     assert len(run.releases) == 1
     type_this(refused)
     run.boxcar("push").ended(0)

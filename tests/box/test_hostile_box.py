@@ -62,7 +62,7 @@ def test_whatever_a_box_answers_the_others_are_seen(hosts: Hosts, tmp_path: Path
         assert not UNSEEN & set(said.out + said.err)
     becomes_a_liar(hosts, "box-a", DRIVES_THE_TERMINAL)
     refused = run.boxcar("down", typed="tiny").ended(1)
-    assert "box-a does not answer" in refused.err and "nothing removed" in refused.err
+    assert "box-a does not answer" in refused.err and "nothing was removed" in refused.err
     assert not UNSEEN & set(refused.out + refused.err)
 
 

@@ -91,12 +91,12 @@ def test_events_come_through_a_box_also_after_a_cut(one_box: Hosts, tmp_path: Pa
         assert post(one_box, url, secret, "evt_1") == "204"
         [pid] = listening.connections()
         os.kill(pid, signal.SIGKILL)
-        until(lambda: "is there again" in listening.said(), listening.said)
+        until(lambda: "reconnected" in listening.said(), listening.said)
         assert post(one_box, url, secret, "evt_2") == "204"
         pids = listening.connections()
     finally:
         code = listening.end()
     assert code == 130 and len(listening.events) == 2
-    assert "was cut" in listening.said() and "interrupted" not in listening.said()
+    assert "connection lost" in listening.said() and "interrupted" not in listening.said()
     assert secret not in listening.said()
     assert pids and not any(map(_holds, pids))

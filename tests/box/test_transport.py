@@ -141,7 +141,7 @@ def test_what_is_not_there_is_said(hosts: Hosts, tmp_path: Path) -> None:
     fill(hosts.seen(BOX, hosts.data_dir) / "x", ("x",))
     for has_rsync in BOTH:
         there = _place(hosts, f"{hosts.data_dir}/nothing", has_rsync=has_rsync)
-        with pytest.raises(BoxcarError, match=rf"{BOX}:.*expected a folder to copy") as raised:
+        with pytest.raises(BoxcarError, match=rf"{BOX}:.*no such folder to copy") as raised:
             folders.fetch_folder(there, tmp_path / "here")
         assert type(raised.value) is BoxcarError
         there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync)

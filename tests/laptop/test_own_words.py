@@ -52,7 +52,7 @@ def test_smoke_shows_the_log_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixt
     assert smoke(open_project(root / "job.yaml", "local")) == 1
     said = capsys.readouterr().err
     assert OWN in said
-    assert said.endswith("1 of 1 cell failed. Fix them, then: boxcar smoke --job other.yaml\n")
+    assert said.endswith("1 of 1 cell failed. Fix it, then: boxcar smoke --job other.yaml\n")
 
 
 def test_explain_shows_the_reason_as_it_is(

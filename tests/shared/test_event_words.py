@@ -26,11 +26,11 @@ def written(**data: Any) -> dict[str, Any]:
 
 
 def test_a_reason_is_shown_in_the_readers_language() -> None:
-    inner = _("it was asked to leave")
+    inner = _("it was asked to stop")
     data = written(reason=_("{what}, and saved a checkpoint", what=inner))
     heard = event_words.heard(data)
-    assert heard == data["reason"] == "it was asked to leave, and saved a checkpoint"
-    assert in_language(heard, "zh") == "有人要求它退出，并保存了 checkpoint"
+    assert heard == data["reason"] == "it was asked to stop, and saved a checkpoint"
+    assert in_language(heard, "zh") == "有人要求它停止，并保存了 checkpoint"
 
 
 def test_fields_are_what_json_has() -> None:

@@ -51,7 +51,7 @@ def lives(project: OnSlurm, slurm: Cluster, folder: Path) -> None:
     assert version.rpartition(".")[0] in audited.out
     launched = project.boxcar("launch", "--no-smoke").ended(0)
     again = project.boxcar("launch", "--no-smoke").ended(0)
-    assert again.err.count("left alone") == 2, (launched, again)
+    assert again.err.count("already running") == 2, (launched, again)
     assert len(list((project.tier / "slurm" / "submits").iterdir())) == 1
     refused = project.boxcar("down", "--json").ended(1)
     assert "at work" in refused.out

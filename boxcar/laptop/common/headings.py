@@ -91,7 +91,7 @@ _KNOWN = frozenset(
         mark("code"),
         mark("left out"),
         mark("durable tier"),
-        mark("ends with"),
+        mark("at the end"),
         mark("results"),
         mark("webhooks"),
         mark("artifacts"),

@@ -441,8 +441,8 @@ def _report(
 ) -> int:
     """Say how it ended, and return the exit code for it."""
     is_down = teardown is not None and teardown.finished_at is not None
-    if not is_down:
-        n = len(reasons)
+    # Of a run that was never launched nothing is missing.
+    if n := sum(row.command != Command("launch") for row in reasons):
         show.say(_("refused; nothing was removed. {n} {n:thing is|things are} missing:", n=n))
     show.say_of_each((row.cell or _("the run"), row.message) for row in reasons)
     if failed := [row.cell for row in reasons if row.cell and _is_failed(row)]:

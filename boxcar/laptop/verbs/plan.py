@@ -220,7 +220,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         *(("left out", text) for text in _left_out(code["left_out"])),
         ("durable tier", _tier(project)),
         *((_left_after(death), what) for death, what in document["survives"].items()),
-        ("ends with", _ending(project)),
+        ("at the end", _ending(project)),
         ("results", document["results"]),
         ("webhooks", _(mark("on") if document["webhooks"] == "on" else mark("off"))),
         ("artifacts", _artifacts(plan.artifacts)),
@@ -323,10 +323,10 @@ def _tier(project: Project) -> str:
 
 def _ending(project: Project) -> str:
     verb = project.profile.meter_stop
-    kept = ", ".join(verb.preserves) or _("nothing on the platform")
+    kept = ", ".join(verb.preserves) or _("nothing")
     which = (
-        mark("{verb} (reversible); keeps {kept}")
+        mark("{verb} (reversible); kept: {kept}")
         if verb.is_reversible
-        else mark("{verb} (for good); keeps {kept}")
+        else mark("{verb} (permanent); kept: {kept}")
     )
     return Sentence(which, verb=verb.verb, kept=kept)

@@ -453,7 +453,7 @@ def test_the_credentials_of_a_box_that_was_given_up_are_named_until_they_were_re
     assert json.loads(capsys.readouterr().out)["rotate"] == {"MY_KEY": "box-b"}
     assert down(far.project, rotated=["MY_KEY"]) == 0
     status(far.project)
-    assert "rotate" not in capsys.readouterr().err
+    assert "rotate MY_KEY" not in capsys.readouterr().err
 
 
 def test_down_ends_right_wherever_it_was_killed(

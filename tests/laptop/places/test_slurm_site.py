@@ -132,7 +132,7 @@ def test_stop_says_of_a_job_that_has_begun_meanwhile_that_nobody_was_asked(
     cluster.has_begun = True
     assert control.request(cluster, STOP) == []
     said = capsys.readouterr().err
-    assert "queue_1: its job 7_0 no longer waits" in said and "taken back" not in said
+    assert "queue_1: job 7_0 is no longer pending" in said and "taken back" not in said
 
 
 def test_drain_takes_no_job_back(run: RunOnDisk, cluster: Cluster) -> None:

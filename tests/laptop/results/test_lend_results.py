@@ -130,7 +130,7 @@ def test_a_copy_that_is_damaged_later_is_told_with_the_way_out(
     assert verify(run.project) == 1
     assert pull(run.project) == 1
     told = capsys.readouterr().err
-    assert "has only what was lent to it" in told and "--abandon a" in told
+    assert "rented anew, has no full copy" in told and "--abandon a" in told
 
 
 def test_a_result_that_another_cell_comes_after_gets_its_files(run: FinishedRun) -> None:

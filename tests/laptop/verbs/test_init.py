@@ -105,7 +105,7 @@ def test_nothing_that_is_there_is_overwritten(root: Path) -> None:
     assert init(root, yes=True) == 0
     before = files(root)
     assert (before[job_text.QUEUE], before[".boxcarignore"]) == ("- mine 1\n", "mine/\n")
-    with pytest.raises(InputError, match="nothing is overwritten"):
+    with pytest.raises(InputError, match="was left as it is"):
         init(root, yes=True)
     assert files(root) == before
 
@@ -169,7 +169,7 @@ def test_with_run_help_the_flags_of_another_module_are_taken(
     assert "command: train.py --work_dir {out} --epochs {epochs}" in text
     assert "from train.py, which was read; its --help was run" in text
     assert "--fold is required (the script's --help): add it to command" in text
-    assert "train.py --help names 3 flags" in capsys.readouterr().err
+    assert "train.py --help lists 3 flags" in capsys.readouterr().err
 
 
 def test_yes_alone_runs_nothing(root: Path) -> None:

@@ -62,7 +62,7 @@ def test_each_endpoint_gets_one_message_and_its_own_answer_is_shown(
         ["webhook", "delivered"],
     ]
     assert told.out.count("thanks") == 3
-    assert "3 messages taken" in told.err
+    assert "3 messages delivered" in told.err
     [text] = [body["content"]["text"] for body in robot.bodies if "content" in body]
     assert text.startswith("Boxcar demo: a test message\n")
     assert (f"sent from box {box}" if box else "sent from the laptop") in text

@@ -97,7 +97,7 @@ def test_down_of_a_run_that_was_verified_and_never_launched_does_not_give_up_its
     capsys.readouterr()
     assert down(run.project, approve="0" * 64) == 1
     said = capsys.readouterr().err
-    assert "was never launched" in said and "--gone" not in said
+    assert "the run: never launched" in said and "--gone" not in said
 
 
 def test_what_was_given_up_is_said_to_be_and_is_no_failure(

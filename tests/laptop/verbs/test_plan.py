@@ -374,9 +374,9 @@ def test_a_queue_beyond_what_an_agent_reads_at_no_cost_is_named_in_both_language
     monkeypatch.setattr("boxcar.laptop.verbs.plan.LONG_QUEUE", 2)
     project = open_with(tmp_path)
     assert plan(project, as_json=False) == 0
-    assert "the queue " not in capsys.readouterr().err  # of two cells
+    assert "queue q" not in capsys.readouterr().err  # of two cells
     monkeypatch.setattr("boxcar.laptop.verbs.plan.LONG_QUEUE", 1)
-    for language, said in (("en", "the queue q1 has 2 cells"), ("zh", "队列 q1 有 2 个 cell")):
+    for language, said in (("en", "queue q1 has 2 cells"), ("zh", "队列 q1 有 2 个 cell")):
         show.speak(language)
         assert plan(project, as_json=False) == 0
         [told] = [line for line in capsys.readouterr().err.splitlines() if said in line]

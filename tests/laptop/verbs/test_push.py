@@ -146,7 +146,7 @@ def test_lines_that_another_laptop_appended_stay(
     push(opened(tiny), as_json=True)
     said = capsys.readouterr()
     assert json.loads(said.out)["queues"] == {"q1": "ahead", "q2": "same"}
-    assert "q1: 1 line appended on the tier" in said.err
+    assert "q1: 1 line was appended on the tier" in said.err
     assert queue.read_text() == "configs/a.json one\nconfigs/b.json two\n"
 
 
@@ -317,4 +317,6 @@ def test_a_line_whose_config_is_nowhere_is_told_and_is_no_success(
     with (tiny.tier / "queues/q1.txt").open("a") as file:
         file.write("configs/nowhere.json one\n")
     assert push(opened(tiny)) == 1
-    assert "they cannot run: line 2: configs/nowhere.json. Add the files" in capsys.readouterr().err
+    assert (
+        "has their configs: line 2: configs/nowhere.json. Add the files" in capsys.readouterr().err
+    )

@@ -190,7 +190,7 @@ def test_a_tail_that_nobody_has_is_said_and_is_not_made_up(
     assert repair(run.project, is_to_write=True) == 1
     assert path.read_bytes() == cut and not kept(path)
     said = capsys.readouterr()
-    assert "missing" in said.err and "not proven" in said.out
+    assert "missing" in said.err and "no good copy" in said.out
 
 
 def test_a_claim_of_version_1_that_names_another_queue_is_put_right_from_the_journal(
@@ -357,4 +357,4 @@ def test_a_manifest_is_named_too_while_its_journal_cannot_be_proven(
     for name in ("journal/q1.jsonl", "cells/b/manifest.json"):
         assert f"{name}  " in said.out and f"{name}: " in said.err
     assert "Only a journal can prove what it was" in said.err
-    assert "of 2 files nothing here proves" in said.err
+    assert "2 damaged files have no good copy here" in said.err

@@ -106,7 +106,7 @@ def test_a_folder_that_is_gone_is_told_because_its_boxes_may_bill(
 ) -> None:
     home.remember_run("lost", tmp_path / "gone" / "job.yaml", "autodl")
     assert runs() == 1
-    assert "may still bill" in capsys.readouterr().err
+    assert "may still be billing" in capsys.readouterr().err
 
 
 def test_a_local_run_whose_folder_was_removed_is_forgotten(
@@ -183,7 +183,7 @@ def test_of_an_earlier_run_whose_launch_is_not_known_here_nothing_is_guessed(
     plan.unlink()
     [row] = rows(capsys)
     assert (row["state"], row["boxes"], row["cells"]) == ("unknown", [], None)
-    assert "names sweep-two by now" in row["problem"]
+    assert "its job file now names sweep-two" in row["problem"]
     assert runs() == 1
 
 

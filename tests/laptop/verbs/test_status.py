@@ -160,7 +160,7 @@ def test_a_result_in_doubt_is_marked_until_the_cell_is_tried_anew(run, capsys):
     run.say("queue_1", agent_started(), cell_started("a"), ("cell.succeeded", told))
     run.say("queue_1", cell_verified("a"))
     status(run.project)
-    assert "in doubt: 12 of 100 epochs" in capsys.readouterr().out
+    assert "not certain: 12 of 100 epochs" in capsys.readouterr().out
     status(run.project, as_json=True)
     cells = {row["cell"]: row for row in json.loads(capsys.readouterr().out)["cells"]}
     assert cells["a"]["doubt"] == "12 of 100 epochs"
@@ -415,7 +415,7 @@ def test_a_queue_that_waits_for_room_says_what_a_person_can_do(run):
     run.beat("queue_1", from_now(0), cell=None, phase="idle")
     with held(run.site.tier.lock("queue_1")):
         view = run.look()
-        assert "make some" in str(next_step(view, run.site).because)
+        assert "free some" in str(next_step(view, run.site).because)
         rows = rows_of_run(run.site, view, next_step(view, run.site))
         assert any("waits for disk space on box-a" in str(note) for note in notes_of_run(rows))
 

@@ -406,7 +406,7 @@ def test_what_was_allowed_is_remembered_and_not_unpickled_again(
     refused.site.tier.accepted("a").unlink()
     capsys.readouterr()
     assert verify(refused.project) == 0
-    assert "not again" in capsys.readouterr().err
+    assert "not repeated" in capsys.readouterr().err
     assert _receipt(refused).cells == first.cells
     assert _kept(refused), "what is gone is written anew"
     refused.site.tier.accepted("a").write_bytes(b"{")

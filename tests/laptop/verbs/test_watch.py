@@ -265,7 +265,7 @@ def test_what_is_still_due_is_said_and_watch_ends_as_it_would(run, monkeypatch, 
     assert watch(run.project) == 0
     said = capsys.readouterr().err
     assert "could not be delivered: 2 events not delivered yet" in said
-    assert "They are kept. Try again: invoke watch" in said
+    assert "They are kept in the event log. Try again: invoke watch" in said
 
 
 def test_a_delivery_that_hangs_is_ended(run, capsys, monkeypatch):

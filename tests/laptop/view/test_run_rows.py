@@ -85,9 +85,9 @@ def test_a_result_in_doubt_says_so_beside_those_that_ended(tmp_path: Path) -> No
     run.say("queue_1", agent_started(), cell_started("a"), ("cell.succeeded", told))
     run.say("queue_1", cell_verified("a"), cell_verified("b"))
     found = {row.cell: row for row in rows_of(run.look()).done}
-    assert state_words(found["a"], EN) == "in doubt: 12 of 100 epochs"
+    assert state_words(found["a"], EN) == "not certain: 12 of 100 epochs"
     drawn_ = [line.plain for [line] in draw_rows(CELLS_BELOW_TITLE, [*found.values()], EN, 120)]
-    assert ["in doubt" in line for line in drawn_] == [name == "a" for name in found]
+    assert ["not certain" in line for line in drawn_] == [name == "a" for name in found]
 
 
 def test_a_cell_between_two_attempts_says_so(tmp_path: Path) -> None:

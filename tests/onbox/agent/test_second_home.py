@@ -206,7 +206,7 @@ def test_a_failure_is_said_once_and_tried_again(place, reporter, home, monkeypat
     until(lambda: len(asked) > 2)
     assert warnings(reporter) == ["copy_failed"]
     [warning] = reporter.state().warnings
-    assert warning.data["text"].startswith("s3://x is out of reach; it is tried again")
+    assert warning.data["text"].startswith("s3://x is out of reach; retried later")
     monkeypatch.setattr(second_home_child, "ask", lambda *words: {})
     until(lambda: home.left() == [])
     assert copied(reporter)
@@ -233,7 +233,9 @@ def test_at_the_end_what_is_left_is_waited_for_and_said(place, reporter, home, m
     home.try_to_the_end(lambda: None, lambda: False)
     assert asked
     assert warnings(reporter) == ["copy_failed", "not_copied"]
-    assert reporter.state().warnings[-1].data["text"].startswith("a: not all of it is in file://")
+    assert (
+        reporter.state().warnings[-1].data["text"].startswith("a: not completely copied to file://")
+    )
 
 
 def test_who_asks_the_agent_to_stop_does_not_wait_for_a_copy(place, reporter, home, monkeypatch):

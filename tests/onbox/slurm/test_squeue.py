@@ -300,7 +300,7 @@ def events(*sessions: list[Said]) -> list[Event]:
 def test_three_restarts_without_a_new_step_are_enough_and_the_reason_is_said():
     same = session(step(50))
     found = in_vain.reason(events(session(step(50)), same, same, same), 4, None)
-    assert "no cell has made a new step in the last 3 allocations" in str(found)
+    assert "no cell made a new step in the last 3 allocations" in str(found)
     assert "slurm: {time: …}" in str(found)
 
 

@@ -439,7 +439,7 @@ def test_the_way_to_a_wrong_field_is_spelled():
         ),
         (box_asks.End((), "/c"), {"queues": ["q1", "../q2"]}, "queues[1]: '../q2' is no such name"),
         (box_asks.End((), "/c"), {"run": "../x"}, "run: '../x' is no such name"),
-        (box_asks.End((), "/c"), {"durable_dir": "x"}, "durable_dir: the path 'x' is expected"),
+        (box_asks.End((), "/c"), {"durable_dir": "x"}, "durable_dir: expected an absolute path"),
     ],
 )
 def test_a_question_that_is_none_is_one_clear_sentence(question, words, told):

@@ -48,7 +48,7 @@ def test_a_path_is_never_broken() -> None:
 
 
 def test_a_line_keeps_its_indent() -> None:
-    assert wrap_text("  cell recon, abandoned because it is late", 24) == [
+    assert wrap_text("  the cell recon, abandoned because it is late", 24) == [
         "  the cell recon,",
         "  abandoned because it",
         "  is late",
