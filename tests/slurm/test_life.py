@@ -54,7 +54,7 @@ def lives(project: OnSlurm, slurm: Cluster, folder: Path) -> None:
     assert again.err.count("already running") == 2, (launched, again)
     assert len(list((project.tier / "slurm" / "submits").iterdir())) == 1
     refused = project.boxcar("down", "--json").ended(1)
-    assert "at work" in refused.out
+    assert "the agent of queue_1 is running" in refused.out
     for name in "ac":
         project.let_go(name)
     for queue in QUEUES:
