@@ -38,7 +38,9 @@ def record(**facts: Any) -> None:
     disk is said once: training must not die of what it writes about itself.
     """
     if taken := [name for name in facts if name in _TAKEN]:
-        raise InputError(f"run_manifest.record: {', '.join(taken)} is the file's own: another name")
+        raise InputError(
+            f"run_manifest.record: {', '.join(taken)} is reserved: choose another name"
+        )
     if os.environ.get("RANK", "0") != "0":
         return
     path = Path(os.environ.get("BOXCAR_OUT") or ".", TRAINING_FILE).absolute()

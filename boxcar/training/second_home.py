@@ -50,10 +50,10 @@ class Home:
         with source.open("rb") as read, self._writing(name) as write:
             found = self._copy(read, write)
         if found != sha256:
-            raise ProblemError(f"{source} is not as its manifest says: it has SHA-256 {found}")
+            raise ProblemError(f"{source} does not match its manifest: it has SHA-256 {found}")
         self._settle(name)
         if self._sha256(name, size_bytes) != sha256:
-            raise ProblemError(f"{self.url}/{name}: what was written was read back otherwise")
+            raise ProblemError(f"{self.url}/{name}: read back different bytes than were written")
 
     def get(self, name: str, target: Path) -> bool:
         """False where there is no such file."""
@@ -177,7 +177,7 @@ def attempt(home: Home, request: dict[str, Any]) -> dict[str, Any]:
         home.put(Path(source.name), name, hashlib.sha256(data).hexdigest(), len(data))
     home.drop(name)
     if home.has(name):
-        raise ProblemError(f"{home.url}/{name}: was removed, and is there still")
+        raise ProblemError(f"{home.url}/{name}: is still there after its removal")
     return {}
 
 

@@ -105,7 +105,7 @@ def _by_tmux(wanted: AgentStart, log: Path, command: list[str]) -> Started | Non
     done = _tmux(wanted, log.parent, [*_in_session(wanted, log), *command])
     if done is None or done.returncode:
         why = done.stderr.strip() if done else f"no answer in {TMUX_S:.0f} s"
-        print(f"tmux did not start {wanted.queue}, so setsid does: {why}", file=sys.stderr)
+        print(f"tmux could not start {wanted.queue}, using setsid instead: {why}", file=sys.stderr)
         return None
     pid = done.stdout.strip()
     return Started(TMUX, int(pid) if pid.isdigit() else None)

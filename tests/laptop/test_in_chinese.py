@@ -87,7 +87,7 @@ def test_where_a_run_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert english(told.out + told.err) == []
 
 
-OOM = "the GPU's memory is too small for this cell: RuntimeError: CUDA out of memory"
+OOM = "the GPU has too little memory for this cell: RuntimeError: CUDA out of memory"
 
 
 def test_why_a_cell_failed_and_what_happened_to_it(

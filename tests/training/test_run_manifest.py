@@ -107,7 +107,7 @@ def test_an_unchanged_fact_writes_nothing(out: Path) -> None:
 
 
 def test_the_names_of_the_file_itself_are_refused(out: Path) -> None:
-    with pytest.raises(InputError, match="starts is the file's own"):
+    with pytest.raises(InputError, match="starts is reserved"):
         run_manifest.record(starts=[])
 
 

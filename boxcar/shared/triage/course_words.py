@@ -7,7 +7,7 @@ from boxcar.shared.triage.evidence import Course
 
 # What a class is called where there is room for two words.
 NAMES = {
-    Course.RESUME_SAME: mark("tried again"),
+    Course.RESUME_SAME: mark("retried"),
     Course.WAIT_NETWORK: mark("network"),
     Course.OTHER_BOX: mark("bad box"),
     Course.FREE_SPACE: mark("disk full"),
@@ -16,53 +16,53 @@ NAMES = {
     Course.FIX_DATA: mark("fix the data"),
     Course.OUT_OF_MEMORY: mark("out of memory"),
     Course.PREEMPTED: mark("preempted"),
-    Course.TIME_LIMIT: mark("time is up"),
+    Course.TIME_LIMIT: mark("time limit"),
     Course.STOP_QUEUE: mark("stops the queue"),
-    Course.ASK: mark("needs you"),
+    Course.ASK: mark("needs attention"),
 }
 FOLLOWS = {
-    Course.RESUME_SAME: mark(
-        "the same is tried again, from its newest checkpoint where it has one"
-    ),
+    Course.RESUME_SAME: mark("retried unchanged, from its newest checkpoint if it has one"),
     Course.WAIT_NETWORK: mark(
-        "it is tried again after longer waits; other cells go on meanwhile, and no queue is stopped"
+        "retried after longer waits; other cells run meanwhile, and the queue does not stop"
     ),
     Course.OTHER_BOX: mark(
-        "this box takes no more cells; those that wait can be moved to another queue"
+        "this box takes no more cells; waiting cells can be moved to another queue"
     ),
     Course.FREE_SPACE: mark(
-        "it is tried again once there is room; the queue ends with 3 where there is none for long"
+        "retried once there is space; if there is none for long, the queue ends with exit code 3"
     ),
     Course.FIX_CONFIG: mark(
-        "the cell fails and the queue goes on; as it is, it would fail in the same way"
+        "the cell fails and is not retried, since it would fail again; the queue continues"
     ),
-    Course.FIX_CODE: mark("the cell fails; two alike in a row within a minute stop the queue"),
+    Course.FIX_CODE: mark(
+        "the cell fails; two identical failures in a row within a minute stop the queue"
+    ),
     Course.FIX_DATA: mark(
-        "the cell fails and the queue goes on; as it is, it would fail in the same way"
+        "the cell fails and is not retried, since it would fail again; the queue continues"
     ),
     Course.OUT_OF_MEMORY: mark(
-        "the cell fails and is never tried again as it is; the queue goes on"
+        "the cell fails and is never retried unchanged; the queue continues"
     ),
     Course.PREEMPTED: mark("it resumes from its checkpoint"),
     Course.TIME_LIMIT: mark(
-        "the cell fails; it resumes from its checkpoint where the next launch gives it more time"
+        "the cell fails; it resumes from its checkpoint if the next launch gives it more time"
     ),
-    Course.STOP_QUEUE: mark("the queue stops: each cell would fail alike"),
+    Course.STOP_QUEUE: mark("the queue stops: every cell would fail in the same way"),
     Course.ASK: mark(
-        "the cell fails and the queue goes on; it needs a decision or a credential of yours"
+        "the cell fails and the queue continues; it needs a decision or credentials from you"
     ),
 }
 WHAT_TO_DO = {
-    Course.RESUME_SAME: mark("nothing, while it is tried again"),
-    Course.WAIT_NETWORK: mark("nothing, while it waits"),
-    Course.OTHER_BOX: mark("rent another box, and move its cells there"),
-    Course.FREE_SPACE: mark("free some space, or take a larger disk"),
-    Course.FIX_CONFIG: mark("correct the config or the line"),
-    Course.FIX_CODE: mark("fix the script, and try it here first"),
-    Course.FIX_DATA: mark("put the data right"),
-    Course.OUT_OF_MEMORY: mark("go down the ladder"),
-    Course.PREEMPTED: mark("launch again when there is a box"),
-    Course.TIME_LIMIT: mark("give it more time: time: in job.yaml"),
-    Course.STOP_QUEUE: mark("put the box right, and launch again"),
-    Course.ASK: mark("say what it needs to know"),
+    Course.RESUME_SAME: mark("nothing while it is retried"),
+    Course.WAIT_NETWORK: mark("nothing while it waits"),
+    Course.OTHER_BOX: mark("rent another box and move the cells there"),
+    Course.FREE_SPACE: mark("free some space or use a larger disk"),
+    Course.FIX_CONFIG: mark("correct the config or the queue line"),
+    Course.FIX_CODE: mark("fix the script and test it here first"),
+    Course.FIX_DATA: mark("correct the data"),
+    Course.OUT_OF_MEMORY: mark("try the listed steps in order"),
+    Course.PREEMPTED: mark("launch again once a box is available"),
+    Course.TIME_LIMIT: mark("raise time: in job.yaml"),
+    Course.STOP_QUEUE: mark("fix the box and launch again"),
+    Course.ASK: mark("provide the decision or credentials it needs"),
 }

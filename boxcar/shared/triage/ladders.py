@@ -6,79 +6,81 @@ from boxcar.shared.sentence import mark
 
 LADDERS = {
     "memory": (
-        mark("The GPU's memory is too small"),
+        mark("GPU out of memory"),
         (
             mark(
-                "let the allocator grow its pieces: env: "
-                "{{PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True'}}"
+                "let the allocator grow its segments: env: {{PYTORCH_CUDA_ALLOC_CONF: "
+                "'expandable_segments:True'}}"
             ),
-            mark("see that nobody else is on the GPU: nvidia-smi on the box"),
+            mark("check that nobody else uses the GPU: nvidia-smi on the box"),
             mark(
-                "half the micro-batch and twice the accumulation: the same step where the loss is "
+                "halve the micro-batch and double the accumulation: the same step if the loss is "
                 "a mean over samples"
             ),
-            mark("bf16 in place of fp32, where the GPU has it"),
-            mark("recompute activations (checkpointing): a third more time"),
-            mark("attention that keeps no matrix: SDPA or FlashAttention"),
-            mark("shard states over the ranks: FSDP or ZeRO"),
+            mark("use bf16 instead of fp32 if the GPU supports it"),
+            mark("recompute activations (gradient checkpointing): costs about a third more time"),
+            mark("use attention that stores no matrix: SDPA or FlashAttention"),
+            mark("shard the states across ranks: FSDP or ZeRO"),
             mark(
-                "only then what changes the experiment: shorter sequences, smaller pictures, "
-                "another optimizer, LoRA"
+                "only then change the experiment: shorter sequences, smaller images, another "
+                "optimizer, LoRA"
             ),
         ),
     ),
     "host": (
-        mark("The machine's memory is too small"),
+        mark("Machine out of memory"),
         (
-            mark(
-                "fewer workers of the data loader: each has its own copy of what the dataset holds"
-            ),
-            mark("hold samples in arrays or mapped files, not in lists of Python objects"),
-            mark("a smaller prefetch_factor, and no pin_memory"),
-            mark("a box with more memory"),
+            mark("use fewer data loader workers: each copies what the dataset holds"),
+            mark("hold samples in arrays or memory-mapped files, not in lists of Python objects"),
+            mark("lower prefetch_factor and turn off pin_memory"),
+            mark("use a box with more memory"),
         ),
     ),
     "slow": (
         mark("The GPU waits for data"),
         (
-            mark("see it: the board's GPU number is low while steps go on"),
+            mark("the sign: GPU usage on the board is low while steps advance"),
             mark(
-                "data on the box's own disk, not on the network's: python -m boxcar.training.fetch"
+                "keep data on the box's local disk, not on a network disk: python -m "
+                "boxcar.training.fetch"
             ),
-            mark("as many workers as cores for each rank, and persistent_workers=True"),
-            mark("many small files packed into few large ones"),
-            mark("what is computed each time once, into a cache"),
-            mark("OMP_NUM_THREADS at the cores of the box by its quota, not the host's"),
+            mark("use as many workers as there are cores per rank, and persistent_workers=True"),
+            mark("pack many small files into a few large ones"),
+            mark("compute repeated work once and cache it"),
+            mark("set OMP_NUM_THREADS to the cores in the box's quota, not the host's"),
         ),
     ),
     "divergence": (
-        mark("The loss is NaN, or runs away"),
+        mark("The loss is NaN or diverges"),
         (
             mark(
-                "again from the last finite checkpoint; at the same step again it is the data of "
-                "that step"
+                "rerun from the last finite checkpoint; if it fails at the same step, that step's "
+                "data is the cause"
             ),
-            mark("look at the samples of that step: empty, constant, not finite"),
-            mark("bf16 in place of fp16; logarithms, roots and divisions in fp32 with an epsilon"),
-            mark("clip the gradient's norm, and warm up longer"),
-            mark("a smaller learning rate: another experiment"),
-            mark("torch.autograd.set_detect_anomaly(True) for one run names the operation"),
+            mark("check that step's samples: empty, constant or not finite"),
+            mark(
+                "use bf16 instead of fp16; do logarithms, roots and divisions in fp32 with an "
+                "epsilon"
+            ),
+            mark("clip the gradient norm and warm up longer"),
+            mark("lower the learning rate: this changes the experiment"),
+            mark("run once with torch.autograd.set_detect_anomaly(True): it names the operation"),
         ),
     ),
     "hang": (
-        mark("Nothing goes on"),
+        mark("No progress"),
         (
-            mark("boxcar logs CELL --follow: is it the log that stands still, or the training"),
-            mark("several ranks: all must do the same collectives; none below an if rank == 0"),
-            mark("ranks with unequal numbers of batches: drop_last, or join()"),
-            mark("a loader that waits for a worker: num_workers=0 shows its error"),
+            mark("boxcar logs CELL --follow: check whether the log or the training has stopped"),
+            mark("several ranks: all must call the same collectives, none under if rank == 0"),
+            mark("ranks with unequal numbers of batches: use drop_last or join()"),
+            mark("a data loader that waits for a worker: num_workers=0 shows the error"),
             mark(
-                "TORCH_NCCL_TRACE_BUFFER_SIZE=2000 and TORCH_NCCL_DUMP_ON_TIMEOUT=1 under env: "
-                "say who was missing"
+                "set TORCH_NCCL_TRACE_BUFFER_SIZE=2000 and TORCH_NCCL_DUMP_ON_TIMEOUT=1 under "
+                "env: they show which rank was missing"
             ),
             mark(
-                "NCCL that finds the wrong card: NCCL_SOCKET_IFNAME; P2P that hangs: "
-                "NCCL_P2P_DISABLE=1 as a test"
+                "NCCL picks the wrong interface: set NCCL_SOCKET_IFNAME; P2P hangs: test with "
+                "NCCL_P2P_DISABLE=1"
             ),
         ),
     ),

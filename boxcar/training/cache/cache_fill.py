@@ -232,7 +232,8 @@ def _fitting(index: Index, batch: list[int], encoded: tuple[str, Tensors]) -> Te
     specs = cache_index.specs_of(tensors)
     if (structure, specs) != (index.structure, index.tensors):
         raise InputError(
-            f"the samples of a latent cache are expected to be alike. Sample 0: "
+            f"all samples of a latent cache must have the same structure, shapes and dtypes. "
+            f"Sample 0: "
             f"{_spelled_specs(index.structure, index.tensors)}; sample {batch[0]}: "
             f"{_spelled_specs(structure, specs)}. Pad or crop them in the transform or the encoder"
         )

@@ -159,7 +159,9 @@ def read(folder: Path) -> Index:
     if not is_sound:
         raise DamagedError(f"{path}: its numbers contradict each other")
     if digest.of_json(dataclasses.asdict(index.fingerprint)) != folder.name:
-        raise DamagedError(f"{path}: it is the index of another cache than its folder's name says")
+        raise DamagedError(
+            f"{path}: this index belongs to another cache than the one its folder is named after"
+        )
     return index
 
 

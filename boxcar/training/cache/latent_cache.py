@@ -109,7 +109,9 @@ class LatentCache:
             return EncodedOnTheFly(self._raw, self._encoder, ranks.current().device)
         index = cache_index.read(self.folder)
         if index.missing:
-            raise DamagedError(f"{self.folder}: {len(index.missing)} shards went after fill()")
+            raise DamagedError(
+                f"{self.folder}: {len(index.missing)} shards have disappeared since fill()"
+            )
         return CachedLatents(
             ShardReader(self.folder, index, is_preloaded=self.choice.mode == PRELOADED)
         )
@@ -132,7 +134,7 @@ class LatentCache:
             if type(inner).__name__.startswith(_COLLECTIVE):
                 problems.append(
                     f"encoder: {type(inner).__name__} waits for the other ranks, and only one "
-                    "process of the node encodes; give the module before it was wrapped"
+                    "process of the node encodes; pass the unwrapped module"
                 )
                 break
         if importlib.util.find_spec("safetensors") is None:

@@ -92,7 +92,7 @@ def resume_problems(
     if why is None:
         return []
     return [
-        f"it was saved by {counted(saved['world'], 'rank')}, there are {world} now, and {why}: "
+        f"it was saved by {counted(saved['world'], 'rank')}, but now there are {world}, and {why}: "
         f"start {counted(saved['world'], 'rank')}"
     ]
 

@@ -256,8 +256,8 @@ class Checkpointer:
     def _refuse_other_disks(self, is_same: bool, path: Path) -> None:
         """Ranks that went on from different files, or some from none, would train nonsense."""
         problem = (
-            f"{path} is not what rank 0 sees: {self._out} must be one folder for all ranks, on a "
-            "disk that all nodes share"
+            f"{path} differs from what rank 0 sees: {self._out} must be one folder for all ranks, "
+            "on a disk that all nodes share"
         )
         self._side.together([] if is_same else [problem])
 

@@ -186,6 +186,6 @@ def refuse_shards(state: TrainingState) -> None:
     # What only a DTensor has: its module has moved, and to import it takes half a second.
     if any(hasattr(parameter, "placements") for parameter in state.model.parameters()):
         raise InputError(
-            "the model is sharded over the ranks: one file would hold rank 0's part alone; "
+            "the model is sharded over the ranks: one file would hold only rank 0's part; "
             "give Checkpointer is_sharded=True"
         )

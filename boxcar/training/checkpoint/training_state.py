@@ -71,7 +71,7 @@ def _by_core(names: Iterable[str], where: str) -> dict[str, str]:
         other = found.setdefault(_without(name, _WRAPPERS), name)
         if other != name:
             raise InputError(
-                f"{where} has {other} and {name}, which are the same but for a wrapper's name: "
+                f"{where} has {other} and {name}, which differ only in a wrapper's name: "
                 "load it wrapped as it was when it was saved"
             )
     return found

@@ -85,8 +85,8 @@ class Batches(Dataset[Any]):
         ]
         if drawn:
             raise InputError(
-                f"{type(self.source.dataset).__name__} says draws_nothing, and reading it drew "
-                f"from {', '.join(drawn)}: a resumed training would draw otherwise. Take "
+                f"{type(self.source.dataset).__name__} declares draws_nothing, but reading it drew "
+                f"from {', '.join(drawn)}: a resumed training would draw differently. Take "
                 "draws_nothing out"
             )
 
@@ -262,7 +262,7 @@ class _EpochLoader(DataLoader[Any]):
         # Checked before the next batch is taken: workers that stay alive serve the newer loop.
         if self._position.loop != loop:
             raise InputError(
-                "this loop over the loader has been overtaken: a newer loop, set_epoch, "
+                "this loop over the loader is outdated: a newer loop, set_epoch, "
                 "load_state_dict or close has moved its position; make a second "
                 "RankAwareDataLoader to read a dataset twice at once"
             )

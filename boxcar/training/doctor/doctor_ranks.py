@@ -83,7 +83,7 @@ def broadcast(me: dict[str, Any]) -> str:
     mine = expected.clone() if joined.is_main else torch.zeros_like(expected)
     dist.broadcast(mine, src=0)
     if not torch.equal(mine, expected):
-        raise WrongError("what arrived is not what rank 0 sent")
+        raise WrongError("the received data differs from what rank 0 sent")
     return "256 KiB, equal"
 
 
@@ -133,7 +133,7 @@ def fsdp_round_trip(me: dict[str, Any]) -> str:
             shard.zero_()
     wrapper.load_distributed_checkpoint(me["folder"] / "checkpoint")
     if not all(torch.equal(now, was) for now, was in zip(shards, before, strict=True)):
-        raise WrongError("the weights that were loaded are not those that were saved")
+        raise WrongError("the loaded weights differ from the saved ones")
     whole = sum(parameter.numel() for parameter in model.parameters())
     return f"{sum(shard.numel() for shard in shards)} of {whole} parameters on this rank, equal"
 

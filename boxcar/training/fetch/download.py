@@ -123,7 +123,7 @@ class Download:
         if self.source.size_bytes is None and self._sha256 is None:
             raise InputError(
                 f"{shown(self.source.url)}: its source does not say its size; give the sha256 of "
-                f"{self.target.name}, so that a cut is seen"
+                f"{self.target.name}, so that a truncated file is noticed"
             )
         # Without a version, only the digest can tell that two halves are of one file.
         self.part.open(may_resume=bool(self.source.version or self._sha256))

@@ -50,7 +50,7 @@ def refuse_foreign(paths: Iterable[Path]) -> None:
     if foreign:
         raise InputError(
             [
-                f"{path}: is there and is not what was fetched; move it away or remove it, or "
+                f"{path}: exists but differs from the fetched file; move or remove it, or "
                 "give its sha256 in the spec"
                 for path in foreign
             ]

@@ -205,7 +205,7 @@ class PartialFile:
         except OSError as error:
             if is_full(error):
                 raise NoRoomError(
-                    f"{self.path}: {error.strerror}; {self._size_bytes} bytes belong there, "
+                    f"{self.path}: {error.strerror}; {self._size_bytes} bytes are expected, "
                     f"{self.done_bytes} have arrived and are kept"
                 ) from error
             raise

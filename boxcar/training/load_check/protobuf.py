@@ -44,7 +44,9 @@ def fields(view: memoryview) -> Iterator[tuple[int, Any]]:
         if length is None or number == 0:
             raise WireError(f"no field begins at byte {at}")
         if at + length > len(view):
-            raise WireError(f"field {number} claims {length} bytes, {len(view) - at} are there")
+            raise WireError(
+                f"field {number} claims {length} bytes, but only {len(view) - at} are left"
+            )
         yield number, view[at : at + length]
         at += length
 
@@ -109,7 +111,7 @@ def look_at_onnx(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], di
     try:
         return _look(mapped(path), path.parent, keys)
     except WireError as error:
-        raise NotItsKindError(f"is truncated or no ONNX model: {error}") from error
+        raise NotItsKindError(f"is truncated or not an ONNX model: {error}") from error
 
 
 def _look(view: memoryview, folder: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:

@@ -37,7 +37,7 @@ def look_at_zip(path: Path, keys: Sequence[str], _: How) -> Looked:
     with path.open("rb") as file:
         is_whole = has_zip_end(file)
     if not is_whole:
-        raise NotItsKindError("is truncated or no zip: the end of its archive is missing")
+        raise NotItsKindError("is truncated or not a zip file: the end of its archive is missing")
     with zipfile.ZipFile(path) as archive:
         problems = [problem for entry in archive.infolist() if (problem := _torn(archive, entry))]
         problems += survey.missing_keys(dict.fromkeys(archive.namelist()), keys)
@@ -66,7 +66,7 @@ def look_at_hdf5(path: Path, keys: Sequence[str], _: How) -> Looked:
             if block.startswith(HDF5) and len(block) == _LONGEST_SUPERBLOCK:
                 break
         else:
-            raise NotItsKindError("is truncated or no HDF5 file: it has no superblock")
+            raise NotItsKindError("is truncated or not an HDF5 file: it has no superblock")
     width, at = (block[13], 24 + 4 * block[8]) if block[8] < 2 else (block[9], 12)
     end = block[at + 2 * width : at + 3 * width]
     if int.from_bytes(end, "little") > size_bytes:
@@ -80,10 +80,10 @@ def look_at_ubjson(path: Path, keys: Sequence[str], _: How) -> Looked:
     try:
         end = _end_of_value(view, 0)
     except (IndexError, KeyError) as error:
-        raise NotItsKindError(f"is truncated or no UBJSON: {error!r}") from error
+        raise NotItsKindError(f"is truncated or not UBJSON: {error!r}") from error
     if end != len(view):
         raise NotItsKindError(
-            f"is truncated or no UBJSON: its value ends at {end}, the file at {len(view)}"
+            f"is truncated or not UBJSON: its value ends at byte {end}, the file at {len(view)}"
         )
     return _not_asked(keys), _UNLOOKED
 
@@ -146,11 +146,11 @@ def look_at_mindspore(path: Path, keys: Sequence[str], _: How) -> Looked:
     try:
         for number, value in protobuf.fields(view):
             if number != 1:
-                raise WireError(f"field {number} is none of a checkpoint")
+                raise WireError(f"field {number} does not belong to a checkpoint")
             parameter = dict(protobuf.fields(protobuf.message(value, "a parameter")))
             names.append(protobuf.text(parameter.get(1)))
     except WireError as error:
-        return [f"is truncated or no checkpoint of MindSpore: {error}"], {}
+        return [f"is truncated or not a MindSpore checkpoint: {error}"], {}
     unique = dict.fromkeys(names)
     return survey.missing_keys(unique, keys), {"tensors": len(unique), **_UNLOOKED}
 

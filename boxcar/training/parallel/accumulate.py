@@ -141,8 +141,8 @@ class GradientAccumulator:
         parameters = [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None]
         if not parameters:
             raise InputError(
-                "no parameter of the optimizer got a gradient: it was made for another model than "
-                "the loss comes from, or all of its parameters are frozen"
+                "no parameter of the optimizer got a gradient: it was created for a different "
+                "model than the loss comes from, or all of its parameters are frozen"
             )
         if self._scaler:
             # Before the norm is taken and clipped, which is meant for true gradients.

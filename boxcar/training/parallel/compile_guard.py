@@ -61,7 +61,7 @@ def choose(
         raise InputError(f"compile mode {mode!r} is not known; write one of {', '.join(MODES)}")
     if not has_compiler:
         needs = "triton and a C compiler" if device_type == "cuda" else "a C++ compiler (g++)"
-        return CompileChoice(False, "eager", f"torch.compile needs {needs}, which is not here")
+        return CompileChoice(False, "eager", f"torch.compile needs {needs}, which is missing here")
     if strategy == "fsdp" and _numbers(torch_version) < (2, 6):
         reason = f"fully_shard and torch.compile work together from torch 2.6, not {torch_version}"
         return CompileChoice(False, "eager", reason)

@@ -62,7 +62,7 @@ class FSDPWrapper:
 
     def __init__(self, model: nn.Module, config: DistributedConfig) -> None:
         if isinstance(model, (FSDPModule, nn.parallel.DistributedDataParallel)):
-            raise InputError("FSDPWrapper: the model is wrapped already; give it the bare model")
+            raise InputError("FSDPWrapper: the model is wrapped already; pass the unwrapped model")
         self._model = model
         self._config = config
         self._policy: ShardingPolicy | None = None
@@ -158,7 +158,9 @@ class FSDPWrapper:
         if self._config.strategy != "fsdp":
             raise InputError(f"FSDPWrapper: the config's strategy is {self._config.strategy!r}")
         if self._policy is not None:
-            raise InputError("FSDPWrapper.setup: was called already; a model is sharded once")
+            raise InputError(
+                "FSDPWrapper.setup was called already; a model can be sharded only once"
+            )
         meta = [name for name, param in self._model.named_parameters() if param.is_meta]
         if meta:
             raise InputError(f"{meta[0]} is on the meta device: build the model with its weights")

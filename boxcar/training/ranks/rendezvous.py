@@ -73,7 +73,7 @@ def hosts(nodelist: str) -> list[str]:
         ]
         names += ["".join(name) for name in itertools.product(*pieces)]
     if not names:
-        raise InputError(f"SLURM_NODELIST should be as gpu[01-03,7], found {nodelist!r}")
+        raise InputError(f"SLURM_NODELIST should look like gpu[01-03,7], found {nodelist!r}")
     return names
 
 
@@ -214,7 +214,7 @@ def _wait_for_all(
 ) -> None:
     if store.add(f"rank{numbers.rank}", 1) > 1:
         raise InputError(
-            f"a second process came as rank {numbers.rank} to {address}: two jobs share one "
+            f"a second process joined {address} as rank {numbers.rank}: two jobs share one "
             "MASTER_PORT; give each its own, or start them with torchrun --standalone"
         )
     names = [f"rank{rank}" for rank in range(numbers.world)]

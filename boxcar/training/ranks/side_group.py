@@ -61,7 +61,9 @@ class SideGroup:
             return None
         group = self._group()
         if group is None:
-            raise TemporaryError("the ranks have left their process group: save before ranks.leave")
+            raise TemporaryError(
+                "the ranks have left their process group: save before calling ranks.leave"
+            )
         return group
 
     @property

@@ -70,7 +70,7 @@ def _prepare(folder: Path) -> Path:
     work = Path(os.path.realpath(folder))
     if work.is_dir() and any(work.iterdir()) and not (work / _MARK).exists():
         raise InputError(
-            f"{folder}: this folder holds files, and no rehearsal made them; name another one: "
+            f"{folder}: this folder holds files that no rehearsal made; name another one: "
             "--work FOLDER"
         )
     work.mkdir(parents=True, exist_ok=True)

@@ -65,7 +65,7 @@ def decide(evidence: Evidence) -> Verdict:
     if note := _not_repeatable(evidence):
         return Verdict(DIFFERS, (), (note,))
     if _is_anew(evidence):
-        why = f"{evidence.resume} was there after the kill, and the script began anew all the same"
+        why = f"{evidence.resume} existed after the kill, but the script started over"
         return Verdict(NOT_PROVEN, (Suspect(EVERYTHING, why),))
     if _is_equal(evidence):
         return _of_equal(evidence)
@@ -79,9 +79,7 @@ def _of_equal(evidence: Evidence) -> Verdict:
     if any(not kill.was_saved for kill in evidence.kills):
         return Verdict(NOT_PROVEN, (), (_unsaved_why(evidence),))
     if evidence.resume not in evidence.files:
-        why = (
-            f"{evidence.resume} is not there at the end: optimizer, scheduler and RNG were not seen"
-        )
+        why = f"{evidence.resume} is missing at the end: optimizer, scheduler, RNG not checked"
         return Verdict(NOT_PROVEN, (), (why,))
     return Verdict(WITHIN if _is_off(evidence) else BIT_EQUAL)
 
@@ -90,8 +88,8 @@ def _unsaved_why(evidence: Evidence) -> str:
     is_ever = evidence.resume in evidence.files
     more = "; save more often, or make the run longer" if is_ever else "; the script never saves it"
     return (
-        f"nothing was saved before the kill ({evidence.resume} was not there): the cell began "
-        f"anew{more}"
+        f"nothing was saved before the kill ({evidence.resume} was missing): the cell "
+        f"started over{more}"
     )
 
 
@@ -104,8 +102,8 @@ def _not_repeatable(evidence: Evidence) -> str:
     else:
         return ""
     return (
-        f"the two runs part before any kill ({where}): the cell is not repeatable, so nothing can "
-        "be said of its resume. Seed every generator, and look for work that depends on time"
+        f"the two runs differ before any kill ({where}): the cell is not reproducible, so its "
+        "resume cannot be judged. Seed every generator, and look for work that depends on time"
     )
 
 

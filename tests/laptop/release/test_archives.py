@@ -75,7 +75,7 @@ def test_the_agent_starts_with_every_python_and_nothing_installed(
 
 
 def test_the_chinese_of_what_a_box_says_travels(python: str, onbox: Path) -> None:
-    say = "from boxcar.shared.sentence import _; print(_('needs you').said('zh'))"
+    say = "from boxcar.shared.sentence import _; print(_('needs attention').said('zh'))"
     command = [python, "-I", "-S", "-X", "utf8", "-c", f"{AT_FRONT}; {say}", str(onbox)]
     assert _run(command, cwd=onbox.parent, env={}).stdout == "需要处理\n"
 

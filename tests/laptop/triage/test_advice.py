@@ -19,7 +19,7 @@ def test_each_row_says_what_to_do_and_what_to_type_in_both_languages(row) -> Non
 def test_memory_has_a_ladder_that_changes_the_experiment_last() -> None:
     ladder = advice.advice_of("M2").ladder
     assert "expandable_segments" in ladder[0]
-    assert "changes the experiment" in ladder[-1]
+    assert "change the experiment" in ladder[-1]
 
 
 def test_an_error_of_the_scripts_own_and_an_unknown_id_are_told_too() -> None:

@@ -17,3 +17,7 @@ def test_the_page_of_failures_is_made_from_the_rows_as_they_are() -> None:
 
 def test_each_row_has_its_place_on_the_page_that_explain_links_to() -> None:
     assert all(f'<a id="{row.id}"></a>' in page() for row in SIGNATURES)
+
+
+def test_the_id_of_a_script_error_is_found_on_the_page() -> None:
+    assert '<a id="PY"></a>PY, EXIT1' in page()

@@ -243,10 +243,10 @@ def test_what_would_fail_in_the_same_way_is_to_be_changed_first(run, capsys, mon
     assert explain(run.project, cell="a") == 0
     said = capsys.readouterr()
     assert said.err.endswith(
-        "next: invoke launch (make it smaller first: batch, model or epochs), or invoke down "
+        "next: invoke launch (first reduce the batch, the model or the epochs), or invoke down "
         "--abandon a --because '…'  (fix the cause first; unchanged, it would fail again)\n"
     )
     assert "the next launch retries it" not in said.out
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     explain(run.project, cell="a")
-    assert "请先改小：batch、模型或 epoch" in capsys.readouterr().err
+    assert "请先减小 batch、模型或 epoch" in capsys.readouterr().err

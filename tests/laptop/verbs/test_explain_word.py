@@ -47,7 +47,7 @@ def test_a_cell_of_the_run_comes_before_all_that_is_called_so(capsys) -> None:
 def test_a_failure_is_its_words_and_what_to_try_in_order(capsys) -> None:
     assert typed("explain", "m2") == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "OUT_OF_MEMORY (M2): the GPU's memory is too small for this cell"
+    assert said[0] == "OUT_OF_MEMORY (M2): the GPU has too little memory for this cell"
     assert [line[:4] for line in said if line.startswith("  ")][:3] == ["  1.", "  2.", "  3."]
     assert told(capsys, "EXIT3")["id"] == "EXIT3"
 

@@ -28,7 +28,7 @@ def log(tmp_path: Path) -> Path:
 def test_a_log_is_judged_without_a_run(log: Path, capsys) -> None:
     assert triage(str(log)) == 0
     said = capsys.readouterr().out
-    assert said.startswith("FIX_CODE (PY-KEY): a key or column is not there\n")
+    assert said.startswith("FIX_CODE (PY-KEY): a key or column is missing\n")
     assert "  line 4: KeyError: 'lr'\n" in said
 
 

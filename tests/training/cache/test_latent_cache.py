@@ -158,7 +158,7 @@ class Nothing(Raw):
         ({"shard_bytes": 0}, "shard_bytes"),
         ({"mode": "fast"}, "mode"),
         ({"folder": Path("/dev/shm/x")}, "shared memory"),
-        ({"encoder": nn.Sequential(DistributedDataParallel())}, "before it was wrapped"),
+        ({"encoder": nn.Sequential(DistributedDataParallel())}, "pass the unwrapped module"),
     ],
 )
 def test_what_cannot_be_cached_is_refused_before_anything_is_done(

@@ -471,7 +471,7 @@ class Loader:
 def test_another_number_of_ranks_goes_on_only_with_the_same_global_batch(tmp_path: Path) -> None:
     assert run_ranks(2, save_into_one, tmp_path, 10, 64) == [0, 0]
     assert run_ranks(1, save_into_one, tmp_path, 20, 64) == [10]
-    with pytest.raises(RanksFailed, match="saved by 1 rank, there are 2 now") as failed:
+    with pytest.raises(RanksFailed, match="saved by 1 rank, but now there are 2") as failed:
         run_ranks(2, save_into_one, tmp_path, 30, 32)
     assert failed.value.codes == [1, 1]
 

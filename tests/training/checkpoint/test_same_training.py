@@ -41,7 +41,7 @@ def test_another_global_batch_does_not() -> None:
         saved_by(2, global_batch=64), {}, 4, {"global_batch": 128}
     )
     assert said == (
-        "it was saved by 2 ranks, there are 4 now, and the global batch was 64, is 128: "
+        "it was saved by 2 ranks, but now there are 4, and the global batch was 64, is 128: "
         "start 2 ranks"
     )
 

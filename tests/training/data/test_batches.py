@@ -105,7 +105,7 @@ def test_nothing_is_seeded_for_what_says_that_it_draws_nothing(
 def test_what_says_so_and_draws_in_its_first_batch_is_refused(name: str) -> None:
     with (
         sample_seeds.own_draws(),
-        pytest.raises(InputError, match="Still says draws_nothing, and reading it drew from"),
+        pytest.raises(InputError, match="Still declares draws_nothing, but reading it drew from"),
     ):
         batches_of(Still(DRAWS[name])).__getitems__((1, [0]))
 

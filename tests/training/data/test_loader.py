@@ -153,7 +153,7 @@ def test_a_newer_loop_ends_an_older_one_and_gets_its_own_batches(num_workers: in
     next(older)
     newer = iter(loader)
     assert plain(next(newer)) == epochs(make())[1]
-    with pytest.raises(InputError, match="overtaken"):
+    with pytest.raises(InputError, match="outdated"):
         next(older)
     assert [plain(batch) for batch in newer] == epochs(make())[2:]
     loader.close()
@@ -167,7 +167,7 @@ def test_a_position_that_is_moved_in_a_loop_ends_it() -> None:
         batches = iter(loader)
         next(batches)
         move()
-        with pytest.raises(InputError, match="overtaken"):
+        with pytest.raises(InputError, match="outdated"):
             next(batches)
 
 

@@ -75,7 +75,7 @@ def test_a_file_that_was_not_fetched_is_never_overwritten(tmp_path: Path, by: st
         fetch(spec(tmp_path))
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(b"TEN bytes!")
-    with pytest.raises(InputError, match=r"a_train\.h5: is there and is not what was fetched"):
+    with pytest.raises(InputError, match=r"a_train\.h5: exists but differs from the fetched file"):
         fetch(spec(tmp_path))
     assert path.read_bytes() == b"TEN bytes!"
 

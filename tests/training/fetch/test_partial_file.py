@@ -137,7 +137,7 @@ def test_a_full_disk_is_said_with_the_bytes_and_what_has_come_is_kept(
 
     with (
         monkeypatch.context() as patched,
-        pytest.raises(NoRoomError, match="10 bytes belong there"),
+        pytest.raises(NoRoomError, match="10 bytes are expected"),
     ):
         patched.setattr(os, "pwrite", full)
         one.write(b"0123", 0)

@@ -70,7 +70,7 @@ def test_it_runs_from_the_zip_and_says_all_in_one_document(tmp_path: Path) -> No
         (["--tolerance", "2", "--", "x"], "expected a number from 0 to below 1"),
         (["--cwd", "nowhere", "--", "x"], "there is no such folder"),
         (["--", "no-such-program"], "no-such-program: cannot be started"),
-        (["--work", ".", "--", "x"], "no rehearsal made them"),
+        (["--work", ".", "--", "x"], "that no rehearsal made"),
     ],
 )
 def test_a_wrong_line_is_refused(tmp_path: Path, words: list[str], said: str) -> None:

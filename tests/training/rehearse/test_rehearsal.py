@@ -178,7 +178,7 @@ def test_a_script_that_ignores_its_checkpoint_is_not_taken_as_resumed(
 ) -> None:
     report = rehearsal.report("anew")
     assert report.word == verdict.NOT_PROVEN
-    assert "the script began anew all the same" in text(report)
+    assert "but the script started over" in text(report)
 
 
 def test_a_script_that_removes_its_checkpoint_at_the_end_proves_nothing(
@@ -186,7 +186,7 @@ def test_a_script_that_removes_its_checkpoint_at_the_end_proves_nothing(
 ) -> None:
     report = rehearsal.report("forgets")
     assert report.word == verdict.NOT_PROVEN
-    assert "latest.json is not there at the end" in text(report)
+    assert "latest.json is missing at the end" in text(report)
 
 
 def test_a_script_that_cannot_load_what_it_saved_has_failed(rehearsal: Rehearsal) -> None:
@@ -199,7 +199,7 @@ def test_a_script_that_cannot_load_what_it_saved_has_failed(rehearsal: Rehearsal
 def test_a_script_that_depends_on_the_clock_is_not_repeatable(rehearsal: Rehearsal) -> None:
     report = rehearsal.report("chance")
     assert report.word == verdict.DIFFERS and report.suspects == ()
-    assert "the cell is not repeatable" in text(report)
+    assert "the cell is not reproducible" in text(report)
 
 
 def test_what_is_written_outside_is_named_with_its_line(rehearsal: Rehearsal) -> None:
@@ -230,6 +230,6 @@ def test_a_folder_with_other_files_is_never_emptied(rehearsal: Rehearsal) -> Non
     precious = rehearsal.root / "work" / "out" / "results.txt"
     precious.parent.mkdir(parents=True)
     precious.touch()
-    with pytest.raises(InputError, match="no rehearsal made them"):
+    with pytest.raises(InputError, match="that no rehearsal made"):
         rehearsal.report("good")
     assert precious.exists()

@@ -50,7 +50,7 @@ def test_all_equal_is_bit_equal_and_nearly_equal_is_within() -> None:
 def test_runs_that_part_before_the_kill_are_not_repeatable_and_blame_no_resume() -> None:
     early = Curve(24, Parting(3, 0, "loss", 1.0, 1.1))
     found = decide(evidence(changed(model={"w": 2.0}), curve=early))
-    assert found.suspects == () and "not repeatable" in found.notes[0]
+    assert found.suspects == () and "not reproducible" in found.notes[0]
     found = decide(evidence(order=Order(24, "rank-0 drew other samples in epoch 0, batch 1", 0)))
     assert found.suspects == () and "epoch 0, batch 1" in found.notes[0]
 

@@ -27,7 +27,7 @@ TOPICS: tuple[tuple[str, tuple[Signature, ...]], ...] = (
     (mark("Checkpoints, numbers and data"), data_and_state.SIGNATURES),
     (mark("Several ranks"), ranks.SIGNATURES),
     (mark("Networks, hubs and trackers"), network.SIGNATURES),
-    (mark("What is installed"), installed.SIGNATURES),
+    (mark("Installed software"), installed.SIGNATURES),
     (mark("Config and code"), code.SIGNATURES),
     (mark("The script's own errors"), pythons_own.SIGNATURES),
 )

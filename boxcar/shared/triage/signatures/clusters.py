@@ -12,8 +12,8 @@ SIGNATURES = (
         Course.STOP_QUEUE,
         r"^(?:s(?:run|batch|alloc|queue|info)|slurm\w*): (?:error|fatal): [^\n]{0,120}(?:[Mm]unge"
         r"|authentication|configuration source|fetch_config|resolve_ctls)",
-        mark("this machine is not set up as a part of the cluster"),
-        mark("start munge and look at slurm.conf, or submit from a login node of the cluster"),
+        mark("this machine is not set up as part of the cluster"),
+        mark("start munge and check slurm.conf, or submit from a login node of the cluster"),
         types="audit",
         where=Where.LINE,
     ),
@@ -25,7 +25,7 @@ SIGNATURES = (
         r"|Slurm temporarily unable to accept|Slurm backup controller in standby"
         r"|(?:qsub|qstat): cannot connect to server|The connection to the server \S+ was refused",
         mark("the scheduler does not answer"),
-        mark("nothing while it waits; if it stays so, ask whoever runs the cluster"),
+        mark("nothing while it waits; if it persists, ask the cluster admin"),
         waits_s=(60.0, 300.0, 900.0, 1800.0),
     ),
     Signature(
@@ -35,8 +35,8 @@ SIGNATURES = (
         r"|Unable to (?:allocate|create step)|[Ii]nvalid|[Uu]nrecognized|not available"
         r"|More processors requested|No command given|QOS\w+|Assoc\w+Limit)|^s(?:run|batch"
         r"|alloc): fatal: ",
-        mark("the scheduler does not take the job as it is asked for"),
-        mark("correct partition, account and sizes in the profile; sinfo shows what there is"),
+        mark("the scheduler rejects the job as submitted"),
+        mark("correct partition, account and sizes in the profile; sinfo lists what is available"),
         where=Where.LINE,
     ),
     Signature(
@@ -50,10 +50,10 @@ SIGNATURES = (
         r"|^ERROR  : |^FATAL: +(?:could not open image|container creation failed|[Ww]hile )"
         r"|\benroot-\w+: |squashfuse\w*[^\n]{0,60}(?:failed|error)"
         rf"|{STEPD}(?:pyxis|spank)\w*: ",
-        mark("the container could not be made or started"),
+        mark("the container could not be created or started"),
         mark(
-            "look at the image's name, its mounts, and the container runtime of this box; where "
-            "no device driver is named, nvidia-container-toolkit is missing there: take another box"
+            "check the image name, the mounts and the box's container runtime. 'could not select "
+            "device driver' means that nvidia-container-toolkit is missing: use another box"
         ),
         types="audit",
         where=Where.LINE,

@@ -39,8 +39,8 @@ SIGNATURES = (
         r"|(?:not a |in)valid (?!config)\w+ (?:argument|option|key|choice)\b"
         r"|(?:must be|should be|has to be|is not|isn't) (?:evenly |exactly )?(?:divisible by"
         r"|a multiple of)",
-        mark("the config or a flag is not what the script takes"),
-        mark("correct the config or the line of the queue"),
+        mark("the script does not accept this config or flag"),
+        mark("correct the config or the queue line"),
     ),
     Signature(
         "DTYPE",
@@ -52,8 +52,8 @@ SIGNATURES = (
         r"[^\n]{0,80}(?:can only|only (?:be )?(?:used|supported|available)|not supported|requires)"
         r"|only supports? (?:fp16|bf16|float16|half)|MPS (?:device|framework|backend)"
         r"|CUBLAS_STATUS_NOT_SUPPORTED|uses-fp64",
-        mark("this GPU or operation does not take that precision"),
-        mark("choose a precision that it has: fp16 in place of bf16 before Ampere"),
+        mark("this GPU or operation does not support that precision"),
+        mark("choose a supported precision: before Ampere, fp16 instead of bf16"),
     ),
     Signature(
         "NUMTEXT",
@@ -63,7 +63,7 @@ SIGNATURES = (
         r"|(?:could not|can't|cannot) convert string to float: '?[-+\d.]+[eE]"
         r"|[+*/-]=?: '(?:float' and 'str|str' and 'float)'",
         mark("a number of the config was read as text"),
-        mark("YAML takes 1e-4 for text: write 1.0e-4, or convert it with float() in the script"),
+        mark("YAML reads 1e-4 as text: write 1.0e-4, or convert it with float() in the script"),
     ),
     Signature(
         "GRAD",
@@ -74,10 +74,10 @@ SIGNATURES = (
         r"|CheckpointError\b|Inference tensors cannot|Output \d+ of \w+Backward\d* is a view"
         r"|[Bb]ackward can only be called in training mode|grad_fn|deepcopy protocol"
         r"|set_materialize_grads|(?:gradient|derivative) (?:for \S+ )?is not implemented",
-        mark("autograd cannot go back through what the script does"),
+        mark("autograd cannot differentiate what the script does"),
         mark(
-            "detach() what is kept from an earlier step, clone() what is changed in place, and "
-            "see that the loss depends on parameters that train"
+            "detach() tensors kept from an earlier step, clone() tensors changed in place, and "
+            "check that the loss depends on trainable parameters"
         ),
     ),
     Signature(
@@ -91,18 +91,18 @@ SIGNATURES = (
         r"|[Gg]raph compile failed|synNodeCreateWithId failed|Compiler: \w+ is not found",
         mark("the model cannot be traced or compiled (torch.compile, triton, jit)"),
         mark(
-            "see whether it trains without: env: {{TORCHDYNAMO_DISABLE: '1'}} in job.yaml; then "
-            "change what its words name"
+            "first try without compiling: env: {{TORCHDYNAMO_DISABLE: '1'}} in job.yaml; then "
+            "change what the error names"
         ),
     ),
     Signature(
         "DTENSOR",
         Course.FIX_CODE,
         r"got mixed torch\.Tensor and DTensor",
-        mark("one part of the model is sharded, and another is not"),
+        mark("one part of the model is sharded and another is not"),
         mark(
-            "shard (fully_shard, parallelize_module) the part that the traceback names, too, "
-            "often the embedding or the output layer; call the model itself, not a part of it"
+            "also shard the part in the traceback (fully_shard, parallelize_module), often the "
+            "embedding or output layer; call the model itself, not a part of it"
         ),
     ),
     Signature(
@@ -136,8 +136,8 @@ SIGNATURES = (
         r"|scalar type|\bbroadcast|\bstrides?\b|\b[Kk]ernel size|\bchannels?\b|input size"
         r"|result type \w+|not implemented for '(?:Int|Long|Bool|Byte|Char|Short|Float|Double"
         r"|Complex\w*)'|torch\.Size|size mismatch|\bcuda:\d\b|\bto match number of|same schema)",
-        mark("tensors do not fit together: shape, type, device or kind"),
-        mark("the traceback names the line; try it with smoke before you push"),
+        mark("tensors do not match: shape, dtype, device or layout"),
+        mark("the traceback names the line; test the fix with smoke before you push"),
     ),
     Signature(
         "PERM",
@@ -146,8 +146,8 @@ SIGNATURES = (
         r"|Operation not permitted|没有权限|权限不够|Access is denied|Insufficient Permissions"
         r"|dubious ownership|attempt to run as root|拒绝访问|being used by another process"
         r"|[Cc]heck (?:the |your )?permissions",
-        mark("a file or folder may not be written or read"),
-        mark("write into $BOXCAR_OUT or $BOXCAR_DATA_DIR, or set the mode of the file"),
+        mark("no permission to read or write a file or folder"),
+        mark("write to $BOXCAR_OUT or $BOXCAR_DATA_DIR, or change the file's mode"),
         is_general=True,
     ),
     Signature(
@@ -167,8 +167,8 @@ SIGNATURES = (
         r"|[Uu]nknown (?:split|name|type|key|loss|metric|method|mode|value)|only supported"
         r"|(?:bad|malformed|duplicate) (?:entry|line)\b)"
         r"|^[Uu]sage: ",
-        mark("a library does not take a value that it is given"),
-        mark("correct the config or the line of the queue"),
+        mark("a library rejects a value passed to it"),
+        mark("correct the config or the queue line"),
         is_general=True,
     ),
     Signature(
@@ -178,8 +178,8 @@ SIGNATURES = (
         r"|: (?:unbound variable|parameter not set)$"
         r"|[Ee]nvironment variable [^\n]{0,60}(?:not (?:set|defined)|missing|must be set"
         r"|undefined)",
-        mark("a variable of the environment is not set"),
-        mark("name it under env: in job.yaml, a secret one under secrets:"),
+        mark("an environment variable is not set"),
+        mark("set it under env: in job.yaml, or name it under secrets: if it is secret"),
         is_general=True,
     ),
     Signature(
@@ -190,9 +190,9 @@ SIGNATURES = (
         r"|NoSuchDisplay|Qt platform plugin|GLEW initialization|gladLoadGL|GLFWError"
         r"|cannot open display"
         r"|[Ff]ailed to (?:create|initialize) (?:an? )?(?:OpenGL|EGL|GLX?\b|window)",
-        mark("the script draws on a screen, and the box has none"),
+        mark("the script needs a display, and the box has none"),
         mark(
-            "draw without one: env: {{MPLBACKEND: Agg, MUJOCO_GL: egl, QT_QPA_PLATFORM: offscreen}}"
+            "render offscreen: env: {{MPLBACKEND: Agg, MUJOCO_GL: egl, QT_QPA_PLATFORM: offscreen}}"
         ),
     ),
     Signature(
@@ -200,14 +200,14 @@ SIGNATURES = (
         Course.FIX_CODE,
         r"An attempt has been made to start a new process before",
         mark("a script starts processes without a __main__ guard"),
-        mark("put its start below if __name__ == '__main__':"),
+        mark("put its entry point under if __name__ == '__main__':"),
     ),
     Signature(
         "SAID",
         Course.FIX_CONFIG,
         r"(?!)",
-        mark("the script ended itself, with these last words"),
-        mark("mostly it refuses its input or config: do what its words say"),
+        mark("the script exited by itself with this message"),
+        mark("usually it rejects its input or config: do what the message says"),
     ),
     Signature(
         "DPW",
@@ -216,8 +216,8 @@ SIGNATURES = (
         r"|DataLoader worker \(pid\(?s?\)?[^\n]{0,60}(?:exited unexpectedly"
         r"|is killed by signal)|DataLoader timed out after|subprocess(?:es)? has abruptly died"
         r"|Pin memory thread exited unexpectedly|BrokenProcessPool",
-        mark("a worker of the data loader ended"),
-        mark("nothing at first; try num_workers=0 here to see its own error"),
+        mark("a data loader worker died"),
+        mark("nothing at first; run it here with num_workers=0 to see the error"),
         explained_by=("U44", "DP15", "U9W"),
         waits_s=(10.0,),
         is_general=True,
@@ -226,8 +226,8 @@ SIGNATURES = (
         "INT",
         Course.RESUME_SAME,
         r"^KeyboardInterrupt\b|got signal: 2\b|closing signal SIGINT|Received 2 death signal",
-        mark("it was interrupted from outside (SIGINT)"),
-        mark("nothing: the same is tried again from its checkpoint"),
+        mark("it was interrupted (SIGINT)"),
+        mark("nothing: it is retried from its checkpoint"),
         waits_s=(1.0, 60.0),
         is_symptom=True,
     ),

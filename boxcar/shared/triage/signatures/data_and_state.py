@@ -6,7 +6,7 @@ from boxcar.shared.sentence import mark
 from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.signature import Signature
 
-_LOADS = mark("load what it was saved with: strip the wrapper's prefix, or take the same model")
+_LOADS = mark("load it as it was saved: strip the wrapper's prefix, or use the same model")
 
 SIGNATURES = (
     Signature(
@@ -16,7 +16,7 @@ SIGNATURES = (
         r"|weights_only\b[^\n]{0,80}(?:fail|error|default)",
         mark("the script cannot load its own checkpoint with weights_only=True"),
         mark(
-            "change how it loads its checkpoint; a script that is not to be changed takes env: "
+            "change how the script loads it; if you cannot, set env: "
             "{{TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD: '1'}}"
         ),
     ),
@@ -30,8 +30,8 @@ SIGNATURES = (
         r"|EOFError: Ran out of input|UnpicklingError|not a ZIP archive"
         r"|[Cc]heckpoint[^\n]{0,80}(?:corrupt|truncated|incomplete)"
         r"|Unable to load weights from|invalid magic number; corrupt file|invalid load key",
-        mark("a checkpoint is cut off or damaged"),
-        mark("nothing is deleted: the next older one is tried; give up the damaged one by hand"),
+        mark("a checkpoint is truncated or damaged"),
+        mark("nothing is deleted: the next older one is tried; remove the damaged one yourself"),
     ),
     Signature(
         "C18",
@@ -43,7 +43,7 @@ SIGNATURES = (
         r"|has a different number)|[Mm]issing (?:keys? in|from) (?:the )?(?:checkpoint|state)"
         r"|^KeyError: '(?:\w*state_dict|optimizer_states|pytorch-lightning_version|ema)'"
         r"|^AttributeError: Can't get attribute ",
-        mark("the checkpoint is of another model than the script builds"),
+        mark("the checkpoint does not match the model"),
         _LOADS,
     ),
     Signature(
@@ -52,8 +52,8 @@ SIGNATURES = (
         r"FileExistsError|\[Errno (?:17|22|36|39|40)\]|Parent directory \S* does not exist"
         r"|Directory not empty|File name too long|Too many levels of symbolic links"
         r"|AF_UNIX path too long|unable to open database file",
-        mark("a path cannot be made as the script asks for it"),
-        mark("write into $BOXCAR_OUT, which is another folder for each cell"),
+        mark("the script asks for a path that cannot be created"),
+        mark("write to $BOXCAR_OUT: each cell has its own folder"),
     ),
     Signature(
         "WEIGHTS",
@@ -62,8 +62,8 @@ SIGNATURES = (
         r"|imagenet"
         r"|model_?zoo)|(?:[Pp]re-?train\w*|[Bb]ackbone)[ _](?:model|weights?|checkpoint)[^\n]{0,80}"
         r"(?:No such file|(?:not|n't) exists?\b|not found)",
-        mark("the weights to start from are not there"),
-        mark("put them on the box, below $BOXCAR_DATA_DIR, or correct the path"),
+        mark("the initial weights are missing"),
+        mark("put them on the box under $BOXCAR_DATA_DIR, or correct the path"),
     ),
     Signature(
         "C17",
@@ -82,16 +82,16 @@ SIGNATURES = (
         r"|no file named \S+ found|no file named (?:pytorch_model|model)\."
         r"|TensorSliceReader constructor"
         r"|Error: No (?:valid )?checkpoints? found",
-        mark("the checkpoint to resume from is not there"),
-        mark("say where the run is to start: put the file back, or begin anew"),
+        mark("the checkpoint to resume from is missing"),
+        mark("decide where to start: restore the file, or start over"),
     ),
     Signature(
         "DATANAN",
         Course.FIX_DATA,
         r"Input (?:\w+ )?contains (?:NaN|infinity)|data contains? (?:NaN|nan)"
         r"|NaN in (?:the )?(?:data|input|target|label)",
-        mark("the data holds values that are no numbers"),
-        mark("find the sample and take it out, or fill it"),
+        mark("the data contains NaN or infinite values"),
+        mark("find the sample and remove or fill it"),
     ),
     Signature(
         "ANOM",
@@ -106,10 +106,7 @@ SIGNATURES = (
         r"Minimum loss scale reached|[Ll]oss scale[^\n]{0,60}(?:minimum|too small|below)"
         r"|Current loss scale already at minimum",
         mark("fp16 overflows at every step"),
-        mark(
-            "train in bf16, or with a smaller learning rate: that is another experiment, so it is "
-            "yours to say"
-        ),
+        mark("use bf16 or a lower learning rate: it changes the experiment, so you decide"),
     ),
     Signature(
         "NAN",
@@ -126,8 +123,8 @@ SIGNATURES = (
         r"|expects all elements of std >= 0",
         mark("the training diverged: a loss or gradient is not finite"),
         mark(
-            "it resumes once from the last finite checkpoint; at the same step again it is the "
-            "data, at another the learning rate or precision"
+            "it resumes once from the last finite checkpoint. If it fails at the same step, "
+            "suspect the data; at another, the learning rate or precision"
         ),
         waits_s=(1.0,),
     ),
@@ -139,30 +136,30 @@ SIGNATURES = (
         r"|Unable to create tensor, you should probably activate truncation"
         r"|batch must contain tensors"
         r"|[Tt]rying to resize storage that is not resizable",
-        mark("samples of different sizes cannot be put into one batch"),
-        mark("pad or crop them in the dataset, or give a collate_fn"),
+        mark("samples of different sizes cannot be batched"),
+        mark("pad or crop them in the dataset, or pass a collate_fn"),
     ),
     Signature(
         "DP6",
         Course.FIX_CODE,
         r"[Cc]an't (?:get local object|get (?:object|attribute) [^\n]{0,80}on <module|pickle)"
         r"|[Cc]annot pickle|PicklingError",
-        mark("something that workers get cannot be pickled"),
-        mark("no lambda, open file or local class in a dataset with workers"),
+        mark("an object passed to workers cannot be pickled"),
+        mark("a dataset with workers must not hold a lambda, an open file or a local class"),
     ),
     Signature(
         "DP8",
         Course.FIX_CODE,
         r"Expected more than 1 value per channel when training",
-        mark("the last batch has one sample"),
-        mark("drop_last=True for the training's loader"),
+        mark("the last batch has only one sample"),
+        mark("set drop_last=True on the training loader"),
     ),
     Signature(
         "U37",
         Course.FIX_CODE,
         r"Image size of [^\n]{0,60} is too large|less than 2\^16|DecompressionBombError",
-        mark("a picture is too large to be drawn"),
-        mark("draw fewer panels, or with a smaller dpi"),
+        mark("an image is too large"),
+        mark("draw fewer panels or lower the dpi"),
     ),
     Signature(
         "BADFILE",
@@ -192,8 +189,8 @@ SIGNATURES = (
         r"|(?<!0 )[Cc]orrupt(?:ed)? (?:JPEG|image|file|data)|invalid (?:distance|block|stored)"
         r"|Error -3 while decompressing|premature end of|Compressed file ended before"
         r"|[Cc]an't read data \(|DataLoader.{0,40}corrupt",
-        mark("a file of the data cannot be read"),
-        mark("take it out or fetch it again; the traceback names it"),
+        mark("a data file cannot be read"),
+        mark("remove it or download it again; the traceback names it"),
     ),
     Signature(
         "NODATA",
@@ -210,8 +207,8 @@ SIGNATURES = (
         r"|Total length of .{0,30}loader.{0,20} is zero|corresponds to no data"
         r"|contains no samples|at least one example when writing|input ran out of data"
         r"|Column \S+ not in the dataset",
-        mark("there is no data where the script looks"),
-        mark("put it on the box, below $BOXCAR_DATA_DIR, or correct the path"),
+        mark("no data where the script looks"),
+        mark("put it on the box under $BOXCAR_DATA_DIR, or correct the path"),
     ),
     Signature(
         "NOFILE",
@@ -221,10 +218,10 @@ SIGNATURES = (
         r"|\[Errno 2\]|No such file or directory|os error 2\b"
         r"|\.\w{1,12} cannot be opened|Error: \S+\.\w{1,12}['\"]? (?:was |is )?(?:not found"
         r"|does not exist)|NotADirectoryError|IsADirectoryError|没有那个文件或目录",
-        mark("a file that the script opens is not there"),
+        mark("the script opens a file that does not exist"),
         mark(
-            "put it there, or correct the path: paths begin at the code folder, data at "
-            "$BOXCAR_DATA_DIR"
+            "add the file or correct the path: relative paths start at the code folder, data is "
+            "in $BOXCAR_DATA_DIR"
         ),
         is_general=True,
     ),

@@ -6,7 +6,7 @@ from boxcar.shared.sentence import mark
 from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.signature import Signature, Where, cuda_error
 
-_RENT = mark("rent another box and move its cells there; report this one to its platform")
+_RENT = mark("rent another box and move the cells there; report this one to the platform")
 _DEAD_XIDS = (
     "46|48|54|56|57|58|61|62|64|69|74|79|8[0-9]|9[2356]|109|110"
     "|11[0-9]|12[0-9]|13[0-9]|14[0-9]|15[0-9]"
@@ -20,7 +20,7 @@ SIGNATURES = (
         + r"|uncorrectable (?:ECC|NVLink) error|\bXid\b[^\n]{0,80}?[:,\s](?:48|63|64|92|94|95)\b"
         r"|[Dd]ouble.?[Bb]it ECC|uncorrectable hardware error|ERREVENT_ATHUB\w*"
         r"|[Rr]ow.?[Rr]emap\w* (?:failure|pending|failed)",
-        mark("the GPU's memory is faulty"),
+        mark("GPU memory is faulty"),
         _RENT,
         where=Where.ANYWHERE,
     ),
@@ -45,10 +45,8 @@ SIGNATURES = (
         r"CUDA-capable device\(s\) is/are busy or unavailable|cudaErrorDevice(?:s)?Unavailable"
         r"|all CUDA-capable devices are busy|Resource_Busy\(|TPU is already in use"
         r"|Neuron Core\(s\) not available|device is occupied",
-        mark("the GPU is held by somebody else, or hangs"),
-        mark(
-            "look with nvidia-smi who holds it; a GPU that nobody holds and that stays busy hangs"
-        ),
+        mark("the GPU is in use by somebody else, or hangs"),
+        mark("see who uses it with nvidia-smi; if nobody does and it stays busy, it hangs"),
     ),
     Signature(
         "NVML",
@@ -58,8 +56,8 @@ SIGNATURES = (
         r"|couldn't communicate with the NVIDIA driver|NVMLError_\w+|CUDA unknown error"
         r"|amdgpu not found in modules|Device acquire failed"
         r"|[Ff]ailed to load module nvidia|Module nvidia\S* not found",
-        mark("the driver on this box does not fit its library, or the container lost its GPU"),
-        mark("restart the container or the box; if it stays so, rent another"),
+        mark("the driver and its library do not match, or the container lost its GPU"),
+        mark("restart the container or the box; if it persists, rent another"),
         explained_by=("U28b",),
     ),
     Signature(
@@ -73,18 +71,18 @@ SIGNATURES = (
         r"|PTX was compiled with an unsupported toolchain|the provided PTX was compiled"
         r"|CUDA version .{0,20}mismatche[sd]|that was used to compile PyTorch"
         r"|cudaErrorInsufficientDriver|does not match the version torch was|unsupported toolchain",
-        mark("driver, CUDA and torch do not fit together on this box"),
-        mark("take a box with a newer driver, or a torch built for the CUDA of this one"),
+        mark("driver, CUDA and torch do not match on this box"),
+        mark("use a box with a newer driver, or install a torch built for this box's CUDA"),
         types="audit",
     ),
     Signature(
         "ATTN",
         Course.FIX_CONFIG,
         r"FlashAttention only supports",
-        mark("the attention that is asked for does not run on GPUs of this kind"),
+        mark("this attention implementation does not run on this type of GPU"),
         mark(
-            "no other build helps: take another attention (attn_implementation: sdpa), or rent an "
-            "Ampere GPU or newer"
+            "another build does not help: use another attention (attn_implementation: sdpa), or "
+            "rent an Ampere GPU or newer"
         ),
     ),
     Signature(
@@ -104,8 +102,8 @@ SIGNATURES = (
         r"|[Uu]nsupported gpu architecture"
         r"|Value 'sm_\d+' is not defined"
         r"|compute capability \S+ is (?:required|not supported)",
-        mark("what runs here was not built for this GPU"),
-        mark("install a torch (or the extension) built for this GPU, or rent another kind of GPU"),
+        mark("the installed build does not support this GPU"),
+        mark("install a torch (or extension) built for this GPU, or rent another type of GPU"),
         types="audit",
     ),
     Signature(
@@ -113,8 +111,8 @@ SIGNATURES = (
         Course.OTHER_BOX,
         r"CUDA error 802|[Ee]rror 802:|system not yet initialized|[Ff]abric ?[Mm]anager[^\n]{0,60}"
         r"(?:not|fail|error|down)|cudaErrorSystemNotReady",
-        mark("NVSwitch's fabric manager is not up on this box"),
-        mark("start nvidia-fabricmanager of the driver's version, else rent another box"),
+        mark("the NVSwitch fabric manager is not running on this box"),
+        mark("start the nvidia-fabricmanager that matches the driver, or rent another box"),
     ),
     Signature(
         "U31",
@@ -135,8 +133,8 @@ SIGNATURES = (
         r"|requires a (?:CUDA |NVIDIA )?GPU\b"
         r"|requires? (?:a )?(?:CUDA"
         r"|GPU)\b.{0,40}(?:not (?:found|available)|to run)",
-        mark("no GPU is attached to this process"),
-        mark("start the box with a GPU, install a torch with CUDA, look at CUDA_VISIBLE_DEVICES"),
+        mark("this process sees no GPU"),
+        mark("start the box with a GPU, install a torch with CUDA, check CUDA_VISIBLE_DEVICES"),
         explained_by=("NVML", "U28b"),
         types="audit",
     ),
@@ -150,13 +148,13 @@ SIGNATURES = (
         r"|deserialize object on CUDA device \d+ but|You requested gpu: \["
         r"|Attempting to (?:access|use) GPU \d+ but only",
         mark("more ranks than GPUs, or two ranks on one GPU"),
-        mark("set nproc_per_node to the GPUs that are there; take the device from LOCAL_RANK"),
+        mark("set nproc_per_node to the number of GPUs; take the device from LOCAL_RANK"),
     ),
     Signature(
         "XID-SOFT",
         Course.RESUME_SAME,
         r"\bXid\b[^\n]{0,80}?[:,\s](?:13|31|32|43|44|68)\b",
-        mark("the driver reports a fault that mostly the program caused"),
+        mark("the driver reports a fault, usually caused by the program"),
         where=Where.LINE,
         waits_s=(30.0,),
         is_general=True,
@@ -173,8 +171,8 @@ SIGNATURES = (
         r"|index out of bounds\b",
         mark("an index, label or token is out of range"),
         mark(
-            "compare labels with the number of classes, tokens with the vocabulary; on a GPU "
-            "CUDA_LAUNCH_BLOCKING=1 names the line"
+            "check labels against the number of classes and tokens against the vocabulary; on a "
+            "GPU, CUDA_LAUNCH_BLOCKING=1 shows the line"
         ),
     ),
     Signature(
@@ -191,10 +189,10 @@ SIGNATURES = (
         r"|unspecified launch failure|cudaErrorIllegalAddress|cudaErrorLaunchFailure"
         r"|CUDA error: unknown error|the launch timed out and was terminated"
         r"|operation not supported on global/shared address",
-        mark("a kernel on the GPU broke down"),
+        mark("a GPU kernel crashed"),
         mark(
-            "nothing at first: it is tried once more; on several cells it is the GPU, on one a "
-            "kernel"
+            "nothing at first: it is retried once. If several cells fail so, suspect the GPU; if "
+            "only one, its kernel"
         ),
         waits_s=(30.0,),
     ),
@@ -205,10 +203,10 @@ SIGNATURES = (
         r"|[^\n]{0,20}code)"
         r"|cuda runtime error \(\d|error == cudaSuccess|cuda execution failed with error"
         r"|\b(?:hip|cuda)Error[A-Z]\w+|\bUR (?:error|backend)|could not create an engine",
-        mark("a call to the GPU failed"),
+        mark("a GPU call failed"),
         mark(
-            "nothing at first: it is tried once more; if it comes again, look at what the line "
-            "names, and whether torch fits the driver"
+            "nothing at first: it is retried once; if it recurs, check what the line names and "
+            "whether torch matches the driver"
         ),
         waits_s=(30.0,),
         is_general=True,

@@ -6,8 +6,8 @@ from boxcar.shared.sentence import mark
 from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.signature import Signature
 
-_FREE = mark("free some of it, or take a larger disk; what was verified is pruned by itself")
-_SHM = mark("fewer workers of the data loader, or a box (or --shm-size) with a larger /dev/shm")
+_FREE = mark("free some space or use a larger disk; verified results are pruned automatically")
+_SHM = mark("use fewer data loader workers, or a larger /dev/shm (another box or --shm-size)")
 
 SIGNATURES = (
     Signature(
@@ -16,8 +16,8 @@ SIGNATURES = (
         r"Read-only file system|\[Errno 30\]|os error 30\b|EROFS",
         mark("a disk became read-only"),
         mark(
-            "a disk turns read-only when it fails: rent another box, unless the path is meant to "
-            "be so"
+            "a failing disk turns read-only: rent another box, unless the path is meant to be "
+            "read-only"
         ),
     ),
     Signature(
@@ -40,7 +40,7 @@ SIGNATURES = (
         Course.FIX_CONFIG,
         r"inotify (?:watch|instance)|file watchers reached"
         r"|upper limit on the total number of inotify",
-        mark("the box allows no more watched files"),
+        mark("the box's limit of watched files is reached"),
         mark("watch fewer files, or raise fs.inotify.max_user_watches"),
     ),
     Signature(
@@ -49,7 +49,7 @@ SIGNATURES = (
         r"[Dd]isk quota exceeded|\[Errno 122\]|os error 122\b|EDQUOT|[Qq]uota exceeded for"
         r"|over (?:its |your )?(?:disk |storage )?quota|storage quota|[Ss]torage limit exceeded"
         r"|exceed\w* (?:jobfs|disk|storage|home|scratch|inode)\w* quota",
-        mark("a disk quota is used up"),
+        mark("a disk quota is exceeded"),
         _FREE,
     ),
     Signature(
@@ -57,7 +57,7 @@ SIGNATURES = (
         Course.FREE_SPACE,
         r"(?:out of|no (?:free|more)) inodes|inodes? (?:exhausted|usage is at 100)",
         mark("a disk has no inodes left: too many files"),
-        mark("remove or pack folders of small files"),
+        mark("delete or pack folders of small files"),
     ),
     Signature(
         "U7b",
@@ -65,10 +65,10 @@ SIGNATURES = (
         r"No space left on device[^\n]{0,40}'?(?:/tmp|/root/\.cache|/home/[^\s/]+/\.cache"
         r"|~/\.cache)"
         r"|(?:/tmp/|/\.cache/)[^\n]{0,200}No space left on device",
-        mark("the system disk is full: a cache or /tmp lies there"),
+        mark("the system disk is full: a cache or /tmp is on it"),
         mark(
-            "put HF_HOME, TORCH_HOME, PIP_CACHE_DIR and TMPDIR on the data disk, under env: in "
-            "job.yaml"
+            "under env: in job.yaml, point HF_HOME, TORCH_HOME, PIP_CACHE_DIR and TMPDIR to the "
+            "data disk"
         ),
     ),
     Signature(
@@ -87,7 +87,7 @@ SIGNATURES = (
         r"|[Cc]heck your disk space|Failed to write tensor|write error: No space"
         r"|failed writing file data/|设备上没有空间"
         r"|(?:磁盘|数据盘|系统盘|硬盘|存储)(?:空间)?(?:不足|已满|满了)",
-        mark("a disk was full"),
+        mark("a disk is full"),
         _FREE,
     ),
     Signature(
@@ -102,8 +102,8 @@ SIGNATURES = (
         r"|Unable to attach or mount volumes|FailedAttachVolume|Multi-Attach error|\[Errno 14\]"
         r"|MountVolume\S* failed|mount\.nfs\w*: |\[Errno 10[38]\]"
         r"|Cannot send after transport endpoint shutdown",
-        mark("a file system was away, or a file held by somebody else"),
-        mark("nothing while it waits; if it stays so, mount it again, or ask its platform"),
+        mark("a file system is unavailable, or a file is in use by another process"),
+        mark("nothing while it waits; if it persists, remount it or ask the platform"),
         waits_s=(60.0, 300.0, 900.0),
     ),
 )

@@ -14,8 +14,8 @@ SIGNATURES = (
         r"|syntax error near unexpected token [^\n]{0,40}(?:\\r|\r)"
         r"|bad interpreter: [^\n]{0,60}(?:\^M|\r)"
         r"|/usr/bin/env: '[^\n]{0,30}(?:\\r|\r)",
-        mark("a script has Windows line ends (CRLF)"),
-        mark("sed -i 's/\\r$//' on the file, and git config core.autocrlf input"),
+        mark("a script has Windows line endings (CRLF)"),
+        mark("run sed -i 's/\\r$//' on the file, and set git config core.autocrlf input"),
     ),
     Signature(
         "BUILD",
@@ -31,19 +31,20 @@ SIGNATURES = (
         r"|[Uu]nable to find vcvarsall|Microsoft Visual C\+\+ [\d.]+ (?:or greater )?is required"
         r"|unsupported GNU version|g\+\+ is (?:greater|less) than the"
         r"|error: command '[^'\n]{1,200}' failed",
-        mark("an extension or a package cannot be built here: compiler, headers or CUDA toolkit"),
         mark(
-            "take a wheel that is built for this torch and Python, or install what its words name"
+            "an extension or package cannot be built here: compiler, headers or CUDA toolkit "
+            "missing or wrong"
         ),
+        mark("use a wheel built for this torch and Python, or install what the error names"),
         types="launch",
     ),
     Signature(
         "GLIBC",
         Course.FIX_CODE,
         r"\b(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+[`'\"]? (?:not found|not defined)",
-        mark("this box's own C or C++ library is older than a program that was installed"),
+        mark("the box's C or C++ library is too old for an installed program"),
         mark(
-            "take a newer image, or a build for an older system; for GLIBCXX and CXXABI conda "
+            "use a newer image, or a build for an older system; for GLIBCXX and CXXABI: conda "
             "install libstdcxx-ng"
         ),
         types="launch",
@@ -54,11 +55,11 @@ SIGNATURES = (
         r"\blib(?:cudart|nvrtc|nvJitLink|cu(?:blas|fft|rand|solver|sparse|dnn|pti|file)|npp)"
         r"[\w-]*\.so\.\d[\d.]*: cannot open shared object file"
         r"|Could not find the bitsandbytes CUDA binary|libbitsandbytes_cuda\w+\.so: cannot open",
-        mark("a package was built for another CUDA than the torch that is installed here"),
+        mark("a package was built for a different CUDA than the installed torch"),
         mark(
-            "no system package has that library: take the package's build for the CUDA of this "
-            "torch (boxcar audit names it; +cu128 is CUDA 12.8), or its release that was made for "
-            "this torch; leave out BNB_CUDA_VERSION"
+            "no system package has that library. Use the package's build for this torch's CUDA "
+            "(boxcar audit shows it; +cu128 is CUDA 12.8), or its release for this torch; do not "
+            "set BNB_CUDA_VERSION"
         ),
         types="launch",
     ),
@@ -67,12 +68,12 @@ SIGNATURES = (
         Course.FIX_CODE,
         r"libtorchcodec|\blib(?:av\w+|sw\w+)\.so\.\d+: cannot open shared object file",
         mark(
-            "sound or video cannot be read: FFmpeg's libraries are missing, or torchcodec does "
-            "not fit this torch"
+            "audio or video cannot be read: the FFmpeg libraries are missing, or torchcodec does "
+            "not match this torch"
         ),
         mark(
-            "install ffmpeg with the system's packages or conda; take the torchcodec that its "
-            "table of versions names for this torch"
+            "install ffmpeg from system packages or conda; use the torchcodec version that its "
+            "version table lists for this torch"
         ),
         types="launch",
         explained_by=("MOD-CUDA",),
@@ -100,11 +101,10 @@ SIGNATURES = (
         r"|^[\w.]*(?:Error|Exception): [^\n]{0,160}(?:requires?|needs?|install|upgrade|downgrade"
         r"|expected)\b"
         r"[^\n]{0,60}[\w\]\)'\"](?<!cuda) ?(?:>=|<=|==|~=|>|<) ?v?\d+\.\d",
-        mark("a module is there in another version than the code, or another module, needs"),
+        mark("a module's version is not the one that the code or another module needs"),
         mark(
-            "take versions that were made for each other: raise the one that is too old, or hold "
-            "the newer one back; install anew what was built for another numpy or torch "
-            "(undefined symbol, size changed)"
+            "use matching versions: upgrade the old one or pin the newer one; reinstall what was "
+            "built for another numpy or torch (undefined symbol, size changed)"
         ),
         types="launch",
     ),
@@ -131,10 +131,10 @@ SIGNATURES = (
         r"|Device API \w+ is not enabled"
         r"|need to have [^\n]{0,40} installed|not (?:properly|correctly) installed"
         r"|backend to handle uri",
-        mark("the environment lacks a module, or has another version of it"),
+        mark("the environment lacks a module or has the wrong version"),
         mark(
-            "install it on the box, into the Python that trains (boxcar audit names it); a "
-            "lib*.so with the system's packages"
+            "on the box, install it into the training Python (boxcar audit shows which); a "
+            "lib*.so comes from system packages"
         ),
         types="launch",
     ),
@@ -145,8 +145,8 @@ SIGNATURES = (
         r"|Could not find a version that satisfies|externally[- ]managed|ResolvePackageNotFound"
         r"|No solution found when resolving|DO NOT MATCH THE HASHES|UnsatisfiableError"
         r"|No such package",
-        mark("pip or conda finds no packages that fit what is asked for"),
-        mark("loosen or correct the versions in requirements:, for the Python of the box"),
+        mark("pip or conda finds no matching packages"),
+        mark("loosen or correct the versions in requirements: to suit the box's Python"),
         types="launch",
         explained_by=("DNS", "PX", "SSL", "PIP"),
     ),
@@ -161,9 +161,7 @@ SIGNATURES = (
         r"|cannot execute(?:: required file not found| binary file)|[Ee]xec format error"
         r"|[Ee]xecutable file not found|未找到命令|can't open file ",
         mark("a program was not found, or cannot be run here"),
-        mark(
-            "look at training_python, command and PATH: what a login shell loads is not loaded here"
-        ),
+        mark("check training_python, command and PATH: login shell files are not loaded here"),
         types="audit",
         where=Where.LINE,
     ),
@@ -172,8 +170,8 @@ SIGNATURES = (
         Course.FIX_CODE,
         r"Cannot re-initialize CUDA in forked subprocess|CUDA error: initialization error"
         r"|context has already been set",
-        mark("processes are started in the wrong way"),
-        mark("use the start method spawn, below if __name__ == '__main__':"),
+        mark("the script starts processes in the wrong way"),
+        mark("use the start method spawn, under if __name__ == '__main__':"),
     ),
     Signature(
         "CONDA",
@@ -183,15 +181,15 @@ SIGNATURES = (
         r"|Your shell has not been properly configured to use 'conda|PackagesNotFoundError"
         r"|LibMambaUnsatisfiable",
         mark("conda has no such environment here"),
-        mark("name the interpreter by its path: training_python"),
+        mark("set training_python to the interpreter's path"),
         types="audit",
     ),
     Signature(
         "NOGIT",
         Course.FIX_CODE,
         r"^fatal: not a git repository|InvalidGitRepositoryError|NoSuchPathError",
-        mark("the script asks git, and the code on the box has no .git"),
-        mark("let it go on without git, or give it the commit by a variable of env:"),
+        mark("the script calls git, but the code on the box has no .git"),
+        mark("let the script work without git, or pass the commit in a variable under env:"),
         is_general=True,
     ),
 )

@@ -6,7 +6,7 @@ from boxcar.shared.sentence import mark
 from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.signature import Signature, Where, cuda_error
 
-_SMALLER = mark("make it smaller first: batch, model or epochs")
+_SMALLER = mark("first reduce the batch, the model or the epochs")
 
 SIGNATURES = (
     Signature(
@@ -24,8 +24,8 @@ SIGNATURES = (
         r"|killed due to (?:memory pressure|the node running low on memory)|job killed: (?:mem"
         r"|vmem)\b"
         r"|using all available RAM|memory on the node .{0,120}above the memory usage threshold",
-        mark("the machine's memory was used up"),
-        mark("fewer workers of the data loader, smaller caches, or a box with more memory"),
+        mark("the machine ran out of memory"),
+        mark("use fewer data loader workers, smaller caches, or a box with more memory"),
         where=Where.ANYWHERE,
     ),
     Signature(
@@ -34,16 +34,16 @@ SIGNATURES = (
         r"killed by signal: [Kk]illed"
         r"|A worker process managed by the executor was unexpectedly terminated"
         r"|TerminatedWorkerError",
-        mark("a worker of the data loader was killed, mostly for memory"),
-        mark("fewer workers of the data loader, smaller samples, or a box with more memory"),
+        mark("a data loader worker was killed, usually for lack of memory"),
+        mark("use fewer data loader workers, smaller samples, or a box with more memory"),
     ),
     Signature(
         "M2f",
         Course.OUT_OF_MEMORY,
         r"[Oo]ut of memory[^\n]{0,700}?\b(?:[5-9]"
         r"|\d{2,})\.\d+ GiB is reserved by PyTorch but unallocated",
-        mark("the GPU's memory is in pieces: much is reserved and not used"),
-        mark("first env: {{PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True'}} in job.yaml"),
+        mark("GPU memory is fragmented: much is reserved but unused"),
+        mark("first set env: {{PYTORCH_CUDA_ALLOC_CONF: 'expandable_segments:True'}} in job.yaml"),
     ),
     Signature(
         "M2",
@@ -73,7 +73,7 @@ SIGNATURES = (
         r"|(?i:out[ _]of[ _]device[ _]memory|cuda\w*alloc\w* failed: out of memory)"
         r"|cudaSuccess[^\n]{0,200}out of memory"
         r"|显存溢出",
-        mark("the GPU's memory is too small for this cell"),
+        mark("the GPU has too little memory for this cell"),
         _SMALLER,
     ),
     Signature(
@@ -86,7 +86,7 @@ SIGNATURES = (
         r"|INTERNAL: the library was not initialized|\bdnn != nullptr|DNN library (?:is not|init)"
         r"|Failed to get convolution algorithm"
         r"|CUSOLVER_STATUS_(?:ALLOC_FAILED|INTERNAL_ERROR)|CUFFT_ALLOC_FAILED",
-        mark("cuDNN or cuBLAS got no memory: mostly the GPU's memory is too small"),
+        mark("cuDNN or cuBLAS got no memory: usually the GPU has too little"),
         _SMALLER,
         explained_by=("DEVSIDE",),
     ),
@@ -101,19 +101,19 @@ SIGNATURES = (
         r"|pin_memory[^\n]{0,80}out of memory|malloc(?:\(\))?: .{0,20}(?:memory|fail)"
         r"|not enough memory: you tried to allocate|shared file mapping: <"
         r"|allocate more memory than|Java heap space|内存不足",
-        mark("the machine had no more memory to give"),
+        mark("the machine could not allocate more memory"),
         mark(
-            "fewer workers, map large files instead of reading them whole, or a box with more "
-            "memory"
+            "use fewer workers, memory-map large files instead of reading them whole, or use a "
+            "box with more memory"
         ),
     ),
     Signature(
         "FD",
         Course.FIX_CONFIG,
         r"[Tt]oo many open files|\[Errno 24\]|os error 24\b|EMFILE|\[Errno 23\]|ENFILE",
-        mark("too many files are open at once"),
+        mark("too many open files"),
         mark(
-            "raise it with ulimit -n 65536, or "
+            "raise the limit with ulimit -n 65536, or use "
             "torch.multiprocessing.set_sharing_strategy('file_system')"
         ),
     ),
@@ -124,7 +124,10 @@ SIGNATURES = (
         r"|libgomp: Thread creation failed"
         r"|fork: (?:retry: )?Resource temporarily unavailable|BlockingIOError: \[Errno 11\]"
         r"|cannot fork|Resource temporarily unavailable\nstd::system_error",
-        mark("the box allows no more processes or threads"),
-        mark("set OMP_NUM_THREADS to the cores of this box under env:, and use fewer workers"),
+        mark("the box's limit of processes or threads is reached"),
+        mark(
+            "set OMP_NUM_THREADS under env: to the number of cores on the box, and use fewer "
+            "workers"
+        ),
     ),
 )

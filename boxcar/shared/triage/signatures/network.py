@@ -9,8 +9,8 @@ from boxcar.shared.triage.signature import Signature, Where
 # A hub that limits or restarts is mostly back within the hour.
 _WAITS_S = (60.0, 300.0, 900.0, 1800.0, 1800.0)
 _NOTHING = mark(
-    "nothing while it waits; if it stays so, try the host from the box, or fill the cache there "
-    "by hand"
+    "nothing while it waits; if it persists, try the host from the box, or fill the cache there "
+    "yourself"
 )
 
 SIGNATURES = (
@@ -20,10 +20,10 @@ SIGNATURES = (
         r"Proxy Authentication Required|\b407 (?:Client Error|Proxy)|(?i:\berror:? 407\b)"
         r"|CONNECT tunnel failed, response 40[37]\b|HTTP code 40[37] from proxy"
         r"|Tunnel connection failed: 40[37]\b",
-        mark("the proxy refuses: it wants a name and a password, or lets nobody through to there"),
+        mark("the proxy refuses: it wants a user name and password, or blocks that address"),
         mark(
-            "name http_proxy and https_proxy, with name and password, under secrets: in job.yaml, "
-            "or the host in no_proxy"
+            "set http_proxy and https_proxy with user name and password, named under secrets: in "
+            "job.yaml; or add the host to no_proxy"
         ),
         types="launch",
     ),
@@ -53,7 +53,7 @@ SIGNATURES = (
         # A git host's words; what it does not let one see is "not found" there.
         r"|^(?:remote|ERROR): (?:Repository not found|Permission to \S+ |Write access to )"
         r"|^remote: The project you were looking for|^fatal: repository 'https?:\S+ not found",
-        mark("a service refuses: the token, the licence or the name is not right"),
+        mark("a service denies access: wrong token or name, or licence not accepted"),
         mark(
             "accept the licence on the model's page, and name the token under secrets: in job.yaml"
         ),
@@ -64,9 +64,9 @@ SIGNATURES = (
         "WB-OLD",
         Course.FIX_CODE,
         r"API key must be 40 characters long, yours was 86\b",
-        mark("this wandb is older than its keys, which have 86 characters now"),
+        mark("this wandb is too old for the new 86-character keys"),
         mark(
-            "the key is right: install wandb 0.22.3 or newer on the box; until then env: "
+            "the key is fine: install wandb 0.22.3 or newer on the box; until then set env: "
             "{{WANDB_MODE: offline}}"
         ),
         types="launch",
@@ -83,7 +83,7 @@ SIGNATURES = (
         r"|API key must be 40 characters|user is not logged in"
         r"|(?:ERROR|[Ii]nvalid|[Ee]xpired|[Uu]nauthor)[^\n]{0,120}relogin"
         r"|permission to access the requested resource|entity \S+ not found",
-        mark("the tracker has no key here, or refuses it"),
+        mark("the tracker has no key here or rejects it"),
         mark("name WANDB_API_KEY under secrets: in job.yaml, or set env: {{WANDB_MODE: offline}}"),
         types="launch",
     ),
@@ -97,7 +97,7 @@ SIGNATURES = (
         r"|SlowDown\b|ThrottlingException|RequestLimitExceeded|have had many accesses"
         r"|[Qq]uota exceeded for (?:this|the) file|over its data quota"
         r"|Too many users have|FileURLRetrievalError",
-        mark("a service limits how often it is asked"),
+        mark("a service limits the request rate"),
         _NOTHING,
         waits_s=_WAITS_S,
     ),
@@ -108,10 +108,10 @@ SIGNATURES = (
         r"|certificate verify failed|SSLCertVerificationError"
         r"|self.signed certificate"
         r"|certificate (?:has expired|is not yet valid)|server certificate verification failed",
-        mark("a certificate is not trusted: a proxy with one of its own, or a clock that is wrong"),
+        mark("a certificate is not trusted: a proxy uses its own, or the clock is wrong"),
         mark(
-            "set the box's clock, or give it the proxy's certificate; verification is never "
-            "turned off"
+            "set the box's clock or install the proxy's certificate; verification is never turned "
+            "off"
         ),
         types="audit",
     ),
@@ -122,10 +122,8 @@ SIGNATURES = (
         r"|proxyconnect tcp"
         r"|Unsupported proxy|Missing dependencies for SOCKS support"
         r"|Unable to determine SOCKS version",
-        mark("the proxy does not answer, or is not the right one"),
-        mark(
-            "look at http_proxy, https_proxy and no_proxy under env:, in small and capital letters"
-        ),
+        mark("the proxy does not answer or is the wrong one"),
+        mark("check http_proxy, https_proxy and no_proxy under env:, in lower and upper case"),
         waits_s=_WAITS_S,
     ),
     Signature(
@@ -143,10 +141,10 @@ SIGNATURES = (
         r"|OfflineModeIsEnabled"
         r"|[Cc]ouldn't reach (?:the )?['\"\w./-]+ (?:on the Hub|\()"
         r"|ConnectionError: Couldn't reach",
-        mark("a hub of models or data did not answer"),
+        mark("a model or dataset hub did not answer"),
         mark(
-            "nothing while it waits; if it stays so, set HF_ENDPOINT to a mirror, or fill the "
-            "cache on the box by hand"
+            "nothing while it waits; if it persists, set HF_ENDPOINT to a mirror or fill the "
+            "cache on the box yourself"
         ),
         waits_s=_WAITS_S,
     ),
@@ -165,8 +163,7 @@ SIGNATURES = (
         r"|wandb (?:backend|service|core) process[^\n]{0,40}(?:shut ?down|died|exited)",
         mark("a tracker did not answer"),
         mark(
-            "nothing while it waits; a tracker need not cost a training: env: "
-            "{{WANDB_MODE: offline}}"
+            "nothing while it waits; to train without the tracker, set env: {{WANDB_MODE: offline}}"
         ),
         waits_s=_WAITS_S,
     ),
@@ -174,16 +171,16 @@ SIGNATURES = (
         "T6",
         Course.ASK,
         r"REMOTE HOST IDENTIFICATION HAS CHANGED|Host key verification failed",
-        mark("the box has another key than it had"),
-        mark("compare the new fingerprint with the platform's page before you accept it"),
+        mark("the box's host key has changed"),
+        mark("check the new fingerprint against the platform's page before accepting it"),
         types="audit",
     ),
     Signature(
         "T7",
         Course.ASK,
         r"Permission denied \([\w,-]*publickey|Too many authentication failures",
-        mark("ssh takes no key of yours there"),
-        mark("put your public key on the box or the account"),
+        mark("ssh rejects your keys"),
+        mark("add your public key to the box or the account"),
         types="audit",
     ),
     Signature(
@@ -191,7 +188,7 @@ SIGNATURES = (
         Course.WAIT_NETWORK,
         r"kex_exchange_identification|during banner exchange|ssh: connect to host"
         r"|ssh_exchange_identification|^Connection (?:closed|reset) by \S+ port \d+",
-        mark("ssh gets no further than the door"),
+        mark("ssh cannot connect"),
         _NOTHING,
         waits_s=_WAITS_S,
     ),
@@ -199,7 +196,7 @@ SIGNATURES = (
         "T9",
         Course.ASK,
         r"subsystem request failed|exec request failed",
-        mark("this ssh passes no files"),
+        mark("this ssh connection cannot transfer files"),
         mark("use the direct endpoint, not the platform's ssh proxy"),
         types="audit",
     ),
@@ -209,8 +206,8 @@ SIGNATURES = (
         r'dest open "[^"]*": (?:Failure|No such file)|rsync: .{0,120}(?:mkdir'
         r"|change_dir)[^\n]{0,200}failed: No such file"
         r"|rsync error: error selecting input/output files",
-        mark("the folder to be copied into is not there"),
-        mark("make the folder first, in the same command"),
+        mark("the target folder does not exist"),
+        mark("create the folder first, in the same command"),
     ),
     Signature(
         "T2",
@@ -219,8 +216,8 @@ SIGNATURES = (
         r"|rsync error: (?:error in rsync protocol|timeout|error in socket|unexplained error)"
         r"|rsync: connection unexpectedly closed|packet_write_wait"
         r"|[Cc]onnection closed by remote host|ssh: .{0,80}Broken pipe",
-        mark("the link to the box was cut"),
-        mark("try the transfer again; it continues from there"),
+        mark("the connection to the box was lost"),
+        mark("retry the transfer: it continues where it stopped"),
         waits_s=(5.0, 60.0, 300.0),
     ),
     Signature(
@@ -245,7 +242,7 @@ SIGNATURES = (
         r"|NoSuchBucket|\b404: Not Found"
         r"|does not appear to have a file named|manifest (?:for \S+ )?not found"
         r"|ImagePullBackOff|ErrImagePull|Can't load (?:the )?[\w ]{4,30} for ",
-        mark("what is asked for is not on that server"),
+        mark("the server does not have what was requested"),
         mark("correct the name, the revision or the URL"),
         explained_by=("HF1", "DNS"),
     ),
@@ -258,7 +255,7 @@ SIGNATURES = (
         r"|No address associated with hostname"
         r"|Failed to resolve ['\"]|EAI_AGAIN|getaddrinfo (?:failed|ENOTFOUND)|dns error"
         r"|server misbehaving",
-        mark("a host's name could not be looked up"),
+        mark("a host name could not be resolved"),
         _NOTHING,
         waits_s=_WAITS_S,
     ),
@@ -272,7 +269,7 @@ SIGNATURES = (
         r"|Response \[5\d\d\]"
         r"|(?:msg|message|error)[^\n]{0,120}['\"](?:code|status)['\"]: ?50[0-4]\b"
         r"|The requested URL returned error: 5\d\d",
-        mark("a server has trouble of its own"),
+        mark("a server error (HTTP 5xx)"),
         _NOTHING,
         waits_s=_WAITS_S,
     ),
@@ -313,7 +310,7 @@ SIGNATURES = (
         r"^(?:[\w.]+\.)?(?:ConnectionResetError|BrokenPipeError|ConnectionAbortedError"
         r"|ConnectionError|TimeoutError|HTTPError|HfHubHTTPError|APIError)\b"
         r"|Connection reset by peer|Broken pipe\b",
-        mark("a connection was cut"),
+        mark("a connection was lost"),
         _NOTHING,
         waits_s=_WAITS_S,
         is_general=True,
@@ -330,8 +327,8 @@ SIGNATURES = (
         r"|InsufficientInstanceCapacity|ZONE_RESOURCE_POOL_EXHAUSTED"
         r"|no longer any instances available|out of (?:stock|capacity)|sold ?out|GPU资源不足"
         r"|库存不足|显卡不足|资源已售罄",
-        mark("the platform has none of these machines now"),
-        mark("wait, or take another kind of GPU or region"),
+        mark("the platform has no such machine available"),
+        mark("wait, or use another GPU type or region"),
         waits_s=_WAITS_S,
     ),
     Signature(
@@ -339,8 +336,8 @@ SIGNATURES = (
         Course.STOP_QUEUE,
         r"low_credit|insufficient (?:funds|balance|credit)|Payment Required|\b402 Client Error"
         r"|余额不足|欠费|[Bb]alance is (?:too low|insufficient)",
-        mark("the account has no money left"),
-        mark("pull what is proven, and pay"),
+        mark("the account is out of credit"),
+        mark("pull the verified results, then top up"),
         types="pull",
         where=Where.ANYWHERE,
     ),
@@ -348,7 +345,7 @@ SIGNATURES = (
         "API-AUTH",
         Course.STOP_QUEUE,
         r"invalid-api-key|TORealName|InvalidApiKey|未实名",
-        mark("the platform refuses the account's key"),
+        mark("the platform rejects the account's key"),
         mark("renew the key at the platform"),
         types="audit",
     ),

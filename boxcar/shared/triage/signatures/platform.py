@@ -23,8 +23,8 @@ SIGNATURES = (
         r"|walltime \d+ exceeded|TERM_RUNLIMIT"
         r"|activeDeadlineSeconds|Job has reached .{0,20}time limit|State=TIMEOUT"
         r"|JobState=TIMEOUT",
-        mark("its time was up"),
-        mark("ask for more time, or let it resume from its checkpoint"),
+        mark("it reached its time limit"),
+        mark("request more time, or let it resume from its checkpoint"),
         where=Where.ANYWHERE,
     ),
     Signature(
@@ -39,7 +39,7 @@ SIGNATURES = (
         r"|DUE to SIGNAL Terminated.{0,40}preempt|[Rr]eason[:=]\s*(?:NodeShutdown"
         r"|Preempt\w*)\s*$",
         mark("the platform took the box back"),
-        mark("launch again when there is a box: it resumes from its checkpoint"),
+        mark("launch again once a box is available: it resumes from its checkpoint"),
         types="launch",
         where=Where.ANYWHERE,
         waits_s=(1.0, 1.0, 10.0, *[60.0] * 20),
@@ -57,7 +57,7 @@ SIGNATURES = (
         r"|Lost connection to (?:node"
         r"|host)|node_failure",
         mark("its node failed"),
-        mark("nothing: it resumes from its checkpoint, on another node where there is one"),
+        mark("nothing: it resumes from its checkpoint, on another node if there is one"),
         where=Where.ANYWHERE,
         waits_s=(60.0, 300.0),
     ),
@@ -67,7 +67,7 @@ SIGNATURES = (
         r"(?:Reason|Status|phase|STATUS)\W{1,12}Evicted|\b[Pp]od\b[^\n]{0,120}\b[Ee]victed\b"
         r"|The node was low on resource|The node had condition: \[(?:Disk|Memory|PID)Pressure",
         mark("Kubernetes evicted it"),
-        mark("nothing at first: it is tried again, mostly on another node"),
+        mark("nothing at first: it is retried, usually on another node"),
         where=Where.LINE,
         waits_s=(60.0, 300.0),
         is_general=True,
@@ -80,8 +80,8 @@ SIGNATURES = (
         r"|by signal 15|\d Terminated\b|SIGTERM received|^Terminated$"
         r"|DUE TO JOB REQUEUE|Job deleted at request of"
         r"|CANCELLED AT \S+(?: DUE to SIGNAL [^*\n]+)? \*\*\*|Signal handler called with signal 15",
-        mark("it was told to end from outside (SIGTERM)"),
-        mark("nothing: the same is tried again from its checkpoint"),
+        mark("it was terminated from outside (SIGTERM)"),
+        mark("nothing: it is retried from its checkpoint"),
         where=Where.LINE,
         waits_s=(1.0, 60.0),
         is_symptom=True,
@@ -90,8 +90,8 @@ SIGNATURES = (
         "BUS",
         Course.FIX_CONFIG,
         r"\bSIGBUS\b|Bus error|" + _code(7),
-        mark("a bus error: mostly /dev/shm or a disk below a mapped file was full"),
-        mark("fewer workers of the data loader, or a larger /dev/shm"),
+        mark("a bus error: usually /dev/shm or the disk of a memory-mapped file was full"),
+        mark("use fewer data loader workers or a larger /dev/shm"),
         where=Where.LINE,
         explained_by=("DP15",),
     ),
@@ -105,7 +105,7 @@ SIGNATURES = (
         r"|stack smashing detected|fatal exception: access violation|0xC0000005"
         r"|malloc\(\): (?:corrupt|invalid|unaligned)|munmap_chunk|段错误",
         mark("a segmentation fault"),
-        mark("nothing at first: it is tried once more; if it comes again, a library does not fit"),
+        mark("nothing at first: it is retried once; if it recurs, a library does not match"),
         where=Where.LINE,
         waits_s=(10.0,),
         is_general=True,
@@ -115,7 +115,7 @@ SIGNATURES = (
         Course.STOP_QUEUE,
         r"Illegal instruction|SIGILL|" + _code(4),
         mark("a program was built for another processor"),
-        mark("install a wheel for this processor, or take another box"),
+        mark("install a wheel for this processor, or use another box"),
         where=Where.LINE,
     ),
     Signature(
@@ -130,8 +130,8 @@ SIGNATURES = (
         r"|status) (?:137|-9)|已杀死",
         mark("it was killed from outside (SIGKILL)"),
         mark(
-            "nothing at first; if it comes again at the same place, it is mostly memory: look at "
-            "the box's"
+            "nothing at first; if it recurs at the same place, suspect memory: check the box's "
+            "memory"
         ),
         where=Where.LINE,
         waits_s=(1.0, 60.0),
@@ -142,7 +142,7 @@ SIGNATURES = (
         Course.FIX_CODE,
         r"[Ff]loating point exception|SIGFPE|" + _code(8),
         mark("a division by zero in compiled code (SIGFPE)"),
-        mark("look for an empty batch or a size of 0; the stacks above it name the call"),
+        mark("look for an empty batch or a size of 0; the stack above names the call"),
         where=Where.LINE,
     ),
     Signature(
@@ -154,7 +154,7 @@ SIGNATURES = (
         r"|: Assertion [`'\"][^\n]{1,200}['\"] failed"
         r"|Aborted \(core dumped\)|core dumped",
         mark("it was aborted (SIGABRT)"),
-        mark("nothing at first: it is tried once more; the lines above it say why"),
+        mark("nothing at first: it is retried once; the lines above say why"),
         where=Where.LINE,
         waits_s=(10.0,),
         is_general=True,

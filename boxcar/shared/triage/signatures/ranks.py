@@ -7,7 +7,7 @@ from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.signature import Signature, Where
 
 _LOOK_FIRST = mark(
-    "nothing at first: it is tried once more. If it comes again, look for the rank that ended first"
+    "nothing at first: it is retried once. If it recurs, look for the rank that ended first"
 )
 
 SIGNATURES = (
@@ -17,10 +17,10 @@ SIGNATURES = (
         r"EADDRINUSE|[Aa]ddress already in use|errno:? ?98\b|\[Errno 98\]"
         r"|server socket has failed to (?:listen|bind)|port (?:\d+ )?is already (?:in use"
         r"|allocated)|WinError 10048|端口[^\n]{0,12}占用",
-        mark("a port was taken"),
+        mark("a port is in use"),
         mark(
-            "nothing at first; if it stays so, an orphan holds it: ps on the box. Boxcar lets "
-            "torchrun choose a free port"
+            "nothing at first; if it persists, an orphan process holds the port: ps on the box. "
+            "Boxcar lets torchrun choose a free port"
         ),
         waits_s=(5.0, 60.0),
     ),
@@ -43,7 +43,9 @@ SIGNATURES = (
         r"|^RuntimeError: (?:Broken pipe|Connection (?:reset by peer|refused))"
         r"|Unable to find (?:interface|address) for",
         mark("the ranks did not find each other"),
-        mark("nothing at first; if it stays so, see that each node runs and reaches the first one"),
+        mark(
+            "nothing at first; if it persists, check that each node runs and reaches the first one"
+        ),
         waits_s=(30.0, 120.0),
         is_symptom=True,
     ),
@@ -54,7 +56,7 @@ SIGNATURES = (
         r"|Default process group has not been initialized"
         r"|^KeyError: '(?:(?:LOCAL_)?RANK|(?:LOCAL_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|SLURM_\w+"
         r"|OMPI_\w+|PMI_\w+)'",
-        mark("the script was not started by the launcher that it needs"),
+        mark("the script was not started by the launcher it needs"),
         mark(
             "set launcher: and nproc_per_node: in job.yaml: torchrun sets RANK, WORLD_SIZE and "
             "MASTER_ADDR"
@@ -64,8 +66,8 @@ SIGNATURES = (
         "ONERANK",
         Course.FIX_CONFIG,
         r"^accelerate would start 1 process, \d+ were asked: distributed_type in ",
-        mark("accelerate would train in one process where more were asked for"),
-        mark("put distributed_type in the named file right, or set nproc_per_node: 1"),
+        mark("accelerate would train in one process, but several were requested"),
+        mark("correct distributed_type in the named file, or set nproc_per_node: 1"),
     ),
     Signature(
         "D8",
@@ -73,8 +75,8 @@ SIGNATURES = (
         r"Expected to have finished reduction in the prior iteration"
         r"|parameters that were not used in producing (?:the )?loss"
         r"|did not receive grad(?:ient)? for rank|still have inflight params",
-        mark("parameters that a step does not use, under DDP or ZeRO-3"),
-        mark("find the parameters without a gradient: TORCH_DISTRIBUTED_DEBUG=DETAIL names them"),
+        mark("a step leaves parameters unused under DDP or ZeRO-3"),
+        mark("find the parameters without a gradient: TORCH_DISTRIBUTED_DEBUG=DETAIL lists them"),
     ),
     Signature(
         "D8b",
@@ -82,7 +84,7 @@ SIGNATURES = (
         r"mark(?:ed)? a variable ready only once"
         r"|Parameter at index \d+[^\n]{0,120}has been marked as ready twice",
         mark("a parameter is used twice in one backward under DDP"),
-        mark("use_reentrant=False for checkpointing, or static_graph=True"),
+        mark("set use_reentrant=False for gradient checkpointing, or static_graph=True"),
     ),
     Signature(
         "D25",
@@ -100,15 +102,15 @@ SIGNATURES = (
         r"|does not match)"
         r"|The checkpoint being loaded used a (?:DP|world) ?(?:world )?size"
         r"|[Dd]efault process group has[^\n]{0,60}ranks, but",
-        mark("the number of ranks does not fit the config or the checkpoint"),
-        mark("set nproc_per_node to what the config says, or change the config's sizes"),
+        mark("the number of ranks does not match the config or the checkpoint"),
+        mark("set nproc_per_node to what the config expects, or change the sizes in the config"),
     ),
     Signature(
         "C15",
         Course.FIX_CODE,
         r"No inf checks were recorded for this optimizer|unscale_\(\) has already been called"
         r"|[Aa]ttempting to unscale FP16 gradients",
-        mark("the gradient scaler is not used as it has to be"),
+        mark("the gradient scaler is used wrongly"),
         mark(
             "keep trained weights in fp32, scale the loss before backward, and restore "
             "scaler.state_dict()"
@@ -128,7 +130,7 @@ SIGNATURES = (
         r"|[Ss]tream sync\w* timeout|Horovod has been shut down|exception on one of the ranks"
         r"|^Missing [Rr]anks: |submitted to be reduced|\bEI000\d\b"
         r"|op\.preamble\.length <= op\.nbytes|Fence failed|gloo::EnforceNotMet",
-        mark("a rank ended, hung or went another way, and the others waited for it"),
+        mark("a rank ended, hung or took another path, and the others waited for it"),
         _LOOK_FIRST,
         waits_s=(30.0,),
         is_symptom=True,
@@ -137,8 +139,8 @@ SIGNATURES = (
         "NCCL-USE",
         Course.FIX_CONFIG,
         r"ncclInvalid(?:Usage|Argument)|nccl[^\n]{0,60}invalid (?:usage|argument)",
-        mark("NCCL was called in a way that it does not take"),
-        mark("mostly two ranks on one GPU: take the device from LOCAL_RANK"),
+        mark("NCCL got an invalid call"),
+        mark("usually two ranks on one GPU: take the device from LOCAL_RANK"),
     ),
     Signature(
         "NCCL-S",
@@ -169,18 +171,21 @@ SIGNATURES = (
         r"No (?:socket )?interface found|Bootstrap : no socket interface found"
         r"|could not find any (?:usable )?network interface"
         r"|NCCL WARN [^\n]{0,80}Connect to [^\n]{0,80}No route to host",
-        mark("NCCL finds no network card, or takes the wrong one"),
+        mark("NCCL finds no network interface, or picks the wrong one"),
         mark(
-            "set NCCL_SOCKET_IFNAME under env: to the card by which the machines reach each other "
-            "(ip addr shows them all)"
+            "under env:, set NCCL_SOCKET_IFNAME to the interface that connects the machines (ip "
+            "addr lists them)"
         ),
     ),
     Signature(
         "HUP",
         Course.RESUME_SAME,
         r"Received 1 death signal|closing signal SIGHUP|got signal: 1\b",
-        mark("the launcher was hung up on (SIGHUP)"),
-        mark("nothing: Boxcar's own processes have no terminal; a nested ssh or screen was closed"),
+        mark("the launcher received SIGHUP"),
+        mark(
+            "nothing: Boxcar's own processes have no terminal; perhaps a nested ssh or screen "
+            "was closed"
+        ),
         where=Where.LINE,
         waits_s=(5.0, 60.0),
     ),
@@ -202,7 +207,7 @@ SIGNATURES = (
         r"|exited with (?:a )?non-zero|failed, log is in|ExecuteUserScriptError|AlgorithmError"
         r"|Primary job +terminated normally, but"
         r"|trainer process with rank",
-        mark("a child ended, and its own words say why"),
+        mark("a child process ended; its own output says why"),
         mark("look further up in the log for the first error"),
         where=Where.END,
         is_symptom=True,
