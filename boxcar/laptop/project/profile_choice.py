@@ -342,6 +342,11 @@ def choose_profile(
     if elsewhere := [profile for profile in launched if profile != HERE]:
         return Choice(elsewhere[-1], _("this run was launched with it"))
     if first := _first_use(results):
+        if first.done == LAUNCHED:  # and nothing came of it: else there were a record of it
+            return Choice(
+                first.profile,
+                _("a launch with it was tried; for this machine: --profile local"),
+            )
         return Choice(first.profile, _("this run was first {done} with it", done=_done(first.done)))
     if before := [one for one in home.profiles_of(job.name, root) if one != HERE]:
         return Choice(

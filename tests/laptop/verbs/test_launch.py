@@ -517,7 +517,8 @@ def test_a_launch_that_was_refused_is_not_typed_again_on_this_machine(tiny: Tiny
         launch(opened(tiny, "ssh"), environ=SECRET)
     again = open_project(tiny.root / "job.yaml", kinds=["local", "ssh"])
     assert again.profile.name == "ssh"
-    assert again.why == "profile ssh: this run was first launched with it"
+    tried = "a launch with it was tried; for this machine: --profile local"
+    assert again.why == f"profile ssh: {tried}"
 
 
 def test_that_the_smoke_pass_was_waived_is_recorded(tiny: TinyProject, asked: Asked) -> None:

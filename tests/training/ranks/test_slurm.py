@@ -34,7 +34,7 @@ def test_a_node_list_is_read_as_scontrol_shows_it(nodelist: str, hosts: list[str
 
 
 def test_an_empty_node_list_is_told() -> None:
-    with pytest.raises(InputError, match="should be as gpu"):
+    with pytest.raises(InputError, match="should look like gpu"):
         rendezvous.hosts(",")
 
 
