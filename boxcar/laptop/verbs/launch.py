@@ -37,6 +37,7 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DROPPED, QueueView, RunView
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import audit, control, listen, push
+from boxcar.laptop.verbs.next_step import next_step
 from boxcar.shared import timestamp
 from boxcar.shared.cell import visible_gpus
 from boxcar.shared.disk.digest import short
@@ -291,11 +292,13 @@ def launch(
             show.say(warning)
         if started and not problems:
             _say_what_comes(project, environ)
+            step = next_step(look_at_run(site, timestamp.utc_now()), site)
+            show.say(Message(_("Next"), step.command or Command("watch")))
         return 1 if problems else 0
 
 
 def _say_what_comes(project: Project, environ: Mapping[str, str]) -> None:
-    """A person leaves now: how they hear of the run, and how they look at it."""
+    """A person leaves now: how they hear of the run."""
     if heard := [one.label for one in targets(project.job, environ) if one.endpoint]:
         show.say(_("notifications go to {endpoints}", endpoints=", ".join(heard)))
     else:
@@ -305,7 +308,6 @@ def _say_what_comes(project: Project, environ: Mapping[str, str]) -> None:
                 Command("notify", ("--test",)),
             )
         )
-    show.say(Message(_("Next"), Command("watch")))
 
 
 def _in_turn(
