@@ -24,6 +24,7 @@ FILES, FILE_BYTES = 75, 8_800  # 0.65 MB of code
 _TESTS = Path(__file__).resolve().parents[1] / "tests"
 _PROXY = Path(__file__).with_name("thin_line_proxy.py")
 _BOX = "box-a"
+# The box is made for this measurement, and gets a new key each time.
 _SSH = ["ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-q"]
 
 

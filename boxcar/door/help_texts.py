@@ -82,7 +82,7 @@ VERBS = {
 # Where a verb has one line.
 SHORTER = {
     "launch": mark("Audit, push and start the agents. Safe to repeat."),
-    "explain": mark("Describe a platform, or say why a cell is in its state."),
+    "explain": mark("Say why a cell is as it is; describe a failure or a platform."),
     "pull": mark("Copy published results here and check them. Safe to repeat."),
     "verify": mark("Check that every cell is here and every artifact loads."),
     "down": mark("End the boxes, once every result is here and loads, and you approve."),
@@ -202,7 +202,5 @@ FLAGS = {
     "explain.about": mark(
         "a cell, a failure's id, a profile, or a page of the documentation; the first that fits"
     ),
-    "explain.cell": mark(
-        "explain the state of this cell (default: the platform and its deadlines)"
-    ),
+    "explain.cell": mark("explain the state of this cell"),
 }

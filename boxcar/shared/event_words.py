@@ -52,7 +52,7 @@ def _spelled(sentence: Sentence) -> dict[str, Any]:
 
 
 def _value(value: Any) -> Any:
-    """As JSON has it. A sentence within a sentence keeps its English for who knows it not."""
+    """As JSON has it. A sentence within a sentence keeps its English, for versions without it."""
     if isinstance(value, Sentence):
         return {"english": str(value), **_spelled(value)}
     return value if value is None or isinstance(value, (str, int, float)) else str(value)

@@ -60,9 +60,9 @@ def test_what_was_pulled_and_proven_is_not_trained_again_on_a_box_that_was_rente
 
     wipe(hosts, "box-a")
     launched = run.launch().ended(0)
-    assert "q1: box-a does not train these again" in launched.err and "b: continues" in launched.err
+    assert "q1: box-a does not train these again" in launched.err and "b: resumes" in launched.err
     status = run.boxcar("status").err
-    assert "a: verified, lent" in status
+    assert "a: verified, reused" in status
     run.let_go("b")
     run.watch()
     # The one that comes after it got its files; it was not trained for that.

@@ -38,14 +38,14 @@ _moving: list[_Moving] = []
 _language: list[str] = []
 # Whether this verb's whole document is on stdout: a second one would be no JSON.
 _has_document: list[bool] = []
-# How many lines of a terminal a verb fills that was not asked for all. Of its last words, such as
-# what to type next, each is said whatever else had room.
+# A verb prints so many lines on a terminal unless --all is typed. Its last notes, such as the next
+# command, are always printed.
 MOST_LINES, _LAST_WORDS, _FEWEST = 40, 12, 5
 # Which command shows all, where not all is shown, and how many lines are left.
 _all: list[bool] = []
 _rest: list[Command] = []
 _left = [MOST_LINES]
-# More cells of which the same is said are one note; so many names stand in a list of them.
+# The same note on more cells than this is printed once; a list of cells has so many names.
 _ALIKE, _NAMED = 3, 5
 _Note = tuple[str, Message]
 

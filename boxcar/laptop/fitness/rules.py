@@ -101,16 +101,14 @@ def _clock(box: str, told: Told) -> Row:
     if apart_s <= SKEW_S:
         return Row(box, "clock", "ok", _("in sync"))
     which = mark("{time} ahead") if told.skew_s > 0 else mark("{time} behind")
-    why = (
-        mark(
-            "times in its event log are off by this much: set its clock, or allow for it. At this "
-            "offset webhooks are rejected as too old, and TLS may fail on the box"
+    why = _("times in its event log are off by this much: set its clock, or allow for it")
+    if apart_s > LONG_SKEW_S:
+        why = _(
+            "{why}. At this offset webhooks are rejected as too old, and TLS may fail on the box",
+            why=why,
         )
-        if apart_s > LONG_SKEW_S
-        else mark("times in its event log are off by this much: set its clock, or allow for it")
-    )
     found = Sentence(which, time=units.duration(apart_s))
-    return Row(box, "clock", "warn", found, Sentence(why))
+    return Row(box, "clock", "warn", found, why)
 
 
 # --- what it computes with
@@ -134,18 +132,15 @@ def _gpus(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
 
 def _no_gpu(box: str, facts: Facts, wanted: Wanted) -> Row:
     if wanted.resources.gpu:
-        why = (
-            mark(
-                "the job requires a GPU (resources: gpu): rent a box that has one, or drop the "
-                "requirement. nvidia-smi is installed but lists no GPU: the driver may be broken"
-            )
-            if facts.tools.get("nvidia-smi")
-            else mark(
-                "the job requires a GPU (resources: gpu): rent a box that has one, or drop the "
-                "requirement"
-            )
+        why = _(
+            "the job requires a GPU (resources: gpu): rent a box that has one, or drop the "
+            "requirement"
         )
-        return Row(box, "GPU", "refuse", _("none"), Sentence(why))
+        if facts.tools.get("nvidia-smi"):
+            why = _(
+                "{why}. nvidia-smi is installed but lists no GPU: the driver may be broken", why=why
+            )
+        return Row(box, "GPU", "refuse", _("none"), why)
     return Row(box, "GPU", "warn", _("none"), _("training will use the CPU"))
 
 
@@ -265,27 +260,16 @@ def _shm(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     if size_bytes is None:
         return
     found = units.size(size_bytes)
-    if reasons := refusals(Resources(shm=wanted.resources.shm), Offer(shm_bytes=size_bytes)):
-        yield Row(
-            box,
-            "/dev/shm",
-            "refuse",
-            found,
-            _(
-                "{why}; rent a box with a larger /dev/shm (docker: --shm-size; Kubernetes: an "
-                "emptyDir with medium: Memory at /dev/shm), or set num_workers: 0",
-                why=reasons[0],
-            ),
-        )
-    elif size_bytes <= SMALL_SHM_BYTES:
-        reason = _(
-            "{why}; rent a box with a larger /dev/shm (docker: --shm-size; Kubernetes: an "
-            "emptyDir with medium: Memory at /dev/shm), or set num_workers: 0",
-            why=_("so small that DataLoader workers die with 'Bus error'"),
-        )
-        yield Row(box, "/dev/shm", "warn", found, reason)
-    else:
+    reasons = refusals(Resources(shm=wanted.resources.shm), Offer(shm_bytes=size_bytes))
+    if not reasons and size_bytes > SMALL_SHM_BYTES:
         yield Row(box, "/dev/shm", "ok", found)
+        return
+    reason = _(
+        "{why}; rent a box with a larger /dev/shm (docker: --shm-size; Kubernetes: an "
+        "emptyDir with medium: Memory at /dev/shm), or set num_workers: 0",
+        why=reasons[0] if reasons else _("so small that DataLoader workers die with 'Bus error'"),
+    )
+    yield Row(box, "/dev/shm", "refuse" if reasons else "warn", found, reason)
 
 
 # --- where it writes

@@ -1,8 +1,8 @@
 """rsync as a program: which one this machine has, its words, its run, and what its end means.
 
-No path on a box ever stands in rsync's own words: until 3.2.4 rsync left them to the box's shell to
-take apart, later ones quote them, and macOS' openrsync again does not. The box's side is a script
-that goes to the folder and starts rsync there, on `.`.
+No path on a box stands in rsync's own words: until 3.2.4 rsync left them to the box's shell to take
+apart, later ones quote them, and macOS' openrsync again does not. The box's side is a script that
+goes to the folder and starts rsync there, on `.`. Bases of a push are plain (run_asks.is_base).
 """
 
 from __future__ import annotations

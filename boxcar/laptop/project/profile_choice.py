@@ -342,7 +342,7 @@ def choose_profile(
     if elsewhere := [profile for profile in launched if profile != HERE]:
         return Choice(elsewhere[-1], _("this run was launched with it"))
     if first := _first_use(results):
-        if first.done == LAUNCHED:  # and nothing came of it: else there were a record of it
+        if first.done == LAUNCHED:  # it was refused: a launch that sends anything is recorded
             return Choice(
                 first.profile,
                 _("a launch with it was tried; for this machine: --profile local"),
