@@ -297,13 +297,7 @@ def _refuse_unchecked(cell: str, loaded: Loaded) -> None:
     problems = [finding for finding in loaded.findings.values() if not finding.is_good]
     unchecked = [finding for finding in problems if finding.kind == load_child.UNCHECKED]
     if unchecked and len(unchecked) == len(problems):
-        text = _(
-            "{cell}: {path} {problem}",
-            cell=cell,
-            path=unchecked[0].path,
-            problem=unchecked[0].problems[0],
-        )
-        raise UncheckedError(text)
+        raise UncheckedError(f"{cell}: {unchecked[0].path} {unchecked[0].problems[0]}")
 
 
 def _metrics(place: Place, made: Manifest) -> tuple[Number, ...]:
