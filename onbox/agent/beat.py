@@ -57,6 +57,12 @@ class Beat:
         # A second attempt finds the first one's last line in the file: it is no news.
         self._last_sign = self._progress().get("step")
 
+    def begins(self, cell: str, attempt: int) -> None:
+        self.at(cell, attempt)
+
+    def ends(self, cell: str) -> None:
+        self.at(None)
+
     def tick(
         self,
         *,

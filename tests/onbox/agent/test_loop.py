@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from stepping import see_through
 from waiting import LIMIT_S
 
 from onbox.agent import loop
@@ -49,12 +50,12 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_heartbeat_goes_on_beside_what_takes_a_while():
     stand = Stand()
-    assert stand.loop.ticking(lambda: stand.ticked.wait(LIMIT_S))
+    assert see_through(stand.loop.beside(lambda: stand.ticked.wait(LIMIT_S)), stand.loop.tick)
 
 
 def test_what_is_done_beside_it_raises_as_if_it_were_done_here():
     with pytest.raises(ZeroDivisionError):
-        Stand().loop.ticking(lambda: 1 // 0)
+        see_through(Stand().loop.beside(lambda: 1 // 0))
 
 
 def test_a_pause_ends_when_the_agent_is_to_end():
