@@ -17,12 +17,19 @@ from boxcar.shared.disk import regular_file
 from boxcar.shared.files import attempt, progress
 from boxcar.shared.files.heartbeat import Seen
 from boxcar.shared.metrics import records, result_files, tfevents
-from boxcar.shared.metrics.seen_in_log import MOST_BYTES, LogReader, is_measure
+from boxcar.shared.metrics.seen_in_log import (
+    LONGEST_NAME,
+    MOST_BYTES,
+    MOST_NUMBERS,
+    LogReader,
+    is_measure,
+    place,
+)
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.record import replace
 
 EVERY_S = 10.0
-_MOST_FILES, _DEPTH, _MOST_NUMBERS = 500, 4, 8
+_MOST_FILES, _DEPTH = 500, 4
 _HEAD_BYTES, _TAIL_BYTES, _MOST_EVENTS = 4096, 16 * 1024, 5000
 _ROWS = (".csv", ".tsv", ".jsonl")
 
@@ -151,6 +158,8 @@ def _of_rows(path: str, head: bytes, tail: bytes) -> Seen:
 
 
 def _told(numbers: dict[str, float]) -> dict[str, float | None]:
-    """Measures first; None of a NaN."""
-    named = sorted(numbers, key=lambda key: not is_measure(key))[:_MOST_NUMBERS]
-    return {key[:40]: numbers[key] if math.isfinite(numbers[key]) else None for key in named}
+    """None of a NaN."""
+    named = sorted(numbers, key=place)[:MOST_NUMBERS]
+    return {
+        key[:LONGEST_NAME]: numbers[key] if math.isfinite(numbers[key]) else None for key in named
+    }

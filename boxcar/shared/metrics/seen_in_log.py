@@ -31,7 +31,7 @@ _RATES = ("lr", "learning_rate")
 _MEASURES = LESS | MORE | {*_RATES, "map"}
 _GIVEN = {"weight", "weights", "coef", "scale", "lambda", "fn", "type", "scaling"}
 MOST_BYTES = 32 * 1024
-_LONGEST_LINE, _MOST_NUMBERS, _LONGEST_NAME = 600, 8, 40
+MOST_NUMBERS, LONGEST_NAME, _LONGEST_LINE = 8, 40, 600
 _MOST_BARS, _STALE_AFTER = 8, 3
 
 _BREAK = re.compile(rb"[\r\n\x08]+|\x1b\[A")
@@ -77,6 +77,9 @@ _OTHER = re.compile(
     r"\b(?:val|valid\w*|eval\w*|test\w*|infer\w*|predict\w*|sanity)\b|download|fetch|extract|load|"
     r"\bmap\b|tokeni|filter|generat|scann|cach|shard|split|resolv|convert|mAP50",
     re.IGNORECASE,
+)
+_OF_TEST = re.compile(
+    r"(?:^|[\W_])(?:val|valid|validation|test|eval|dev)(?:$|[\W_])", re.IGNORECASE
 )
 _ROW = re.compile(r"\s{0,12}(\d{1,6})(?:/(\d{1,6}))?\s{1,12}[\d.]")
 
@@ -216,7 +219,7 @@ class LogReader:
         if is_of_epochs and (self._seen.epochs != of or self._seen.epoch not in (n, n + 1)):
             self._seen = replace(self._seen, epoch=float(n), epochs=of)
             self._counts_from_0, self._is_ended_epoch = False, True
-        key = f"{re.sub(r'[0-9.]+', '', name)[:_LONGEST_NAME]} {of}"
+        key = f"{re.sub(r'[0-9.]+', '', name)[:LONGEST_NAME]} {of}"
         if n == of:
             self._end_bar(key)
         else:
@@ -266,8 +269,8 @@ class LogReader:
     def _note_numbers(self, numbers: dict[str, float | None]) -> None:
         kept = self._seen.numbers | numbers
         if numbers and kept != self._seen.numbers:
-            sorted_ = sorted(kept.items(), key=lambda item: item[0].lower() in _RATES)
-            self._seen = replace(self._seen, numbers=dict(sorted_[:_MOST_NUMBERS]))
+            first = sorted(kept, key=place)[:MOST_NUMBERS]
+            self._seen = replace(self._seen, numbers={name: kept[name] for name in first})
 
     # --- times
 
@@ -337,10 +340,17 @@ def is_measure(name: str) -> bool:
     return words.isdisjoint(_GIVEN) and not words.isdisjoint(_MEASURES)
 
 
+def place(name: str) -> int:
+    """Those of a validation stand first, a learning rate last."""
+    if name.lower() in _RATES:
+        return 3
+    return (0 if _OF_TEST.search(name) else 1) if is_measure(name) else 2
+
+
 def _numbers(line: str) -> Iterator[tuple[str, float | None]]:
     for of, name, text in _NAMED.findall(line):
         if is_measure(name):
-            yield f"{of}_{name}"[-_LONGEST_NAME:] if of else name, _finite(text)
+            yield f"{of}_{name}"[-LONGEST_NAME:] if of else name, _finite(text)
 
 
 def _finite(text: str) -> float | None:
