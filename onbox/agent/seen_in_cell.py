@@ -106,7 +106,7 @@ class _Files:
                 if result_files.is_of_events(path):
                     begins_at, last, step = self._events.get(path, (0, {}, None))
                     for one in tfevents.scalars(file, begins_at, _MOST_EVENTS):
-                        last[one.tag], step = one.value, one.step
+                        last[one.tag], step = one.value, max(step or 0, one.step)
                     self._events = {path: (file.tell(), last, step)}
                     found = Seen(step=step, numbers=_told(last))
                 else:

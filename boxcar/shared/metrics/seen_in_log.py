@@ -29,7 +29,7 @@ MORE = frozenset(
 )
 _RATES = ("lr", "learning_rate")
 _MEASURES = LESS | MORE | {*_RATES, "map"}
-_GIVEN = {"weight", "weights", "coef", "scale", "lambda", "fn", "type", "scaling"}
+_GIVEN = {"weight", "weights", "coef", "scale", "scaling", "lambda", "fn", "type", "steps", "py"}
 MOST_BYTES = 32 * 1024
 MOST_NUMBERS, LONGEST_NAME, _LONGEST_LINE = 8, 40, 600
 _MOST_BARS, _STALE_AFTER = 8, 3
@@ -39,7 +39,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]{0,12}[A-Za-z]")
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|-?inf"
 _NAMED = re.compile(
     r"(?:(?<![\w@/.-])(train|training|val|valid|validation|test|eval|dev)[ ]{1,2})?"
-    r"(?<![\w@/.-])([a-z][\w@/.-]{0,39})(?:[ ]?\(\w{1,8}\))?['\"]?(?:\s{0,3}[:=]\s{0,8}|\s{1,8})"
+    r"(?<![\w@/.-])([a-z][\w@/.-]{0,39})(?:[ ]?\(\w{1,8}\))?['\"]?(?:\s{0,24}[:=|]\s{0,8}|\s{1,8})"
     rf"['\"]?(?:tensor\()?({_NUMBER})(?![\w/]|\.\d|:\d)",
     re.IGNORECASE,
 )
@@ -52,10 +52,11 @@ _EPOCH_ZH = re.compile(
     r"(第)\s{0,3}(\d{1,6})(?:\s{0,3}[/／]\s{0,3}(\d{1,6}))?\s{0,3}(?:轮|个\s?epoch)"
 )
 _STEP = re.compile(
-    r"(?<![\w/.-])((?:global|train)[ _]step|steps?|iter(?:ation)?s?|batch(?:es)?|updates?)['\"]?"
-    r"[\s:=#'\"\[(]{0,8}(\d{1,9})(?![\w.])\s{0,6}[\])]?(?:\s?(?:/|of)\s{0,6}(\d{1,9})(?![\w.]))?",
+    r"(?<![\w/.-])((?:global|train)[ _]step|total_timesteps|steps?|iter(?:ation)?s?|batch(?:es)?"
+    r"|updates?)['\"]?[\s:=#'\"\[(|]{0,24}(\d{1,9})(?![\w.])\s{0,6}[\])]?(?:\s?(?:/|of)\s{0,6}(\d{1,9})(?![\w.]))?",
     re.IGNORECASE,
 )
+_COUNTS = ("step", "iter", "iteration", "update")
 _PAIR = r"(\d{1,9})\s{0,6}/\s{0,6}(\d{1,9})(?![\w/.-])"
 _PAIR_BEHIND = re.compile(rf"[\s|:,\[(\]-]{{0,8}}{_PAIR}")
 # timm's `Train: 3 [ 100/1251`, and what some scripts begin their lines with: `[3/25][10/1583]`.
@@ -97,8 +98,8 @@ class _Bar:
     others: int = 0
 
     @property
-    def order(self) -> tuple[bool, float]:
-        return self.left_s is None, self.left_s or 0.0
+    def order(self) -> tuple[bool, bool, float]:
+        return not self.is_within, self.left_s is None, self.left_s or 0.0
 
 
 class LogReader:
@@ -165,11 +166,14 @@ class LogReader:
             self._read_bare(line, bare)
 
     def _note_step(self, step: re.Match[str] | None, has_numbers: bool) -> bool:
-        """One without an end; `Step 1: load the data` is none."""
-        is_one = step is not None and has_numbers and re.search(r"(?i)(step|iter\w*|te)$", step[1])
-        if step and is_one:
+        """One without an end; `Step 1: load the data` is none. SB3 counts in a table."""
+        if step is None:
+            return False
+        word = step[1].lower()
+        is_one = word == "total_timesteps" or (has_numbers and word.endswith(_COUNTS))
+        if is_one:
             self._seen = replace(self._seen, step=int(step[2]), steps=None)
-        return bool(is_one)
+        return is_one
 
     def _read_bare(self, line: str, bare: re.Match[str]) -> None:
         behind = _PAIR_BEHIND.match(line, bare.end())
