@@ -46,14 +46,24 @@ def seconds_per_epoch(cells: Iterable[CellView]) -> dict[str, float]:
 
 def _left_s(cell: CellView, per_epoch: Mapping[str, float]) -> float | None:
     """Of a cell that is not over."""
-    if cell.record is None or not cell.epochs:
+    if cell.record is None:
         return None
-    done = cell.progress.get("epoch")
-    if isinstance(cell.record.state, state.Running) and isinstance(done, (int, float)) and done > 0:
+    done, is_running = cell.progress.get("epoch"), isinstance(cell.record.state, state.Running)
+    if cell.epochs and is_running and isinstance(done, (int, float)) and done > 0:
         return cell.seconds / done * max(0.0, cell.epochs - done)
-    if cell.task not in per_epoch:
-        return None
-    return max(0.0, per_epoch[cell.task] * cell.epochs - cell.seconds)
+    if cell.epochs and cell.task in per_epoch:
+        return max(0.0, per_epoch[cell.task] * cell.epochs - cell.seconds)
+    return _left_as_seen_s(cell) if is_running else None
+
+
+def _left_as_seen_s(cell: CellView) -> float | None:
+    """By what its log seems to say, where nothing better is known."""
+    seen = cell.seen
+    if seen is None or seen.left_s is not None:
+        return seen and seen.left_s
+    # Of how many epochs only the queue's line says.
+    done, epochs = seen.epoch or 0.0, 0 if seen.epochs else cell.epochs or 0
+    return cell.seconds / done * (epochs - done) if 0 < done <= epochs else None
 
 
 def queues_left_s(view: RunView, left_s: Mapping[str, float | None]) -> dict[str, float | None]:

@@ -19,6 +19,7 @@ from boxcar.laptop.run.view import (
     ABANDONED,
     BROKEN_OFF,
     DROPPED,
+    GUESS,
     Blocked,
     CellView,
     QueueView,
@@ -223,9 +224,7 @@ class BoxRow:
 
     @property
     def half_hour(self) -> Bars:
-        now_s = timestamp.parse_utc(self.at).timestamp()
-        ago_s = [max(0.0, now_s - one.at_s) for one in self.gpu]
-        return Bars([one.percent for one in self.gpu], ago_s, SPAN_S, 0.0, 100.0)
+        return _half_hour(self.at, [(one.at_s, one.percent) for one in self.gpu])
 
     @property
     def is_at_ease(self) -> bool:
@@ -255,11 +254,17 @@ class BoxRow:
 
 @dataclass(frozen=True)
 class CellRow:
-    """A cell. `queue` is at it, None where none is; `named` are the numbers that the job names."""
+    """A cell. `queue` is at it, None where none is; `named` are the numbers that the job names. Of
+    one that runs: `left_s`, what was seen of its GPUs until `at`, and with each look in its log.
+    """
 
     view: CellView
     named: Sequence[str] = ()
     queue: QueueView | None = None
+    left_s: float | None = None
+    at: str = ""
+    gpu: Sequence[GpuSample] = ()
+    seen: Sequence[Mapping[str, Any]] = ()
 
     @property
     def cell(self) -> str:
@@ -281,7 +286,7 @@ class CellRow:
 
     @property
     def _numbers(self) -> dict[str, Any]:
-        return self.view.metrics or self.view.progress
+        return self.view.metrics or self.view.progress | self.view.guessed
 
     @property
     def headline(self) -> str:
@@ -304,6 +309,9 @@ class CellRow:
         name = self._headline
         if self.queue is None or name is None:
             return ()
+        if name in self.view.guessed:
+            own_name = name.removeprefix(GUESS)
+            return tuple(float(one[own_name]) for one in self.seen if _is_number(one.get(own_name)))
         # From the newest on: where all before its first attempt is known, nobody reads it.
         own = (event for event in reversed(self.queue.events) if event.cell == self.cell)
         since = itertools.takewhile(lambda event: not _is_first(event), own)
@@ -311,6 +319,16 @@ class CellRow:
         # The journal may have said already what the heartbeat says.
         told += [self.view.progress] if told[-1:] != [self.view.progress] else []
         return tuple(float(one[name]) for one in told if _is_number(one.get(name)))
+
+    @property
+    def gpu_percent(self) -> Bars:
+        """Of its attempt, over the last half hour."""
+        return _half_hour(self.at, [(one.at_s, one.percent) for one in self.gpu])
+
+    @property
+    def memory_percent(self) -> Bars:
+        known = [(one.at_s, one.memory_percent) for one in self.gpu]
+        return _half_hour(self.at, [(at, value) for at, value in known if value is not None])
 
     @property
     def copied(self) -> tuple[int, float] | None:
@@ -326,6 +344,14 @@ class CellRow:
         took_s = timestamp.seconds_between(copying.since, beat.at)
         left_s = took_s * (copying.total_bytes - copying.done_bytes) / copying.done_bytes
         return 100 * copying.done_bytes // copying.total_bytes, left_s
+
+
+def _half_hour(at: str, percents: Sequence[tuple[float, float]]) -> Bars:
+    if not percents:
+        return Bars()
+    now_s = timestamp.parse_utc(at).timestamp()
+    ago_s = [max(0.0, now_s - at_s) for at_s, _percent in percents]
+    return Bars([percent for _at, percent in percents], ago_s, SPAN_S, 0.0, 100.0)
 
 
 def counted_as(state_word: str) -> str:
@@ -429,7 +455,16 @@ class RunRows:
         """The cells that an agent is at, and those between two attempts."""
         queues = {queue.name: queue for queue in self.view.queues}
         cells = self.view.of_words(UNDER_WAY)
-        return [CellRow(cell, self.facts.metrics, queues.get(cell.queue)) for cell in cells]
+        return [self._at_work(cell, queues.get(cell.queue)) for cell in cells]
+
+    def _at_work(self, cell: CellView, queue: QueueView | None) -> CellRow:
+        now = cell.record.state if cell.record else None
+        if not isinstance(now, state.Running):
+            return CellRow(cell, self.facts.metrics, queue)
+        attempt = (cell.name, now.attempt)
+        gpu, seen = self.history.gpus_of(attempt), self.history.seen.get(attempt, ())
+        left_s = self.cells_left_s[cell.name]
+        return CellRow(cell, self.facts.metrics, queue, left_s, self.view.at, gpu, seen)
 
     @cached_property
     def done(self) -> Sequence[CellRow]:
