@@ -123,7 +123,7 @@ class Agent:
             self.asked_of,
             wait_for_mirror=lambda cell: self.releases.of_attempt(cell).wait_for_mirror(cell),
         )
-        beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers, secrets)
+        beat = Beat(place, LiveMetrics(place, self.reporter.warn_once), secrets)
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
         self.releases = Releases(
             place,
@@ -254,7 +254,12 @@ class Agent:
         """Cell after cell, as many side by side as there are slots, until none is left to run."""
         idle_since = time.monotonic()
         while True:
-            has_begun, may_come = self.begin_next() if self.may_begin() else (False, True)
+            has_begun, may_come = False, True
+            try:
+                if self.may_begin():
+                    has_begun, may_come = self.begin_next()
+            except ENDS_QUEUE as error:
+                self.trouble = error
             self.step()
             if self.under_way:
                 idle_since = time.monotonic()
@@ -281,11 +286,7 @@ class Agent:
         self.orders.look_again()
         if self.orders.is_to_end:
             return False, bool(self.under_way)
-        try:
-            self.ending.raise_settling_failure()
-        except StopQueue as stop:
-            self.trouble = stop
-            return False, True
+        self.ending.raise_settling_failure()
         if not self.lines.read():
             return False, True
         if self.acceptance.take(self.lines.queue.cells):
@@ -419,7 +420,7 @@ class Agent:
         if not is_adopted:
             yield from self.loop.with_room(lambda: staging.set(cell, number))
             child = yield from self.loop.with_room(lambda: runner.start(cell, number, slot))
-        self.loop.beat.begins(cell.name, number)
+        self.loop.beat.begins(cell.name, number, slot.gpus)
         done = yield from runner.see_to_its_end(cell, number, child)
         self.loop.beat.ends(cell.name)
         if self.claims.leave_what_is_anothers(cell.name):

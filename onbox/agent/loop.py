@@ -38,16 +38,15 @@ class Loop:
 
     def tick(self) -> None:
         """Everything that is due every few seconds."""
-        found = self.beat.tick(
+        worth = self.beat.tick(
             journal=self.reporter.journal_end,
             is_settling=self.settler.is_busy,
             webhooks=self.reporter.webhooks(),
             copying=self.settler.copy.now,
         )
-        if found:
-            about = {"cell": self.beat.cell, "attempt": self.beat.attempt}
-            self._say_beside("cell.progress", **about, **found)
-        if idle := self.beat.idle():
+        for found in worth:
+            self._say_beside("cell.progress", **found)
+        for idle in self.beat.idle():
             self._say_beside("box.idle", **idle)
 
     def pause(self, wait_s: float) -> None:

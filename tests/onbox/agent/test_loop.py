@@ -25,7 +25,7 @@ class Stand:
         reporter = SimpleNamespace(say=self.say, journal_end=None, webhooks=dict)
         settler = SimpleNamespace(is_busy=False)
         settler.copy = CopySoFar()
-        beat = SimpleNamespace(cell="a", attempt=2, tick=self.tick, idle=lambda: idle)
+        beat = SimpleNamespace(cell="a", tick=self.tick, idle=lambda: [idle] if idle else [])
         self._progress = progress
         place = SimpleNamespace(queue="q1", plan=SimpleNamespace(full_disk_s=0.0))
         parts = (place, reporter, beat, self.orders, settler)
@@ -40,7 +40,7 @@ class Stand:
         self.beats += 1
         self.orders.is_to_end = self.beats == self.ends_at_beat
         self.ticked.set()
-        return self._progress
+        return [self._progress] if self._progress else []
 
 
 @pytest.fixture(autouse=True)
@@ -66,9 +66,9 @@ def test_a_pause_ends_when_the_agent_is_to_end():
 
 
 def test_progress_and_idle_gpus_are_said_of_the_cell_that_runs():
-    stand = Stand(progress={"progress": {"step": 7}}, idle={"cell": "a"})
-    stand.loop.tick()
     about = {"cell": "a", "attempt": 2, "progress": {"step": 7}}
+    stand = Stand(progress=about, idle={"cell": "a"})
+    stand.loop.tick()
     assert stand.said == [("cell.progress", about), ("box.idle", {"cell": "a"})]
 
 

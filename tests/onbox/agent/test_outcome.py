@@ -251,7 +251,7 @@ class EndingStand:
             state=lambda: SimpleNamespace(cells=cells),
             secrets=BoxSecrets(),
         )
-        beat = SimpleNamespace(at=lambda cell: None)
+        beat = SimpleNamespace(ends_all=lambda: None)
         loop = SimpleNamespace(say=self.say, tick=lambda: None, beat=beat)
         lines = SimpleNamespace(
             left_open=lambda: list(left_open),
