@@ -9,6 +9,7 @@ All steps of a queue stand here in their order; what each does has a file of its
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import sys
@@ -122,6 +123,7 @@ class Agent:
             lambda cell: self.releases.judge_of(cell).place,
             self.asked_of,
             wait_for_mirror=lambda cell: self.releases.of_attempt(cell).wait_for_mirror(cell),
+            trained_on=self.slots.trained_on,
         )
         beat = Beat(place, LiveMetrics(place, self.reporter.warn_once), secrets)
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
@@ -259,7 +261,7 @@ class Agent:
                 if self.may_begin():
                     has_begun, may_come = self.begin_next()
             except ENDS_QUEUE as error:
-                self.trouble = error
+                self.take_trouble(error)
             self.step()
             if self.under_way:
                 idle_since = time.monotonic()
@@ -327,9 +329,22 @@ class Agent:
             except StopIteration:
                 pass
             except ENDS_QUEUE as error:
-                self.trouble = self.trouble or error
+                self.take_trouble(error, name)
             self.slots.give_back(self.under_way.pop(name).slot)
             self.next_look_at = 0.0
+
+    def take_trouble(self, error: Exception, of: str = "") -> None:
+        """The queue ends by the first; who still runs goes on to its end, and a person is told."""
+        self.trouble = self.trouble or error
+        if others := [name for name in self.under_way if name != of]:
+            text = _(
+                "{reason}. Nothing new starts; {cells} {n:runs|run} to the end",
+                reason=str(error),
+                cells=", ".join(others),
+                n=len(others),
+            )
+            with contextlib.suppress(OSError):
+                self.reporter.warn("queue_ends", text)
 
     def wait(self, left_s: float) -> None:
         if not self.under_way and self.lines.has_waiting:
@@ -417,9 +432,10 @@ class Agent:
             self.outcome.refuse(cell, number, problem)
             return True
         child, staging = None, runner.staging(slot.number)
+        beside = len(self.under_way) - 1
         if not is_adopted:
             yield from self.loop.with_room(lambda: staging.set(cell, number))
-            child = yield from self.loop.with_room(lambda: runner.start(cell, number, slot))
+            child = yield from self.loop.with_room(lambda: runner.start(cell, number, slot, beside))
         self.loop.beat.begins(cell.name, number, slot.gpus)
         done = yield from runner.see_to_its_end(cell, number, child)
         self.loop.beat.ends(cell.name)

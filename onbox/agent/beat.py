@@ -68,8 +68,10 @@ class Beat:
         self._next_at = 0.0
 
     def ends_all(self) -> None:
+        """The agent ends: the next heartbeat, which is due, is the last one."""
         for cell in list(self._at_work):
             self.ends(cell)
+        self._next_at = 0.0
 
     def tick(
         self,

@@ -88,8 +88,10 @@ class Runner:
     def is_running(self, cell: CellLine) -> bool:
         return lock.is_held(self._place.scratch.log(cell.name))
 
-    def start(self, cell: CellLine, number: int, slot: Slot) -> subprocess.Popen[bytes]:
-        """Say that an attempt starts, then start it."""
+    def start(
+        self, cell: CellLine, number: int, slot: Slot, beside: int = 0
+    ) -> subprocess.Popen[bytes]:
+        """Say that an attempt starts, then start it; `beside`: how many others run."""
         place, stored = self._place, self.lines.as_stored(cell)
         was_left = self._reporter.was_left(cell.name)
         what = self.lines.said(cell, slot.number, was_left=was_left)
@@ -102,6 +104,7 @@ class Runner:
         line |= {"nproc": spec.ranks * spec.nodes, "saying": self.lines.saying(cell)}
         line |= {"resumes": what.has_checkpoint or None}
         line |= {"slot": slot.number or None, "gpus": list(slot.gpus) or None}
+        line |= {"beside": beside or None}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
         with self._log(cell).open("ab") as log:
             attempt_spec.write_attempt_spec(path, spec)

@@ -10,11 +10,13 @@ from collections.abc import Collection
 
 from boxcar.shared.cell import terms
 from boxcar.shared.cell.cell_line import CellLine
+from boxcar.shared.cell.terms import VISIBLE
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.files.manifest import Gpu, TrainedOn
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _
-from onbox.machine import devices, gauges
-from onbox.machine.devices import ORDER, VISIBLE, Devices
+from onbox.machine import devices, gauges, gpus
+from onbox.machine.devices import ORDER, Devices
 from onbox.machine.place import Place
 from onbox.queue.reporter import Reporter
 
@@ -34,13 +36,14 @@ class Slot:
 class Slots:
     def __init__(self, place: Place, reporter: Reporter) -> None:
         self._plan, self._reporter = place.plan, reporter
+        visible = {**os.environ, **self._plan.env, **self._plan.job_env}.get(VISIBLE)
+        self._rows = gpus.ask_child()
+        self._pool = devices.pool(visible, self._rows)
         self._devices: Devices | None = None
         if self._plan.gpus_per_cell:
-            visible = {**os.environ, **self._plan.env, **self._plan.job_env}.get(VISIBLE)
             folder, free_below_bytes = place.scratch.gpu_locks, self._plan.gpu_free_below_bytes
-            self._devices = Devices(folder, free_below_bytes, visible)
-        self._pool = self._devices.pool if self._devices else ()
-        self.most = self._plan.slots or max(1, len(self._pool))
+            self._devices = Devices(folder, free_below_bytes, self._pool)
+        self.most = self._plan.slots or (max(1, len(self._pool)) if self._devices else 1)
         self._held: dict[Slot, Collection[int]] = {}
         self._in_vain_since: float | None = None
 
@@ -86,6 +89,17 @@ class Slots:
             cores = gauges.cpu_quota_cores() or len(os.sched_getaffinity(0))
             made[THREADS] = str(max(1, int(cores / self.most)))
         return made
+
+    def trained_on(self, started: Event | None) -> TrainedOn:
+        """What an attempt had that was started so on this box."""
+        said = started.data if started else {}
+        rows = [devices.row_of(gpu, self._rows) for gpu in said.get("gpus", self._pool)]
+        return TrainedOn(
+            tuple(Gpu(row["name"], row.get("uuid", "")) for row in rows if "name" in row),
+            next((row["driver"] for row in rows if "driver" in row), ""),
+            said.get("nproc"),
+            said.get("beside", 0),
+        )
 
     def _wanted(self, cell: CellLine) -> int:
         return terms.terms_of_cell(self._plan, cell.name, cell.own).gpus or 0

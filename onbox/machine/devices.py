@@ -14,7 +14,6 @@ from typing import Any
 from boxcar.shared.disk import atomic, lock
 from onbox.machine import gpus
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 # Without it CUDA counts the fastest card first, and not as nvidia-smi does.
 ORDER = ("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
 
@@ -28,12 +27,11 @@ class Devices:
         self,
         locks: Path,
         free_below_bytes: int,
-        visible: str | None = None,
+        pool: Sequence[str],
         ask: Callable[[], list[dict[str, Any]]] = gpus.ask_child,
     ) -> None:
-        """`visible`: as CUDA_VISIBLE_DEVICES has them, where somebody says so."""
-        self._locks, self._free_below_bytes, self._ask = locks, free_below_bytes, ask
-        self.pool = pool(visible, ask())
+        self._locks, self._free_below_bytes = locks, free_below_bytes
+        self._pool, self._ask = pool, ask
         self.in_use: tuple[str, ...] = ()
 
     def take(self, count: int, taken: Collection[str]) -> dict[str, int] | None:
@@ -42,7 +40,7 @@ class Devices:
         """
         atomic.make_folder(self._locks)
         rows, held, in_use = self._ask(), dict[str, int](), []
-        for gpu in self.pool:
+        for gpu in self._pool:
             if gpu in taken or len(held) == count:
                 continue
             fd = self._try_hold(gpu, rows)

@@ -13,6 +13,7 @@ from dataclasses import field
 
 from boxcar.shared.cell import duration
 from boxcar.shared.cell.cell_name import is_one_edit, key_of, nfc
+from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
@@ -36,7 +37,7 @@ class Own:
     """
 
     nproc: int | None = None
-    gpus: int | None = None
+    gpus: int | None = field(default=None, metadata=codec.LATER)
     after: tuple[str, ...] = ()
     time_s: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)

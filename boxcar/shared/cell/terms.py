@@ -25,6 +25,8 @@ from boxcar.shared.sentence import _
 # is merged by variable.
 
 
+# Which GPUs CUDA shows to a process.
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 # The keys of a rule, but for `env`.
 KEYS = tuple(f.name for f in fields(Rule) if f.name not in ("cells", "env", "extra"))
 # Which of them a person writes otherwise.
@@ -171,6 +173,10 @@ def misfits_of_line(plan: Plan, line: CellLine | Cell) -> Iterator[str]:
             "script takes it, put it after {rest}",
             rest=REST,
         )
+    if found.gpus and found.env.get(VISIBLE, "") != plan.job_env.get(VISIBLE, ""):
+        yield _("gpus_per_cell gives each cell its GPUs: remove {name} from cells:", name=VISIBLE)
+    if found.gpus and VISIBLE in line.own.env:
+        yield _("gpus_per_cell gives each cell its GPUs: remove env.{name}=", name=VISIBLE)
     if found.gpus and found.nodes > 1:
         yield _("a cell on several nodes has all GPUs of each: leave gpus= and gpus_per_cell out")
     for name in line.own.env:

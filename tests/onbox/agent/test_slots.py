@@ -11,7 +11,7 @@ import pytest
 import waiting
 
 from boxcar.shared.disk import lock
-from boxcar.shared.files import control, journal
+from boxcar.shared.files import control, journal, manifest
 from onbox.machine import devices
 from onbox.machine.devices import Devices
 
@@ -22,6 +22,11 @@ HELD = {"gate": True, "steps": 1}
 def events(run, type: str) -> dict[str, dict[str, Any]]:
     found = journal.read_journal(run.durable.journal("q1")).events
     return {event.cell: event.data for event in found if event.type == type and event.cell}
+
+
+def warnings(run) -> str:
+    found = journal.read_journal(run.durable.journal("q1")).events
+    return "\n".join(event.data["text"] for event in found if event.type == "box.warning")
 
 
 def gpus(run, cells: str) -> dict[str, str]:
@@ -40,7 +45,10 @@ def test_as_many_cells_run_as_have_gpus_each_with_its_own(make_run):
     run.open_gate()
     assert agent.wait(waiting.LIMIT_S) == 0
     assert sorted(events(run, "cell.verified")) == list("abcde")
-    assert events(run, "cell.started")["d"]["gpus"] == ["3"]
+    started = events(run, "cell.started")["d"]
+    assert (started["gpus"], started["slot"]) == (["3"], 3)
+    trained_on = manifest.read_manifest(run.durable.manifest("d")).trained_on
+    assert (trained_on.ranks, trained_on.beside) == (1, 3)
 
 
 def test_cells_that_share_what_there_is_run_side_by_side_too(make_run):
@@ -139,7 +147,7 @@ def test_a_box_that_is_no_good_ends_the_queue_once_the_others_are_through(make_r
     cells = {"a": {"exits": [43]}, "b": HELD, "c": {}, "d": {}}
     run = make_run(cells, slots=2, scratch=("latest.json",))
     agent = run.start()
-    waiting.until(lambda: "a" in events(run, "cell.failed"))
+    waiting.until(lambda: "Nothing new starts; b runs to the end" in warnings(run))
     run.open_gate()
     assert agent.wait(waiting.LIMIT_S) == 43
     assert list(events(run, "cell.verified")) == ["b"]
@@ -153,7 +161,7 @@ ROWS = [{"uuid": f"GPU-{n}", "memory_used_bytes": 0} for n in range(3)]
 
 
 def test_a_gpu_is_given_to_one_of_all_runs_on_the_box(tmp_path):
-    mine, yours = (Devices(tmp_path, 1 << 30, ask=lambda: ROWS) for _ in range(2))
+    mine, yours = (Devices(tmp_path, 1 << 30, "012", ask=lambda: ROWS) for _ in range(2))
     held = mine.take(2, ())
     assert list(held) == ["0", "1"]
     assert yours.take(2, ()) is None
@@ -166,7 +174,7 @@ def test_a_gpu_is_given_to_one_of_all_runs_on_the_box(tmp_path):
 
 def test_a_gpu_whose_memory_somebody_uses_is_not_free(tmp_path):
     rows = [ROWS[0] | {"memory_used_bytes": 2 << 30}, *ROWS[1:]]
-    found = Devices(tmp_path, 1 << 30, ask=lambda: rows)
+    found = Devices(tmp_path, 1 << 30, "012", ask=lambda: rows)
     assert list(found.take(2, ())) == ["1", "2"]
 
 
