@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
+import time
 from typing import Any
 
 import pytest
@@ -190,3 +192,49 @@ def test_a_gpu_whose_memory_somebody_uses_is_not_free(tmp_path):
 )
 def test_gpus_are_named_as_cuda_takes_them(visible, rows, expected):
     assert devices.pool(visible, rows) == expected
+
+
+# --- a storm
+
+STORM = """\
+import json, os, sys, time
+from pathlib import Path
+
+config, out = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
+used, gpu = Path(config["used"]), os.environ["CUDA_VISIBLE_DEVICES"]
+(used / f"{gpu}.lock").touch(exist_ok=False)  # who shares it with another fails
+time.sleep(config["sleeps_s"])
+(used / f"{gpu}.lock").unlink()
+(out / "m.json").write_text(json.dumps({"step": 1}))
+"""
+
+
+def run_until_killed(run, after_s: float) -> None:
+    """An agent that is killed so soon after it began, unless it has ended by then."""
+    before = len(agents_started(run))
+    agent = run.start()
+    waiting.until(lambda: len(agents_started(run)) > before or agent.poll() is not None)
+    time.sleep(after_s)
+    if agent.poll() is None:
+        os.kill(agents_started(run)[-1].data["pid"], signal.SIGKILL)
+    agent.wait(waiting.LIMIT_S)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kills"), [pytest.param(12, 4), pytest.param(200, 300, marks=pytest.mark.faults)]
+)
+def test_whenever_the_agent_is_killed_each_cell_runs_once_and_shares_no_gpu(
+    make_run, tmp_path, cells, kills
+):
+    (tmp_path / "used").mkdir()
+    chance = random.Random(f"{cells} cells")
+    config = {"used": str(tmp_path / "used")}
+    names = {f"c{n}": config | {"sleeps_s": chance.uniform(0.05, 0.6)} for n in range(cells)}
+    run = make_run(names, train=STORM, gpus_per_cell=1, resume=None, **FOUR)
+    for _ in range(kills):
+        run_until_killed(run, chance.uniform(0.0, 1.0))
+    assert run.finish() == 0
+    found = journal.read_journal(run.durable.journal("q1")).events
+    verified = [event.cell for event in found if event.type == "cell.verified"]
+    assert sorted(verified) == sorted(names)
+    assert {event.data["attempt"] for event in found if event.type == "cell.verified"} == {1}
