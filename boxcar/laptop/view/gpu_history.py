@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeGuard
 
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
@@ -118,14 +118,20 @@ def _sample(queue: QueueView) -> GpuSample | None:
         return None
     at_s = _epoch_s(beat.at) - queue.clock_ahead_s
     percent, attempt = sum(found) / len(found), (beat.cell, beat.attempt) if beat.cell else None
-    is_at_work = beat.phase == "running"
-    return GpuSample(at_s, percent, max(found), is_at_work, _fullest_percent(cards), attempt)
+    fullest = max((100 * used / total for used, total in memory_bytes(cards)), default=None)
+    return GpuSample(at_s, percent, max(found), beat.phase == "running", fullest, attempt)
 
 
-def _fullest_percent(cards: Sequence[Any]) -> float | None:
+def memory_bytes(cards: Any) -> list[tuple[float, float]]:
+    """Used and total, of the GPUs of a heartbeat that say both."""
     names = ("memory_used_bytes", "memory_total_bytes")
-    pairs = ([card.get(name) for name in names] for card in cards if isinstance(card, dict))
-    return max((100.0 * used / total for used, total in pairs if used and total), default=None)
+    rows = [card for card in (cards if isinstance(cards, list) else ()) if isinstance(card, dict)]
+    pairs = [(card.get(names[0]), card.get(names[1])) for card in rows]
+    return [(a, b) for a, b in pairs if is_number(a) and is_number(b) and b > 0]
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _epoch_s(at: str) -> float:

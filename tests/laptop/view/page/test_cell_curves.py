@@ -71,7 +71,10 @@ def test_what_a_log_seems_to_say_has_a_curve_of_its_own_by_its_step() -> None:
         reports = reports_after_look(reports, replace(looked, queues=(with_seen,)))
     drawn = draw_curves(reports, [cell], ())
     assert [*drawn] == ["~loss"] and drawn["~loss"].is_by_step
-    assert [(at.x, at.mean) for at in drawn["~loss"].curves[0].places] == [(10.0, 0.5), (20.0, 0.25)]
+    assert [(at.x, at.mean) for at in drawn["~loss"].curves[0].places] == [
+        (10.0, 0.5),
+        (20.0, 0.25),
+    ]
 
 
 def test_no_older_point_comes_after_the_end_of_a_cell() -> None:
