@@ -244,8 +244,8 @@ class BoxRow:
         """`71/80 G` of the fullest GPU; where there is none, `RAM 9.4/16 G` of the box's own."""
         gauges = self.beat.gauges if self.beat else {}
         if found := memory_bytes(gauges.get("gpus")):
-            used, total = max(found)
-            return f"{used / _GIB:.0f}/{total / _GIB:.0f} G"
+            fullest, total = max(found)
+            return f"{fullest / _GIB:.0f}/{total / _GIB:.0f} G"
         used, limit = gauges.get("memory_used_bytes"), gauges.get("memory_limit_bytes")
         if not is_number(used):
             return ""
