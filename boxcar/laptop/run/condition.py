@@ -52,9 +52,11 @@ def _left_s(cell: CellView, per_epoch: Mapping[str, float]) -> float | None:
     done, is_running = cell.progress.get("epoch"), isinstance(cell.record.state, state.Running)
     if cell.epochs and is_running and isinstance(done, (int, float)) and done > 0:
         return cell.seconds / done * max(0.0, cell.epochs - done)
+    seen_s = _left_as_seen_s(cell) if is_running else None
     if cell.epochs and cell.task in per_epoch:
-        return max(0.0, per_epoch[cell.task] * cell.epochs - cell.seconds)
-    return _left_as_seen_s(cell) if is_running else None
+        left_s = per_epoch[cell.task] * cell.epochs - cell.seconds
+        return left_s if left_s > 0 else seen_s or 0.0
+    return seen_s
 
 
 def _left_as_seen_s(cell: CellView) -> float | None:
