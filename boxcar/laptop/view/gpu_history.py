@@ -1,5 +1,5 @@
-"""What this `watch` has seen of each box's GPUs, and of what the cells' logs seem to say: a
-heartbeat is replaced every few seconds.
+"""What this `watch` has seen of each box's GPUs and of its cell's numbers: a heartbeat is replaced
+every few seconds.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, TypeGuard
 
-from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.laptop.run.view import QueueView, RunView, guessed_numbers
 from boxcar.shared import timestamp
 from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
 from boxcar.shared.record import dataclass
@@ -40,8 +40,8 @@ class GpuSample:
 
 @dataclass(frozen=True)
 class History:
-    """By queue, oldest first, at most one a minute; and of each attempt that runs the numbers that
-    its log seemed to say with each look.
+    """By queue, oldest first, at most one a minute; and of each attempt that runs the numbers of
+    each look, with those that its log seemed to say.
     """
 
     gpus: dict[str, tuple[GpuSample, ...]]
@@ -73,10 +73,11 @@ def _seen_after_look(history: History, view: RunView) -> dict[Attempt, tuple[dic
     found = {}
     for queue in view.queues:
         beat = queue.heartbeat
-        if beat is None or beat.cell is None or beat.seen is None:
+        if beat is None or beat.cell is None:
             continue
         attempt = beat.cell, beat.attempt
-        told, new = history.seen.get(attempt, ()), beat.seen.numbers
+        told = history.seen.get(attempt, ())
+        new = beat.progress | guessed_numbers(beat.progress, beat.seen)
         told = told if told[-1:] == (new,) else (*told, new)
         found[attempt] = (*told[:-1:2], told[-1]) if len(told) > _MOST_SEEN else told
     return found

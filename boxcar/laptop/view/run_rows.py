@@ -19,7 +19,6 @@ from boxcar.laptop.run.view import (
     ABANDONED,
     BROKEN_OFF,
     DROPPED,
-    GUESS,
     Blocked,
     CellView,
     QueueView,
@@ -256,7 +255,7 @@ class BoxRow:
 @dataclass(frozen=True)
 class CellRow:
     """A cell. `queue` is at it, None where none is; `named` are the numbers that the job names. Of
-    one that runs: `left_s`, what was seen of its GPUs until `at`, and with each look in its log.
+    one that runs: `left_s`, what was seen of its GPUs until `at`, and its numbers with each look.
     """
 
     view: CellView
@@ -304,22 +303,22 @@ class CellRow:
 
     @cached_property
     def curve(self) -> tuple[float, ...]:
-        """The reports of the number in `headline`, oldest first: what the journal has of it, and
-        the last heartbeat.
+        """The reports of the number in `headline`, oldest first: what the journal has of it and the
+        last heartbeat, or each look of this `watch` where these are more.
         """
         name = self._headline
         if self.queue is None or name is None:
             return ()
-        if name in self.view.guessed:
-            own_name = name.removeprefix(GUESS)
-            return tuple(float(one[own_name]) for one in self.seen if is_number(one.get(own_name)))
         # From the newest on: where all before its first attempt is known, nobody reads it.
         own = (event for event in reversed(self.queue.events) if event.cell == self.cell)
         since = itertools.takewhile(lambda event: not _is_first(event), own)
         told = [e.data.get("progress", {}) for e in since if e.type == "cell.progress"][::-1]
         # The journal may have said already what the heartbeat says.
         told += [self.view.progress] if told[-1:] != [self.view.progress] else []
-        return tuple(float(one[name]) for one in told if is_number(one.get(name)))
+        found = [
+            [float(n) for one in of if is_number(n := one.get(name))] for of in (told, self.seen)
+        ]
+        return tuple(max(found, key=len))
 
     @property
     def gpu_percent(self) -> Bars:

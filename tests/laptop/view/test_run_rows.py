@@ -189,7 +189,13 @@ def test_looks_make_the_curve_of_a_guess_and_gpus_are_of_the_attempt(tmp_path: P
             run.beat("queue_1", from_now(60 * at), seen=seen, **more)
             history = history_after_look(history, run.look(60.0 * at))
         [row] = RunRows(run.look(180.0), EN, history).under_way
+        run.beat("queue_1", from_now(240), cell="a", attempt=1, progress={"acc": 0.5})
+        looked = history_after_look(history, run.look(240.0))
+        run.beat("queue_1", from_now(300), cell="a", attempt=1, progress={"acc": 0.75})
+        looked = history_after_look(looked, run.look(300.0))
+        [reports] = RunRows(run.look(300.0), replace(EN, metrics=("acc",)), looked).under_way
     assert row.curve == (2.0, 1.0, 0.5)
+    assert (reports.headline, reports.curve) == ("acc 0.75", (0.5, 0.75))
     assert row.gpu_percent.values == [50.0] * 4
     assert row.memory_percent.values == [75.0] * 4
     assert history.gpus_of(("a", 2)) == []
