@@ -315,7 +315,7 @@ class CellRow:
         told = [e.data.get("progress", {}) for e in since if e.type == "cell.progress"][::-1]
         # The journal may have said already what the heartbeat says.
         told += [self.view.progress] if told[-1:] != [self.view.progress] else []
-        found = [
+        found: list[list[float]] = [
             [float(n) for one in of if is_number(n := one.get(name))] for of in (told, self.seen)
         ]
         return tuple(max(found, key=len))
