@@ -315,10 +315,11 @@ class CellRow:
         told = [e.data.get("progress", {}) for e in since if e.type == "cell.progress"][::-1]
         # The journal may have said already what the heartbeat says.
         told += [self.view.progress] if told[-1:] != [self.view.progress] else []
-        found: list[list[float]] = [
+        found = [
             [float(n) for one in of if is_number(n := one.get(name))] for of in (told, self.seen)
         ]
-        return tuple(max(found, key=len))
+        longest = max(found, key=len)
+        return (*longest,)
 
     @property
     def gpu_percent(self) -> Bars:
