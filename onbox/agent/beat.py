@@ -12,11 +12,13 @@ from typing import Any
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec
-from boxcar.shared.files.heartbeat import Copying, Heartbeat
+from boxcar.shared.files.heartbeat import Copying, Heartbeat, Seen
 from boxcar.shared.files.journal import JournalEnd
 from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
+from boxcar.shared.record import replace
 from boxcar.shared.sentence import _
 from onbox.agent.live_metrics import LiveNumbers
+from onbox.agent.seen_in_cell import SeenInCell
 from onbox.judging import progress_tail
 from onbox.machine import gauges
 from onbox.machine.credentials import BoxSecrets
@@ -41,6 +43,7 @@ class Beat:
         self._place = place
         self._secrets = secrets or BoxSecrets()
         self._numbers = numbers
+        self._seen = SeenInCell(place.scratch)
         self._gpus = Gpus()
         self._idle = IdleGpus()
         self._idle_news: dict[str, Any] | None = None
@@ -91,6 +94,10 @@ class Beat:
     def _progress(self) -> dict[str, Any]:
         return progress_tail.last(self._place.scratch.out(self.cell)) if self.cell else {}
 
+    def _seen_now(self) -> Seen | None:
+        seen = self._seen.seen(self.cell, self.attempt) if self.cell else None
+        return seen and replace(seen, numbers=self._secrets.known().left_out_of(seen.numbers))
+
     def _gauges(self) -> dict[str, Any]:
         read = gauges.read(Path(self._place.scratch.data_dir), self._place.durable.root)
         gpus = self._gpus.read()
@@ -118,6 +125,7 @@ class Beat:
             attempt=self.attempt,
             progress=known.left_out_of(numbers.last),
             best=known.left_out_of(numbers.best),
+            seen=self._seen_now(),
             gauges=self._gauges(),
             journal=journal,
             copying=copying,

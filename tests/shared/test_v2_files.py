@@ -14,7 +14,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import attempt, codec, delivered, heartbeat, journal
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.delivered import Cursor, Delivered
-from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.heartbeat import Heartbeat, Seen
 from boxcar.shared.files.journal import JournalEnd
 from boxcar.shared.state import Verified
 
@@ -23,6 +23,7 @@ DOCUMENTS: dict[str, Any] = {
     "claim.json": Claim,
     "delivered.json": Delivered,
     "heartbeat.json": Heartbeat,
+    "heartbeat_seen.json": Heartbeat,
 }
 # By an agent that made its claims beforehand, and filled them up with blanks.
 FILLED_UP = "claim_made_beforehand.json"
@@ -70,6 +71,16 @@ def test_the_claim():
 def test_what_was_delivered():
     endpoint = "62db650f3b9ec5fd73d262818cce29daa760e71136fc6ea71c0caa52ef022cdf"
     assert delivered.read_delivered(V2 / "delivered.json") == Delivered({endpoint: Cursor(seq=14)})
+
+
+def test_the_heartbeat_says_what_the_log_of_its_cell_seems_to_say():
+    beat = heartbeat.read_heartbeat(V2 / "heartbeat_seen.json")
+    assert beat and beat.seen == Seen(
+        **{"epoch": 2.0, "epochs": 5, "step": 86, "steps": 100, "numbers": {"loss": 1.3754}},
+        **{"per_s": 4.94, "left_s": 65.65691518832664},
+    )
+    older = heartbeat.read_heartbeat(V2 / "heartbeat.json")
+    assert older and older.seen is None
 
 
 def test_the_heartbeat_says_how_far_the_journal_was():

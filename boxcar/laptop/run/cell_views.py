@@ -75,6 +75,8 @@ def _seen(
     told["seconds"] = record.seconds + condition.ran_s(queue, record.state, now)
     if (beat := queue.heartbeat) and beat.cell == cell and beat.progress:
         told |= {"progress": beat.progress, "best": beat.best}
+    if beat and (beat.cell, beat.attempt) == (cell, record.state.attempt):
+        told["seen"] = beat.seen
     return told | {"is_broken_off": condition.is_broken_off(queue)}
 
 

@@ -16,9 +16,10 @@ from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import Command, some
 from boxcar.shared.files import control, queue_line
-from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.heartbeat import Heartbeat, Seen
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.receipt import Accepted
+from boxcar.shared.metrics.records import NOT_METRICS
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, chained, mark
 from boxcar.shared.state import CellRecord, Session, State
@@ -37,6 +38,8 @@ ABANDONED = "abandoned"
 _MAY_BE_GIVEN_UP = ("failed", "queued", "preempted", "retrying", "unknown")
 # The same of one that its journal calls running, of which nothing runs any more.
 BROKEN_OFF = "broken off"
+# Stands before what was guessed from a log.
+GUESS = "~"
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class CellView:
     not verified. `damage` is why the result of a verified cell is not on the durable tier as its
     journal says. `accepted` is what the laptop has proven of a result that its box could not,
     `doubt` why that cannot be read. `after`: the cells that its line names. `given_up`: why a
-    person has, as the last receipt says.
+    person has, as the last receipt says. `seen`: what the log of a cell that runs seems to say.
     """
 
     name: str
@@ -130,6 +133,7 @@ class CellView:
     after: tuple[str, ...] = ()
     is_broken_off: bool = False
     given_up: str | None = None
+    seen: Seen | None = None
 
     @property
     def sentence(self) -> str:
@@ -157,11 +161,33 @@ class CellView:
 
     @property
     def epochs_done(self) -> str:
-        """`3/20`, or nothing where the script reports no epoch."""
+        """`3/20`; of what was guessed `~3/20 45%`, or `~450/1000` steps; '' where nothing is
+        known.
+        """
         done = self.progress.get("epoch")
-        if not isinstance(done, (int, float)):
+        if isinstance(done, (int, float)):
+            return f"{done:g}/{self.epochs}" if self.epochs else f"{done:g}"
+        seen = self.seen
+        if seen is None:
             return ""
-        return f"{done:g}/{self.epochs}" if self.epochs else f"{done:g}"
+        epoch, epochs = seen.epoch, seen.epochs or self.epochs or 0
+        if epoch is not None and (epoch <= epochs or seen.step is None or epoch == int(epoch)):
+            part = f" {100 * seen.step // seen.steps}%" if seen.steps and seen.step else ""
+            of = f"/{epochs}" if epoch <= epochs else ""
+            return f"{GUESS}{epoch:.3g}{of}{part if epoch == int(epoch) else ''}"
+        if seen.step is None:
+            return ""
+        return f"{GUESS}{seen.step}" + (f"/{seen.steps}" if seen.steps else "")
+
+    @property
+    def guessed(self) -> dict[str, Any]:
+        """The numbers that its log seems to say, each marked; {} where it reports its own."""
+        return {} if self.metrics else guessed_numbers(self.progress, self.seen)
+
+    @property
+    def speed(self) -> str:
+        """Steps a second, as its log seems to say."""
+        return f"{GUESS}{self.seen.per_s:.3g}/s" if self.seen and self.seen.per_s else ""
 
     @property
     def bytes_only(self) -> tuple[str, ...]:
@@ -198,6 +224,12 @@ class CellView:
         """Whether an attempt may be writing its log."""
         states = (state.Claimed, state.Running, state.Waiting)
         return self.record is not None and isinstance(self.record.state, states)
+
+
+def guessed_numbers(progress: Mapping[str, Any], seen: Seen | None) -> dict[str, Any]:
+    if seen is None or any(name not in NOT_METRICS for name in progress):
+        return {}
+    return {f"{GUESS}{name}": value for name, value in seen.numbers.items()}
 
 
 def accepted_sentence(made: Accepted) -> Sentence:

@@ -207,8 +207,8 @@ class _Feed:
 def _facts(cell: CellView) -> tuple[str, ...]:
     """Where it is, how far, and the verdict."""
     now = cell.record.state if cell.record else None
-    numbers = named_numbers(cell.metrics or cell.progress, best=cell.best)
-    where = (cell.box, cell.queue, f"{cell.cfg} {cell.task}", cell.epochs_done)
+    numbers = named_numbers(cell.metrics or cell.progress | cell.guessed, best=cell.best)
+    where = (cell.box, cell.queue, f"{cell.cfg} {cell.task}", cell.epochs_done, cell.speed)
     told = ["  ".join(word for word in where if word), numbers]
     if isinstance(now, state.Failed):
         told.append(f"{now.failure} {show.typed(advice.reason(now.failure, now.reason))}")

@@ -1,15 +1,24 @@
-"""What this `watch` has seen of each box's GPUs: a heartbeat is replaced every few seconds."""
+"""What this `watch` has seen of each box's GPUs and of its cell's numbers: a heartbeat is replaced
+every few seconds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
+from typing import Any, TypeGuard
 
-from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.laptop.run.view import QueueView, RunView, guessed_numbers
 from boxcar.shared import timestamp
 from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
 from boxcar.shared.record import dataclass
 
+# A cell's name, and which of its attempts.
+Attempt = tuple[str, int | None]
+
 SPAN_S = 30 * 60.0
+# Of one attempt; of more each second one is dropped.
+_MOST_SEEN = 400
 # Two could be a pause on each side of a laptop's sleep.
 IDLE_SAMPLES = 3
 _MINUTE_S = 60
@@ -17,19 +26,29 @@ _MINUTE_S = 60
 
 @dataclass(frozen=True)
 class GpuSample:
-    """One minute of a box, by the laptop's clock: the mean of its GPUs, and the busiest of them."""
+    """One minute of a box, by the laptop's clock: the mean of its GPUs, the busiest of them and the
+    fullest, and the attempt that ran.
+    """
 
     at_s: float
     percent: float
     busiest_percent: float
     is_at_work: bool
+    memory_percent: float | None = None
+    attempt: Attempt | None = None
 
 
 @dataclass(frozen=True)
 class History:
-    """By queue, oldest first, at most one a minute."""
+    """By queue, oldest first, at most one a minute; and of each attempt that runs the numbers of
+    each look, with those that its log seemed to say.
+    """
 
     gpus: dict[str, tuple[GpuSample, ...]]
+    seen: dict[Attempt, tuple[dict[str, Any], ...]] = field(default_factory=dict)
+
+    def gpus_of(self, attempt: Attempt) -> list[GpuSample]:
+        return [one for of in self.gpus.values() for one in of if one.attempt == attempt]
 
 
 NOTHING_SEEN = History({})
@@ -47,7 +66,21 @@ def history_after_look(history: History, view: RunView) -> History:
             gpus[queue.name] = _with(kept, new)
         else:
             gpus[queue.name] = tuple(kept)
-    return History(gpus)
+    return History(gpus, _seen_after_look(history, view))
+
+
+def _seen_after_look(history: History, view: RunView) -> dict[Attempt, tuple[dict[str, Any], ...]]:
+    found = {}
+    for queue in view.queues:
+        beat = queue.heartbeat
+        if beat is None or beat.cell is None:
+            continue
+        attempt = beat.cell, beat.attempt
+        told = history.seen.get(attempt, ())
+        new = beat.progress | guessed_numbers(beat.progress, beat.seen)
+        told = told if told[-1:] == (new,) else (*told, new)
+        found[attempt] = (*told[:-1:2], told[-1]) if len(told) > _MOST_SEEN else told
+    return found
 
 
 def idle_s(samples: Sequence[GpuSample]) -> float | None:
@@ -85,7 +118,21 @@ def _sample(queue: QueueView) -> GpuSample | None:
     if not found:
         return None
     at_s = _epoch_s(beat.at) - queue.clock_ahead_s
-    return GpuSample(at_s, sum(found) / len(found), max(found), beat.phase == "running")
+    percent, attempt = sum(found) / len(found), (beat.cell, beat.attempt) if beat.cell else None
+    fullest = max((100 * used / total for used, total in memory_bytes(cards)), default=None)
+    return GpuSample(at_s, percent, max(found), beat.phase == "running", fullest, attempt)
+
+
+def memory_bytes(cards: Any) -> list[tuple[float, float]]:
+    """Used and total, of the GPUs of a heartbeat that say both."""
+    names = ("memory_used_bytes", "memory_total_bytes")
+    rows = [card for card in (cards if isinstance(cards, list) else ()) if isinstance(card, dict)]
+    pairs = [(card.get(names[0]), card.get(names[1])) for card in rows]
+    return [(a, b) for a, b in pairs if is_number(a) and is_number(b) and b > 0]
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _epoch_s(at: str) -> float:

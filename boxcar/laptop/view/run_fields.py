@@ -108,9 +108,19 @@ def _cell_fields(row: CellRow, facts: Facts) -> Sequence[Field]:
         Field(look=BUSY, bars=Bars(row.curve)),
         Field(row.numbers),
         Field(row.view.epochs_done),
+        Field(row.view.speed, DIM),
+        Field(_left(row, facts)),
+        Field(look=BUSY, bars=row.gpu_percent),
+        Field(look=BUSY, bars=row.memory_percent),
         Field(units.duration(row.view.seconds) if row.view.seconds else "", DIM),
         Field(row.view.box, DIM),
     )
+
+
+def _left(row: CellRow, facts: Facts) -> str:
+    if not row.left_s:
+        return ""
+    return facts.said(_("{time} left", time=units.about(row.left_s)))
 
 
 def _cell_fields_below_title(row: CellRow, facts: Facts) -> Sequence[Field]:
@@ -142,10 +152,15 @@ _CELL_COLUMNS = (
     Column("", keep=9),
     Column(_("cell"), keep=8, least=10, is_name=True),
     Column("", keep=7),
-    Column("", keep=6, least=8),
+    Column("", keep=6, least=20),
     Column("", keep=4),
     Column("", keep=3, least=10),
-    Column(_("epoch"), keep=0, is_right=True),
+    Column(_("epoch"), keep=5, is_right=True),
+    Column(_("speed"), keep=2, is_right=True),
+    Column("", keep=4, is_right=True),
+    # On a terminal nothing would say what these two rows of bars are.
+    Column(_("GPU"), keep=0),
+    Column(_("mem"), keep=0),
     Column("", keep=2, is_right=True),
     Column(_("box"), keep=1, least=6, is_name=True),
 )

@@ -9,7 +9,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any
 
 from boxcar.laptop.common import units
 from boxcar.laptop.common.units import named_numbers
@@ -25,7 +25,15 @@ from boxcar.laptop.run.view import (
     RunView,
     blocked_of_run,
 )
-from boxcar.laptop.view.gpu_history import NOTHING_SEEN, SPAN_S, GpuSample, History, idle_s
+from boxcar.laptop.view.gpu_history import (
+    NOTHING_SEEN,
+    SPAN_S,
+    GpuSample,
+    History,
+    idle_s,
+    is_number,
+    memory_bytes,
+)
 from boxcar.laptop.view.looks import UNICODE, Bars, Glyphs
 from boxcar.laptop.view.needs import (
     Need,
@@ -223,9 +231,7 @@ class BoxRow:
 
     @property
     def half_hour(self) -> Bars:
-        now_s = timestamp.parse_utc(self.at).timestamp()
-        ago_s = [max(0.0, now_s - one.at_s) for one in self.gpu]
-        return Bars([one.percent for one in self.gpu], ago_s, SPAN_S, 0.0, 100.0)
+        return _half_hour(self.at, [(one.at_s, one.percent) for one in self.gpu])
 
     @property
     def is_at_ease(self) -> bool:
@@ -236,30 +242,29 @@ class BoxRow:
     def memory(self) -> str:
         """`71/80 G` of the fullest GPU; where there is none, `RAM 9.4/16 G` of the box's own."""
         gauges = self.beat.gauges if self.beat else {}
-        cards = gauges.get("gpus")
-        names = ("memory_used_bytes", "memory_total_bytes")
-        found = [
-            (card[names[0]], card[names[1]])
-            for card in (cards if isinstance(cards, list) else ())
-            if isinstance(card, dict) and all(_is_number(card.get(name)) for name in names)
-        ]
-        if found:
-            used, total = max(found)
-            return f"{used / _GIB:.0f}/{total / _GIB:.0f} G"
+        if found := memory_bytes(gauges.get("gpus")):
+            fullest, total = max(found)
+            return f"{fullest / _GIB:.0f}/{total / _GIB:.0f} G"
         used, limit = gauges.get("memory_used_bytes"), gauges.get("memory_limit_bytes")
-        if not _is_number(used):
+        if not is_number(used):
             return ""
-        most = f"/{limit / _GIB:.0f}" if _is_number(limit) else ""
+        most = f"/{limit / _GIB:.0f}" if is_number(limit) else ""
         return f"RAM {used / _GIB:.1f}{most} G"
 
 
 @dataclass(frozen=True)
 class CellRow:
-    """A cell. `queue` is at it, None where none is; `named` are the numbers that the job names."""
+    """A cell. `queue` is at it, None where none is; `named` are the numbers that the job names. Of
+    one that runs: `left_s`, what was seen of its GPUs until `at`, and its numbers with each look.
+    """
 
     view: CellView
     named: Sequence[str] = ()
     queue: QueueView | None = None
+    left_s: float | None = None
+    at: str = ""
+    gpu: Sequence[GpuSample] = ()
+    seen: Sequence[Mapping[str, Any]] = ()
 
     @property
     def cell(self) -> str:
@@ -281,7 +286,7 @@ class CellRow:
 
     @property
     def _numbers(self) -> dict[str, Any]:
-        return self.view.metrics or self.view.progress
+        return self.view.metrics or self.view.progress | self.view.guessed
 
     @property
     def headline(self) -> str:
@@ -298,8 +303,8 @@ class CellRow:
 
     @cached_property
     def curve(self) -> tuple[float, ...]:
-        """The reports of the number in `headline`, oldest first: what the journal has of it, and
-        the last heartbeat.
+        """The reports of the number in `headline`, oldest first: what the journal has of it and the
+        last heartbeat, or each look of this `watch` where these are more.
         """
         name = self._headline
         if self.queue is None or name is None:
@@ -310,7 +315,21 @@ class CellRow:
         told = [e.data.get("progress", {}) for e in since if e.type == "cell.progress"][::-1]
         # The journal may have said already what the heartbeat says.
         told += [self.view.progress] if told[-1:] != [self.view.progress] else []
-        return tuple(float(one[name]) for one in told if _is_number(one.get(name)))
+        found = [
+            [float(n) for one in of if is_number(n := one.get(name))] for of in (told, self.seen)
+        ]
+        longest = max(found, key=len)
+        return (*longest,)
+
+    @property
+    def gpu_percent(self) -> Bars:
+        """Of its attempt, over the last half hour."""
+        return _half_hour(self.at, [(one.at_s, one.percent) for one in self.gpu])
+
+    @property
+    def memory_percent(self) -> Bars:
+        known = [(one.at_s, one.memory_percent) for one in self.gpu]
+        return _half_hour(self.at, [(at, value) for at, value in known if value is not None])
 
     @property
     def copied(self) -> tuple[int, float] | None:
@@ -328,6 +347,14 @@ class CellRow:
         return 100 * copying.done_bytes // copying.total_bytes, left_s
 
 
+def _half_hour(at: str, percents: Sequence[tuple[float, float]]) -> Bars:
+    if not percents:
+        return Bars()
+    now_s = timestamp.parse_utc(at).timestamp()
+    ago_s = [max(0.0, now_s - at_s) for at_s, _percent in percents]
+    return Bars([percent for _at, percent in percents], ago_s, SPAN_S, 0.0, 100.0)
+
+
 def counted_as(state_word: str) -> str:
     """The word by which a state is counted."""
     return _COUNTED_AS.get(state_word, state_word)
@@ -335,17 +362,13 @@ def counted_as(state_word: str) -> str:
 
 def headline(numbers: Mapping[str, Any], named: Sequence[str]) -> str | None:
     """Which number stands first: the loss, else the first that the job names."""
-    losses = [name for name in numbers if "loss" in name.lower() and _is_number(numbers[name])]
-    mine = [name for name in named if _is_number(numbers.get(name))]
+    losses = [name for name in numbers if "loss" in name.lower() and is_number(numbers[name])]
+    mine = [name for name in named if is_number(numbers.get(name))]
     return next(iter((*losses, *mine)), None)
 
 
 def _is_first(event: Event) -> bool:
     return event.type == "cell.started" and event.data.get("attempt") == 1
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -429,7 +452,16 @@ class RunRows:
         """The cells that an agent is at, and those between two attempts."""
         queues = {queue.name: queue for queue in self.view.queues}
         cells = self.view.of_words(UNDER_WAY)
-        return [CellRow(cell, self.facts.metrics, queues.get(cell.queue)) for cell in cells]
+        return [self._at_work(cell, queues.get(cell.queue)) for cell in cells]
+
+    def _at_work(self, cell: CellView, queue: QueueView | None) -> CellRow:
+        now = cell.record.state if cell.record else None
+        if not isinstance(now, state.Running):
+            return CellRow(cell, self.facts.metrics, queue)
+        attempt = (cell.name, now.attempt)
+        gpu, seen = self.history.gpus_of(attempt), self.history.seen.get(attempt, ())
+        left_s = self.cells_left_s[cell.name]
+        return CellRow(cell, self.facts.metrics, queue, left_s, self.view.at, gpu, seen)
 
     @cached_property
     def done(self) -> Sequence[CellRow]:

@@ -72,11 +72,12 @@ def _cell_columns(rows: RunRows) -> dict[str, list[Any]]:
         "state": [*map(state_sentence, [cell.word for cell in cells])],
         "attempts": [cell.record.attempts if cell.record else None for cell in cells],
         "step": [cell.progress.get("step") for cell in cells],
-        "epoch": [cell.progress.get("epoch") for cell in cells],
+        "epoch": [cell.progress.get("epoch", cell.epochs_done) for cell in cells],
         "metric": [
-            named_numbers(cell.metrics or cell.progress, _METRICS_SHOWN, cell.best)
+            named_numbers(cell.metrics or cell.progress | cell.guessed, _METRICS_SHOWN, cell.best)
             for cell in cells
         ],
+        "speed": [cell.speed for cell in cells],
         "time": [_duration(cell.seconds) for cell in cells],
         "left": [_duration(rows.cells_left_s[cell.name]) for cell in cells],
         "bytes only": [", ".join(cell.bytes_only) for cell in cells],
@@ -185,7 +186,8 @@ def document_of_run(rows: RunRows, next_step: Any, rotate: Any) -> dict[str, Any
     queue, box, task, epochs, index, state, attempts, seconds, left_s (null: not known), progress
     (the last numbers), best (until now, of what is not verified), metrics, class (of a failure,
     else null) and detail, which is its state's own data (such as failure and reason); and accepted,
-    where `verify` proved what its box could not, doubt, which marks a result, and abandoned, why a
+    where `verify` proved what its box could not, seen, what the log of one that runs seems to say
+    (a guess), doubt, which marks a result, and abandoned, why a
     person gave it up. `next` has
     command (null: nothing to do) and because.
     """
@@ -235,6 +237,7 @@ def _cell_document(cell: CellView, left_s: float | None) -> dict[str, Any]:
         "class": _class_of_failure(cell),
         "detail": codec.encode(cell.record.state) if cell.record else {},
         **({"accepted": codec.encode(cell.accepted)} if cell.accepted else {}),
+        **({"seen": codec.encode(cell.seen)} if cell.seen else {}),
         **({"doubt": cell.marked} if cell.marked else {}),
         **({"abandoned": cell.given_up} if cell.word == ABANDONED else {}),
     }

@@ -30,10 +30,28 @@ class Copying:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What the cell's log, or a file that grows in its {out}, seems to say: a guess for people who
+    look. `step` may begin anew with each epoch; of `numbers` None is one that is no number, such as
+    NaN; `left_s` is of the whole cell.
+    """
+
+    epoch: float | None = field(default=None, metadata=codec.LATER)
+    epochs: int | None = field(default=None, metadata=codec.LATER)
+    step: int | None = field(default=None, metadata=codec.LATER)
+    steps: int | None = field(default=None, metadata=codec.LATER)
+    numbers: dict[str, Any] = field(default_factory=dict, metadata=codec.LATER)
+    per_s: float | None = field(default=None, metadata=codec.LATER)
+    left_s: float | None = field(default=None, metadata=codec.LATER)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Heartbeat:
     """`progress` are the last numbers, `best` the best ones until now of those that job.yaml wants
-    the best of. `gauges` are numbers with their unit in the name, such as `scratch_free_bytes`.
-    `journal` is how far the journal was by then: one that ends before has lost its tail.
+    the best of; `seen` is no more than displayed. `gauges` are numbers with their unit in the name,
+    such as `scratch_free_bytes`. `journal` is how far the journal was by then: one that ends before
+    has lost its tail.
     """
 
     FORMAT: ClassVar[str] = "heartbeat"
@@ -49,6 +67,7 @@ class Heartbeat:
     attempt: int | None = None
     progress: dict[str, Any] = field(default_factory=dict)
     best: dict[str, Any] = field(default_factory=dict, metadata=codec.LATER)
+    seen: Seen | None = field(default=None, metadata=codec.LATER)
     gauges: dict[str, Any] = field(default_factory=dict)
     journal: JournalEnd | None = field(default=None, metadata=codec.LATER)
     copying: Copying | None = field(default=None, metadata=codec.LATER)

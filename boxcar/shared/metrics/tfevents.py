@@ -43,9 +43,11 @@ class _DamagedRecordError(ValueError):
     pass
 
 
-def scalars(file: BinaryIO) -> Iterator[Scalar]:
-    """In the order of the file. Raises OSError."""
-    for data in _records(file):
+def scalars(file: BinaryIO, begins_at: int = 0, most: int = MOST_RECORDS) -> Iterator[Scalar]:
+    """In the order of the file, from a record's beginning on. The file is left where the next one
+    begins, which may not be whole yet. Raises OSError.
+    """
+    for data in _records(file, begins_at, most):
         try:
             found = list(_of_event(data))
         except (_DamagedRecordError, struct.error):
@@ -53,20 +55,19 @@ def scalars(file: BinaryIO) -> Iterator[Scalar]:
         yield from found
 
 
-def _records(file: BinaryIO) -> Iterator[bytes]:
+def _records(file: BinaryIO, at: int, most: int) -> Iterator[bytes]:
     size_bytes = file.seek(0, io.SEEK_END)
-    at = file.seek(0)
-    for _ in range(MOST_RECORDS):
+    for _ in range(most):
+        file.seek(at)
         head = file.read(_HEAD)
-        if len(head) < _HEAD:
-            return
-        (length,) = struct.unpack_from("<Q", head)
+        length = struct.unpack_from("<Q", head)[0] if len(head) == _HEAD else size_bytes
         end = at + _HEAD + length + _SUM_BYTES
         if end > size_bytes:
-            return
+            break
         if length <= _LARGEST_BYTES:
             yield file.read(length)
-        at = file.seek(end)
+        at = end
+    file.seek(at)
 
 
 def _of_event(data: bytes) -> Iterator[Scalar]:

@@ -7,6 +7,7 @@ import pytest
 from boxcar.laptop.run import condition
 from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.shared import state
+from boxcar.shared.files.heartbeat import Seen
 from boxcar.shared.state import CellRecord
 
 AT = "2026-11-20T10:00:00.000Z"
@@ -40,6 +41,30 @@ def test_a_cell_that_waits_is_judged_by_the_verified_ones_of_its_task() -> None:
     done = [a_cell(f"d{at}", OVER[2], seconds=10.0 * at) for at in (1, 2, 9)]
     left_s = condition.cells_left_s(a_view(*done, a_cell("w", state.Queued())))
     assert left_s["w"] == 20.0
+
+
+@pytest.mark.parametrize(
+    ("seen", "left_s"),
+    [
+        (Seen(epoch=2, epochs=10, left_s=70.0), 70.0),
+        (Seen(epoch=2), 40.0),
+        (Seen(epoch=1, epochs=10), None),
+        (Seen(epoch=0), None),
+        (Seen(epoch=12), None),
+    ],
+)
+def test_a_first_cell_is_judged_by_what_its_log_seems_to_say(
+    seen: Seen, left_s: float | None
+) -> None:
+    cell = a_cell("a", RUNNING, seconds=10.0, seen=seen)
+    assert condition.cells_left_s(a_view(cell)) == {"a": left_s}
+    no_epochs = a_cell("a", RUNNING, None, seconds=10.0, seen=seen)
+    assert condition.cells_left_s(a_view(no_epochs)) == {"a": seen.left_s}
+    late = a_cell("a", RUNNING, seconds=30.0, seen=seen)
+    found = condition.cells_left_s(a_view(late, a_cell("d", OVER[2], seconds=20.0)))
+    assert found["a"] == (3 * left_s if left_s == 40.0 else left_s or 0.0)
+    reports = a_cell("a", RUNNING, seconds=10.0, seen=seen, progress={"epoch": 5})
+    assert condition.cells_left_s(a_view(reports)) == {"a": 10.0}
 
 
 def test_what_nobody_can_know_stays_unknown_also_of_its_queue() -> None:

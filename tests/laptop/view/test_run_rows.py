@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
 from run_on_disk import (
+    RunOnDisk,
     agent_started,
     cell_got_worse,
     cell_progress,
@@ -14,12 +17,16 @@ from run_on_disk import (
     make_run,
 )
 
-from boxcar.laptop.run.view import RunView
+from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.view.board.terminal_lines import draw_rows
+from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.looks import ASCII
 from boxcar.laptop.view.run_fields import BOXES, CELLS_BELOW_TITLE, state_words
-from boxcar.laptop.view.run_rows import Facts, RunRows, headline
-from boxcar.shared.files.heartbeat import Copying
+from boxcar.laptop.view.run_rows import CellRow, Facts, RunRows, headline
+from boxcar.laptop.view.run_tables import document_of_run
+from boxcar.shared import state
+from boxcar.shared.files.heartbeat import Copying, Seen
+from boxcar.shared.state import CellRecord
 
 EN = Facts("local", "", "", glyphs=ASCII)
 ZH = replace(EN, language="zh")
@@ -110,3 +117,95 @@ def test_a_box_without_a_gpu_shows_its_ram_and_what_it_does_between_two_cells(
             field.text for row in rows_of(run.look()).boxes for field in BOXES.fields(row, EN)
         ]
     assert "RAM 9.0 G" in fields and "(between two cells)" in fields
+
+
+SEEN = Seen(epoch=3, epochs=20, step=45, steps=100, numbers={"val_loss": 0.5, "lr": 0.01})
+
+
+def beat_of(run: RunOnDisk, seen: Seen, **more: Any) -> None:
+    run.beat("queue_1", from_now(0), **({"cell": "a", "attempt": 1, "seen": seen} | more))
+
+
+def test_what_a_log_seems_to_say_is_marked_and_only_of_the_attempt_that_runs(
+    tmp_path: Path,
+) -> None:
+    run = make_run(tmp_path)
+    run.say("queue_1", agent_started(), cell_started("a"))
+    with held(run.site.tier.lock("queue_1")):
+        beat_of(run, replace(SEEN, per_s=44.1, left_s=130.0))
+        [row] = rows_of(run.look()).under_way
+        assert (row.headline, row.numbers) == ("~val_loss 0.5", "~lr 0.01")
+        assert (row.view.epochs_done, row.view.speed, row.left_s) == ("~3/20 45%", "~44.1/s", 130.0)
+        assert not row.view.progress, "no report"
+        document = document_of_run(rows_of(run.look()), None, None)
+        assert document["cells"][0]["seen"]["epoch"] == 3
+        assert "seen" not in document["cells"][1]
+        beat_of(run, SEEN, attempt=2)
+        assert rows_of(run.look()).under_way[0].view.seen is None
+    run.say("queue_1", cell_verified("a"))
+    beat_of(run, SEEN)
+    [row] = rows_of(run.look()).done
+    assert (row.headline, row.view.epochs_done, row.view.seen) == ("", "", None)
+
+
+def test_what_a_script_reports_itself_is_not_guessed_beside_it(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    run.say("queue_1", agent_started(), cell_started("a"))
+    with held(run.site.tier.lock("queue_1")):
+        beat_of(run, SEEN, progress={"epoch": 2, "psnr": 20.5})
+        [row] = rows_of(run.look()).under_way
+        assert (row.headline, row.numbers, row.view.epochs_done) == ("", "psnr 20.5", "2/3")
+        beat_of(run, SEEN, progress={"epoch": 2})
+        [row] = rows_of(run.look()).under_way
+        assert (row.headline, row.view.epochs_done) == ("~val_loss 0.5", "2/3")
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        (Seen(epoch=3, epochs=20), "~3/20"),
+        (Seen(epoch=3), "~3"),
+        (Seen(epoch=1.5625, step=25, steps=48), "~25/48"),
+        (Seen(step=250), "~250"),
+        (Seen(numbers={"loss": 0.5}), ""),
+    ],
+)
+def test_how_far_a_cell_seems_to_be(seen: Seen, said: str) -> None:
+    view = CellView("a", "q", "box", "c", "t", None, 0, seen=seen)
+    assert view.epochs_done == said
+    of_ten = replace(view, epochs=10)
+    assert of_ten.epochs_done == {"~3": "~3/10", "~25/48": "~1.56/10"}.get(said, said)
+
+
+def test_looks_make_the_curve_of_a_guess_and_gpus_are_of_the_attempt(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+    run.say("queue_1", agent_started(), cell_started("a"))
+    history = NOTHING_SEEN
+    gauges = {"utilization_percent": 50, "memory_used_bytes": 3, "memory_total_bytes": 4}
+    with held(run.site.tier.lock("queue_1")):
+        for at, loss in enumerate((2.0, 1.0, 1.0, 0.5)):
+            seen = Seen(numbers={"loss": loss})
+            more = {"cell": "a", "attempt": 1, "gauges": {"gpus": [gauges]}}
+            run.beat("queue_1", from_now(60 * at), seen=seen, **more)
+            history = history_after_look(history, run.look(60.0 * at))
+        [row] = RunRows(run.look(180.0), EN, history).under_way
+        run.beat("queue_1", from_now(240), cell="a", attempt=1, progress={"acc": 0.5})
+        looked = history_after_look(history, run.look(240.0))
+        run.beat("queue_1", from_now(300), cell="a", attempt=1, progress={"acc": 0.75})
+        looked = history_after_look(looked, run.look(300.0))
+        [reports] = RunRows(run.look(300.0), replace(EN, metrics=("acc",)), looked).under_way
+    assert row.curve == (2.0, 1.0, 0.5)
+    assert (reports.headline, reports.curve) == ("acc 0.75", (0.5, 0.75))
+    assert row.gpu_percent.values == [50.0] * 4
+    assert row.memory_percent.values == [75.0] * 4
+    assert history.gpus_of(("a", 2)) == []
+
+
+def test_on_a_narrow_terminal_the_first_number_is_whole_and_its_columns_drop_instead() -> None:
+    name = "recon_no_skip_connection_q0_seed0"
+    now = CellRecord(state.Running(1, from_now(-60)), 1)
+    view = CellView(name, "q", "box-a", "c", "t", 20, 0, now, 60.0, seen=replace(SEEN, per_s=44.1))
+    row = CellRow(view, left_s=1560.0)
+    [[line]] = draw_rows(CELLS_BELOW_TITLE, [row], EN, 60)
+    assert {"~val_loss 0.5", "~3/20 45%", "26m left"} <= {*line.plain.split("  ")}
+    assert "44.1" not in line.plain and line.cell_len <= 60

@@ -3,14 +3,17 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from waiting import until
 
 from boxcar.shared.files import heartbeat
-from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.heartbeat import Heartbeat, Seen
 from boxcar.shared.files.journal import JournalEnd
 from boxcar.shared.files.plan import Plan
+from boxcar.shared.known_secrets import KnownSecrets
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent import beat
 from onbox.agent.beat import Beat
@@ -189,6 +192,20 @@ def test_the_best_number_stands_beside_the_last_in_heartbeat_and_event(place):
     told = one.tick(journal=END, is_settling=False, webhooks={})
     assert told == {"progress": {"val_loss": 5.7}, "best": {"val_loss": 0.0667}}
     assert (last(place).progress, last(place).best) == ({"val_loss": 5.7}, {"val_loss": 0.0667})
+
+
+def test_what_a_log_seems_to_say_is_displayed_and_is_no_event(place):
+    known: Any = SimpleNamespace(known=lambda: KnownSecrets(["hunter22"]))
+    one = Beat(place, none, known)
+    place.scratch.log("c").write_text("epoch 3/20 hunter22_loss: 0.5\n")
+    one.at("c", 1)
+    until(lambda: (tick(one), last(place).seen)[1])
+    assert last(place).seen == Seen(epoch=3, epochs=20, numbers={"[…]_loss": 0.5})
+    assert tick(one) is None and last(place).progress == {}
+    one.at(None)
+    tick(one)
+    assert last(place).seen is None
+    assert b"seen" not in place.durable.heartbeat("q").read_bytes()
 
 
 def test_gpus_that_idle_are_news_once(place, monkeypatch):

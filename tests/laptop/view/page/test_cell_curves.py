@@ -18,6 +18,7 @@ from boxcar.laptop.view.page.cell_curves import (
     draw_curves,
     reports_after_look,
 )
+from boxcar.shared.files.heartbeat import Seen
 from boxcar.shared.files.journal_chain import Event
 
 
@@ -55,6 +56,25 @@ def test_each_look_adds_what_is_new_and_nothing_twice() -> None:
     assert values(again, cell, "step") == [40]
     found = reports_after_look(again, beat(given, 10, cell, step=41, train_loss=0.3))
     assert values(found, cell, "step") == [40, 41]
+
+
+def test_what_a_log_seems_to_say_has_a_curve_of_its_own_by_its_step() -> None:
+    given = view(3, 1)
+    cell = given.cells[0].name
+    reports: dict[str, Told] = {}
+    for at_s, step, loss in ((0, 10, 0.5), (10, 20, 0.25)):
+        seen = Seen(step=step, numbers={"loss": loss})
+        looked = beat(given, at_s, cell)
+        [queue] = looked.queues
+        assert queue.heartbeat
+        with_seen = replace(queue, heartbeat=replace(queue.heartbeat, seen=seen))
+        reports = reports_after_look(reports, replace(looked, queues=(with_seen,)))
+    drawn = draw_curves(reports, [cell], ())
+    assert [*drawn] == ["~loss"] and drawn["~loss"].is_by_step
+    assert [(at.x, at.mean) for at in drawn["~loss"].curves[0].places] == [
+        (10.0, 0.5),
+        (20.0, 0.25),
+    ]
 
 
 def test_no_older_point_comes_after_the_end_of_a_cell() -> None:
