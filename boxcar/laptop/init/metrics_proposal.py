@@ -12,17 +12,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from boxcar.laptop.init.source import PERCENT, dotted, is_text, last, text_of
+from boxcar.shared.metrics.seen_in_log import LESS, MORE
 from boxcar.shared.record import dataclass
 
 MOST = 3
-_LESS = {
-    *("loss", "losses", "nll", "bpb", "ppl", "perplexity", "mse", "mae", "rmse", "wer", "cer"),
-    *("fid", "eer", "lpips", "rmsle", "mape"),
-}
-_MORE = {
-    *("acc", "accuracy", "top1", "top5", "auc", "auroc", "f1", "dice", "iou", "miou", "psnr"),
-    *("ssim", "bleu", "ap", "recall", "reward", "kappa", "mcc", "ndcg", "mrr", "r2"),
-}
 _TESTS = {"val", "valid", "validation", "test", "eval", "dev"}
 _TRAINS = {"train", "training", "batch", "running"}
 _LABEL = re.compile(
@@ -92,7 +85,7 @@ def _of_text(line: int, text: str) -> Iterator[Proposal]:
 def _best(label: str) -> str:
     """By its last word, or the last part of it; '' where it names no measure."""
     last_words = {found[-1].lower() for found in (_WORDS.findall(label), label.split()) if found}
-    return "min" if last_words & _LESS else "max" if last_words & _MORE else ""
+    return "min" if last_words & LESS else "max" if last_words & MORE else ""
 
 
 def _rank(*texts: str) -> int:

@@ -42,10 +42,13 @@ LEFT_OUT = (
     "idna/cli.py",
     "urllib3/contrib/",
     "watchdog/__main__.py",
-    "watchdog/observers/fsevents2.py",
+    "watchdog/observers/fsevents",  # both need a module in C
     "watchdog/observers/read_directory_changes.py",
     "watchdog/observers/winapi.py",
     "watchdog/tricks/",
+    "watchdog/utils/echo.py",
+    "watchdog/utils/event_debouncer.py",
+    "watchdog/utils/process_watcher.py",
     "watchdog/watchmedo.py",
 )
 DATA = ("boxcar/shared/zh.mo", "certifi/cacert.pem")

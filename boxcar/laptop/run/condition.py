@@ -19,6 +19,7 @@ from boxcar.laptop.run.view import (
 from boxcar.shared import state, timestamp
 from boxcar.shared.event_words import heard
 from boxcar.shared.files import control
+from boxcar.shared.files.heartbeat import Seen
 from boxcar.shared.process import end_reason
 from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.state import CellRecord, Session
@@ -51,16 +52,18 @@ def _left_s(cell: CellView, per_epoch: Mapping[str, float]) -> float | None:
     done, is_running = cell.progress.get("epoch"), isinstance(cell.record.state, state.Running)
     if cell.epochs and is_running and isinstance(done, (int, float)) and done > 0:
         return cell.seconds / done * max(0.0, cell.epochs - done)
+    seen_s = _left_as_seen_s(cell) if is_running else None
     if cell.epochs and cell.task in per_epoch:
-        return max(0.0, per_epoch[cell.task] * cell.epochs - cell.seconds)
-    return _left_as_seen_s(cell) if is_running else None
+        left_s = per_epoch[cell.task] * cell.epochs - cell.seconds
+        return left_s if left_s > 0 else seen_s or 0.0
+    return seen_s
 
 
 def _left_as_seen_s(cell: CellView) -> float | None:
     """By what its log seems to say, where nothing better is known."""
-    seen = cell.seen
-    if seen is None or seen.left_s is not None:
-        return seen and seen.left_s
+    seen = cell.seen or Seen()
+    if seen.left_s is not None:
+        return seen.left_s
     # Of how many epochs only the queue's line says.
     done, epochs = seen.epoch or 0.0, 0 if seen.epochs else cell.epochs or 0
     return cell.seconds / done * (epochs - done) if 0 < done <= epochs else None

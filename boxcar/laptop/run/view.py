@@ -168,7 +168,7 @@ class CellView:
         if isinstance(done, (int, float)):
             return f"{done:g}/{self.epochs}" if self.epochs else f"{done:g}"
         seen = self.seen
-        if seen is None or "step" in self.progress:
+        if seen is None:
             return ""
         epoch, epochs = seen.epoch, seen.epochs or self.epochs or 0
         if epoch is not None and (epoch <= epochs or seen.step is None or epoch == int(epoch)):

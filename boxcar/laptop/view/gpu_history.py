@@ -1,14 +1,14 @@
-"""What this `watch` has seen of each box's GPUs, and of what the cells' logs seem to say: a
-heartbeat is replaced every few seconds.
+"""What this `watch` has seen of each box's GPUs and of its cell's numbers: a heartbeat is replaced
+every few seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeGuard
 
-from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.laptop.run.view import QueueView, RunView, guessed_numbers
 from boxcar.shared import timestamp
 from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
 from boxcar.shared.record import dataclass
@@ -40,8 +40,8 @@ class GpuSample:
 
 @dataclass(frozen=True)
 class History:
-    """By queue, oldest first, at most one a minute; and of each attempt that runs the numbers that
-    its log seemed to say with each look.
+    """By queue, oldest first, at most one a minute; and of each attempt that runs the numbers of
+    each look, with those that its log seemed to say.
     """
 
     gpus: dict[str, tuple[GpuSample, ...]]
@@ -73,10 +73,11 @@ def _seen_after_look(history: History, view: RunView) -> dict[Attempt, tuple[dic
     found = {}
     for queue in view.queues:
         beat = queue.heartbeat
-        if beat is None or beat.cell is None or beat.seen is None:
+        if beat is None or beat.cell is None:
             continue
         attempt = beat.cell, beat.attempt
-        told, new = history.seen.get(attempt, ()), beat.seen.numbers
+        told = history.seen.get(attempt, ())
+        new = beat.progress | guessed_numbers(beat.progress, beat.seen)
         told = told if told[-1:] == (new,) else (*told, new)
         found[attempt] = (*told[:-1:2], told[-1]) if len(told) > _MOST_SEEN else told
     return found
@@ -118,14 +119,20 @@ def _sample(queue: QueueView) -> GpuSample | None:
         return None
     at_s = _epoch_s(beat.at) - queue.clock_ahead_s
     percent, attempt = sum(found) / len(found), (beat.cell, beat.attempt) if beat.cell else None
-    is_at_work = beat.phase == "running"
-    return GpuSample(at_s, percent, max(found), is_at_work, _fullest_percent(cards), attempt)
+    fullest = max((100 * used / total for used, total in memory_bytes(cards)), default=None)
+    return GpuSample(at_s, percent, max(found), beat.phase == "running", fullest, attempt)
 
 
-def _fullest_percent(cards: Sequence[Any]) -> float | None:
+def memory_bytes(cards: Any) -> list[tuple[float, float]]:
+    """Used and total, of the GPUs of a heartbeat that say both."""
     names = ("memory_used_bytes", "memory_total_bytes")
-    pairs = ([card.get(name) for name in names] for card in cards if isinstance(card, dict))
-    return max((100.0 * used / total for used, total in pairs if used and total), default=None)
+    rows = [card for card in (cards if isinstance(cards, list) else ()) if isinstance(card, dict)]
+    pairs = [(card.get(names[0]), card.get(names[1])) for card in rows]
+    return [(a, b) for a, b in pairs if is_number(a) and is_number(b) and b > 0]
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _epoch_s(at: str) -> float:

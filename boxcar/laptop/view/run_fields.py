@@ -152,14 +152,15 @@ _CELL_COLUMNS = (
     Column("", keep=9),
     Column(_("cell"), keep=8, least=10, is_name=True),
     Column("", keep=7),
-    Column("", keep=6, least=8),
+    Column("", keep=6, least=20),
     Column("", keep=4),
     Column("", keep=3, least=10),
     Column(_("epoch"), keep=5, is_right=True),
     Column(_("speed"), keep=2, is_right=True),
     Column("", keep=4, is_right=True),
-    Column(_("GPU"), keep=1),
-    Column(_("mem"), keep=1),
+    # On a terminal nothing would say what these two rows of bars are.
+    Column(_("GPU"), keep=0),
+    Column(_("mem"), keep=0),
     Column("", keep=2, is_right=True),
     Column(_("box"), keep=1, least=6, is_name=True),
 )

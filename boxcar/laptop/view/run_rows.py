@@ -9,7 +9,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any
 
 from boxcar.laptop.common import units
 from boxcar.laptop.common.units import named_numbers
@@ -19,14 +19,21 @@ from boxcar.laptop.run.view import (
     ABANDONED,
     BROKEN_OFF,
     DROPPED,
-    GUESS,
     Blocked,
     CellView,
     QueueView,
     RunView,
     blocked_of_run,
 )
-from boxcar.laptop.view.gpu_history import NOTHING_SEEN, SPAN_S, GpuSample, History, idle_s
+from boxcar.laptop.view.gpu_history import (
+    NOTHING_SEEN,
+    SPAN_S,
+    GpuSample,
+    History,
+    idle_s,
+    is_number,
+    memory_bytes,
+)
 from boxcar.laptop.view.looks import UNICODE, Bars, Glyphs
 from boxcar.laptop.view.needs import (
     Need,
@@ -235,27 +242,20 @@ class BoxRow:
     def memory(self) -> str:
         """`71/80 G` of the fullest GPU; where there is none, `RAM 9.4/16 G` of the box's own."""
         gauges = self.beat.gauges if self.beat else {}
-        cards = gauges.get("gpus")
-        names = ("memory_used_bytes", "memory_total_bytes")
-        found = [
-            (card[names[0]], card[names[1]])
-            for card in (cards if isinstance(cards, list) else ())
-            if isinstance(card, dict) and all(_is_number(card.get(name)) for name in names)
-        ]
-        if found:
-            used, total = max(found)
-            return f"{used / _GIB:.0f}/{total / _GIB:.0f} G"
+        if found := memory_bytes(gauges.get("gpus")):
+            fullest, total = max(found)
+            return f"{fullest / _GIB:.0f}/{total / _GIB:.0f} G"
         used, limit = gauges.get("memory_used_bytes"), gauges.get("memory_limit_bytes")
-        if not _is_number(used):
+        if not is_number(used):
             return ""
-        most = f"/{limit / _GIB:.0f}" if _is_number(limit) else ""
+        most = f"/{limit / _GIB:.0f}" if is_number(limit) else ""
         return f"RAM {used / _GIB:.1f}{most} G"
 
 
 @dataclass(frozen=True)
 class CellRow:
     """A cell. `queue` is at it, None where none is; `named` are the numbers that the job names. Of
-    one that runs: `left_s`, what was seen of its GPUs until `at`, and with each look in its log.
+    one that runs: `left_s`, what was seen of its GPUs until `at`, and its numbers with each look.
     """
 
     view: CellView
@@ -303,22 +303,23 @@ class CellRow:
 
     @cached_property
     def curve(self) -> tuple[float, ...]:
-        """The reports of the number in `headline`, oldest first: what the journal has of it, and
-        the last heartbeat.
+        """The reports of the number in `headline`, oldest first: what the journal has of it and the
+        last heartbeat, or each look of this `watch` where these are more.
         """
         name = self._headline
         if self.queue is None or name is None:
             return ()
-        if name in self.view.guessed:
-            own_name = name.removeprefix(GUESS)
-            return tuple(float(one[own_name]) for one in self.seen if _is_number(one.get(own_name)))
         # From the newest on: where all before its first attempt is known, nobody reads it.
         own = (event for event in reversed(self.queue.events) if event.cell == self.cell)
         since = itertools.takewhile(lambda event: not _is_first(event), own)
         told = [e.data.get("progress", {}) for e in since if e.type == "cell.progress"][::-1]
         # The journal may have said already what the heartbeat says.
         told += [self.view.progress] if told[-1:] != [self.view.progress] else []
-        return tuple(float(one[name]) for one in told if _is_number(one.get(name)))
+        found = [
+            [float(n) for one in of if is_number(n := one.get(name))] for of in (told, self.seen)
+        ]
+        longest = max(found, key=len)
+        return (*longest,)
 
     @property
     def gpu_percent(self) -> Bars:
@@ -361,17 +362,13 @@ def counted_as(state_word: str) -> str:
 
 def headline(numbers: Mapping[str, Any], named: Sequence[str]) -> str | None:
     """Which number stands first: the loss, else the first that the job names."""
-    losses = [name for name in numbers if "loss" in name.lower() and _is_number(numbers[name])]
-    mine = [name for name in named if _is_number(numbers.get(name))]
+    losses = [name for name in numbers if "loss" in name.lower() and is_number(numbers[name])]
+    mine = [name for name in named if is_number(numbers.get(name))]
     return next(iter((*losses, *mine)), None)
 
 
 def _is_first(event: Event) -> bool:
     return event.type == "cell.started" and event.data.get("attempt") == 1
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ Each pattern starts at a word or a sign and takes a bounded number of characters
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -319,22 +320,20 @@ class _Pace:
     """How fast the part that is done grows."""
 
     def __init__(self) -> None:
-        self._first: tuple[float, float] | None = None
-        self._last: tuple[float, float] | None = None
+        self._first = self._last = math.inf, 0.0
 
     def note(self, part: float | None, now_s: float) -> None:
         if part is None:
             return
-        is_first = self._first is None or self._last is None
-        if is_first or self._first[0] >= part < self._last[0]:  # such as the next of five folds
+        if self._first[0] >= part < self._last[0]:  # also the next of five folds
             self._first = self._last = part, now_s
         elif part > self._last[0]:
             self._last = part, now_s
 
     def left_s(self, now_s: float) -> float | None:
-        if self._first is None or self._last is None or self._last[0] <= self._first[0]:
-            return None
         (was, from_s), (part, at_s) = self._first, self._last
+        if part <= was:
+            return None
         return max(0.0, (1 - part) * (at_s - from_s) / (part - was) - (now_s - at_s))
 
 
@@ -360,7 +359,7 @@ def _numbers(line: str) -> Iterator[tuple[str, float | None]]:
 def _finite(text: str) -> float | None:
     """None of a NaN."""
     number = float(text)
-    return number if abs(number) < float("inf") else None
+    return number if math.isfinite(number) else None
 
 
 def _pair(found: re.Match[str] | None, first: int = 1) -> tuple[int, int] | None:

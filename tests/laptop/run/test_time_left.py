@@ -60,6 +60,9 @@ def test_a_first_cell_is_judged_by_what_its_log_seems_to_say(
     assert condition.cells_left_s(a_view(cell)) == {"a": left_s}
     no_epochs = a_cell("a", RUNNING, None, seconds=10.0, seen=seen)
     assert condition.cells_left_s(a_view(no_epochs)) == {"a": seen.left_s}
+    late = a_cell("a", RUNNING, seconds=30.0, seen=seen)
+    found = condition.cells_left_s(a_view(late, a_cell("d", OVER[2], seconds=20.0)))
+    assert found["a"] == (3 * left_s if left_s == 40.0 else left_s or 0.0)
     reports = a_cell("a", RUNNING, seconds=10.0, seen=seen, progress={"epoch": 5})
     assert condition.cells_left_s(a_view(reports)) == {"a": 10.0}
 

@@ -10,6 +10,7 @@ from boxcar.laptop.view.gpu_history import (
     History,
     history_after_look,
     idle_s,
+    memory_bytes,
 )
 
 QUEUE = "queue_0"
@@ -30,6 +31,13 @@ def test_a_box_without_gpus_or_with_strange_ones_has_no_history() -> None:
     assert gpu_of(history_after_look(NOTHING_SEEN, at(0, ())), QUEUE) == ()
     assert gpu_of(history_after_look(NOTHING_SEEN, at(0, (None, "much"))), QUEUE) == ()
     assert gpu_of(NOTHING_SEEN, "another") == ()
+
+
+def test_the_memory_of_the_fullest_gpu_is_kept_as_far_as_it_is_a_number() -> None:
+    assert memory_bytes(None) == memory_bytes(["much"]) == []
+    odd = {"memory_used_bytes": "much", "memory_total_bytes": 0}
+    card = {"memory_used_bytes": 3, "memory_total_bytes": 4}
+    assert memory_bytes([odd, {**card, "memory_total_bytes": 0}, card]) == [(3, 4)]
 
 
 def test_the_same_heartbeat_is_no_second_sample() -> None:

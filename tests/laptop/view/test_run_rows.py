@@ -22,9 +22,11 @@ from boxcar.laptop.view.board.terminal_lines import draw_rows
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.looks import ASCII
 from boxcar.laptop.view.run_fields import BOXES, CELLS_BELOW_TITLE, state_words
-from boxcar.laptop.view.run_rows import Facts, RunRows, headline
+from boxcar.laptop.view.run_rows import CellRow, Facts, RunRows, headline
 from boxcar.laptop.view.run_tables import document_of_run
+from boxcar.shared import state
 from boxcar.shared.files.heartbeat import Copying, Seen
+from boxcar.shared.state import CellRecord
 
 EN = Facts("local", "", "", glyphs=ASCII)
 ZH = replace(EN, language="zh")
@@ -187,7 +189,23 @@ def test_looks_make_the_curve_of_a_guess_and_gpus_are_of_the_attempt(tmp_path: P
             run.beat("queue_1", from_now(60 * at), seen=seen, **more)
             history = history_after_look(history, run.look(60.0 * at))
         [row] = RunRows(run.look(180.0), EN, history).under_way
+        run.beat("queue_1", from_now(240), cell="a", attempt=1, progress={"acc": 0.5})
+        looked = history_after_look(history, run.look(240.0))
+        run.beat("queue_1", from_now(300), cell="a", attempt=1, progress={"acc": 0.75})
+        looked = history_after_look(looked, run.look(300.0))
+        [reports] = RunRows(run.look(300.0), replace(EN, metrics=("acc",)), looked).under_way
     assert row.curve == (2.0, 1.0, 0.5)
+    assert (reports.headline, reports.curve) == ("acc 0.75", (0.5, 0.75))
     assert row.gpu_percent.values == [50.0] * 4
     assert row.memory_percent.values == [75.0] * 4
     assert history.gpus_of(("a", 2)) == []
+
+
+def test_on_a_narrow_terminal_the_first_number_is_whole_and_its_columns_drop_instead() -> None:
+    name = "recon_no_skip_connection_q0_seed0"
+    now = CellRecord(state.Running(1, from_now(-60)), 1)
+    view = CellView(name, "q", "box-a", "c", "t", 20, 0, now, 60.0, seen=replace(SEEN, per_s=44.1))
+    row = CellRow(view, left_s=1560.0)
+    [[line]] = draw_rows(CELLS_BELOW_TITLE, [row], EN, 60)
+    assert {"~val_loss 0.5", "~3/20 45%", "26m left"} <= {*line.plain.split("  ")}
+    assert "44.1" not in line.plain and line.cell_len <= 60
