@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import replace
 from typing import TextIO
 
 from rich.console import Console
@@ -31,13 +32,14 @@ from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import look, moves
 from boxcar.laptop.run.condition import may_run
+from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.laptop.triage import advice
 from boxcar.laptop.verbs import explain, logs
-from boxcar.laptop.verbs.next_step import next_step
+from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.laptop.verbs.pull import pull_cells, pull_journals
 from boxcar.laptop.verbs.status import (
     document,
@@ -48,7 +50,7 @@ from boxcar.laptop.verbs.status import (
     rows_of_run,
 )
 from boxcar.laptop.view.board import screen
-from boxcar.laptop.view.board.layout import OpenedCell
+from boxcar.laptop.view.board.pages import OpenedCell
 from boxcar.laptop.view.board.screen import Terminal
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.run_rows import RunRows
@@ -69,6 +71,9 @@ from boxcar.shared.wire import news_asks
 
 LOG_LINES = 400
 LOG_EVERY_S = 2.0
+_MORE = 8  # times as many lines, where a person is near the first one that is here
+_NEAR_LINES = 200
+_FORGOTTEN_S = 5.0  # a cell that nobody has drawn for so long is open no more
 _NOTES_KEPT = 20
 # A box that does not answer must not keep a person who leaves.
 _FAREWELL_S = 2.0
@@ -115,6 +120,108 @@ def _off_the_screen(said: _Said) -> Iterator[None]:
             print(line, file=sys.stderr)
 
 
+class _LogHere:
+    """What is here of a log, from some line on to its end. Lines are numbered from the first one
+    that came, so that those above it have numbers below 0.
+    """
+
+    def __init__(self, source: LogSource) -> None:
+        self._source, self._asked, self._rest = source, LOG_LINES, b""
+        self._lines, self.first = list[str](), 0
+        data, self._offset = source.end(self._asked)
+        self._add(data)
+
+    @property
+    def lines(self) -> list[str]:
+        """With the one that is not complete."""
+        return [*self._lines, *logs.readable([self._rest])]
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are lines above; there may be no more than are kept at once."""
+        return len(self._lines) >= self._asked
+
+    def read_on(self, top: int | None) -> bool:
+        """What was written since, and what stands above where a person sees `top`; whether it is
+        the same log still.
+        """
+        data, offset = self._source.since(self._offset)
+        is_same, self._offset = offset >= self._offset, offset
+        self._add(data)
+        if is_same and self.has_more and top is not None and top < self.first + _NEAR_LINES:
+            self._read_back()
+        return is_same
+
+    def _read_back(self) -> None:
+        self._asked *= _MORE
+        data, offset = self._source.end(self._asked)
+        known = len(data) - (offset - self._offset)  # the rest came meanwhile
+        count, self._lines, self._rest = len(self._lines), [], b""
+        self._add(data[:known])
+        self.first -= len(self._lines) - count
+        self._add(data[known:])
+        self._offset = offset
+
+    def _add(self, data: bytes) -> None:
+        whole, end, self._rest = (self._rest + data).rpartition(b"\n")
+        self._lines += logs.readable([whole + end])
+
+
+class _OpenCell:
+    """A cell that a person looks at."""
+
+    def __init__(self, site: Site, name: str) -> None:
+        self._site = site
+        self._view: RunView | None = None
+        self._log: _LogHere | None = None
+        self.known = OpenedCell(name, "unknown")
+
+    def see(self, view: RunView) -> None:
+        """How it stands, and what `explain` says of it."""
+        if view is self._view:
+            return
+        name, self._view = self.known.cell, view
+        cell = logs.find(view, name)
+        moments = explain.history_of_cell(view, name)
+        self.known = replace(
+            self.known,
+            state=cell.word,
+            facts=_facts(cell),
+            story=[f"{_clock(one.at)}  {show.typed(one.what)}" for one in moments],
+        )
+        found = explain.explain_in(self._site, view, name)
+        why = [*map(show.typed, found.facts), show.typed(sentence(found.next))]
+        self.known = replace(self.known, why=why)
+
+    def read(self, view: RunView, top: int | None) -> None:
+        """Its log from wherever it lies now, on from where it was read."""
+        if self._log is None:
+            source = self._site.log_of(logs.find(view, self.known.cell))
+            self._log = _LogHere(source) if source else None
+        elif not self._log.read_on(top):
+            self._log = None  # the cell began again, or its log went to another place
+            return
+        log = self._log
+        lines, first, has_more = (log.lines, log.first, log.has_more) if log else ([], 0, False)
+        self.known = replace(self.known, log=lines, first=first, has_more=has_more)
+
+
+def _clock(at: str) -> str:
+    """As this machine's clock shows it."""
+    return timestamp.parse_utc(at).astimezone().strftime("%m-%d %H:%M:%S")
+
+
+def _facts(cell: CellView) -> tuple[str, ...]:
+    """Where it is, how far, and the verdict."""
+    now = cell.record.state if cell.record else None
+    numbers = named_numbers(cell.metrics or cell.progress, best=cell.best)
+    where = (cell.box, cell.queue, f"{cell.cfg} {cell.task}", cell.epochs_done)
+    told = ["  ".join(word for word in where if word), numbers]
+    if isinstance(now, state.Failed):
+        told.append(f"{now.failure} {show.typed(advice.reason(now.failure, now.reason))}")
+    return tuple(text for text in (*told, cell.damage, cell.doubt) if text)
+
+
 class _Feed:
     """See screen.Feed."""
 
@@ -122,11 +229,12 @@ class _Feed:
         self._site, self._looks, self._wake, self._said = site, looks, wake, said
         self._latest: tuple[RunRows, float] | None = None
         self._end, self._ended = threading.Event(), threading.Event()
-        self._logs: dict[str, tuple[str, ...]] = {}
-        self._wanted, self._asked, self._is_cut = "", threading.Event(), False
+        self._known = OpenedCell("", "unknown")
+        self._wanted: tuple[str, int | None, float] = "", None, 0.0
+        self._asked, self._is_cut = threading.Event(), False
         self.view: RunView | None = None
         self.error: Exception | None = None
-        for work in (self._look, self._read_logs):
+        for work in (self._look, self._read_cells):
             threading.Thread(target=work, daemon=True).start()
 
     def latest(self) -> tuple[RunRows, float] | None:
@@ -139,19 +247,13 @@ class _Feed:
     def is_over(self) -> bool:
         return self._ended.is_set()
 
-    def opened(self, cell: str) -> OpenedCell:
-        self._wanted = cell
-        self._asked.set()
-        found = (
-            next((one for one in self.view.cells if one.name == cell), None) if self.view else None
-        )
-        if found is None or self.view is None:
-            return OpenedCell(cell, "unknown")
-        history = tuple(
-            f"{moment.at}  {show.typed(moment.what)}"
-            for moment in explain.history_of_cell(self.view, cell)
-        )
-        return OpenedCell(cell, found.word, _facts(found), history, self._logs.get(cell))
+    def opened(self, cell: str, top: int | None) -> OpenedCell:
+        known = self._known if self._known.cell == cell else OpenedCell(cell, "unknown")
+        is_near = top is not None and top < known.first + _NEAR_LINES
+        if cell != self._wanted[0] or (known.has_more and is_near):
+            self._asked.set()
+        self._wanted = cell, top, time.monotonic()
+        return known
 
     def close(self) -> None:
         """End the looks; what is under way on a box is not waited for long."""
@@ -172,7 +274,7 @@ class _Feed:
                 history = history_after_look(history, view)
                 notes, at_work = (
                     tuple(self._said.lines),
-                    _("agents are running; nothing to do. x leaves watch, the run continues"),
+                    _("agents are running; nothing to do. q leaves watch, the run continues"),
                 )
                 step = next_step(view, self._site)
                 rows = rows_of_run(self._site, view, step, history, at_work=at_work, notes=notes)
@@ -185,34 +287,27 @@ class _Feed:
             self._ended.set()
             self._wake()
 
-    def _read_logs(self) -> None:
+    def _read_cells(self) -> None:
+        found: _OpenCell | None = None
         while not self._end.is_set():
-            self._asked.wait()
+            self._asked.wait(LOG_EVERY_S)
             self._asked.clear()
-            if self.view is None or self._end.is_set():
+            (cell, top, asked_at), view = self._wanted, self.view
+            if view is None or time.monotonic() - asked_at > _FORGOTTEN_S or self._end.is_set():
                 continue
-            if cell := next((one for one in self.view.cells if one.name == self._wanted), None):
-                self._logs[cell.name] = self._log_of(cell)
-                self._wake()
-            self._end.wait(LOG_EVERY_S)
+            if found is None or found.known.cell != cell:
+                found = _OpenCell(self._site, cell)
+            try:
+                found.see(view)
+                self._tell(found.known)
+                found.read(view, top)
+            except (BoxcarError, OSError) as error:
+                found.known = replace(found.known, log=[show.typed(message_of(error))])
+            self._tell(found.known)
 
-    def _log_of(self, cell: CellView) -> tuple[str, ...]:
-        try:
-            source = self._site.log_of(cell)
-            return tuple(logs.readable([source.end(LOG_LINES)[0]])) if source else ()
-        except (BoxcarError, OSError) as error:
-            return (show.typed(message_of(error)),)
-
-
-def _facts(cell: CellView) -> tuple[str, ...]:
-    """Where it is, how far, and the verdict."""
-    now = cell.record.state if cell.record else None
-    numbers = named_numbers(cell.metrics or cell.progress, best=cell.best)
-    where = (cell.box, cell.queue, f"{cell.cfg} {cell.task}", cell.epochs_done)
-    told = ["  ".join(word for word in where if word), numbers]
-    if isinstance(now, state.Failed):
-        told.append(f"{now.failure} {show.typed(advice.reason(now.failure, now.reason))}")
-    return tuple(text for text in (*told, cell.damage, cell.doubt) if text)
+    def _tell(self, known: OpenedCell) -> None:
+        self._known = known
+        self._wake()
 
 
 # What was published since, pulled while somebody watches.
@@ -295,10 +390,10 @@ def _on_the_screen(site: Site, interval_s: float) -> int:
 
     feed = None
     try:
-        with _off_the_screen(said), Terminal(sys.stdin.fileno()) as terminal:
+        with _off_the_screen(said), Terminal(sys.stdin.fileno(), console.file) as terminal:
             feed = _Feed(site, every, terminal.wake, said)
             try:
-                screen.show_board(console, terminal, feed, show.typed(_("asking the boxes")))
+                screen.show_board(terminal, console, feed, show.typed(_("asking the boxes")))
             finally:
                 feed.close()
         if feed.error:
@@ -398,9 +493,9 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
 def _send_news(site: Site, view: RunView, told: list[str]) -> list[str]:
     """What this machine sends; what is refused is said where it was not at the look before."""
     found = from_here.send_news(site, view, os.environ)
-    for sentence in found:
-        if sentence not in told:
-            show.say(sentence)
+    for text in found:
+        if text not in told:
+            show.say(text)
     return found
 
 

@@ -28,10 +28,13 @@ class Glyphs:
     rule: str = "─"
     mark: str = "…"  # where something was cut
     levels: str = "▁▂▃▄▅▆▇█"
+    bar: str = "━╳─"  # what is done, what failed, what is left
+    up: str = "↑"
+    down: str = "↓"
 
 
 # For a terminal that cannot show the others: the console of Linux, or an encoding without them.
-ASCII = Glyphs("+", ">", "x", ".", "!", "-", "|", "-", "~", "_.-:=*#@")
+ASCII = Glyphs("+", ">", "x", ".", "!", "-", "|", "-", "~", "_.-:=*#@", "#x.", "^", "v")
 UNICODE = Glyphs()
 
 # Of each state's word: the attribute of Glyphs, and the look.

@@ -298,10 +298,13 @@ class CellRow:
 
     @cached_property
     def curve(self) -> tuple[float, ...]:
-        """The reports of the number in `headline`, oldest first: what the journal has of it, and
-        the last heartbeat.
+        """The reports of the number in `headline`."""
+        return self.curve_of(self._headline)
+
+    def curve_of(self, name: str | None) -> tuple[float, ...]:
+        """The reports of a number, oldest first: what the journal has of it, and the last
+        heartbeat.
         """
-        name = self._headline
         if self.queue is None or name is None:
             return ()
         # From the newest on: where all before its first attempt is known, nobody reads it.
