@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import replace
 from typing import TextIO
 
 from rich.console import Console
@@ -22,7 +21,6 @@ from rich.console import Console
 from boxcar.laptop.common import show
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.common.text_layout import plain
-from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.news import from_here
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
@@ -32,14 +30,12 @@ from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import look, moves
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.log_source import LogSource
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.roster import RosterCell
-from boxcar.laptop.run.view import CellView, QueueView, RunView
-from boxcar.laptop.triage import advice
-from boxcar.laptop.verbs import explain, logs
-from boxcar.laptop.verbs.next_step import next_step, sentence
+from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.laptop.verbs.cell_on_board import CellOnBoard
+from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.pull import pull_cells, pull_journals
 from boxcar.laptop.verbs.status import (
     document,
@@ -54,8 +50,8 @@ from boxcar.laptop.view.board.pages import OpenedCell
 from boxcar.laptop.view.board.screen import Terminal
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.run_rows import RunRows
-from boxcar.shared import paths, state, timestamp
-from boxcar.shared.errors import BoxcarError, Command, Message, message_of
+from boxcar.shared import paths, timestamp
+from boxcar.shared.errors import BoxcarError, Command, Message
 from boxcar.shared.files import delivered
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.process import exit_codes
@@ -69,10 +65,7 @@ from boxcar.shared.wire import news_asks
 # again when the screen is gone.
 
 
-LOG_LINES = 400
-LOG_EVERY_S = 2.0
-_MORE = 8  # times as many lines, where a person is near the first one that is here
-_NEAR_LINES = 200
+_LOG_EVERY_S = 2.0
 _FORGOTTEN_S = 5.0  # a cell that nobody has drawn for so long is open no more
 _NOTES_KEPT = 20
 # A box that does not answer must not keep a person who leaves.
@@ -120,108 +113,6 @@ def _off_the_screen(said: _Said) -> Iterator[None]:
             print(line, file=sys.stderr)
 
 
-class _LogHere:
-    """What is here of a log, from some line on to its end. Lines are numbered from the first one
-    that came, so that those above it have numbers below 0.
-    """
-
-    def __init__(self, source: LogSource) -> None:
-        self._source, self._asked, self._rest = source, LOG_LINES, b""
-        self._lines, self.first = list[str](), 0
-        data, self._offset = source.end(self._asked)
-        self._add(data)
-
-    @property
-    def lines(self) -> list[str]:
-        """With the one that is not complete."""
-        return [*self._lines, *logs.readable([self._rest])]
-
-    @property
-    def has_more(self) -> bool:
-        """Whether there are lines above; there may be no more than are kept at once."""
-        return len(self._lines) >= self._asked
-
-    def read_on(self, top: int | None) -> bool:
-        """What was written since, and what stands above where a person sees `top`; whether it is
-        the same log still.
-        """
-        data, offset = self._source.since(self._offset)
-        is_same, self._offset = offset >= self._offset, offset
-        self._add(data)
-        if is_same and self.has_more and top is not None and top < self.first + _NEAR_LINES:
-            self._read_back()
-        return is_same
-
-    def _read_back(self) -> None:
-        self._asked *= _MORE
-        data, offset = self._source.end(self._asked)
-        known = len(data) - (offset - self._offset)  # the rest came meanwhile
-        count, self._lines, self._rest = len(self._lines), [], b""
-        self._add(data[:known])
-        self.first -= len(self._lines) - count
-        self._add(data[known:])
-        self._offset = offset
-
-    def _add(self, data: bytes) -> None:
-        whole, end, self._rest = (self._rest + data).rpartition(b"\n")
-        self._lines += logs.readable([whole + end])
-
-
-class _OpenCell:
-    """A cell that a person looks at."""
-
-    def __init__(self, site: Site, name: str) -> None:
-        self._site = site
-        self._view: RunView | None = None
-        self._log: _LogHere | None = None
-        self.known = OpenedCell(name, "unknown")
-
-    def see(self, view: RunView) -> None:
-        """How it stands, and what `explain` says of it."""
-        if view is self._view:
-            return
-        name, self._view = self.known.cell, view
-        cell = logs.find(view, name)
-        moments = explain.history_of_cell(view, name)
-        self.known = replace(
-            self.known,
-            state=cell.word,
-            facts=_facts(cell),
-            story=[f"{_clock(one.at)}  {show.typed(one.what)}" for one in moments],
-        )
-        found = explain.explain_in(self._site, view, name)
-        why = [*map(show.typed, found.facts), show.typed(sentence(found.next))]
-        self.known = replace(self.known, why=why)
-
-    def read(self, view: RunView, top: int | None) -> None:
-        """Its log from wherever it lies now, on from where it was read."""
-        if self._log is None:
-            source = self._site.log_of(logs.find(view, self.known.cell))
-            self._log = _LogHere(source) if source else None
-        elif not self._log.read_on(top):
-            self._log = None  # the cell began again, or its log went to another place
-            return
-        log = self._log
-        lines, first, has_more = (log.lines, log.first, log.has_more) if log else ([], 0, False)
-        self.known = replace(self.known, log=lines, first=first, has_more=has_more)
-
-
-def _clock(at: str) -> str:
-    """As this machine's clock shows it."""
-    return timestamp.parse_utc(at).astimezone().strftime("%m-%d %H:%M:%S")
-
-
-def _facts(cell: CellView) -> tuple[str, ...]:
-    """Where it is, how far, and the verdict."""
-    now = cell.record.state if cell.record else None
-    numbers = named_numbers(cell.metrics or cell.progress, best=cell.best)
-    where = (cell.box, cell.queue, f"{cell.cfg} {cell.task}", cell.epochs_done)
-    told = ["  ".join(word for word in where if word), numbers]
-    if isinstance(now, state.Failed):
-        told.append(f"{now.failure} {show.typed(advice.reason(now.failure, now.reason))}")
-    return tuple(text for text in (*told, cell.damage, cell.doubt) if text)
-
-
 class _Feed:
     """See screen.Feed."""
 
@@ -249,8 +140,7 @@ class _Feed:
 
     def opened(self, cell: str, top: int | None) -> OpenedCell:
         known = self._known if self._known.cell == cell else OpenedCell(cell, "unknown")
-        is_near = top is not None and top < known.first + _NEAR_LINES
-        if cell != self._wanted[0] or (known.has_more and is_near):
+        if cell != self._wanted[0] or known.wants_more(top):
             self._asked.set()
         self._wanted = cell, top, time.monotonic()
         return known
@@ -288,21 +178,21 @@ class _Feed:
             self._wake()
 
     def _read_cells(self) -> None:
-        found: _OpenCell | None = None
+        found: CellOnBoard | None = None
         while not self._end.is_set():
-            self._asked.wait(LOG_EVERY_S)
+            self._asked.wait(_LOG_EVERY_S)
             self._asked.clear()
             (cell, top, asked_at), view = self._wanted, self.view
             if view is None or time.monotonic() - asked_at > _FORGOTTEN_S or self._end.is_set():
                 continue
             if found is None or found.known.cell != cell:
-                found = _OpenCell(self._site, cell)
+                found = CellOnBoard(self._site, cell)
             try:
                 found.see(view)
                 self._tell(found.known)
                 found.read(view, top)
             except (BoxcarError, OSError) as error:
-                found.known = replace(found.known, log=[show.typed(message_of(error))])
+                found.fail(error)
             self._tell(found.known)
 
     def _tell(self, known: OpenedCell) -> None:
@@ -390,10 +280,10 @@ def _on_the_screen(site: Site, interval_s: float) -> int:
 
     feed = None
     try:
-        with _off_the_screen(said), Terminal(sys.stdin.fileno(), console.file) as terminal:
+        with _off_the_screen(said), Terminal(sys.stdin.fileno(), console) as terminal:
             feed = _Feed(site, every, terminal.wake, said)
             try:
-                screen.show_board(terminal, console, feed, show.typed(_("asking the boxes")))
+                screen.show_board(terminal, feed, show.typed(_("asking the boxes")))
             finally:
                 feed.close()
         if feed.error:

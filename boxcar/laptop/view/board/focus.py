@@ -111,8 +111,10 @@ def in_order(rows: Sequence[CellRow], focus: Focus) -> Sequence[CellRow]:
     """As the person wants them; those of which it is not known come last."""
     if not focus.sort:
         return rows
-    key = _SORTS.get(focus.sort, lambda row: numbers_of_row(row).get(focus.sort))
-    keyed = [(key(row), row) for row in rows]
+    key = _SORTS.get(focus.sort)
+    keyed: list[tuple[Any, CellRow]] = [
+        (key(row) if key else numbers_of_row(row).get(focus.sort), row) for row in rows
+    ]
     known = [one for one in keyed if one[0] is not None]
     known.sort(key=lambda one: one[0], reverse=focus.is_downward)
     return [row for _value, row in (*known, *(one for one in keyed if one[0] is None))]

@@ -65,8 +65,11 @@ def head(sheet: Sheet, height: int) -> list[Line]:
         left = joined(span(rows.run, BOLD), *(styled(f"{between}{one}") for one in chosen))
         if left.cell_len + (money.cell_len + 2 if money else 0) <= room:
             break
-    first = spread(left, money, room, sheet.mark)
-    return [first, _counts(sheet), *([_run_bar(sheet)] if height >= _LEAST_FOR_BAR else [])]
+    time = sheet.said(_("{time} left", time=units.about(rows.left_s))) if rows.left_s else ""
+    above = spread(left, money, room, sheet.mark)
+    if height < _LEAST_FOR_BAR:
+        return [above, spread(_counts(sheet), styled(time), room, sheet.mark)]
+    return [above, _counts(sheet), _run_bar(sheet, time)]
 
 
 def _age(looked_s: float) -> Sentence:
@@ -89,17 +92,13 @@ def _counts(sheet: Sheet) -> Line:
     return cut(line if line.cell_len <= room else joined(*short), room, sheet.mark)
 
 
-def _run_bar(sheet: Sheet) -> Line:
+def _run_bar(sheet: Sheet, time: str) -> Line:
     """How much is done, what failed in it, and the time left."""
-    rows = sheet.rows
-    total = len(rows.view.cells) or 1
-    done, failed = len(rows.done), len(rows.failed)
-    told = [f"{done}/{len(rows.view.cells)}"]
-    told += [_("{time} left", time=units.about(rows.left_s))] if rows.left_s else []
-    right = styled("  " + f" {sheet.facts.glyphs.between} ".join(map(sheet.said, told)))
-    bar = progress_bar(
-        done / total, failed / total, sheet.width - right.cell_len, sheet.facts.glyphs
-    )
+    all_cells, glyphs = len(sheet.rows.view.cells) or 1, sheet.facts.glyphs
+    done, failed = len(sheet.rows.done), len(sheet.rows.failed)
+    right = styled("  " + f" {glyphs.between} ".join(filter(None, (f"{done}/{all_cells}", time))))
+    room = sheet.width - right.cell_len
+    bar = progress_bar(done, failed, all_cells, room, glyphs)
     return cut(joined(bar, right), sheet.width, sheet.mark)
 
 
@@ -142,25 +141,25 @@ def _keys(sheet: Sheet, focus: Focus) -> Line:
     for said in _keys_of(focus):
         line = styled(sheet.said(said), DIM)
         if line.cell_len <= sheet.width:
-            return line
-    return styled("")
+            break
+    return cut(line, sheet.width, sheet.mark)
 
 
-def _keys_of(focus: Focus) -> Sequence[Sentence]:
+def _keys_of(focus: Focus) -> Sequence[str]:
     """The longest first."""
     if focus.page in PAGES:
-        return _("Tab next page  / search  n N matches  ? keys  q close"), _("Tab / n ? q")
+        return _("Tab next page  / search  n N matches  ? keys  q close"), "Tab / n ? q"
     if focus.page:
         return (_("q close"),)
     if len(focus.marked) == 2:
-        return _("= the two beside each other  Esc forget them  ? keys  q quit"), _("= Esc ? q")
+        return _("= the two beside each other  Esc forget them  ? keys  q quit"), "= Esc ? q"
     if focus.shown == OVERVIEW and not focus.filter:
         return (
             _("Enter open  f failed  d done  u queued  b boxes  / filter  s sort  ? keys  q quit"),
             _("f failed  d done  u queued  b boxes  / filter  ? keys  q quit"),
-            _("f d u b / ? q"),
+            "f d u b / ? q",
         )
-    return _("Enter open  / filter  s sort  Space mark  Esc back  ? keys  q quit"), _("Esc ? q")
+    return _("Enter open  / filter  s sort  Space mark  Esc back  ? keys  q quit"), "Esc ? q"
 
 
 # One list of the board over the whole height: all that failed, is done, waits, or has a name.
@@ -192,10 +191,8 @@ def _sort(sheet: Sheet) -> str:
     focus, glyphs = sheet.focus, sheet.facts.glyphs
     if focus is None or not focus.sort:
         return ""
-    column = (
-        f"{sheet.said(sort_sentence(focus.sort))} {glyphs.down if focus.is_downward else glyphs.up}"
-    )
-    return _("by {column}", column=column)
+    arrow = glyphs.down if focus.is_downward else glyphs.up
+    return _("by {column}", column=f"{sheet.said(sort_sentence(focus.sort))} {arrow}")
 
 
 def _window(cells: Sequence[str | None], focus: Focus, room: int) -> tuple[int, int]:

@@ -37,6 +37,7 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, mark
 
 _MOST_FACTS = 4
+_NEAR = 200  # lines
 _MOST_PARTS = 20  # lines of the screen for one of a log
 
 
@@ -58,6 +59,10 @@ class OpenedCell:
 
     def text(self, page: str) -> Sequence[str] | None:
         return dict(zip(PAGES, (self.log, self.story, self.why), strict=True))[page]
+
+    def wants_more(self, top: int | None) -> bool:
+        """Whether a person who sees the line `top` of the log is near the first one here."""
+        return self.has_more and top is not None and top < self.first + _NEAR
 
 
 def sight_of(lines: Sequence[Line], focus: Focus, opened: OpenedCell | None) -> Sight:
@@ -127,7 +132,7 @@ def _opened_lines(sheet: Sheet, opened: OpenedCell, focus: Focus, room: int) -> 
 
 
 def _tabs(sheet: Sheet, focus: Focus) -> Line:
-    parts = []
+    parts: list[Line] = []
     for number, (page, name) in enumerate(zip(PAGES, _TABS, strict=True), 1):
         look = BOLD if page == focus.page else DIM
         parts += [
@@ -152,6 +157,9 @@ def _head_of_cell(sheet: Sheet, opened: OpenedCell) -> list[Line]:
     sign, look = state_glyph(opened.state, sheet.facts.glyphs)
     state = sheet.said(state_sentence(opened.state))
     name = joined(styled(f"{sign} ", look), span(opened.cell, BOLD), span(f"  {state}", look))
+    for row in sheet.rows.under_way:
+        if row.cell == opened.cell:
+            name = joined(name, styled(f"  {part_text(row, sheet.facts)}", BUSY))
     facts = [
         span(f"  {line}")
         for fact in opened.facts[:_MOST_FACTS]

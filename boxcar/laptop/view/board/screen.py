@@ -15,7 +15,7 @@ import tty
 from collections.abc import Sequence
 from dataclasses import replace
 from types import FrameType
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol
 
 from rich.console import Console
 
@@ -43,12 +43,12 @@ _BEGIN, _END, _CLEAR = "\x1b[?2026h", "\x1b[?2026l", "\x1b[2J"
 
 
 class Terminal:
-    """`keys` is the terminal that keys come from, `screen` the one that is drawn on. To be used in
-    the main thread.
+    """`keys` is the terminal that keys come from; the console's is drawn on. To be used in the main
+    thread.
     """
 
-    def __init__(self, keys: int, screen: TextIO) -> None:
-        self._fd, self._screen = keys, screen
+    def __init__(self, keys: int, console: Console) -> None:
+        self._fd, self._console = keys, console
         self._before: list[Any] = []
         self._handlers: dict[signal.Signals, Any] = {}
         self._told_to_end: signal.Signals | None = None
@@ -97,13 +97,15 @@ class Terminal:
         with contextlib.suppress(termios.error):
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 
-    def draw(
-        self, lines: Sequence[Line], console: Console, width: int, height: int, *, has_mouse: bool
-    ) -> None:
+    @property
+    def size(self) -> tuple[int, int]:
+        return self._console.size
+
+    def draw(self, lines: Sequence[Line], *, has_mouse: bool = False) -> None:
         """The lines that have changed, in one write: a terminal forgets what a person has selected
         where it is written over.
         """
-        text = ""
+        text, (width, height) = "", self.size
         if has_mouse != self._has_mouse:
             text, self._has_mouse = _MOUSE_ON if has_mouse else _MOUSE_OFF, has_mouse
         if self._size != (width, height):
@@ -113,15 +115,15 @@ class Terminal:
             if at >= len(self._drawn) or line != self._drawn[at]:
                 # To erase behind the last column would take its letter.
                 rest = "\x1b[K" if line.cell_len < width else ""
-                text += f"\x1b[{at + 1};1H{ansi(line, console)}{rest}"
+                text += f"\x1b[{at + 1};1H{ansi(line, self._console)}{rest}"
         self._drawn = [*lines, *blank]
         if text:
             self._write(f"{_BEGIN}{text}{_END}")
 
     def _write(self, text: str) -> None:
-        data = text.encode(self._screen.encoding, "replace")
+        data = text.encode(self._console.encoding, "replace")
         while data:
-            data = data[os.write(self._screen.fileno(), data) :]
+            data = data[os.write(self._console.file.fileno(), data) :]
 
     def wake(self) -> None:
         """End a `wait` that goes on, from any thread."""
@@ -194,20 +196,19 @@ class Feed(Protocol):
         """
 
 
-def show_board(terminal: Terminal, console: Console, feed: Feed, waiting: str) -> None:
+def show_board(terminal: Terminal, feed: Feed, waiting: str) -> None:
     """Until there is nothing more to come, or the person leaves. `waiting` is said before the first
     look. Raises KeyboardInterrupt, SystemExit.
     """
     focus = AT_START
     while not (focus.has_left or feed.is_over()):
         found, opened = feed.latest(), None
-        width, height = console.size
         lines: Sequence[Line] = [span(waiting)]
         if found:
             opened = feed.opened(focus.opened, focus.top) if focus.opened else None
             looked_s = time.monotonic() - found[1]
-            lines = layout(found[0], width, height, focus, opened, looked_s=looked_s)
-        terminal.draw(lines, console, width, height, has_mouse=focus.has_mouse)
+            lines = layout(found[0], *terminal.size, focus, opened, looked_s=looked_s)
+        terminal.draw(lines, has_mouse=focus.has_mouse)
         try:
             typed = terminal.wait(_TICK_S)
         except EOFError:

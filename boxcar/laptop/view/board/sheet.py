@@ -30,15 +30,16 @@ _BAR = 8  # columns of a cell's progress
 def part_text(row: CellRow, facts: Facts) -> str:
     """How far a cell is: `━━━━──── 10/20`; without a bar where nobody knows of how much."""
     said, part = row.view.progress, part_done(row)
-    step = said.get("step")
     if part is None:
-        told = _("epoch {n}", n=row.view.epochs_done) if row.view.epochs_done else ""
-        told = told or (_("step {n}", n=units.count(step)) if isinstance(step, int) else "")
-        return facts.said(told)
-    full, _failed, left = facts.glyphs.bar
+        if row.view.epochs_done:
+            return facts.said(_("epoch {n}", n=row.view.epochs_done))
+        step = said.get("step")
+        return facts.said(_("step {n}", n=units.count(step))) if isinstance(step, int) else ""
     done = int(part * _BAR)
-    what = row.view.epochs_done or f"{units.count(step)}/{units.count(said['total_steps'])}"
-    return f"{full * done}{left * (_BAR - done)} {what}"
+    what = row.view.epochs_done
+    if "/" not in what:
+        what = f"{units.count(said['step'])}/{units.count(said['total_steps'])}"
+    return f"{facts.glyphs.full * done}{facts.glyphs.empty * (_BAR - done)} {what}"
 
 
 def _fields_with_bar(row: CellRow, facts: Facts) -> Sequence[Field]:

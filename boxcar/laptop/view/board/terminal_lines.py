@@ -69,8 +69,11 @@ def span(words: str, look: str = "") -> Line:
     return styled(plain(words).replace("\n", " ").replace("\t", " "), look)
 
 
-def joined(*parts: Line) -> Line:
-    return Line.assemble(*parts, no_wrap=True, overflow="crop", end="")
+def joined(*parts: Text) -> Line:
+    line = Line(no_wrap=True, overflow="crop", end="")
+    for part in parts:
+        line.append_text(part)
+    return line
 
 
 def cut(line: Line, room: int, mark: str) -> Line:
@@ -223,15 +226,14 @@ def _fit(column: Column, line: Line, room: int, mark: str) -> Line:
 # How far something is, as a bar.
 
 
-def progress_bar(done: float, failed: float, room: int, glyphs: Glyphs) -> Line:
-    """Of `done` and `failed`, which are parts of 1. What failed is seen however little it is."""
-    bad = max(round(failed * room), failed > 0)
-    good = min(int(done * room), room - bad)
-    full, broken, left = glyphs.bar
+def progress_bar(done: int, failed: int, total: int, room: int, glyphs: Glyphs) -> Line:
+    """What failed is seen however little it is, and the end is reached with the last one only."""
+    bad = max(failed * room // total, failed > 0)
+    good = max(0, (done + failed) * room // total - bad)
     return joined(
-        styled(full * good, GOOD),
-        styled(broken * bad, BAD),
-        styled(left * (room - good - bad), DIM),
+        styled(glyphs.full * good, GOOD),
+        styled(glyphs.broken * bad, BAD),
+        styled(glyphs.empty * (room - good - bad), DIM),
     )
 
 
