@@ -270,6 +270,10 @@ class CellRow:
         return counted_as(self.view.word)
 
     @property
+    def last_numbers(self) -> Mapping[str, Any]:
+        return self._numbers
+
+    @property
     def why(self) -> str:
         """Of what it failed, or what is doubtful of its result."""
         now = self.view.record.state if self.view.record else None

@@ -8,6 +8,7 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
+from boxcar.laptop.common import units
 from boxcar.laptop.view.board.terminal_lines import Line
 from boxcar.laptop.view.run_rows import CellRow, RunRows
 from boxcar.shared.metrics.records import NOT_METRICS
@@ -69,22 +70,28 @@ class Sight:
 # Which rows a list has, and in which order.
 
 
-def part_done(row: CellRow) -> float | None:
-    """Which part of its training is done; None where nobody knows."""
-    said, epochs = row.view.progress, row.view.epochs
-    for done, of in ((said.get("epoch"), epochs), (said.get("step"), said.get("total_steps"))):
-        if isinstance(done, (int, float)) and isinstance(of, (int, float)) and of > 0:
-            return min(1.0, done / of)
-    return None
+def progress_of_row(row: CellRow) -> tuple[str, float | None]:
+    """How far it is, in figures and as a part of 1; None where nobody knows of how much."""
+    said, told = row.view.progress, row.view.epochs_done
+    if not told and isinstance(said.get("step"), int):
+        told, of = units.count(said["step"]), said.get("total_steps")
+        return (
+            (f"{told}/{units.count(of)}", said["step"] / of)
+            if isinstance(of, int)
+            else (told, None)
+        )
+    found = _OF.match(told)
+    return told, min(1.0, float(found[1]) / float(found[2])) if found and float(found[2]) else None
 
 
 _SORTS: dict[str, Callable[[CellRow], Any]] = {
     mark("cell"): lambda row: row.cell,
     mark("state"): lambda row: row.counted_as,
-    mark("progress"): part_done,
+    mark("progress"): lambda row: progress_of_row(row)[1],
     mark("time"): lambda row: row.view.seconds or None,
     mark("box"): lambda row: row.view.box,
 }
+_OF = re.compile(r"~?([\d.]+)/([\d.]+)")  # what was guessed has a mark
 _ROWS_ASKED = 3  # for the names of their numbers
 
 
@@ -98,7 +105,7 @@ def numbers_of_row(row: CellRow) -> dict[str, float]:
     """What it measured last, by name; without what cannot be compared."""
     return {
         name: value
-        for name, value in (row.view.metrics or row.view.progress).items()
+        for name, value in row.last_numbers.items()
         if isinstance(value, (int, float)) and isfinite(value) and name not in NOT_METRICS
     }
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from boxcar.laptop.common import units
-from boxcar.laptop.view.board.focus import Focus, part_done
+from boxcar.laptop.view.board.focus import Focus, progress_of_row
 from boxcar.laptop.view.board.terminal_lines import (
     Line,
     cut,
@@ -29,34 +28,24 @@ _BAR = 8  # columns of a cell's progress
 
 def part_text(row: CellRow, facts: Facts) -> str:
     """How far a cell is: `━━━━──── 10/20`; without a bar where nobody knows of how much."""
-    said, part = row.view.progress, part_done(row)
+    told, part = progress_of_row(row)
     if part is None:
-        if row.view.epochs_done:
-            return facts.said(_("epoch {n}", n=row.view.epochs_done))
-        step = said.get("step")
-        return facts.said(_("step {n}", n=units.count(step))) if isinstance(step, int) else ""
+        return told
     done = int(part * _BAR)
-    what = row.view.epochs_done
-    if "/" not in what:
-        what = f"{units.count(said['step'])}/{units.count(said['total_steps'])}"
-    return f"{facts.glyphs.full * done}{facts.glyphs.empty * (_BAR - done)} {what}"
+    return f"{facts.glyphs.full * done}{facts.glyphs.empty * (_BAR - done)} {told}"
 
 
 def _fields_with_bar(row: CellRow, facts: Facts) -> Sequence[Field]:
-    fields = CELLS_BELOW_TITLE.fields(row, facts)
-    return (*fields[:_STATE], Field(part_text(row, facts), BUSY), *fields[_STATE:])
+    fields = [*CELLS_BELOW_TITLE.fields(row, facts)]
+    fields[_EPOCH] = Field(part_text(row, facts), BUSY)
+    return fields
 
 
-# The bar stands behind the state.
-_STATE = 3
-AT_WORK = Table(
-    (
-        *CELLS_BELOW_TITLE.columns[:_STATE],
-        Column("", keep=5),
-        *CELLS_BELOW_TITLE.columns[_STATE:],
-    ),
-    _fields_with_bar,
-)
+# Of a cell that runs the epoch is a bar.
+_COLUMNS = CELLS_BELOW_TITLE.columns
+_EPOCH = [column.title for column in _COLUMNS].index("epoch")
+_WITH_BAR = (*_COLUMNS[:_EPOCH], Column("", keep=5), *_COLUMNS[_EPOCH + 1 :])
+AT_WORK = Table(_WITH_BAR, _fields_with_bar)
 
 
 @dataclass(frozen=True)
