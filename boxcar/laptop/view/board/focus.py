@@ -226,7 +226,7 @@ def _after_typing(focus: Focus, key: str, sight: Sight) -> Focus:
     if not focus.page:
         return replace(focus, filter=text)
     found = replace(focus, search=text)
-    return found if text in ("", before) else _to_match(found, sight, is_back=True)
+    return found if text in ("", before) else _to_match(found, sight, 0)
 
 
 def _in_list(rows: RunRows, focus: Focus, key: str, sight: Sight) -> Focus:
@@ -314,7 +314,7 @@ def _on_page(focus: Focus, key: str, sight: Sight) -> Focus:
         if key == "/":
             return replace(focus, is_typing=True, search="")
         if key in ("n", "N") and focus.search:
-            return _to_match(focus, sight, is_back=key == "N")
+            return _to_match(focus, sight, 1 if key == "n" else -1)
     return _scrolled(focus, PAGE_DOWN if key == " " else key, sight)
 
 
@@ -332,12 +332,14 @@ def _scrolled(focus: Focus, key: str, sight: Sight) -> Focus:
     return replace(focus, top=-_FAR if key == HOME else max(sight.first, tops[key]))
 
 
-def _to_match(focus: Focus, sight: Sight, *, is_back: bool) -> Focus:
-    """The next line in which it stands; after the last one the first."""
+def _to_match(focus: Focus, sight: Sight, by: int) -> Focus:
+    """The next line in which it stands, after the last one the first; by 0 this one or one above
+    it.
+    """
     wanted, count = focus.search.casefold(), len(sight.text)
-    at = count if focus.top is None else max(0, focus.top - sight.first)
-    order = range(at - 1, at - 1 - count, -1) if is_back else range(at + 1, at + 1 + count)
-    for place in order:
-        if wanted in sight.text[place % count].casefold():
-            return replace(focus, top=sight.first + place % count)
+    at = count - (by >= 0) if focus.top is None else max(0, focus.top - sight.first)
+    for away in range(abs(by), count + abs(by)):
+        place = (at + away * (by or -1)) % count
+        if wanted in sight.text[place].casefold():
+            return replace(focus, top=sight.first + place)
     return focus
