@@ -190,6 +190,7 @@ def _beside(sheet: Sheet, focus: Focus) -> list[Line]:
     ]
     table += [_row(sheet, mark("time"), [span(units.duration(row.view.seconds)) for row in both])]
     table += [_row(sheet, mark("box"), [span(row.view.box) for row in both])]
+    table = [row for row in table if any(row[1:])]
     for name in names:
         table.append([span(name, DIM), *_numbers(sheet, name, both, bars)])
     lines = fit_rows(_SIDE_BY_SIDE, table, sheet.width, sheet.mark)
