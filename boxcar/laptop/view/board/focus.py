@@ -73,15 +73,15 @@ class Sight:
 def progress_of_row(row: CellRow) -> tuple[str, float | None]:
     """How far it is, in figures and as a part of 1; None where nobody knows of how much."""
     said, told = row.view.progress, row.view.epochs_done
-    if not told and isinstance(said.get("step"), int):
-        told, of = units.count(said["step"]), said.get("total_steps")
-        return (
-            (f"{told}/{units.count(of)}", said["step"] / of)
-            if isinstance(of, int)
-            else (told, None)
-        )
+    step, steps = said.get("step"), said.get("total_steps")
+    if not told and isinstance(step, int):
+        if not isinstance(steps, int) or steps <= 0:
+            return f"step {units.count(step)}", None
+        return f"{units.count(step)}/{units.count(steps)}", min(1.0, step / steps)
     found = _OF.match(told)
-    return told, min(1.0, float(found[1]) / float(found[2])) if found and float(found[2]) else None
+    if found and float(found[2]):
+        return told, min(1.0, float(found[1]) / float(found[2]))
+    return f"epoch {told}" if told.isdigit() else told, None
 
 
 _SORTS: dict[str, Callable[[CellRow], Any]] = {

@@ -189,7 +189,7 @@ def test_each_running_cell_has_a_bar_where_it_is_known_how_much_there_is() -> No
     said = {
         "━─────── 3/20": {"epoch": 3},
         "━━━━──── 50/100": {"step": 50, "total_steps": 100},
-        "50": {"step": 50},
+        "step 50": {"step": 50},
         "": {},
     }
     for text, progress in said.items():
