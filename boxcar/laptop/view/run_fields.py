@@ -142,7 +142,7 @@ _CELL_COLUMNS = (
     Column("", keep=9),
     Column(_("cell"), keep=8, least=10, is_name=True),
     Column("", keep=7),
-    Column("", keep=6, least=8),
+    Column("", keep=6),
     Column("", keep=4),
     Column("", keep=3, least=10),
     Column(_("epoch"), keep=0, is_right=True),

@@ -232,3 +232,9 @@ def test_each_row_is_drawn_once_and_none_to_see_how_many_lines_there_are() -> No
     assert not drawn and sum(given) == 9
     lines = [line.plain for group, n in zip(groups, given, strict=True) for line in group.lines(n)]
     assert len(lines) == 9 and drawn == [line for line in lines if len(line) == 1 and line != "t"]
+
+
+def test_the_first_number_of_a_cell_is_whole_or_not_there() -> None:
+    for width in range(40, 140):
+        shown = told(SHOTS[400, 20], width, 24, Focus(RUNNING))
+        assert all("train_loss 0.3333" in line for line in shown.split("\n") if "train" in line)
