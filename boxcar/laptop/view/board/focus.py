@@ -162,14 +162,15 @@ UP, DOWN, PAGE_UP, PAGE_DOWN, HOME, END = "up", "down", "page up", "page down", 
 ENTER, ESCAPE, BACKSPACE, TAB, OTHER = "enter", "escape", "backspace", "tab", "other"
 CLICK = "click "  # and the number of the line
 _FAR = 1_000_000_000
-_WHEEL = 3  # lines, as the wheel sends arrows where it is not tracked
+_WHEEL, _WHEEL_LINES = {b"64": UP, b"65": DOWN}, 3
 _SEQUENCES = {
     **{b"A": UP, b"B": DOWN, b"C": ENTER, b"D": ESCAPE, b"H": HOME, b"F": END},
     **{b"5~": PAGE_UP, b"6~": PAGE_DOWN, b"1~": HOME, b"4~": END, b"7~": HOME, b"8~": END},
 }
 _KEY = re.compile(
-    rb"\x1b\[<[0-9;]*[Mm]|\x1b[\[O][0-9;]*[A-Za-z~]|[\xc2-\xf4][\x80-\xbf]+|.", re.DOTALL
+    rb"\x1b\[<[0-9;]*[Mm]?|\x1b[\[O][0-9;]*[A-Za-z~]|[\xc2-\xf4][\x80-\xbf]+|.", re.DOTALL
 )
+_MOUSE = re.compile(rb"\x1b\[<(\d+);\d+;(\d+)([Mm])")
 _SINGLE = {
     **{b"\x1b": ESCAPE, b"\r": ENTER, b"\n": ENTER, b"\x7f": BACKSPACE, b"\x08": BACKSPACE},
     **{b"\t": TAB, b"\x06": PAGE_DOWN, b"\x02": PAGE_UP, b"\x04": PAGE_DOWN, b"\x15": PAGE_UP},
@@ -188,12 +189,11 @@ def read_keys(data: bytes) -> list[str]:
 def _keys(found: bytes) -> Iterator[str]:
     if found in _SINGLE:
         yield _SINGLE[found]
-    elif found[:3] == b"\x1b[<":
-        button, _column, line = (int(part or 0) for part in found[3:-1].split(b";"))
-        if button in (64, 65):
-            yield from [(UP, DOWN)[button - 64]] * _WHEEL
-        elif button == 0 and found.endswith(b"M"):
-            yield f"{CLICK}{line - 1}"
+    elif mouse := _MOUSE.fullmatch(found):
+        if mouse[1] in _WHEEL:
+            yield from [_WHEEL[mouse[1]]] * _WHEEL_LINES
+        elif (mouse[1], mouse[3]) == (b"0", b"M"):
+            yield f"{CLICK}{int(mouse[2]) - 1}"
     elif found[:1] == b"\x1b":
         yield _SEQUENCES.get(found[2:], OTHER)
     else:

@@ -4,7 +4,7 @@ cells beside each other; the keys. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from boxcar.laptop.common import units
@@ -37,8 +37,8 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, mark
 
 _MOST_FACTS = 4
-_NEAR = 200  # lines
 _MOST_PARTS = 20  # lines of the screen for one of a log
+_NEAR = 200  # lines from the first one that is here
 
 
 @dataclass(frozen=True)
@@ -97,18 +97,15 @@ def _window(sheet: Sheet, text: Sequence[str], first: int, focus: Focus, room: i
     return lines
 
 
-def _wrapped(
-    sheet: Sheet, text: Sequence[str], places: Iterable[int], room: int
-) -> list[tuple[int, str]]:
+def _wrapped(sheet: Sheet, text: Sequence[str], places: range, room: int) -> list[tuple[int, str]]:
     """The lines at these places, each broken where it is wide, until the room is full."""
     found: list[tuple[int, str]] = []
-    is_back = isinstance(places, range) and places.step < 0
     for at in places:
         if len(found) >= room:
             break
         whole = span(text[at][: _MOST_PARTS * sheet.width]).plain
         parts = wrapped(whole, sheet.width, _MOST_PARTS, sheet.mark)
-        found += [(at, part) for part in (reversed(parts) if is_back else parts)]
+        found += [(at, part) for part in parts[:: places.step]]
     return found[: max(0, room)]
 
 
@@ -183,22 +180,21 @@ def _beside(sheet: Sheet, focus: Focus) -> list[Line]:
     both = [found[cell] for cell in focus.marked if cell in found]
     names = dict.fromkeys(name for row in both for name in numbers_of_row(row))
     bars = max(4, (sheet.width - 40) // 2 - 10)
-    table = [_row(sheet, mark("cell"), [span(row.cell, BOLD) for row in both])]
-    table += [_row(sheet, mark("state"), [_state(sheet, row) for row in both])]
-    table += [
-        _row(sheet, mark("progress"), [styled(part_text(row, sheet.facts), BUSY) for row in both])
+    told = {
+        mark("cell"): [span(row.cell, BOLD) for row in both],
+        mark("state"): [_state(sheet, row) for row in both],
+        mark("progress"): [styled(part_text(row, sheet.facts), BUSY) for row in both],
+        mark("time"): [span(units.duration(row.view.seconds)) for row in both],
+        mark("box"): [span(row.view.box) for row in both],
+    }
+    table = [
+        [styled(sheet.said(Sentence(name)), DIM), *lines]
+        for name, lines in told.items()
+        if any(lines)
     ]
-    table += [_row(sheet, mark("time"), [span(units.duration(row.view.seconds)) for row in both])]
-    table += [_row(sheet, mark("box"), [span(row.view.box) for row in both])]
-    table = [row for row in table if any(row[1:])]
-    for name in names:
-        table.append([span(name, DIM), *_numbers(sheet, name, both, bars)])
-    lines = fit_rows(_SIDE_BY_SIDE, table, sheet.width, sheet.mark)
+    table += [[span(name, DIM), *_numbers(sheet, name, both, bars)] for name in names]
+    lines = fit_rows(_SIDE_BY_SIDE[: len(both) + 1], table, sheet.width, sheet.mark)
     return [title(sheet, _("two cells beside each other")), *(line for [line] in lines)]
-
-
-def _row(sheet: Sheet, name: str, lines: Sequence[Line]) -> list[Line]:
-    return [styled(sheet.said(Sentence(name)), DIM), *lines]
 
 
 def _state(sheet: Sheet, row: CellRow) -> Line:

@@ -118,5 +118,7 @@ def test_two_cells_stand_beside_each_other_with_their_curves_on_one_scale() -> N
     assert second in names
     assert any(line.startswith("train_loss") and line.count("0.3333") == 2 for line in lines)
     assert any(line.startswith("progress") and line.count("━─────── 3/20") == 2 for line in lines)
+    gone = replace(at, marked=(first, "a cell that is not there any more"))
+    assert any(first in line for line in plain_lines(layout(SHOT, 120, 24, gone)))
     rows = replace(SHOT, facts=replace(FACTS, glyphs=ASCII))
     assert "\n".join(plain_lines(layout(rows, 50, 14, at))).isascii()

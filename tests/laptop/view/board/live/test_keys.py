@@ -62,6 +62,7 @@ def test_what_a_terminal_sends_becomes_keys() -> None:
 def test_a_mouse_sends_lines_of_the_wheel_and_clicks() -> None:
     assert read_keys(b"\x1b[<64;10;5M\x1b[<65;1;1M") == [UP, UP, UP, DOWN, DOWN, DOWN]
     assert read_keys(b"\x1b[<0;10;5M\x1b[<0;10;5m\x1b[<2;1;1M") == ["click 4"]
+    assert read_keys(b"\x1b[<0;1M\x1b[<64;") == [OTHER, OTHER], "half of one harms nothing"
 
 
 @pytest.mark.parametrize(
