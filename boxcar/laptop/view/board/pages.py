@@ -230,6 +230,7 @@ _KEYS = (
     ("s S", mark("sort by the next column, turn it around")),
     ("Space, =", mark("mark two cells, see them beside each other")),
     ("m", mark("mouse on or off; off leaves the selection to the terminal")),
+    ("Ctrl-L", mark("draw the screen again")),
     ("Esc", mark("back; forgets the filter, the search, the marks")),
     ("q, Ctrl-C", mark("close what is open, else leave; the run continues")),
 )

@@ -29,7 +29,7 @@ from boxcar.laptop.view.run_rows import RunRows
 # way out: the end, an exception (the door makes one of SIGTERM), Ctrl-C, Ctrl-Z.
 
 
-_ESCAPE = b"\x1b"
+_ESCAPE, _CTRL_L = b"\x1b", b"\x0c"
 # The rest of an arrow key comes with its first byte, or at once behind it.
 _REST_S = 0.05
 _MOST_BYTES = 1024
@@ -86,7 +86,8 @@ class Terminal:
 
     def _take(self) -> None:
         tty.setcbreak(self._fd)
-        self._size, self._has_mouse = (0, 0), False
+        self.forget()
+        self._has_mouse = False
         self._write(_ENTER)
 
     def restore(self) -> None:
@@ -119,6 +120,10 @@ class Terminal:
         self._drawn = [*lines, *blank]
         if text:
             self._write(f"{_BEGIN}{text}{_END}")
+
+    def forget(self) -> None:
+        """Draw all of it the next time: another program may have written over it."""
+        self._size = (0, 0)
 
     def _write(self, text: str) -> None:
         data = text.encode(self._console.encoding, "replace")
@@ -213,6 +218,8 @@ def show_board(terminal: Terminal, feed: Feed, waiting: str) -> None:
             typed = terminal.wait(_TICK_S)
         except EOFError:
             return
+        if _CTRL_L in typed:
+            terminal.forget()
         sight = sight_of(lines, focus, opened)
         for key in read_keys(typed):
             if found:

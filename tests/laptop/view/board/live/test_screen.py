@@ -282,6 +282,10 @@ def test_only_lines_that_changed_are_written_and_nothing_where_none_has(screen: 
     assert {int(at) for at, _text in _LINE.findall(screen.read()[drawn:])} <= {1, 5}, (
         "the age of the look stands in the first line"
     )
+    whole = screen.read().count(CLEAR)
+    screen.press("\x0c")
+    until(lambda: screen.read().count(CLEAR) > whole, "all of it, where another program wrote")
+    screen.shows("done (1)", "Esc back")
 
 
 def test_the_mouse_is_the_terminal_s_own_until_somebody_presses_m(screen: Screen) -> None:
