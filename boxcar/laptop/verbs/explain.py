@@ -241,7 +241,11 @@ def explain(project: Project, *, cell: str, as_json: bool = False) -> int:
 def explanation(site: Site, name: str) -> Explanation:
     with show.waiting(_("asking the boxes")):
         site.refresh()
-    view = look_at_run(site, timestamp.utc_now())
+    return explanation_of_look(site, look_at_run(site, timestamp.utc_now()), name)
+
+
+def explanation_of_look(site: Site, view: RunView, name: str) -> Explanation:
+    """From a look that somebody had. Raises InputError for an unknown cell."""
     cell = find(view, name)
     verdict = _verdict(view, cell)
     return Explanation(
