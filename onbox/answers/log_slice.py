@@ -13,13 +13,12 @@ from boxcar.shared.disk import lock
 from boxcar.shared.disk.regular_file import open_plain
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.known_secrets import KnownSecrets
+from boxcar.shared.triage.log_lines import without_colours
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.machine import credentials
 
 MOST_BYTES = 8 * 1024 * 1024
-# A colour may begin inside a value: libraries paint the digits of a token.
-_COLOURS = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _CUT_LINE = re.compile(rb"[^\r\n]*[\r\n]?")
 
 
@@ -48,12 +47,14 @@ def answer(question: run_asks.ReadLog, run: RunOnBox) -> run_asks.LogSlice:
 
 
 def without_secrets(data: bytes, file: str) -> tuple[bytes, bool]:
-    """The text without the values in the box's file of credentials; whether it could be read."""
+    """The text without the values in the box's file of credentials; whether it could be read.
+    Libraries paint the digits of a token: a colour may begin inside a value.
+    """
     known, path, is_known = KnownSecrets(), paths.on_box(file), False
     with contextlib.suppress(BoxcarError, OSError):
         known = KnownSecrets(credentials.secrets_of(credentials.read(path)))
         is_known = path.is_file()
-    text = _COLOURS.sub("", data.decode(errors="surrogateescape"))
+    text = without_colours(data.decode(errors="surrogateescape"))
     return known.left_out_of(text).encode(errors="surrogateescape"), is_known
 
 
