@@ -95,7 +95,7 @@ class Opener:
 
 
 def _opened(site: Site, rows: RunRows, name: str, *, has_log: bool) -> str:
-    found = explain.explanation_of_look(site, rows.view, name, has_quotes=has_log)
+    found = explain.explain_in(site, rows.view, name, has_quotes=has_log)
     log, note = log_for_others(site, find(rows.view, name)) if has_log else (None, "")
     opened = OpenedCell(
         cell=name,

@@ -11,26 +11,62 @@ from html import escape
 
 from boxcar.laptop.common.units import four_digits
 from boxcar.laptop.view.page.cell_curves import Drawn
-from boxcar.laptop.view.report import chart
-from boxcar.laptop.view.report.chart import Curve, Scale
+from boxcar.laptop.view.report.chart import Curve, ticks
+from boxcar.shared.record import dataclass
 
-_MOST_TOLD = 8
+_MOST_TOLD, _X_LETTERS = 8, 24
+
+
+@dataclass(frozen=True)
+class _Window:
+    """What of the numbers is seen."""
+
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+    def x(self, value: float) -> float:
+        return 100 * (value - self.left) / (self.right - self.left)
+
+    def y(self, value: float) -> float:
+        return 100 * (self.top - value) / (self.top - self.bottom)
+
+    @property
+    def transform(self) -> str:
+        """Of a drawing of 100 by 100, so that a curve in its own numbers stands in the window."""
+        wide, tall = 100 / (self.right - self.left), 100 / (self.bottom - self.top)
+        moved = f"{-self.left * wide:.9g} {-self.top * tall:.9g}"
+        return f"matrix({wide:.9g} 0 0 {tall:.9g} {moved})"
 
 
 def draw(drawn: Drawn, x_name: str, key: str) -> str:
-    places = [at for curve in drawn.curves for at in curve.places]
-    scale = chart.scale_of([at.x for at in places], [at.mean for at in places])
+    """The axes in HTML around the curves, so that their text has one size at every width."""
+    seen = _window(drawn)
     curves = "".join(
         f'<path id="{escape(key)}/{escape(curve.group)}" d="{_path(curve)}" class="{look}" '
         f'data-cell="{escape(curve.group)}"/>'
         for curve, look in zip(drawn.curves, drawn.looks, strict=True)
     )
+    ys = [(seen.y(v), four_digits(v)) for v in ticks(seen.bottom, seen.top)]
+    marks = [f'<hr style="top:{y:.1f}%"><b class="y" style="top:{y:.1f}%">{t}</b>' for y, t in ys]
+    marks += [f'<b class="x" style="left:{seen.x(v):.1f}%">{four_digits(v)}</b>' for v in _xs(seen)]
     told = ", ".join(_last(curve) for curve in drawn.curves[:_MOST_TOLD])
     return (
-        f'<svg viewBox="0 0 {chart.WIDTH} {chart.HEIGHT}" role="img" '
-        f'aria-label="{escape(f"{key} / {x_name}: {told}")}">{chart.axes(scale, x_name, key)}'
-        f'<g class="curves" transform="{_transform(scale)}">{curves}</g><text class="told"/></svg>'
+        f'<div class="plot" role="img" aria-label="{escape(f"{key} / {x_name}: {told}")}" '
+        f'style="--left:{max(len(text) for _, text in ys)}ch;--right:0ch"><div>{"".join(marks)}'
+        f'<svg viewBox="0 0 100 100" preserveAspectRatio="none"><g class="curves" '
+        f'transform="{seen.transform}">{curves}</g></svg></div>'
+        f'<b class="under">{escape(x_name)}</b><b class="told"></b></div>'
     )
+
+
+def _window(drawn: Drawn) -> _Window:
+    """All of it, with some room above and below."""
+    xs, ys = zip(*((at.x, at.mean) for curve in drawn.curves for at in curve.places), strict=True)
+    low, high, left, right = min(ys), max(ys), min(xs), max(xs)
+    room = (high - low) * 0.06 or abs(high) * 0.06 or 1.0
+    return _Window(left, right if right > left else left + 1, low - room, high + room)
 
 
 def _path(curve: Curve) -> str:
@@ -39,13 +75,10 @@ def _path(curve: Curve) -> str:
     return "".join(f"M{' '.join(f'{at.x:.6g} {at.mean:.6g}' for at in part)}" for part in parts)
 
 
-def _transform(scale: Scale) -> str:
-    left, right = float(scale.x(scale.x0)), float(scale.x(scale.x1))
-    bottom, top = float(scale.y(scale.y0)), float(scale.y(scale.y1))
-    wide = (right - left) / ((scale.x1 - scale.x0) or 1.0)
-    tall = (top - bottom) / ((scale.y1 - scale.y0) or 1.0)
-    moved = (left - scale.x0 * wide, bottom - scale.y0 * tall)
-    return f"matrix({wide:.9g} 0 0 {tall:.9g} {moved[0]:.9g} {moved[1]:.9g})"
+def _xs(seen: _Window) -> list[float]:
+    """As many as have room on a phone."""
+    found = ticks(seen.left, seen.right)
+    return found[:: 1 + sum(len(four_digits(v)) + 1 for v in found) // _X_LETTERS]
 
 
 def _last(curve: Curve) -> str:

@@ -163,9 +163,9 @@ addEventListener("keydown", (event) => {
 });
 addEventListener("pointermove", ({ target, clientX, clientY }) => {
   all(".told").forEach((told) => { told.textContent = ""; });
-  const svg = target.closest?.(".charts svg"), line = svg?.querySelector(".curves"), told = svg?.querySelector(".told");
+  const plot = target.closest?.(".plot"), line = plot?.querySelector(".curves"), told = plot?.querySelector(".told");
   if (!line) return;
-  const from = line.getScreenCTM(), size = svg.getScreenCTM().a;
+  const from = line.getScreenCTM();
   let best = 30;
   for (const path of line.children) for (const part of path.getAttribute("d").split("M")) {
     const numbers = part.split(" ").map(Number);
@@ -173,11 +173,7 @@ addEventListener("pointermove", ({ target, clientX, clientY }) => {
       const far = Math.hypot(from.a * numbers[n] + from.e - clientX, from.d * numbers[n + 1] + from.f - clientY);
       if (far >= best) continue;
       best = far;
-      const x = (clientX - svg.getScreenCTM().e) / size;
       told.textContent = `${path.dataset.cell}  ${+numbers[n + 1].toPrecision(4)} @ ${+numbers[n].toPrecision(4)}`;
-      told.setAttribute("x", x);
-      told.setAttribute("y", 36);
-      told.setAttribute("text-anchor", x > svg.viewBox.baseVal.width / 2 ? "end" : "start");
     }
   }
 });

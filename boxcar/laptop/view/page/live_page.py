@@ -66,17 +66,6 @@ TEMPLATE, SCRIPT = _HERE / "live_page.html.j2", _HERE / "live_page.js"
 OPENED_TEMPLATE, CSS = _HERE / "opened_cell.html.j2", _HERE / "live_page.css"
 _MINUTES, _POINTS = 30, 30  # of a GPU's half hour, and of a cell's curve
 _NONE_TOLD: Mapping[str, str] = {}
-# What stands above columns that a terminal shows without a title, by their place.
-_NAMES = {
-    CELLS: {
-        2: _("state"),
-        3: _("number"),
-        4: _("curve"),
-        5: _("other numbers"),
-        7: _("time"),
-    },
-    NEEDS: {1: _("cell or box"), 2: _("on"), 3: _("epoch"), 4: _("what happened")},
-}
 
 
 @dataclass(frozen=True)
@@ -256,10 +245,9 @@ def _section(
     of. `left` are the columns, by number, that hold words.
     """
     said, columns = rows.facts.said, list(table.columns)
-    names = [_NAMES.get(table, {}).get(at, column.title) for at, column in enumerate(columns)]
     fields = [list(table.fields(row, rows.facts)) for row in shown]
     if table is not BOXES:
-        columns, names = columns[1:], names[1:]
+        columns = columns[1:]
         fields = [
             [Field(f"{sign.text} {first.text}".strip(), sign.look), *rest]
             for sign, first, *rest in fields
@@ -271,9 +259,13 @@ def _section(
     return {
         "id": id_,
         "title": said(title),
-        "columns": [said(names[at]) for at in kept],
+        "columns": [said(columns[at].title or columns[at].name) for at in kept],
         "rows": [
-            {"id": _row_id(row, at), "cell": row.cell, "fields": [one[at] for at in kept]}
+            {
+                "id": _row_id(row, at),
+                "cell": "" if isinstance(row, BoxRow) else row.cell,
+                "fields": [one[at] for at in kept],
+            }
             for at, (row, one) in enumerate(zip(shown, drawn, strict=True))
         ],
         "left": [new for new, at in enumerate(kept) if not columns[at].is_right],

@@ -161,8 +161,8 @@ def lines(curves: Sequence[Curve], x_name: str, y_name: str, own_looks: Sequence
     if not shown:
         return ""
     places = [at for curve in shown for at in curve.places]
-    scale = scale_of([at.x for at in places], [v for at in places for v in (at.low, at.high)])
-    body = [axes(scale, x_name, y_name)]
+    scale = _scale([at.x for at in places], [v for at in places for v in (at.low, at.high)])
+    body = [_axes(scale, x_name, y_name)]
     pairs = zip(shown, own_looks or looks(shown), strict=True)
     body += [_curve(curve, look, scale) for curve, look in reversed(list(pairs))]
     body += [_tip(scale, at, curve.group) for curve in shown[:COLOURS] for at in _some(curve)]
@@ -172,8 +172,8 @@ def lines(curves: Sequence[Curve], x_name: str, y_name: str, own_looks: Sequence
 def scatter(dots: Sequence[Dot], x_name: str, y_name: str) -> str:
     if len(dots) < 2:
         return ""
-    scale = _with_room(scale_of([dot.x for dot in dots], [dot.y for dot in dots]))
-    body = [axes(scale, x_name, y_name)]
+    scale = _with_room(_scale([dot.x for dot in dots], [dot.y for dot in dots]))
+    body = [_axes(scale, x_name, y_name)]
     body += [_dot(dot, number, scale) for number, dot in enumerate(dots)]
     return _svg(body, f"{y_name} / {x_name}")
 
@@ -202,7 +202,7 @@ def spark(
     return f'<svg class="spark c0" viewBox="{size}" aria-hidden="true">{lines}</svg>'
 
 
-def scale_of(xs: Sequence[float], ys: Sequence[float]) -> Scale:
+def _scale(xs: Sequence[float], ys: Sequence[float]) -> Scale:
     low, high = min(ys), max(ys)
     room = (high - low) * 0.06 or abs(high) * 0.06 or 1.0
     return Scale(min(xs), max(xs), low - room, high + room)
@@ -253,7 +253,7 @@ def _dot(dot: Dot, number: int, scale: Scale) -> str:
     )
 
 
-def axes(scale: Scale, x_name: str, y_name: str) -> str:
+def _axes(scale: Scale, x_name: str, y_name: str) -> str:
     marks = [
         f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{scale.y(v)}" '
         f'y2="{scale.y(v)}"/><text x="{_LEFT - 6}" y="{scale.y(v)}" class="y">{four_digits(v)}'
