@@ -153,7 +153,8 @@ def draw_curves(reports: Reports, cells: Sequence[str], named: Sequence[str]) ->
 
 def _drawn(reports: Reports, of_cells: Mapping[str, Sequence[Point]]) -> Drawn:
     is_by_step, chosen = chart.on_one_axis(list(of_cells.values()))
-    made = [_curve(cell, xy) for cell, xy in zip(of_cells, chosen, strict=True)]
+    pairs = zip(of_cells, chosen, strict=True)
+    made = [_curve(cell, thin(xy, _MOST_KEPT)) for cell, xy in pairs]
     kept = tuple(curve for curve in made if len(curve.places) > 1)[:MOST_CELLS]
     return Drawn(is_by_step, kept, tuple(_look(reports[curve.group].place) for curve in kept))
 
@@ -239,6 +240,6 @@ def _reports_of_series(series: Series, made: Manifest) -> Iterator[Report]:
         began_s, ended_s = manifest.times(made)
         for key, points in series.items():
             times = cell_series.times(points, began_s, ended_s)
-            for at, (step, _, value) in thin(list(zip(times, points, strict=True)), _MOST_KEPT):
+            for at, (step, _, value) in zip(times, points, strict=True):
                 told = {key: value} if step is None else {chart.X: step, key: value}
                 yield Report(made.ended_at, (at - began_s) / 60, told)

@@ -34,8 +34,8 @@ class PageState:
 
     @cached_property
     def shape(self) -> str:
-        """What is no part."""
-        return _PART.sub("", _OF_LOOK.sub("", self.text))
+        """What is no part, nor the blanks between parts."""
+        return " ".join(_PART.sub("", _OF_LOOK.sub("", self.text)).split())
 
     @cached_property
     def parts(self) -> dict[str, str]:
