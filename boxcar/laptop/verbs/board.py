@@ -96,7 +96,7 @@ class Opener:
 
 def _opened(site: Site, rows: RunRows, name: str, *, has_log: bool) -> str:
     found = explain.explain_in(site, rows.view, name, has_quotes=has_log)
-    log, note = log_for_others(site, find(rows.view, name)) if has_log else (None, "")
+    log, note = log_for_others(site, rows.view, find(rows.view, name)) if has_log else (None, "")
     opened = OpenedCell(
         cell=name,
         state=found.state,
@@ -109,16 +109,19 @@ def _opened(site: Site, rows: RunRows, name: str, *, has_log: bool) -> str:
     return live_page.opened_text(opened, rows.facts, _private(site))
 
 
-def log_for_others(site: Site, cell: CellView) -> tuple[tuple[str, ...] | None, str]:
+def log_for_others(site: Site, view: RunView, cell: CellView) -> tuple[tuple[str, ...] | None, str]:
     """The last lines of its log where the secrets' values could be left out, and what is to be
     said of them. The box knows the values; this machine does where all of them are set.
     """
     unset = [name for name in credential_names(site.project.job) if not os.environ.get(name)]
     pulled, box = site.pulled_log(cell.name), site.box_with_log(cell)
     data, is_clean = b"", False
+    silent = next((queue.silent for queue in view.queues if queue.box == box and queue.silent), "")
     try:
         if pulled.is_file() and not unset and not cell.is_under_way:
             data = FileLog(pulled).end(LOG_LINES)[0]
+        elif silent:  # else each cell of it would wait for the box again
+            return None, _("{head}: {text}", head=box, text=silent)
         elif box:
             credentials = site.plan.box(box).credentials
             question = run_asks.ReadLog(None, LOG_LINES, _LOG_BYTES, cell.name, None, credentials)

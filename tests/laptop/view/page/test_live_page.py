@@ -93,6 +93,27 @@ def test_the_policy_lets_only_its_own_script_run_and_ask_only_for_itself() -> No
     assert re.findall(r'(?:src|href)="([^"]*)"', text) == ["data:,"]
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_who_hears_the_page_is_told_what_each_table_column_row_and_region_is(language: str) -> None:
+    """What axe-core found, or would find; `docs/performance.md` says how it was run."""
+    given = view(9, 3)
+    reports = [{"step": n, "train_loss": 1 / (n + 1)} for n in range(4)]
+    looked = reported(given, given.cells[0].name, *reports)
+    text = made(looked, replace(FACTS, language=language))
+    tables = re.findall(r"<table>.*?</table>", text, re.DOTALL)
+    assert len(tables) == 4 and text.count("<main>") == text.count("<h1>") == 1
+    for table in tables:
+        assert re.search(r"<caption>[^<]+</caption>", table), table[:200]
+        head, _, body = table.partition("</thead>")
+        columns = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', head)
+        assert len(columns) == head.count("<th ") > 1 and all(columns), columns
+        assert body.count('<th scope="row"') == body.count("<tr "), body[:200]
+    scrolled = re.findall(r'<\w+ class="wide"[^>]*>', text)
+    assert all('role="region" tabindex="0" aria-label="' in one for one in scrolled) and scrolled
+    spark = r'<svg class="spark[^>]* aria-hidden="true">.*?</svg><span class="unseen">1 … 0.3333<'
+    assert re.search(spark, text) and 'role="img" aria-label="train_loss / step: ' in text
+
+
 def hostile() -> str:
     """A page all of whose names are somebody's attack."""
     given = view(9, 3)
