@@ -72,7 +72,7 @@ def _window(drawn: Drawn) -> _Window:
 def _path(curve: Curve) -> str:
     """A line for each part; one place alone is a dot, which the round end of a line draws."""
     parts = (part if len(part) > 1 else part * 2 for part in curve.parts)
-    return "".join(f"M{' '.join(f'{at.x:.6g} {at.mean:.6g}' for at in part)}" for part in parts)
+    return "".join(f"M{' '.join(f'{at.x:.6g} {at.mean:.5g}' for at in part)}" for part in parts)
 
 
 def _xs(seen: _Window) -> list[float]:

@@ -242,7 +242,7 @@ def _section(
     has_bars: bool = True,
 ) -> dict[str, Any]:
     """A table without the columns in which no row says anything, and with a sign before what it is
-    of. `left` are the columns, by number, that hold words.
+    of. `right` are the columns, by number, that hold numbers.
     """
     said, columns = rows.facts.said, list(table.columns)
     fields = [list(table.fields(row, rows.facts)) for row in shown]
@@ -252,7 +252,13 @@ def _section(
             [Field(f"{sign.text} {first.text}".strip(), sign.look), *rest]
             for sign, first, *rest in fields
         ]
-    drawn = [[_drawn(field, has_bars=has_bars) for field in row] for row in fields]
+    drawn = [
+        [
+            _drawn(field, column.is_right, has_bars=has_bars)
+            for field, column in zip(row, columns, strict=True)
+        ]
+        for row in fields
+    ]
     kept = [
         at for at in range(len(columns)) if any(row[at]["text"] or row[at]["svg"] for row in drawn)
     ]
@@ -268,7 +274,7 @@ def _section(
             }
             for at, (row, one) in enumerate(zip(shown, drawn, strict=True))
         ],
-        "left": [new for new, at in enumerate(kept) if not columns[at].is_right],
+        "right": [new for new, at in enumerate(kept) if columns[at].is_right],
         "is_folded": False,
     }
 
@@ -280,10 +286,11 @@ def _row_id(row: Need | CellRow | BoxRow, at: int) -> str:
     return row.cell if isinstance(row, CellRow) else row.queue.name
 
 
-def _drawn(field: Field, *, has_bars: bool) -> dict[str, str]:
+def _drawn(field: Field, is_right: bool, *, has_bars: bool) -> dict[str, str]:
     """A row of bars says in words where it begins and ends."""
     if field.bars is None:
-        return {"text": field.text, "look": field.look, "svg": ""}
+        look = f"r {field.look}".strip() if is_right else field.look
+        return {"text": field.text, "look": look, "svg": ""}
     heights = field.bars.heights(_MINUTES if field.bars.span_s else _POINTS)
     known = [value for value in heights if value is not None]
     svg = chart.spark(heights, field.bars.low, field.bars.high) if has_bars else ""

@@ -8,7 +8,6 @@ lead here (DNS rebinding) is not answered.
 from __future__ import annotations
 
 import contextlib
-import gzip
 import hmac
 import secrets
 import sys
@@ -20,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs
 
-from boxcar.laptop.view.page.page_state import PageState
+from boxcar.laptop.view.page.page_state import PageState, pack
 from boxcar.shared.errors import InputError
 from boxcar.shared.sentence import _
 
@@ -132,7 +131,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         is_packed = _PACKED in self.headers.get("accept-encoding", "")
         is_packed = is_packed and len(page) >= _LEAST_PACKED_BYTES
-        page = gzip.compress(page, 6) if is_packed else page
+        newest = self.server.states[-1]
+        if is_packed:
+            page = newest.packed if page is newest.whole else pack(page)
         self._begin(status, len(page), _PACKED if is_packed else "")
         if not is_head:
             self.wfile.write(page)
