@@ -249,7 +249,7 @@ def _section(
     if table is not BOXES:
         columns = columns[1:]
         fields = [
-            [Field(f"{sign.text} {first.text}".strip(), sign.look), *rest]
+            [Field(f"{sign.text}\u00a0{first.text}".strip(), sign.look), *rest]
             for sign, first, *rest in fields
         ]
     drawn = [

@@ -282,7 +282,7 @@ def test_rows_are_filtered_sorted_and_opened_by_keys_alone(tmp_path: Path) -> No
 
     found = browser.use(answer, KEYS, tmp_path)
     assert found["filtered"] == ["cells", "3 of 60 cells"], "both words, in any of its columns"
-    assert found["chosen"] == "✗ recon_no_skip_connection_q1_seed1"
+    assert found["chosen"] == "✗\u00a0recon_no_skip_connection_q1_seed1"
     assert found["opened"] == ["the end"] * 2 and found["closed"] == ["the end"]
     assert found["back"] == found["chosen"], "the focus is where it was"
     assert found["sorted"] == sorted(found["sorted"]) != found["again"]
