@@ -39,10 +39,8 @@ function merge(news) {
   for (const [id, html] of Object.entries(news.parts)) {
     const next = made(html), old = at(id), place = id.slice(0, id.indexOf(":"));
     next.querySelectorAll("path").forEach((path) => path.setAttribute("d", at(path.id)?.getAttribute("d") ?? ""));
-    const isThere = old?.contains(document.activeElement);
     if (old) old.replaceWith(next);
     else one(place === "chart" ? ".charts" : `[data-id=${place}] tbody`).append(next);
-    if (isThere) next.querySelector("button")?.focus();
   }
   for (const [id, before] of Object.entries(news.after)) {
     const part = at(id), ahead = at(before);
@@ -100,6 +98,7 @@ function choose() {
 async function read(cell) {
   const told = all("body > template").find((kept) => kept.dataset.cell === cell);
   if (told) return told.innerHTML;
+  if (!isServed) throw new Error("not in this file");
   const answer = await fetch("?cell=" + encodeURIComponent(cell), { cache: "no-store" });
   if (!answer.ok) throw new Error(answer.status);
   return answer.text();
@@ -182,6 +181,7 @@ async function again() {
   // A selection would be lost, and somebody is about to copy it.
   if (document.hidden || !getSelection().isCollapsed) return;
   if (location.protocol === "file:") { location.reload(); return; }
+  const focused = document.activeElement.closest("tr")?.id;
   try {
     const answer = await fetch(isServed ? "?since=" + body.dataset.number : location.href, { cache: "no-store" });
     if (!answer.ok) throw new Error(answer.status);
@@ -189,6 +189,7 @@ async function again() {
     if (text[0] === "{") merge(JSON.parse(text));
     else take(text);
     dress();
+    if (focused && document.activeElement === body) document.getElementById(focused)?.querySelector("button")?.focus({ preventScroll: true });
     opened().filter((article) => !article.dataset.over).forEach((article) => show(article).catch(() => {}));
     gone.hidden = true;
   } catch {

@@ -267,23 +267,19 @@ def _section(
         "title": said(title),
         "columns": [said(columns[at].title or columns[at].name) for at in kept],
         "rows": [
-            {
-                "id": _row_id(row, at),
-                "cell": "" if isinstance(row, BoxRow) else row.cell,
-                "fields": [one[at] for at in kept],
-            }
-            for at, (row, one) in enumerate(zip(shown, drawn, strict=True))
+            _named(row, number) | {"fields": [one[at] for at in kept]}
+            for number, (row, one) in enumerate(zip(shown, drawn, strict=True))
         ],
         "right": [new for new, at in enumerate(kept) if columns[at].is_right],
         "is_folded": False,
     }
 
 
-def _row_id(row: Need | CellRow | BoxRow, at: int) -> str:
-    """By which a row is the same one after the next look."""
-    if isinstance(row, Need):
-        return str(at)
-    return row.cell if isinstance(row, CellRow) else row.queue.name
+def _named(row: Need | CellRow | BoxRow, number: int) -> dict[str, str | None]:
+    """By which a row is the same one after the next look, and the cell that it opens."""
+    if isinstance(row, BoxRow):
+        return {"id": row.queue.name, "cell": None}
+    return {"id": str(number) if isinstance(row, Need) else row.cell, "cell": row.cell}
 
 
 def _drawn(field: Field, is_right: bool, *, has_bars: bool) -> dict[str, str]:

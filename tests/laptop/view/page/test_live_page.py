@@ -255,19 +255,25 @@ def test_where_more_than_its_parts_differs_the_page_comes_whole() -> None:
 def test_a_page_that_took_what_changed_is_the_page_that_would_come_whole(tmp_path: Path) -> None:
     """Its rows in the same order, its curves, and what was opened and typed stays."""
     first, second = two_looks()
+    ended = next(id for id in second.since(first).decode().split('"') if id.startswith("cells:"))[
+        6:
+    ]
     script = """
-      doc.querySelector("details").open = true;
-      doc.querySelector("details .wide").scrollLeft = 0;
+      one("details").open = true;
+      doc.getElementById("cells:CELL").querySelector("button").focus();
       await until(() => doc.body.dataset.number === "2");
-      return ["tr[id]", "path", "#counts", "#next"].map((what) => [...doc.querySelectorAll(what)]
-        .map((part) => [part.id, part.textContent, part.getAttribute("d")]));"""
+      const parts = ["tr[id]", "path", "#counts", "#next"].map((what) =>
+        [...doc.querySelectorAll(what)].map((at) => [at.id, at.textContent, at.getAttribute("d")]));
+      return [parts, one("details").open, doc.activeElement.dataset.cell];"""
+    script = script.replace("CELL", ended)
 
     def changed(name: str) -> str:
         return second.since(first).decode() if "since=1" in name else first.text
 
-    taken = browser.use(changed, script, tmp_path / "1")
-    whole = browser.use(lambda name: second.text, script, tmp_path / "2")
+    taken, is_open, focused = browser.use(changed, script, tmp_path / "1")
+    whole, *_ = browser.use(lambda name: second.text, script, tmp_path / "2")
     assert taken == whole and len(taken[0]) == 18 and taken[1][0][2]
+    assert is_open and focused == ended, "also where its row went elsewhere"
 
 
 def test_rows_are_filtered_sorted_and_opened_by_keys_alone(tmp_path: Path) -> None:
