@@ -149,7 +149,11 @@ addEventListener("click", ({ target }) => {
     sort(section);
   }
 });
-addEventListener("input", () => { if (one(".tools input").value) one("details[data-id=cells]").open = true; filter(); });
+addEventListener("input", () => {
+  const cells = one("details[data-id=cells]");
+  if (cells && one(".tools input").value) cells.open = true;
+  filter();
+});
 addEventListener("keydown", (event) => {
   const box = one(".tools input"), isTyping = event.target === box, step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
   if (event.ctrlKey || event.metaKey || event.altKey || !box) return;
