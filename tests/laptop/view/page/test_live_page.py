@@ -130,7 +130,7 @@ def hostile() -> str:
 def test_hostile_names_are_text() -> None:
     text = hostile()
     assert "<img" not in text and "&lt;img src=x" in text and "{{ 7*7 }}" in text
-    assert f"loss{html.escape(HOSTILE)}/{html.escape(HOSTILE)}" in text
+    assert html.escape(f"loss{HOSTILE}") in text
 
 
 def test_what_a_script_or_ssh_printed_stands_there_without_an_address_or_a_secret() -> None:
