@@ -82,7 +82,7 @@ def _cell(number: int, look: int) -> CellView:
     """Of each box the first one runs; a third is done, every seventh failed, the rest waits."""
     box, index = number % BOXES, number // BOXES
     name = f"recon_no_skip_connection_lr{number}"
-    cell = CellView(name, f"queue_{box}", f"box-{box}", "c.yaml", "recon", 20, index)
+    cell = CellView(name, f"queue_{box}", f"box-{box}", "c.yaml", "recon", 40, index)
     if number < BOXES:
         now: state.CellState = state.Running(1, "2026-11-28T00:00:00.000Z")
         record = CellRecord(now, 1, 60.0 * look)
@@ -107,18 +107,8 @@ def _numbers(number: int, look: int) -> dict[str, float]:
 def _queue(cell: CellView, look: int, at: str) -> QueueView:
     gpu = {"utilization_percent": 90 + look * (1 + (cell.index or 0)) % 9}
     gpu |= {"memory_used_bytes": 71 << 30, "memory_total_bytes": 80 << 30}
-    beat = Heartbeat(
-        cell.queue,
-        cell.box,
-        _SHA256,
-        at,
-        7,
-        "running",
-        cell.name,
-        1,
-        cell.progress,
-        {"gpus": [gpu]},
-    )
+    start = Heartbeat(cell.queue, cell.box, _SHA256, at, 7, "running", cell.name, 1)
+    beat = replace(start, progress=dict(cell.progress), gauges={"gpus": [gpu]})
     running = state.State({cell.name: cell.record}) if cell.record else state.State({})
     condition = Condition("running", "works")
     return QueueView(
