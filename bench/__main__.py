@@ -32,6 +32,7 @@ BENCHES = (
     "loader",
     "journals",
     "growth",
+    "page",
     "agent",
     "gap",
     "gap_growth",

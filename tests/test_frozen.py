@@ -30,7 +30,7 @@ VERBS = {
     "launch": "profile p job box start-index no-smoke beside json",
     "status": "profile p job all json",
     "watch": "profile p job every once-if-changed json",
-    "board": "profile p job serve port to json",
+    "board": "profile p job serve port to logs json",
     "tb": "profile p job",
     "logs": "cell profile p job follow f lines json",
     "pull": "profile p job cell all json",

@@ -126,7 +126,7 @@ _TABLE = (
          ("watch", "watch --every 30s")),
     Verb("board", "look", LAUNCHED,
          (*_RUN, Flag("serve", SWITCH, "is_served"), Flag("port", PORT, takes="N"),
-          Flag("to", takes="FILE"), JSON),
+          Flag("to", takes="FILE"), Flag("logs", SWITCH, "has_logs"), JSON),
          ("board --serve", "board --serve --port 8080", "board --to /var/www/run.html")),
     Verb("tb", "look", LAUNCHED, _RUN, ("tb",)),
     Verb("logs", "look", LAUNCHED,

@@ -73,6 +73,10 @@ class Site(OpenRun):
     def log_of(self, cell: CellView) -> LogSource | None:
         """The cell's own log from wherever it lies now; None where there is none yet."""
 
+    def box_with_log(self, cell: CellView) -> str | None:
+        """Which box can be asked for the log of the cell."""
+        return cell.box if self.is_planned(cell.box) else None
+
     def pulled_log(self, cell: str) -> Path:
         """Where a pull puts the log of a cell; there may be none."""
         published = self.results.cell(cell) / f"{cell}.log"

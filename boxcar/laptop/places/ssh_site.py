@@ -143,9 +143,9 @@ class SshSite(MirroredSite):
     def has_mounted_tier(self) -> bool:
         return self.plan.durable_scope == SHARED
 
-    def _box_with_log(self, cell: CellView) -> str | None:
+    def box_with_log(self, cell: CellView) -> str | None:
         """Its own, or any that sees what was published on a shared tier."""
-        silent, own = self.silent_boxes(), super()._box_with_log(cell)
+        silent, own = self.silent_boxes(), super().box_with_log(cell)
         if own not in {None, *silent} or not self.has_mounted_tier or not cell.is_verified:
             return own
         return next((name for name in self._names if name not in silent), own)

@@ -79,7 +79,7 @@ class CellOnBoard:
         if view is self._view:
             return
         self._view, name = view, self.known.cell
-        cell, found = find(view, name), explain.explanation_of_look(self._site, view, name)
+        cell, found = find(view, name), explain.explain_in(self._site, view, name)
         self.known = replace(
             self.known,
             state=cell.word,

@@ -15,6 +15,7 @@ from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire.question import (
     SILENT,
+    BoxPath,
     CellName,
     Count,
     Digest,
@@ -392,13 +393,16 @@ class Repair(Question[Repaired], name="repair"):
 
 @dataclass(frozen=True)
 class LogSlice:
-    """`offset` is where the next slice begins. `is_held`: somebody lives who may write to it."""
+    """`offset` is where the next slice begins. `is_held`: somebody lives who may write to it.
+    `is_clean`: the box read its credentials, and their values are left out.
+    """
 
     is_there: bool
     data: bytes
     offset: Count
     size_bytes: Count
     is_held: bool
+    is_clean: bool = field(default=False, metadata=SILENT)
 
 
 @dataclass(frozen=True)
@@ -406,7 +410,8 @@ class ReadLog(Question[LogSlice], name="log"):
     """The log of `cell`, or what the agent of `queue` printed.
 
     What stands behind `offset`; without one the last `lines` complete lines with what is unfinished
-    after them.
+    after them. With the path of the box's `credentials` these lines are for others' eyes: without
+    the values in that file, and without colours.
     """
 
     offset: Count | None
@@ -414,7 +419,10 @@ class ReadLog(Question[LogSlice], name="log"):
     most_bytes: Count
     cell: CellName | None = field(default=None, metadata=SILENT)
     queue: QueueName | None = field(default=None, metadata=SILENT)
+    credentials: BoxPath | None = field(default=None, metadata=SILENT)
 
     def __post_init__(self) -> None:
         if (self.cell is None) == (self.queue is None):
             raise ValueError("expected the name of a cell or of a queue, and not both")
+        if self.credentials and self.offset is not None:
+            raise ValueError("credentials: a value may lie across an offset")

@@ -118,6 +118,10 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         run_asks.LogSlice(True, b"\xff\n", 9, 9, False),
     ),
     (run_asks.ReadLog(7, 0, 100, queue="q1"), run_asks.LogSlice(False, b"", 0, 0, True)),
+    (
+        run_asks.ReadLog(None, 50, 100, cell="a", credentials="~/c.json"),
+        run_asks.LogSlice(True, b"", 0, 0, True, is_clean=True),
+    ),
     (news_asks.Deliver("q1", SHA, "/c.json"), news_asks.Delivered(2)),
     (
         news_asks.PostNews((news_asks.Address("bark", "https://x/y", "", ""),), "a", ""),
@@ -290,6 +294,7 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "packages",
     "names",
     "is_newest",
+    "is_clean",
     "is_lent",
     "waiting_of",
 }
