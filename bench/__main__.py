@@ -41,6 +41,7 @@ BENCHES = (
     "mirror",
     "boxes",
     "thin_line",
+    "thin_line_bulk",
     "cluster_scale",
     "training_saves",
     "training",
