@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from boxcar.laptop.common import show, side_by_side
@@ -18,6 +19,8 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.hosts import folders
+from boxcar.laptop.hosts.remote_folder import Remote
+from boxcar.laptop.hosts.ssh_errors import Unreachable
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
@@ -119,23 +122,36 @@ def pull_cells(
     )
     bar.expect(sum(one.left_bytes for one in looked))
     boxes = {cell.name: cell.box for cell in view.cells}
+    gone: dict[str, str] = {}
+    outcomes = {one.cell: one.outcome for one in looked if one.outcome}
 
-    def pull_one(one: _Looked) -> Outcome:
-        outcome = one.outcome or small.get(one.cell)
-        if outcome is None:
-            part = bar.part(one.left_bytes, f"{boxes.get(one.cell, '')} {one.cell}".strip())
-            outcome = _pull_cell(site, one, terms, part.at)
-            part.end()
-        return _with_receipt(site, outcome)
+    def pull_one(one: _Looked) -> None:
+        part = bar.part(one.left_bytes, f"{boxes.get(one.cell, '')} {one.cell}".strip())
+        outcomes[one.cell] = _pull_cell(site, one, terms, gone, part.at)
+        part.end()
 
-    smallest_first = sorted(looked, key=lambda one: one.size_bytes)
-    small = _pull_small(site, smallest_first, terms, bar, most)
-    found = side_by_side.each(smallest_first, pull_one, most=most, on_interrupt=is_over.set)
-    by_name = {outcome.name: outcome for outcome in found}
-    outcomes = [by_name[cell.name] for cell in cells]
+    def bring(portion: Portion) -> set[str]:
+        n = len(portion.cells)
+        name = _("{place}: {n} {n:cell|cells}", place=portion.source, n=n)
+        names = {cell.cell for cell in portion.cells}
+        part = bar.part(sum(one.left_bytes for one in left if one.cell in names), name)
+        came = bring_cell.fetch_small_cells(site, portion, terms, part.at)
+        part.end()
+        return came
+
+    def pull_all(acts: Iterable[Callable[[], None]]) -> None:
+        side_by_side.each(acts, lambda act: act(), most=most, on_interrupt=is_over.set)
+
+    left = sorted((one for one in looked if not one.outcome), key=lambda one: one.size_bytes)
+    portions = bring_cell.portions_of_cells(site, [one.published for one in left if one.published])
+    together = {cell.cell for portion in portions for cell in portion.cells}
+    alone = [partial(pull_one, one) for one in left if one.cell not in together]
+    small = partial(_pull_small, site, portions, bring, most, outcomes)
+    pull_all([*([small] if portions else []), *alone])
+    pull_all(partial(pull_one, one) for one in left if one.cell not in outcomes)
     with contextlib.suppress(OSError):  # the next pull hashes once more
         hashed.write()
-    return outcomes
+    return [_with_receipt(site, outcomes[cell.name]) for cell in cells]
 
 
 @dataclass(frozen=True)
@@ -179,44 +195,42 @@ def _look_at(site: Site, cell: RosterCell, damage: str | None, hashed: HashedBef
 
 
 def _pull_small(
-    site: Site, looked: Sequence[_Looked], terms: Terms, bar: Progress, most: int
-) -> dict[str, Outcome]:
-    """By cell, what became of the small ones that are fetched together, where that went well."""
-    wanted = [one.published for one in looked if one.published and one.outcome is None]
-    portions = bring_cell.portions_of_cells(site, wanted)
-    if not portions:
-        return {}
+    site: Site,
+    portions: Sequence[Portion],
+    bring: Callable[[Portion], set[str]],
+    most: int,
+    outcomes: dict[str, Outcome],
+) -> None:
+    """What becomes of the small ones that are fetched together, where that goes well."""
     atomic.make_folder(site.results.partial)
-    left = {one.cell: one.left_bytes for one in looked}
-
-    def bring(portion: Portion) -> set[str]:
-        n = len(portion.cells)
-        name = _("{place}: {n} {n:cell|cells}", place=portion.source, n=n)
-        part = bar.part(sum(left[cell.cell] for cell in portion.cells), name)
-        came = bring_cell.fetch_small_cells(site, portion, terms, part.at)
-        part.end()
-        return came
-
     with TreeSync(site.results.root) as sync:
         came = set().union(*side_by_side.each(portions, bring, most=most))
-        right = {one.cell: one for one in wanted if one.cell in came}
-        try:
+        right = {one.cell: one for part in portions for one in part.cells if one.cell in came}
+        placed: dict[str, Path | Exception | None] = {}
+        with contextlib.suppress(OSError):  # said of each cell when its turn comes
             placed = bring_cell.keep_small_cells(site, list(right.values()), sync)
-        except OSError:
-            return {}  # said of each cell when its turn comes
-    return {
-        cell: Outcome(cell, FAILED, show.typed(message_of(where)))
-        if isinstance(where, Exception)
-        else _came(site, right[cell], PULLED, where)
-        for cell, where in placed.items()
-    }
+    for cell, where in placed.items():
+        if isinstance(where, Exception):
+            outcomes[cell] = Outcome(cell, FAILED, show.typed(message_of(where)))
+        else:
+            outcomes[cell] = _came(site, right[cell], PULLED, where)
 
 
-def _pull_cell(site: Site, one: _Looked, terms: Terms, on_bytes: OnBytes) -> Outcome:
+def _pull_cell(
+    site: Site, one: _Looked, terms: Terms, gone: dict[str, str], on_bytes: OnBytes
+) -> Outcome:
+    """`gone` are the boxes that cannot be reached any more, and why: to ask each cell would take as
+    many times as long.
+    """
     assert one.published
     try:
+        source = site.published_folder(one.cell)
+        if isinstance(source, Remote) and source.ssh.alias in gone:
+            return Outcome(one.cell, FAILED, gone[source.ssh.alias])
         replaced = _fetch(site, one.published, terms, on_bytes)
     except (BoxcarError, OSError) as error:
+        if isinstance(error, Unreachable):
+            gone[error.alias] = show.typed(message_of(error))
         return Outcome(one.cell, FAILED, show.typed(message_of(error)))
     return _came(site, one.published, PULLED, replaced)
 

@@ -21,11 +21,15 @@ class Line:
     """What becomes of each try: so many bytes come, then an error, or the end."""
 
     def __init__(self, place: Remote, monkeypatch: pytest.MonkeyPatch, tries: list[Any]) -> None:
-        self.pauses_s: list[float] = []
+        self.failures: list[int] = []  # in a row, before each pause
         self.place, self._tries = place, iter(tries)
         monkeypatch.setattr(folders, "_told", set())
-        monkeypatch.setattr(folders.time, "sleep", self.pauses_s.append)
+        monkeypatch.setattr(folders, "pause_s", self._pause_s)
         monkeypatch.setattr(folders, "_by_rsync", self._try)
+
+    def _pause_s(self, failures: int) -> float:
+        self.failures.append(failures)
+        return 0.0
 
     def _try(self, source: object, destination: Path, *rest: Any, **more: Any) -> bool:
         came, end = next(self._tries)
@@ -52,7 +56,7 @@ def test_as_long_as_something_comes_it_goes_on(
     tries = [(9, CUT), *[(0, GONE), (0, GONE), (0, CUT), (5, CUT)] * 3, (1, None)]
     line = Line(place, monkeypatch, tries)
     fetch(line, tmp_path)
-    assert len(line.pauses_s) == len(tries) - 1
+    assert line.failures == [0, *[1, 2, 3, 0] * 3]
     assert place.ssh.told == ["box-z: the connection was lost; the copy continues"]  # type: ignore[attr-defined]
 
 
@@ -62,7 +66,7 @@ def test_a_box_that_was_never_reached_is_given_up_at_once(
     line = Line(place, monkeypatch, [(0, GONE)])
     with pytest.raises(Unreachable, match="no answer"):
         fetch(line, tmp_path)
-    assert not line.pauses_s
+    assert not line.failures
 
 
 def test_one_that_went_away_is_given_up_after_some_tries_and_the_cut_is_said(
@@ -71,7 +75,7 @@ def test_one_that_went_away_is_given_up_after_some_tries_and_the_cut_is_said(
     line = Line(place, monkeypatch, [(9, CUT), *[(0, GONE)] * folders.TRIES])
     with pytest.raises(LinkCut, match="cut"):
         fetch(line, tmp_path)
-    assert len(line.pauses_s) == folders.TRIES
+    assert line.failures == list(range(folders.TRIES))
 
 
 def test_nobody_goes_on_after_ctrl_c_or_where_who_waits_ends_it(
@@ -89,4 +93,4 @@ def test_nobody_goes_on_after_ctrl_c_or_where_who_waits_ends_it(
 
     with pytest.raises(TemporaryError, match="no longer"):
         folders.fetch_folder(place, tmp_path / "here", files=["came"], on_wait=wait)
-    assert line.pauses_s
+    assert line.failures == [0]
