@@ -268,6 +268,18 @@ def test_what_a_base_on_the_box_has_is_not_sent_and_the_base_stays_as_it_is(
     assert {path.name: path.read_bytes() for path in base.iterdir()} == was
 
 
+def test_code_is_compressed_on_its_way_and_results_are_not(hosts: Hosts, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "x.py").write_text("value = 1\n" * (BIG_BYTES // 10))
+    sent_bytes = []
+    for has_own in BOTH:
+        there = _place(hosts, f"{hosts.data_dir}/{has_own}", has_rsync=True)
+        before_bytes = _on_the_wire_bytes(hosts, BOX)
+        folders.send_folder(tmp_path / "source", there, has_own_connection=has_own)
+        sent_bytes.append(_on_the_wire_bytes(hosts, BOX) - before_bytes)
+    assert sent_bytes[0] > BIG_BYTES > 4 * sent_bytes[1]
+
+
 def test_a_box_that_lets_in_one_session_a_connection_is_sent_to_by_another_one(
     hosts: Hosts, tmp_path: Path
 ) -> None:
