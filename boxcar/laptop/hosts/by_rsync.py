@@ -27,6 +27,8 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
 PARTIAL = ".rsync-partial"
+# The name of a file while it comes.
+TEMPORARY = re.compile(r"\..+\.[A-Za-z0-9]{6}")
 VERSION_TIMEOUT_S = 10
 # No -a: owners, groups, devices and links of another machine mean nothing here.
 _OPTIONS = ("--recursive", "--times")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -105,17 +105,31 @@ def send_folder(
     _go_on(destination, move, lambda: told)
 
 
-def bytes_below(folder: Path, *, without: str = "") -> int:
-    """What the files in `folder` take, without following links; 0 for one that is not there. What
-    lies in folders named `without` is left out.
+def bytes_below(folder: Path) -> int:
+    """What the files in `folder` take, without following links; 0 for one that is not there."""
+    return sum(size_bytes for _path, size_bytes in _files(folder))
+
+
+def bytes_come(folder: Path) -> int:
+    """The same of a folder to which rsync copies. What it had of a file grows in place, but rsync
+    before 3.2 copies that into a new file first, which counts from where it has more.
     """
-    total_bytes = 0
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name != without]
-        for name in names:
+    whole = had = new = 0
+    for path, size_bytes in _files(folder):
+        if path.parent.name == by_rsync.PARTIAL:
+            had += size_bytes
+        elif by_rsync.TEMPORARY.fullmatch(path.name):
+            new += size_bytes
+        else:
+            whole += size_bytes
+    return whole + max(had, new)
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, int]]:
+    for parent, _folders, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
             with suppress(FileNotFoundError):  # rsync renames meanwhile
-                total_bytes += (Path(parent) / name).lstat().st_size
-    return total_bytes
+                yield path, path.lstat().st_size
 
 
 def check_rsync(tell: Callable[[str], None], *, most_kib_s: int = 0) -> None:

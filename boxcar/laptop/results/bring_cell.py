@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from boxcar.laptop.common import units
-from boxcar.laptop.hosts import by_rsync, folders
+from boxcar.laptop.hosts import folders
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.results.judge import Pulled
@@ -228,14 +228,12 @@ def _look_on(
     terms: Terms,
     on_bytes: OnBytes,
 ) -> Callable[[], None]:
-    """Tells what has come from now on. rsync copies what it had of a file into a new one, so that
-    only counts once the new one has more.
-    """
-    before = sum(folders.bytes_below(one) for one in partials)
+    """Tells what has come from now on."""
+    before = sum(folders.bytes_come(one) for one in partials)
 
     def look() -> None:
         refuse_too_much(source, partials, size_bytes)
-        came = sum(folders.bytes_below(one, without=by_rsync.PARTIAL) for one in partials)
+        came = sum(folders.bytes_come(one) for one in partials)
         on_bytes(max(0, came - before))
 
     look_seldom = seldom(look)

@@ -131,8 +131,9 @@ def pull_cells(
         part.end()
 
     def bring(portion: Portion) -> set[str]:
-        n = len(portion.cells)
-        name = _("{place}: {n} {n:cell|cells}", place=portion.source, n=n)
+        place, n = portion.source, len(portion.cells)
+        where = place.ssh.alias if isinstance(place, Remote) else place
+        name = _("{place}: {n} {n:cell|cells}", place=where, n=n)
         names = {cell.cell for cell in portion.cells}
         part = bar.part(sum(one.left_bytes for one in left if one.cell in names), name)
         came = bring_cell.fetch_small_cells(site, portion, terms, part.at)
@@ -190,7 +191,7 @@ def _look_at(site: Site, cell: RosterCell, damage: str | None, hashed: HashedBef
         why = show.typed(message_of(error))
         return _Looked(cell.name, None, Outcome(cell.name, FAILED, why))
     outcome = _came(site, published, HERE) if is_here else None
-    begun_bytes = folders.bytes_below(site.results.partial / cell.name)
+    begun_bytes = folders.bytes_come(site.results.partial / cell.name)
     return _Looked(cell.name, published, outcome, begun_bytes)
 
 

@@ -219,9 +219,15 @@ def test_what_was_here_before_is_not_told_as_what_came(
     told: list[int] = []
     look = bring_cell._look_on(tmp_path, [partial], 1000, Terms(0), told.append)
     for size_bytes in (10, 500, 700, 1000):
-        (partial / ".big.Xy12").write_bytes(bytes(size_bytes))  # rsync copies the 600 first
+        (partial / ".big.Xy12Zz").write_bytes(
+            bytes(size_bytes)
+        )  # an old rsync copies the 600 first
         look()
     assert told == [0, 0, 100, 400]
+    (partial / ".big.Xy12Zz").unlink()
+    (partial / by_rsync.PARTIAL / "big").write_bytes(bytes(900))  # a newer one goes on there
+    look()
+    assert told[-1] == 300
 
 
 CARRIED = {"wandb/run.wandb": b"log", "tb/events.1": b"events"}
