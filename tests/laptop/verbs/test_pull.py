@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_ssh import FakeSsh
 from finished_run import FILES, RUN, FinishedRun, keep_run, make_run, steps_until_end
 from run_on_disk import held
 from waiting import until
 
 from boxcar.laptop.hosts import folders
+from boxcar.laptop.hosts.remote_folder import Remote
+from boxcar.laptop.hosts.ssh_errors import Unreachable
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.results import bring_cell, judge, results_folder
 from boxcar.laptop.run.look import look_at_run
@@ -410,6 +414,23 @@ def test_the_smallest_come_first_and_are_said_in_the_plans_order(
     assert order == ["b", "a"]
     document = json.loads(capsys.readouterr().out)
     assert [cell["cell"] for cell in document["cells"]] == ["a", "b"]
+
+
+def test_a_box_that_went_away_is_not_waited_for_once_a_cell(
+    run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = Remote(FakeSsh(tmp_path), "/x")  # type: ignore[arg-type]
+    tried: list[str] = []
+
+    def fetch(site: Any, wanted: Any, *rest: Any) -> None:
+        tried.append(wanted.cell)
+        raise Unreachable("box-z", "no answer")
+
+    monkeypatch.setattr(LocalSite, "published_folder", lambda site, cell: there)
+    monkeypatch.setattr("boxcar.laptop.verbs.pull.fetch_cell", fetch)
+    monkeypatch.setattr(bring_cell, "SMALL_BYTES", 10)
+    assert pull(run.project, most_kib_s=1) == 1  # one at a time
+    assert tried == ["a"]
 
 
 def test_with_the_tier_gone_the_second_home_gives_the_results_and_verify_counts_them(
