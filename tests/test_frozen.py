@@ -33,7 +33,7 @@ VERBS = {
     "board": "profile p job serve port to logs json",
     "tb": "profile p job",
     "logs": "cell profile p job follow f lines json",
-    "pull": "profile p job cell all json",
+    "pull": "profile p job cell bwlimit all json",
     "verify": "profile p job allow-pickle all json",
     "runs": "all json",
     "report": "profile p job to metric baseline run incomplete all json",

@@ -163,6 +163,7 @@ FLAGS = {
     "logs.follow": mark("keep printing until the cell ends; waits for it to start"),
     "logs.lines": mark("the last N lines (default: 50)"),
     "logs.json": mark("print JSON on stdout, one document a line"),
+    "pull.bwlimit": mark("use at most so much of the line a second, such as 800K or 2M"),
     "verify.allow-pickle": mark("load this file although it may run code"),
     "report.to": mark("html (a file beside the results); md, latex, csv or json (on stdout)"),
     "report.metric": mark("show this number (default: those of the job's report, or its metrics)"),

@@ -249,7 +249,9 @@ class Ssh:
         self._opened += 1
         control = self._private / str(self._opened)
         said = self._private / "said"
-        master = ["-o", "ControlMaster=yes", "-o", f"ControlPersist={PERSIST_S}"]
+        # Compressed: answers and code are text. Bulk has a connection of its own, which is not.
+        settings = ("ControlMaster=yes", f"ControlPersist={PERSIST_S}", "Compression=yes")
+        master = [word for setting in settings for word in ("-o", setting)]
         words = ["ssh", *self._options(), *master, "-o", f"ControlPath={control}", "-f", "-N"]
         with said.open("wb") as stderr:
             try:
