@@ -65,7 +65,7 @@ from boxcar.shared.wire import news_asks
 # again when the screen is gone.
 
 
-_LOG_EVERY_S = 2.0
+LOG_EVERY_S = 2.0
 _FORGOTTEN_S = 5.0  # a cell that nobody has drawn for so long is open no more
 _NOTES_KEPT = 20
 # A box that does not answer must not keep a person who leaves.
@@ -180,7 +180,7 @@ class _Feed:
     def _read_cells(self) -> None:
         found: CellOnBoard | None = None
         while not self._end.is_set():
-            self._asked.wait(_LOG_EVERY_S)
+            self._asked.wait(LOG_EVERY_S)
             self._asked.clear()
             (cell, top, asked_at), view = self._wanted, self.view
             if view is None or time.monotonic() - asked_at > _FORGOTTEN_S or self._end.is_set():
