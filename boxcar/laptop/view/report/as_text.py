@@ -76,12 +76,16 @@ def best_at(row: Row) -> list[int]:
 
 def legend(report: Report) -> list[str]:
     """What the numbers and signs of the tables mean."""
-    said = [
-        _(
-            "mean±standard deviation over seeds; differences have a 95 % interval (Welch) where "
-            "both sides have three seeds"
+    said: list[str] = []
+    if any(
+        "±" in number for table in report.tables for row in table.rows for number in row.numbers
+    ):
+        said.append(
+            _(
+                "mean±standard deviation over seeds; differences have a 95 % interval (Welch) "
+                "where both sides have three seeds"
+            )
         )
-    ]
     if any(any(table.bests) for table in report.tables):
         said.append(
             _(

@@ -121,8 +121,8 @@ _TIPS = 40
 _SPARK_WIDTH, _SPARK_HEIGHT = 120, 24
 # In percent of a plot's height: a line of text. In percent of its width, and of a name's letter,
 # as on the narrowest phone: what does not meet there meets nowhere.
-_LINE, _LETTER, _BESIDE = 7.0, 3.0, 4.0
-_NAME, _X_LETTERS, _ALL_NAMED = 24, 24, 20
+_LINE, _LETTER, _BESIDE = 7.0, 2.4, 4.0
+_NAME, _LONG, _X_LETTERS, _ALL_NAMED = 20, 14, 24, 20
 
 
 @dataclass(frozen=True)
@@ -171,13 +171,13 @@ def lines(curves: Sequence[Curve], x_name: str, y_name: str, own_looks: Sequence
         f'<svg viewBox="0 0 1000 1000" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
     ]
     body += [_tip(scale, at, curve.group) for curve in shown[:COLOURS] for at in _some(curve)]
-    names = pairs if len(pairs) <= COLOURS else []
-    body += _end_names(names, scale)
+    named = pairs if len(pairs) <= COLOURS else []
+    body += _end_names(named, scale)
     said = (
         f"{curve.group} {four_digits(curve.places[0].mean)} → {four_digits(curve.places[-1].mean)}"
         for curve in shown[:COLOURS]
     )
-    return _plot(scale, body, x_name, f"{y_name}: {'; '.join(said)}", [c.group for c, _ in names])
+    return _keys(named) + _plot(scale, body, x_name, f"{y_name}: {'; '.join(said)}", _widest(named))
 
 
 def scatter(dots: Sequence[Dot], x_name: str, y_name: str) -> str:
@@ -274,6 +274,18 @@ def _end_names(pairs: Sequence[tuple[Curve, str]], scale: Scale) -> list[str]:
     ]
 
 
+def _widest(pairs: Sequence[tuple[Curve, str]]) -> int:
+    return max((width_in_cells(short_name(curve.group, _NAME)) for curve, _ in pairs), default=0)
+
+
+def _keys(pairs: Sequence[tuple[Curve, str]]) -> str:
+    """Where a phone has no room for long names at the ends, it shows these above."""
+    if _widest(pairs) <= _LONG:
+        return ""
+    keys = (f'<span><i class="key {look}"></i>{escape(c.group)}</span> ' for c, look in pairs)
+    return f'<p class="keys">{"".join(keys)}</p>'
+
+
 def spread(wanted: Sequence[float], distance: float, most: float) -> list[float]:
     """The same order, each at least so far from the next one, and none beyond `most` as long as
     there is room.
@@ -296,7 +308,7 @@ def _beside(dots: Sequence[Dot], scale: Scale) -> Iterator[tuple[int, str]]:
     centres = [(scale.x(dot.x), scale.y(dot.y)) for dot in dots]
     taken = [(x - _BESIDE / 2, y - _LINE / 2, x + _BESIDE / 2, y + _LINE / 2) for x, y in centres]
     for number, (x, y) in enumerate(centres[: None if len(dots) <= _ALL_NAMED else COLOURS]):
-        width = _BESIDE + _LETTER * width_in_cells(short_name(dots[number].name, _NAME))
+        width = _LETTER * width_in_cells(short_name(dots[number].name, _NAME))
         for side, left, middle in (
             ("right", x + _BESIDE / 2, y),
             ("left", x - _BESIDE / 2 - width, y),
@@ -326,9 +338,7 @@ def _dot(dot: Dot, number: int, scale: Scale, side: str) -> str:
     return f'<i class="dot {look}{marked}" style="{place}">{name}</i>{_tip(scale, at, dot.name)}'
 
 
-def _plot(
-    scale: Scale, body: Sequence[str], x_name: str, label: str, names: Sequence[str] = ()
-) -> str:
+def _plot(scale: Scale, body: Sequence[str], x_name: str, label: str, right: int = 0) -> str:
     """The axes in HTML around what is drawn, so that their text has one size at every width."""
     rows = [(scale.y(v), four_digits(v)) for v in ticks(scale.y0, scale.y1)]
     marks = [f'<hr style="top:{y:.1f}%"><b class="y" style="top:{y:.1f}%">{t}</b>' for y, t in rows]
@@ -336,7 +346,6 @@ def _plot(
         f'<b class="x" style="left:{scale.x(v):.1f}%">{four_digits(v)}</b>' for v in _x_ticks(scale)
     ]
     left = max(len(text) for _, text in rows)
-    right = max((width_in_cells(short_name(name, _NAME)) for name in names), default=0)
     return (
         f'<div class="plot" role="img" aria-label="{escape(label, {chr(34): "&quot;"})}" '
         f'style="--left:{left}ch;--right:{right}ch"><div>{"".join([*marks, *body])}</div>'

@@ -24,7 +24,10 @@ from boxcar.shared.sentence import Sentence, _
 
 BASELINE = "baseline"
 _CLEAN = 1  # keys that one ablation changes
-_EXAMPLE = r"metrics: {val_loss: {log: 'val loss (\S+)', best: min}}"
+_EXAMPLE = (
+    r"metrics: {loss: {log: 'val loss (\S+)', best: min}, "
+    "acc: {csv: metrics.csv, column: acc, best: max}}"
+)
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,9 @@ class Table:
         ):
             found.append(
                 _(
-                    "no cell left a file with results. Say in job.yaml where the number is, such "
-                    "as {line}, then verify again",
+                    "no number is known, so nothing can be compared. Say in job.yaml where one is, "
+                    "such as {line}, then verify again. Files with curves come here as artifacts "
+                    "or by collect",
                     line=_EXAMPLE,
                 )
             )
