@@ -81,6 +81,25 @@ def after(answers: Iterator[str | None], profile: Path, *, for_ms: int) -> str:
     return _shown(lambda name: next(answers, None), profile, for_ms=for_ms)[0]
 
 
+_SCRIPTED = """<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><body>
+<iframe src="/page"></iframe><script>
+document.querySelector("iframe").onload = (event) => {
+  const found = ((page) => { SCRIPT })(event.target.contentDocument);
+  document.body.innerHTML = "<pre id=seen></pre>";
+  document.getElementById("seen").textContent = JSON.stringify(found);
+};
+</script>"""
+
+
+def scripted(text: str, script: str, profile: Path) -> Any:
+    """What a script of ours returns, which has this page as `page`, under the page's own policy."""
+    served = {"page": text, "": _SCRIPTED.replace("SCRIPT", script)}
+    dom, _console = _shown(served.get, profile, for_ms=4000)
+    found = re.search(r'<pre id="seen">(.*?)</pre>', dom, re.DOTALL)
+    assert found, dom[-500:]
+    return json.loads(html.unescape(found.group(1)))
+
+
 def _shown(
     answer: Callable[[str], str | None], profile: Path, *, for_ms: int
 ) -> tuple[str, list[str]]:

@@ -71,7 +71,12 @@ def fields(table: Table, row: Row) -> list[str]:
 
 def best_at(row: Row) -> list[int]:
     """The columns in which its number is the best one."""
-    return [_FIRST_NUMBER + 2 * at for at, is_best in enumerate(row.bests) if is_best]
+    return [of_metric(at)[0] for at, is_best in enumerate(row.bests) if is_best]
+
+
+def of_metric(at: int) -> tuple[int, int]:
+    """The columns of a table's number and of its difference."""
+    return _FIRST_NUMBER + 2 * at, _FIRST_NUMBER + 2 * at + 1
 
 
 def legend(report: Report) -> list[str]:

@@ -82,7 +82,9 @@ def _table(report: Report, table: Table, points: PointsOf, language: str) -> dic
         "baseline": as_text.title(report, table),
         "columns": columns,
         "changed_at": len(columns) - 2 - table.has_cost,
-        "down_first": [2 + 2 * at for at, best in enumerate(table.bests) if best == "max"],
+        "down_first": [
+            at for m, best in enumerate(table.bests) if best == "max" for at in as_text.of_metric(m)
+        ],
         "rows": [
             {
                 "fields": as_text.fields(table, row),
