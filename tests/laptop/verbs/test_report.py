@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import report_cells
 from finished_run import FILES, FinishedRun, make_run
 from run_on_disk import cell_failed, cell_started
 
@@ -19,6 +21,7 @@ from boxcar.laptop.project.job import ReportWords
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.verbs.report import asked_of, report
 from boxcar.laptop.verbs.verify import verify
+from boxcar.laptop.view.report import gather, report_page
 from boxcar.laptop.view.report.run_report import Asked
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, receipt
@@ -100,6 +103,42 @@ def test_latex_ends_with_one_where_a_group_is_left_out(
     assert report(run.project, ASKED, to="latex") == 1
     assert "--incomplete" in capsys.readouterr().err
     assert report(run.project, replace(ASKED, is_incomplete_shown=True), to="latex") == 0
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("language", ["en_US.UTF-8", "zh_CN.UTF-8"])
+def test_on_a_terminal_each_number_is_whole_and_the_best_is_bold(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch, width: int, language: str
+) -> None:
+    values = {"ablation_without_skip_connection": 0.8, "ablation_with_skip_connection": -0.2}
+    cells = [
+        replace(
+            report_cells.cell(name, seed, 0.5, skip=name),
+            numbers={"acc": value + seed / 700, "dice": 2 * (value + seed / 700)},
+        )
+        for name, value in values.items()
+        for seed in range(3)
+    ]
+    made = report_cells.made(cells, best={"acc": "max", "dice": "max"}, metrics=("acc", "dice"))
+    monkeypatch.setattr(gather, "report_of", lambda *_: made)
+    monkeypatch.setattr(report_page, "write_page", lambda *_: "report.html")
+    for name in ("NO_COLOR", "LC_ALL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in (("TERM", "xterm"), ("COLUMNS", str(width)), ("LANG", language)):
+        monkeypatch.setenv(name, value)
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout", terminal)
+    report(run.project, ASKED)
+    shown = terminal.getvalue()
+    assert "\x1b[1m0.8014±0.0014 ★\x1b[0m" in shown
+    numbers = {text for row in made.tables[0].rows for text in (*row.numbers, *row.deltas)}
+    whole = {word for text in numbers for word in text.split() if "±" in word}
+    assert "-1.0000±0.0032" in whole
+    assert {word for word in re.findall(r"[^\s\x1b]+", shown) if "±" in word} <= {
+        *whole,
+        *(f"[1m{word}" for word in whole),
+    }
 
 
 def train_again(run: FinishedRun, cell: str) -> None:

@@ -309,7 +309,7 @@ def _delta(group: Group, base: _Baseline, metric: str) -> str:
     if one is None or other is None:
         return "-"
     found = groups.difference_of(one, other)
-    width = "" if found.half_width is None else f" ±{found.half_width:.{_delta_places(found)}f}"
+    width = "" if found.half_width is None else f"±{found.half_width:.{_delta_places(found)}f}"
     number = f"{found.mean:+.{_delta_places(found)}f}{width}"
     if not base.directions[metric] or abs(found.mean) <= (found.half_width or 0.0):
         return number

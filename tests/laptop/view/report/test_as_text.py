@@ -54,7 +54,7 @@ def test_latex_leaves_incomplete_groups_out_unless_they_are_asked_for() -> None:
 
 
 def test_a_number_below_zero_has_a_minus_sign_in_latex() -> None:
-    assert r"$-$0.20 $\pm$0.23" in as_text.latex(made(ablation()))
+    assert r"$-$0.20$\pm$0.23" in as_text.latex(made(ablation()))
 
 
 def test_the_page_is_in_the_language_of_who_reads_it() -> None:

@@ -38,7 +38,7 @@ def test_the_job_may_name_another_key_of_the_seed() -> None:
 
 def test_a_difference_has_its_interval_where_both_sides_have_three_seeds() -> None:
     # Both variances 0.01: standard error 0.0816, 4 degrees of freedom, 2.776.
-    assert rows()["no_skip"].deltas == ("-0.20 ±0.23",)
+    assert rows()["no_skip"].deltas == ("-0.20±0.23",)
     assert "±" not in rows()["small"].deltas[0]
 
 
@@ -63,7 +63,7 @@ def test_better_and_worse_are_by_what_the_job_calls_best_and_not_by_the_sign() -
 
 
 def test_a_difference_whose_interval_includes_nothing_is_neither_better_nor_worse() -> None:
-    assert rows(best={"dice": "max"})["no_skip"].deltas == ("-0.20 ±0.23",)
+    assert rows(best={"dice": "max"})["no_skip"].deltas == ("-0.20±0.23",)
     assert rows(best={"dice": "max"})["small"].deltas == ("(-0.40 worse)",)
     said = rows(best={"dice": "max"})["small"].deltas[0]
     assert isinstance(said, Sentence) and said.said("zh") == "(-0.40 更差)"
