@@ -52,15 +52,15 @@ def test_every_colour_can_be_told_from_what_it_stands_on(theme: str) -> None:
 
 
 PRESSED = """
-const heads = [...page.querySelectorAll("thead th")];
-const seen = () => [...page.querySelectorAll("tbody th")].map((one) => one.textContent).join();
+const heads = [...doc.querySelectorAll("thead th")];
+const seen = () => [...doc.querySelectorAll("tbody th")].map((one) => one.textContent).join();
 const press = (text) => {
   const head = heads.find((one) => one.textContent.startsWith(text));
   head.querySelector("button").click();
   return [seen(), head.getAttribute("aria-sort")];
 };
-page.querySelector("thead button").focus();
-return [[seen(), page.activeElement.tagName], press("dice"), press("dice"), press("cell"),
+doc.querySelector("thead button").focus();
+return [[seen(), doc.activeElement.tagName], press("dice"), press("dice"), press("cell"),
   press("Δ"), heads.filter((one) => one.ariaSort).length];
 """
 
@@ -70,7 +70,7 @@ def test_a_head_sorts_its_table_under_the_policy_of_the_page(tmp_path: Path) -> 
     cells = [cell(name, None, value, lr=name) for name, value in values.items()]
     page = report_page.page_of_report(made(cells, best={"dice": "max"}), {})
     assert "Content-Security-Policy" in page
-    assert browser.scripted(page, PRESSED, tmp_path) == [
+    assert browser.use({"page": page}.get, PRESSED, tmp_path) == [
         ["b10,b9,a,none", "BUTTON"],
         ["b9,b10,a,none", "descending"],  # the best first
         ["a,b10,b9,none", "ascending"],
