@@ -170,7 +170,9 @@ def lines(curves: Sequence[Curve], x_name: str, y_name: str, own_looks: Sequence
     body = [
         f'<svg viewBox="0 0 1000 1000" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
     ]
-    body += [_tip(scale, at, curve.group) for curve in shown[:COLOURS] for at in _some(curve)]
+    body += [
+        _tip(scale, at.x, at.mean, curve.group) for curve in shown[:COLOURS] for at in _some(curve)
+    ]
     named = pairs if len(pairs) <= COLOURS else []
     body += _end_names(named, scale)
     said = (
@@ -252,17 +254,14 @@ def _value(x: float, y: float) -> str:
     return f"{four_digits(y)} @ {four_digits(x)}"
 
 
-def _tip(scale: Scale, at: At, name: str, look: str = "") -> str:
+def _tip(scale: Scale, x: float, y: float, name: str) -> str:
     """What is shown under the pointer or the finger."""
-    return _placed(
-        f"tip{look}", scale, at.x, at.mean, f"<b>{escape(name)}  {_value(at.x, at.mean)}</b>"
-    )
-
-
-def _placed(look: str, scale: Scale, x: float, y: float, content: str = "") -> str:
     side = " end" if scale.x(x) > 50 else ""
-    place = f"left:{scale.x(x):.1f}%;top:{scale.y(y):.1f}%"
-    return f'<i class="{look}{side}" style="{place}">{content}</i>'
+    return f'<i class="tip{side}" {_place(scale, x, y)}><b>{escape(name)}  {_value(x, y)}</b></i>'
+
+
+def _place(scale: Scale, x: float, y: float) -> str:
+    return f'style="left:{scale.x(x):.1f}%;top:{scale.y(y):.1f}%"'
 
 
 def _end_names(pairs: Sequence[tuple[Curve, str]], scale: Scale) -> list[str]:
@@ -332,10 +331,9 @@ def _meet(one: _Box, other: _Box) -> bool:
 def _dot(dot: Dot, number: int, scale: Scale, side: str) -> str:
     look = f"c{number}" if number < COLOURS else "rest"
     name = f'<b class="{side}">{escape(short_name(dot.name, _NAME))}</b>' if side else ""
-    place = f"left:{scale.x(dot.x):.1f}%;top:{scale.y(dot.y):.1f}%"
-    marked = " marked" if dot.is_marked else ""
-    at = At(dot.x, dot.y, dot.y, dot.y, 1)
-    return f'<i class="dot {look}{marked}" style="{place}">{name}</i>{_tip(scale, at, dot.name)}'
+    look += " marked" if dot.is_marked else ""
+    tip = _tip(scale, dot.x, dot.y, dot.name)
+    return f'<i class="dot {look}" {_place(scale, dot.x, dot.y)}>{name}</i>{tip}'
 
 
 def _plot(scale: Scale, body: Sequence[str], x_name: str, label: str, right: int = 0) -> str:
@@ -355,17 +353,16 @@ def _plot(scale: Scale, body: Sequence[str], x_name: str, label: str, right: int
 
 def _x_ticks(scale: Scale) -> list[float]:
     """As many as have room on the narrowest phone."""
-    found = (ticks(scale.x0, scale.x1, most) for most in (6, 4, 2))
-    fits = (each for each in found if sum(len(four_digits(v)) + 1 for v in each) <= _X_LETTERS)
-    return next(fits, ticks(scale.x0, scale.x1, 1))
+    found = ticks(scale.x0, scale.x1)
+    return found[:: 1 + sum(len(four_digits(v)) + 1 for v in found) // _X_LETTERS]
 
 
-def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """Two to `most` round numbers between two, or one more."""
+def ticks(low: float, high: float) -> list[float]:
+    """Three to seven round numbers between two."""
     width = high - low
     if not width > 0 or not math.isfinite(width):
         return [low]
-    step = 10.0 ** math.floor(math.log10(width / most))
-    step *= next(many for many in (1, 2, 5, 10) if width / (step * many) <= most)
+    step = 10.0 ** math.floor(math.log10(width / 3))
+    step *= next(many for many in (1, 2, 5, 10) if width / (step * many) <= 6)
     first = math.ceil(low / step)
     return [number * step for number in range(first, math.floor(high / step + 1e-9) + 1)]
