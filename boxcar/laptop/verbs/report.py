@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.near import no_choice
+from boxcar.laptop.common.near import no_choice, no_such, the_run
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.view.report import as_text, gather, report_page, table
+from boxcar.laptop.view.report import as_text, gather, report_page
 from boxcar.laptop.view.report.run_report import Asked, Report
 from boxcar.laptop.view.report.table import Row, Table
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
-from boxcar.shared.metrics.records import NOT_METRICS
 from boxcar.shared.sentence import _
 
 TEXTS = {"md": as_text.markdown, "latex": as_text.latex, "csv": as_text.as_csv}
@@ -31,7 +30,7 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
     if to and to not in KINDS:
         raise InputError(no_choice("--to", KINDS, to))
     made = gather.report_of(project, asked)
-    _check_metrics(project, made)
+    _refuse_unknown(project, made)
     if as_json or to == "json":
         show.json_document("report", as_text.document(made))
     elif to in TEXTS:
@@ -41,6 +40,15 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
     else:
         _show(project, made)
     return _say_left_out(made) if to == "latex" else 0
+
+
+def _refuse_unknown(project: Project, made: Report) -> None:
+    """What a person typed. What job.yaml names may be what no cell has yet."""
+    known = sorted({name for group in made.groups for cell in group.cells for name in cell.numbers})
+    for name in made.asked.metrics:
+        if name not in known and name not in project.job.report.metric:
+            runs = ", ".join(made.asked.runs)
+            raise InputError(no_such(name, known, what="metric", of=the_run(runs)))
 
 
 def _show(project: Project, made: Report) -> None:
@@ -62,15 +70,6 @@ def _row(shown: Table, row: Row) -> list[str]:
     best = as_text.best_at(row)
     found = enumerate(as_text.fields(shown, row))
     return [f"{field} {as_text.BEST}" if at in best else field for at, field in found]
-
-
-def _check_metrics(project: Project, made: Report) -> None:
-    """Raises InputError for a number that was typed and that no cell has, where others are."""
-    known = table.known_metrics(made.groups)
-    for name in made.asked.metrics:
-        if known and name not in (*known, *project.job.report.metric):
-            there = [each for each in known if each not in NOT_METRICS]
-            raise InputError(no_choice("--metric", there, name))
 
 
 def _say_left_out(made: Report) -> int:

@@ -134,7 +134,7 @@ def metrics_of(groups: Sequence[Group], named: Sequence[str], most: int) -> list
     """Those that were named and some cell has; else the first that the cells have. What few cells
     of a task have is not chosen unasked: it would make all other groups incomplete.
     """
-    known = known_metrics(groups)
+    known = dict.fromkeys(name for group in groups for cell in group.cells for name in cell.numbers)
     usual = _usual(groups).difference(NOT_METRICS)
     others = [name for name in known if name in usual]
     return [name for name in named if name in known] or others[:most]
@@ -170,11 +170,6 @@ _COLUMNS: Mapping[str, Callable[[Row], Any]] = {
     "cost": lambda row: sorted(row.group.cost.items()),
     "attempts": lambda row: row.attempts,
 }
-
-
-def known_metrics(groups: Sequence[Group]) -> list[str]:
-    """All numbers that the cells have, in their order."""
-    return list(dict.fromkeys(m for group in groups for cell in group.cells for m in cell.numbers))
 
 
 def _usual(groups: Sequence[Group]) -> set[str]:
