@@ -171,6 +171,7 @@ FLAGS = {
         "the cell or group to compare with (default: the job's, else the one named baseline, else "
         "the first of its task)"
     ),
+    "report.sort": mark("sort by this column: a number, cell, n, changed, GPU-h, cost, attempts"),
     "report.run": mark("a run whose results are here (default: the job's)"),
     "report.incomplete": mark("include incomplete groups in LaTeX, in brackets"),
     "export.to": mark("tensorboard, wandb, mlflow or swanlab"),
