@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +16,7 @@ from boxcar.laptop.view.page import cell_curves, live_chart
 from boxcar.laptop.view.page.cell_curves import Drawn, Reports
 from boxcar.laptop.view.page.page_state import PageState
 from boxcar.laptop.view.report import chart
-from boxcar.laptop.view.report.report_page import html
+from boxcar.laptop.view.report.report_page import html, policy_digest
 from boxcar.laptop.view.run_fields import BOXES, CELLS, NEEDS, Field, R, Table
 from boxcar.laptop.view.run_rows import ENDED, BoxRow, CellRow, Facts, RunRows
 from boxcar.shared import timestamp
@@ -114,7 +112,7 @@ def page_of_run(
         **_words(),
         own_css=CSS.read_text(encoding="utf-8"),
         script=script,
-        script_digest=_digest(script),
+        script_digest=policy_digest(script),
         every_s=reading.every_s,
         old_s=reading.old_s,
         number=number,
@@ -294,8 +292,3 @@ def _drawn(field: Field, is_right: bool, *, has_bars: bool) -> dict[str, str]:
         ends = " … ".join(map(units.four_digits, (known[0], known[-1])))
         svg += f'<span class="unseen">{ends}</span>'
     return {"text": "", "look": "", "svg": svg}
-
-
-def _digest(script: str) -> str:
-    """As a policy names what may run."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
