@@ -22,7 +22,7 @@ from boxcar.laptop.places.mirrored_site import LONGEST_PAUSE_S, ahead_s
 from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run
 from boxcar.laptop.teardown.still_running import find_alive
-from boxcar.laptop.verbs.push import send_queue
+from boxcar.laptop.verbs.serve_tier import send_queue
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import codec
