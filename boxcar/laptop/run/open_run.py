@@ -19,7 +19,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.shared.errors import Message
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.paths import DurablePaths, ResultPaths
-from boxcar.shared.wire import envelope
+from boxcar.shared.wire import envelope, run_asks
 from boxcar.shared.wire.envelope import Replies
 from boxcar.shared.wire.question import A, Question, RunOnBox
 
@@ -119,6 +119,11 @@ class OpenRun(ABC):
     @abstractmethod
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         """Whether an attempt at the cell runs on the box; None where nobody can tell."""
+
+    def has_output(self, box: str, cell: str) -> bool:
+        """Whether the attempt has begun: its wrapper has set the stage and written a first line."""
+        question = run_asks.ReadLog(None, lines=1, most_bytes=4096, cell=cell)
+        return bool(self.ask(box, question).size_bytes)
 
     def progress_at(self, box: str, cell: str) -> str | None:
         """When the running cell last wrote its progress file (UTC), if that is known."""

@@ -356,6 +356,20 @@ def test_an_answer_that_leads_out_of_the_mirror_silences_its_box_alone(run: FarR
     assert not (run.project.root / "x").exists()
 
 
+def test_whether_a_running_cell_has_begun_is_known_by_the_look_itself(run: FarRun) -> None:
+    log = run.agents.project.scratch("box-a").log("a")
+    log.parent.mkdir(parents=True)
+    with held(log):
+        run.site.refresh()
+        assert not run.site.has_output("box-a", "a")
+        log.write_text("it begins\n")
+        run.site.refresh()
+        assert run.site.has_output("box-a", "a")
+        assert {question for _box, question in run.world.asked} == {"report"}
+    run.site.refresh()
+    assert run.site.has_output("box-a", "a"), "an attempt that has ended is asked for"
+
+
 def test_when_a_running_cell_last_moved_is_known_while_it_runs(run: FarRun) -> None:
     out = run.agents.project.scratch("box-a").out("a")
     out.mkdir(parents=True)

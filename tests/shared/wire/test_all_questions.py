@@ -48,6 +48,7 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
             ("control/q1.json",),
             False,
             {"durable_free_bytes": 7},
+            written=("a",),
         ),
     ),
     (
@@ -296,6 +297,7 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "is_newest",
     "is_lent",
     "waiting_of",
+    "written",
 }
 KEYS = {
     "journal/q1.jsonl",
