@@ -58,6 +58,26 @@ def kill_behind(tiny: TinyProject, last: type, monkeypatch: pytest.MonkeyPatch) 
     return asked.read_text().split()
 
 
+def test_what_is_asked_one_after_the_other_goes_in_two_round_trips(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny = make_project(tmp_path / "project", {"q1": ["configs/a.json one"]}, secrets=["MY_KEY"])
+    asked, ask = [], LocalSite.ask
+
+    def note(self: LocalSite, box: str, question: Any, **more: Any) -> Any:
+        parts = (
+            question.parts if isinstance(question, box_asks.Several) else ({"ask": question.NAME},)
+        )
+        asked.append([part["ask"] for part in parts])
+        return ask(self, box, question, **more)
+
+    monkeypatch.setattr(LocalSite, "ask", note)
+    assert launched(tiny) == 0
+    names = [part.NAME for part in PARTS]
+    assert asked[:3] == [names[:1], names[1:3], names[3:]]
+    tiny.wait_for_agents()
+
+
 @pytest.mark.parametrize("last", PARTS, ids=lambda part: part.NAME)
 def test_the_same_command_goes_on_where_a_killed_launch_stopped(
     last: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
