@@ -101,6 +101,8 @@ def _launches(project: Any, counts: Path) -> list[Row]:
     change_by_hand = measured(counts, lambda: by_hand(project.root))
     changed = measured(counts, lambda: project.launch().ended(0))
     project.wait_for_agents()
+    same = measured(counts, lambda: project.launch().ended(0))
+    project.wait_for_agents()
     look = measured(counts, lambda: project.boxcar("status").ended(0))
     bare = measured(counts, lambda: subprocess.run([*SSH, _BOX, "true"], check=True))
     hand, true = "rsync -a and ssh by hand", "ssh true"
@@ -113,6 +115,8 @@ def _launches(project: Any, counts: Path) -> list[Row]:
             "launch after a changed line", changed[0], "s", change_by_hand[0], hand, most_ratio=1.3
         ),
         Row("launch after a changed line, sent", changed[1] / 1e3, "kB", 43, "to reach"),
+        Row("launch, nothing changed, turns", same[2], ""),
+        Row("launch, nothing changed", same[0], "s"),
         Row("status, turns", look[2], "", bare[2], true),
         Row("status", look[0], "s", bare[0], true, most_ratio=1.1),
     ]

@@ -55,9 +55,9 @@ class Reported:
     `agents` says whether a queue's lock is held: of the queues that were asked about, and of every
     other that has a lock on the tier, since its agent may run here from an earlier plan; null where
     the tier is not there. `attempts` are the cells whose log is held here, `progress_at` when each
-    of these last wrote its progress. `gone` are names of `have` that are no more. `is_more`: ask
-    again, this was too much for one answer. `unread`: control files that
-    the box could not read, and why.
+    of these last wrote its progress, `written` those whose log holds something. `gone` are names of
+    `have` that are no more. `is_more`: ask again, this was too much for one answer. `unread`:
+    control files that the box could not read, and why.
     """
 
     at: Time
@@ -71,6 +71,7 @@ class Reported:
     is_more: bool
     gauges: dict[str, int]
     unread: dict[str, str] | None = field(default=None, metadata=SILENT)
+    written: tuple[str, ...] = field(default=(), metadata=SILENT)
 
 
 @dataclass(frozen=True)
