@@ -32,6 +32,7 @@ BENCHES = (
     "loader",
     "journals",
     "growth",
+    "page",
     "agent",
     "gap",
     "gap_growth",
@@ -41,6 +42,7 @@ BENCHES = (
     "mirror",
     "boxes",
     "thin_line",
+    "thin_line_bulk",
     "cluster_scale",
     "training_saves",
     "training",
@@ -48,7 +50,7 @@ BENCHES = (
 )
 # Of what no change to the runner makes slower; the others together take a quarter of an hour.
 WHERE_NAMED = ("training_equal", "latent_cache")
-PART_TIMEOUT_S = 240
+PART_TIMEOUT_S = 600
 _END_S = 30
 _TAIL = 200
 

@@ -25,17 +25,21 @@ _TESTS = Path(__file__).resolve().parents[1] / "tests"
 _PROXY = Path(__file__).with_name("thin_line_proxy.py")
 _BOX = "box-a"
 # The box is made for this measurement, and gets a new key each time.
-_SSH = ["ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-q"]
+SSH = ["ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-q"]
 
 
 def measure(folder: Path) -> list[Row]:
-    sys.path[:0] = [str(_TESTS), str(_TESTS / "box"), str(_TESTS / "e2e")]
+    import_tests()
     from hosts import NotPermitted
 
     try:
         return _rows(folder)
     except NotPermitted as reason:
         return [no_value("a thin line", f"no box of one's own here: {reason}")]
+
+
+def import_tests() -> None:
+    sys.path[:0] = [str(_TESTS), str(_TESTS / "box"), str(_TESTS / "e2e")]
 
 
 def _rows(folder: Path) -> list[Row]:
@@ -48,72 +52,84 @@ def _rows(folder: Path) -> list[Row]:
         try:
             queues = {"queue_1": ["configs/1.json recon 1"]}
             project = rent(hosts, folder / "project", queues, plain=[_BOX])
-            _write_code(project.root)
-            with _line(hosts, folder / "counts"):
+            write_code(project.root)
+            with line(hosts, folder / "counts"):
                 return _launches(project, folder / "counts")
         finally:
             os.environ["PATH"] = path
 
 
 @contextlib.contextmanager
-def _line(hosts: Any, counts: Path) -> Iterator[None]:
-    """Every ssh of this machine to the box goes through the proxy."""
-    address = re.search(r"HostName (\S+)", hosts.config.read_text())[1]
-    ends = ("127.0.0.1:2299", f"{address}:22", str(DELAY_S), str(BYTES_PER_S), str(counts))
-    with subprocess.Popen([*hosts.laptop(), sys.executable, str(_PROXY), *ends]) as proxy:
+def line(
+    hosts: Any, counts: Path, bytes_per_s: int = BYTES_PER_S
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Every ssh of this machine to the boxes goes through the proxy, which hears signals."""
+    plain = hosts.config.read_text()
+    addresses = dict(enumerate(re.findall(r"HostName (\S+)", plain), 2299))
+    ways = [f"{port}={address}:22" for port, address in addresses.items()]
+    words = [sys.executable, str(_PROXY), str(counts), str(DELAY_S), str(bytes_per_s), *ways]
+    with subprocess.Popen([*hosts.laptop(), *words]) as proxy:
         try:
             while not counts.exists():
                 time.sleep(0.05)
-            plain = hosts.config.read_text()
-            hosts.config.write_text(plain.replace(address, "127.0.0.1\n  Port 2299"))
-            yield
+            text = plain
+            for port, address in addresses.items():
+                text = text.replace(f"{address}\n", f"127.0.0.1\n  Port {port}\n")
+            hosts.config.write_text(text)
+            yield proxy
         finally:
             proxy.kill()
+            hosts.config.write_text(plain)
+            counts.unlink(missing_ok=True)
 
 
-def _write_code(root: Path) -> None:
-    for number in range(FILES):
-        lines = (f"value_{number}_{at} = {at * number}\n" for at in range(10_000))
+def write_code(root: Path, files: int = FILES, size_bytes: int = FILE_BYTES) -> None:
+    for number in range(files):
+        lines = (f"value_{number}_{at} = {at * number}\n" for at in range(100_000))
         text = ""
-        while len(text) < FILE_BYTES:
+        while len(text) < size_bytes:
             text += next(lines)
         (root / f"module_{number}.py").write_text(text)
 
 
 def _launches(project: Any, counts: Path) -> list[Row]:
-    first = _measured(counts, lambda: project.launch().ended(0))
+    first = measured(counts, lambda: project.launch().ended(0))
     project.wait_for_agents()
     code = project.root / "module_1.py"
-    by_hand = _measured(counts, lambda: _by_hand(project.root))
+    first_by_hand = measured(counts, lambda: by_hand(project.root))
     code.write_text(code.read_text() + "changed = 1\n")
-    change_by_hand = _measured(counts, lambda: _by_hand(project.root))
-    changed = _measured(counts, lambda: project.launch().ended(0))
+    change_by_hand = measured(counts, lambda: by_hand(project.root))
+    changed = measured(counts, lambda: project.launch().ended(0))
     project.wait_for_agents()
-    look = _measured(counts, lambda: project.boxcar("status").ended(0))
-    bare = _measured(counts, lambda: subprocess.run([*_SSH, _BOX, "true"], check=True))
+    same = measured(counts, lambda: project.launch().ended(0))
+    project.wait_for_agents()
+    look = measured(counts, lambda: project.boxcar("status").ended(0))
+    bare = measured(counts, lambda: subprocess.run([*SSH, _BOX, "true"], check=True))
     hand, true = "rsync -a and ssh by hand", "ssh true"
     return [
-        Row("first launch", first[0], "s", by_hand[0], hand),
-        Row("first launch, sent", first[1] / 1e3, "kB", by_hand[1] / 1e3, hand),
+        Row("first launch", first[0], "s", first_by_hand[0], hand),
+        Row("first launch, sent", first[1] / 1e3, "kB", first_by_hand[1] / 1e3, hand),
         Row("first launch, turns", first[2], "", 30, "to reach"),
         Row("launch after a changed line, turns", changed[2], "", change_by_hand[2], hand),
         Row(
             "launch after a changed line", changed[0], "s", change_by_hand[0], hand, most_ratio=1.3
         ),
         Row("launch after a changed line, sent", changed[1] / 1e3, "kB", 43, "to reach"),
+        Row("launch, nothing changed, turns", same[2], ""),
+        Row("launch, nothing changed", same[0], "s"),
         Row("status, turns", look[2], "", bare[2], true),
         Row("status", look[0], "s", bare[0], true, most_ratio=1.1),
     ]
 
 
-def _by_hand(root: Path) -> None:
+def by_hand(root: Path) -> None:
     """Two connections: the code, then a program that starts something and says so."""
-    words = ["rsync", "-a", "-e", shlex.join(_SSH), f"{root}/", f"{_BOX}:/tmp/by_hand/"]
+    words = ["rsync", "-a", "-e", shlex.join(SSH), f"{root}/", f"{_BOX}:/tmp/by_hand/"]
     subprocess.run(words, check=True)
-    subprocess.run([*_SSH, _BOX, "ls /tmp/by_hand >/tmp/ls.txt"], check=True)
+    subprocess.run([*SSH, _BOX, "ls /tmp/by_hand >/tmp/ls.txt"], check=True)
 
 
-def _measured(counts: Path, act: Callable[[], object]) -> tuple[float, float, int]:
+def measured(counts: Path, act: Callable[[], object]) -> tuple[float, float, int]:
     """Seconds, the bytes that went to the box, and the turns of the line."""
     before = _counted(counts)
     began = time.monotonic()

@@ -1,12 +1,15 @@
-"""`thin_line_proxy.py FROM:PORT TO:PORT DELAY_S BYTES_PER_S COUNTS`: a long and narrow line.
+"""`thin_line_proxy.py COUNTS DELAY_S BYTES_PER_S PORT=ADDRESS:PORT ...`: a long and narrow line.
 
-All connections share one rate in each direction, as those of a person do. COUNTS is a file with the
-bytes that went up and down and the turns: how often the laptop spoke after the box had.
+All connections share one rate in each direction, as those of a person do, whichever box they lead
+to. COUNTS is a file with the bytes that went up and down and the turns: how often the laptop spoke
+after the box had. SIGUSR1 cuts every connection; SIGUSR2 begins and ends a silence, in which
+nothing moves and nobody is told.
 """
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from pathlib import Path
 
@@ -19,9 +22,13 @@ class Line:
         self.free_at = [0.0, 0.0]
         self.bytes = [0, 0]
         self.turns = 0
+        self.ends: set[asyncio.StreamWriter] = set()
+        self.is_open = asyncio.Event()
+        self.is_open.set()
 
     async def carry(self, up: bool, chunk: bytes) -> float:
         """Wait until the line has taken the chunk; when it comes out at the other end."""
+        await self.is_open.wait()
         loop, way = asyncio.get_running_loop(), 0 if up else 1
         free_at = max(self.free_at[way], loop.time()) + len(chunk) / self.rate
         self.free_at[way] = free_at
@@ -29,6 +36,16 @@ class Line:
         self.counts.write_text(f"{self.bytes[0]} {self.bytes[1]} {self.turns}")
         await asyncio.sleep(max(0.0, free_at - loop.time()))
         return free_at + self.delay_s
+
+    def cut(self) -> None:
+        for end in self.ends:
+            end.transport.abort()
+
+    def fall_silent(self) -> None:
+        if self.is_open.is_set():
+            self.is_open.clear()
+        else:
+            self.is_open.set()
 
 
 async def pump(
@@ -64,20 +81,30 @@ async def pump(
     await asyncio.gather(arriving, return_exceptions=True)
 
 
-async def main() -> None:
-    (here, port), (there, there_port) = (word.rsplit(":", 1) for word in sys.argv[1:3])
-    line = Line(float(sys.argv[3]), float(sys.argv[4]), Path(sys.argv[5]))
-
+async def serve(line: Line, port: str, address: str) -> None:
     async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        box = await asyncio.open_connection(there, int(there_port))
-        said = [False]
+        await line.is_open.wait()
+        box = await asyncio.open_connection(*address.rsplit(":", 1))
+        said, ends = [False], {writer, box[1]}
+        line.ends |= ends
         await asyncio.gather(
             pump(line, True, said, reader, box[1]), pump(line, False, said, box[0], writer)
         )
+        line.ends -= ends
 
-    server = await asyncio.start_server(meet, here, int(port))
-    line.counts.write_text("0 0 0")
-    await server.serve_forever()
+    await asyncio.start_server(meet, "127.0.0.1", int(port))
+
+
+async def main() -> None:
+    counts = Path(sys.argv[1])
+    line = Line(float(sys.argv[2]), float(sys.argv[3]), counts)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGUSR1, line.cut)
+    loop.add_signal_handler(signal.SIGUSR2, line.fall_silent)
+    for way in sys.argv[4:]:
+        await serve(line, *way.split("="))
+    counts.write_text("0 0 0")
+    await asyncio.Event().wait()
 
 
 if __name__ == "__main__":

@@ -48,6 +48,23 @@ for (const [name, width] of frames) {
 }
 </script>"""
 
+_USE = """<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><body><script>
+const frame = document.createElement("iframe");
+frame.style = "width: WIDTHpx; height: 900px; border: 0";
+frame.onload = async () => {
+  const doc = frame.contentDocument, one = (what) => doc.querySelector(what);
+  const texts = (what) => [...doc.querySelectorAll(what)].map((found) => found.textContent);
+  const key = (key) => doc.activeElement.dispatchEvent(
+    new frame.contentWindow.KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+  const until = async (isSo) => { while (!isSo()) await new Promise((go) => setTimeout(go, 50)); };
+  const seen = await (async () => { SCRIPT })();
+  document.body.innerHTML = "<pre id=seen></pre>";
+  document.getElementById("seen").textContent = JSON.stringify(seen);
+};
+frame.src = "/page";
+document.body.append(frame);
+</script>"""
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -72,6 +89,22 @@ def look(pages: Mapping[str, str], profile: Path) -> Seen:
     found = re.search(r'<pre id="seen">(.*?)</pre>', dom, re.DOTALL)
     assert found, dom[-500:]
     return Seen(json.loads(html.unescape(found.group(1))), asked, console)
+
+
+def use(answer: Callable[[str], str | None], script: str, profile: Path, width: int = 1000) -> Any:
+    """What a script returns that uses a page as a person does: `doc` is its document, `key`
+    presses a key where the focus is, `until` waits for a condition. The page is asked for as
+    "page", with whatever its own script puts behind it.
+    """
+    driver = _USE.replace("WIDTH", str(width)).replace("SCRIPT", script)
+
+    def answered(name: str) -> str | None:
+        return answer(name) if name.startswith("page") else driver if not name else None
+
+    dom, console = _shown(answered, profile, for_ms=20_000)
+    found = re.search(r'<pre id="seen">(.*?)</pre>', dom, re.DOTALL)
+    assert found and not console, (dom[-500:], console)
+    return json.loads(html.unescape(found.group(1)))
 
 
 def after(answers: Iterator[str | None], profile: Path, *, for_ms: int) -> str:

@@ -158,10 +158,12 @@ FLAGS = {
     "board.serve": mark("serve on 127.0.0.1, at a secret address that only you are told"),
     "board.port": mark("the port of --serve (default: a free one)"),
     "board.to": mark("write the page to this file"),
+    "board.logs": mark("with --to: add the last log lines of cells that run or failed"),
     "logs.cell": mark("the cell; `logs NAME` works too"),
     "logs.follow": mark("keep printing until the cell ends; waits for it to start"),
     "logs.lines": mark("the last N lines (default: 50)"),
     "logs.json": mark("print JSON on stdout, one document a line"),
+    "pull.bwlimit": mark("use at most so much of the line a second, such as 800K or 2M"),
     "verify.allow-pickle": mark("load this file although it may run code"),
     "report.to": mark("html (a file beside the results); md, latex, csv or json (on stdout)"),
     "report.metric": mark("show this number (default: those of the job's report, or its metrics)"),
@@ -169,6 +171,7 @@ FLAGS = {
         "the cell or group to compare with (default: the job's, else the one named baseline, else "
         "the first of its task)"
     ),
+    "report.sort": mark("sort by this column: a number, cell, n, changed, GPU-h, cost, attempts"),
     "report.run": mark("a run whose results are here (default: the job's)"),
     "report.incomplete": mark("include incomplete groups in LaTeX, in brackets"),
     "export.to": mark("tensorboard, wandb, mlflow or swanlab"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
 import importlib
 import io
@@ -278,6 +279,19 @@ def _seconds(text: str, flag: str) -> float:
         ) from error
 
 
+def _kib_s(text: str, flag: str) -> int:
+    """As rsync reads it: `800` and `800K` are KiB a second, `2M` and `1.5m` MiB."""
+    units = {"K": 1, "M": 1024, "G": 1024 * 1024}
+    unit = units.get(text[-1:].upper(), 0)
+    with contextlib.suppress(InputError):
+        found = round(float(_number(text[:-1] if unit else text, flag, float)) * (unit or 1))
+        if found > 0:
+            return found
+    raise InputError(
+        _("{flag}: expected a rate such as 800K or 2M, found {text!r}", flag=flag, text=text)
+    )
+
+
 _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     verb_table.SWITCH: lambda value, flag: True,
     verb_table.OFF: lambda value, flag: False,
@@ -286,6 +300,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     verb_table.COUNT: lambda value, flag: _number(value, flag, int),
     verb_table.FRACTION: lambda value, flag: _number(value, flag, float),
     verb_table.TIME: _seconds,
+    verb_table.RATE: _kib_s,
     verb_table.PORT: _port,
     verb_table.EXIT_CODE: _exit_code,
 }

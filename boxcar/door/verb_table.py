@@ -10,7 +10,8 @@ from boxcar.shared.record import dataclass
 
 # What a flag takes: run_verb reads its text as this.
 SWITCH, OFF, TEXT, MANY = "switch", "off", "text", "many"
-COUNT, FRACTION, TIME, PORT, EXIT_CODE = "count", "fraction", "time", "port", "exit code"
+COUNT, FRACTION, TIME, RATE = "count", "fraction", "time", "rate"
+PORT, EXIT_CODE = "port", "exit code"
 # Words without a flag before them: the first is this flag's value, must be or may be; or all are.
 FIRST, OPTIONAL, REST = "first", "optional", "rest"
 # What the verb's function is given beside its flags; `run_verb` makes it.
@@ -126,7 +127,7 @@ _TABLE = (
          ("watch", "watch --every 30s")),
     Verb("board", "look", LAUNCHED,
          (*_RUN, Flag("serve", SWITCH, "is_served"), Flag("port", PORT, takes="N"),
-          Flag("to", takes="FILE"), JSON),
+          Flag("to", takes="FILE"), Flag("logs", SWITCH, "has_logs"), JSON),
          ("board --serve", "board --serve --port 8080", "board --to /var/www/run.html")),
     Verb("tb", "look", LAUNCHED, _RUN, ("tb",)),
     Verb("logs", "look", LAUNCHED,
@@ -149,13 +150,14 @@ _TABLE = (
          ("notify --test", "notify --test --from box-a --only feishu")),
     Verb("listen", "look", SECRET, (Flag("port", PORT, takes="N"), Flag("through", MANY)),
          ("listen", "listen --port 9000")),
-    Verb("pull", "home", LAUNCHED, (*_RUN, _CELLS, ALL, JSON),
-         ("pull", "pull --cell seg_baseline")),
+    Verb("pull", "home", LAUNCHED,
+         (*_RUN, _CELLS, Flag("bwlimit", RATE, "most_kib_s", "RATE"), ALL, JSON),
+         ("pull", "pull --cell seg_baseline", "pull --bwlimit 2M")),
     Verb("verify", "home", LAUNCHED, (*_RUN, Flag("allow-pickle", MANY, takes="FILE"), ALL, JSON),
          ("verify", "verify --allow-pickle seg_baseline/model.pkl")),
     Verb("report", "home", WHERE,
-         (*_RUN, Flag("to", takes="KIND"), Flag("metric", MANY, "metrics"), Flag("baseline"), _RUNS,
-          _INCOMPLETE, ALL, JSON),
+         (*_RUN, Flag("to", takes="KIND"), Flag("metric", MANY, "metrics"), Flag("baseline"),
+          Flag("sort", takes="COLUMN"), _RUNS, _INCOMPLETE, ALL, JSON),
          ("report", "report --to latex --metric psnr --baseline seg_baseline")),
     Verb("export", "home", WHERE,
          (*_RUN, Flag("to", takes="KIND"), Flag("out"), _RUNS, _INCOMPLETE, JSON),

@@ -17,9 +17,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.laptop.view.board.history import NOTHING_SEEN, seen
-from boxcar.laptop.view.board.paint import painted
-from boxcar.laptop.view.board.snapshot import Snapshot, snapshot
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
@@ -32,12 +29,15 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs.demo import prepare
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.next_step import next_step
-from boxcar.laptop.verbs.status import board_facts
+from boxcar.laptop.verbs.status import rows_of_run
 from boxcar.laptop.verbs.stop import stop
-from boxcar.laptop.view.board.layout import Focus, layout
-from boxcar.laptop.view.board.terminal_lines import UNICODE
+from boxcar.laptop.view.board.focus import Focus
+from boxcar.laptop.view.board.layout import layout
+from boxcar.laptop.view.board.terminal_lines import paint_lines
+from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
+from boxcar.laptop.view.looks import UNICODE
+from boxcar.laptop.view.run_rows import RunRows
 from boxcar.shared import timestamp
-from boxcar.shared.sentence import Sentence
 
 WIDTH, HEIGHT = 96, 20
 PICTURE = Path(__file__).with_name("board.svg")
@@ -59,7 +59,7 @@ configs/seg_no_skip.yaml segmentation 15
 
 def main() -> int:
     os.environ["LC_ALL"] = "C.UTF-8"
-    sys.argv[0] = "boxcar"  # as a person would have to type the commands
+    show.remember_flags("", "", program="boxcar")  # as a person would have to type the commands
     folder = Path(tempfile.mkdtemp(prefix="boxcar-pictures-"))
     root = prepare(folder / "digits")
     for name, text in QUEUES.items():
@@ -82,19 +82,18 @@ def main() -> int:
     return 0
 
 
-def _watched(project: Project) -> Snapshot:
+def _watched(project: Project) -> RunRows:
     """The first look with cells that are verified, failed, running for a while, and queued."""
     history = NOTHING_SEEN
     with open_site(project, show.say) as site:
         while True:
             site.refresh()
             view = look_at_run(site, timestamp.utc_now())
-            history = seen(history, view)
-            at_work = Sentence("board.at_work")
-            known = replace(
-                board_facts(site, view, next_step(view, site), at_work=at_work), glyphs=UNICODE
+            history = history_after_look(history, view)
+            found = rows_of_run(
+                site, view, next_step(view, site), history, at_work="agents are running"
             )
-            found = snapshot(view, history, known)
+            found = replace(found, facts=replace(found.facts, glyphs=UNICODE))
             states = {word for word, _ in found.counts}
             has_curve = any(len(row.curve) > 2 for row in found.under_way)
             if {"verified", "running", "failed", "queued"} <= states and has_curve:
@@ -104,12 +103,11 @@ def _watched(project: Project) -> Snapshot:
             time.sleep(1)
 
 
-def _save(found: Snapshot) -> None:
+def _save(found: RunRows) -> None:
     console = Console(
         record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor"
     )
-    for line in layout(found, WIDTH, HEIGHT, Focus()):
-        console.print(painted(line), end="\n")
+    console.print(paint_lines(layout(found, WIDTH, HEIGHT, Focus())))
     # A picture fetches no font from anywhere.
     plain = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     svg = console.export_svg(title="boxcar watch", code_format=plain, unique_id="board")

@@ -36,7 +36,7 @@ WIDTH = 1200  # pixels
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # What each part of a page needs at this width, in pixels: a browser draws no more than its window
 # holds.
-HEIGHTS = {"<h2": 128, "<tr": 37, "<li>": 26, "<figure": 190}
+HEIGHTS = {"<h2": 128, "<tr": 37, "<li>": 26, "<figure": 240}
 
 
 def main() -> int:
@@ -82,9 +82,8 @@ def _wait_for_the_end(project: Project) -> None:
 
 
 def _draw(project: Project) -> None:
-    page = report_page.write_page(
-        project, gather.report_of(project, asked_of(project, (), Asked(())))
-    )
+    made = gather.report_of(project, asked_of(project, (), Asked(())))
+    page = report_page.write_page(project, made, "en")
     for scheme in ("light", "dark"):
         target = HERE / f"report-{scheme}.png"
         _draw_page(page, target, is_dark=scheme == "dark")

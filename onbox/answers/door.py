@@ -17,6 +17,7 @@ from boxcar.shared.wire.question import Question
 # Who answers what. Imported late, because a look every few seconds must not load what sends
 # webhooks.
 MODULES: dict[type[Question[Any]], str] = {
+    box_asks.Several: "onbox.answers.several",
     run_asks.Report: "onbox.answers.report",
     run_asks.FindRelease: "onbox.answers.receive_release",
     run_asks.Prepare: "onbox.answers.receive_release",

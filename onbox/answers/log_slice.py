@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 from pathlib import Path
 from typing import BinaryIO
 
+from boxcar.shared import paths
 from boxcar.shared.disk import lock
 from boxcar.shared.disk.regular_file import open_plain
+from boxcar.shared.errors import BoxcarError
+from boxcar.shared.known_secrets import KnownSecrets
+from boxcar.shared.triage.log_lines import without_colours
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
+from onbox.machine import credentials
 
 MOST_BYTES = 8 * 1024 * 1024
+_CUT_LINE = re.compile(rb"[^\r\n]*[\r\n]?")
 
 
 def answer(question: run_asks.ReadLog, run: RunOnBox) -> run_asks.LogSlice:
@@ -29,8 +37,25 @@ def answer(question: run_asks.ReadLog, run: RunOnBox) -> run_asks.LogSlice:
                 data, end = last_lines(file, size_bytes, question.lines, most_bytes)
             else:
                 data, end = since(file, size_bytes, question.offset, most_bytes)
+    is_clean = False
+    if question.credentials:
+        if len(data) == most_bytes < size_bytes:
+            data = data[_CUT_LINE.match(data).end() :]  # type: ignore[union-attr]
+        data, is_clean = without_secrets(data, question.credentials)
     is_held = lock.is_held(_lock(question, run))
-    return run_asks.LogSlice(file is not None, data, end, size_bytes, is_held)
+    return run_asks.LogSlice(file is not None, data, end, size_bytes, is_held, is_clean)
+
+
+def without_secrets(data: bytes, file: str) -> tuple[bytes, bool]:
+    """The text without the values in the box's file of credentials; whether it could be read.
+    Libraries paint the digits of a token: a colour may begin inside a value.
+    """
+    known, path, is_known = KnownSecrets(), paths.on_box(file), False
+    with contextlib.suppress(BoxcarError, OSError):
+        known = KnownSecrets(credentials.secrets_of(credentials.read(path)))
+        is_known = path.is_file()
+    text = without_colours(data.decode(errors="surrogateescape"))
+    return known.left_out_of(text).encode(errors="surrogateescape"), is_known
 
 
 def last_lines(file: BinaryIO, size_bytes: int, lines: int, most_bytes: int) -> tuple[bytes, int]:

@@ -48,7 +48,8 @@ def find(folder: Path, *, is_newest: bool = False) -> run_asks.FoundRelease:
 
 
 def prepare(question: run_asks.Prepare, run: RunOnBox) -> run_asks.Prepared:
-    """Make the run's folders, remove what killed pushes left, and see that the rest has room.
+    """Make the run's folders, remove what killed pushes left, and see that the rest has room;
+    nothing of that where the release is there.
 
     What was left of this very `digest` is kept, and its name told as `kept`: the push goes on in
     it. What was written to a while ago stays too: a push of another release may be on its way. With
@@ -56,6 +57,8 @@ def prepare(question: run_asks.Prepare, run: RunOnBox) -> run_asks.Prepared:
     disk, and be lost with it. Raises NoRoomError, InputError.
     """
     tier = run.tier
+    if tier.release(question.digest).is_dir():
+        return run_asks.Prepared(None)
     if question.is_mounted and not tier.durable_dir.is_dir():
         raise InputError(
             f"{tier.durable_dir} is not there on this box: its shared file system is not mounted "

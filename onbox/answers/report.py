@@ -69,6 +69,7 @@ def answer(question: run_asks.Report, run: RunOnBox) -> run_asks.Reported:
         is_more=found.is_more and is_there,
         gauges=gauges.read(scratch.data_dir, tier.root),
         unread=found.unread or None if is_there else None,
+        written=tuple(cell for cell in attempts if _is_written(scratch, cell)),
     )
 
 
@@ -214,6 +215,13 @@ def _may_run(scratch: ScratchPaths, cell: str) -> bool:
         return lock.is_held(scratch.log(cell))
     except OSError:
         return True
+
+
+def _is_written(scratch: ScratchPaths, cell: str) -> bool:
+    try:
+        return scratch.log(cell).stat().st_size > 0
+    except OSError:
+        return False
 
 
 def _progress_at(scratch: ScratchPaths, cell: str) -> str | None:

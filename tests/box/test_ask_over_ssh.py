@@ -131,7 +131,7 @@ def test_a_question_is_answered_in_one_round_trip_once_the_box_is_known(
 ) -> None:
     value = {"text": "'; touch /tmp/pwn; é\n", "list": [1, None]}
     assert echo(hand, value) == value
-    assert len(trips) == 3  # hello, the file, the question
+    assert len(trips) == 2  # hello, the file with the question behind it
     trips.clear()
     assert echo(hand, 1) == 1
     assert len(trips) == 1

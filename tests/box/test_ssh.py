@@ -387,6 +387,32 @@ def test_parallel_commands_share_one_connection(hosts: Hosts, box: Ssh) -> None:
     assert log.count("Accepted publickey") == 1
 
 
+def test_a_box_that_allows_one_session_answers_side_by_side(hosts: Hosts, box: Ssh) -> None:
+    """ssh opens another connection where the shared one takes no second session."""
+    hosts.start_sshd("box-a", MaxSessions=1)
+    with ThreadPoolExecutor(3) as pool:
+        ran = list(pool.map(lambda n: box.run(["sh", "-c", f"sleep 0.5; echo {n}"]), range(3)))
+    assert [one.out for one in ran] == [b"0\n", b"1\n", b"2\n"]
+
+
+def test_where_no_socket_can_be_made_each_command_connects_by_itself(
+    hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = tmp_path / ("x" * 40) / ("y" * 20)
+    long.mkdir(parents=True)
+    monkeypatch.setattr(connection, "_SAFE_PATH", re.compile(".*"))
+    monkeypatch.setattr(connection, "_told_alone", [])
+    monkeypatch.setattr(connection.tempfile, "tempdir", str(long))
+    told: list[str] = []
+    made = [Ssh("box-a", Home(tmp_path / name), told.append) for name in ("one", "two")]
+    for box in made:
+        assert box.run(["cat"], b"data").out == b"data"
+        assert box.run(["sh", "-c", "exit 7"]).code == 7
+        assert host_keys.fingerprints(box.home, "box-a"), "its key was not kept"
+        box.close()
+    assert len([text for text in told if "cannot hold a socket" in text]) == 1
+
+
 def test_a_connection_that_was_long_unused_is_not_trusted(
     hosts: Hosts, box: Ssh, monkeypatch: pytest.MonkeyPatch
 ) -> None:

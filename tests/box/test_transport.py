@@ -77,6 +77,7 @@ def test_a_cut_link_ends_and_the_same_call_goes_on(
     monkeypatch.setattr(remote_folder, "SILENT_FOR_S", 2)
     monkeypatch.setattr(connection, "ALIVE_EVERY_S", 1)
     monkeypatch.setattr(connection, "ALIVE_MISSED", 1)
+    monkeypatch.setattr(folders, "TRIES", 0)  # as after the last of them
     here = {"box-a": tmp_path / "push", "box-b": tmp_path / "pull"}
 
     def far(box: str) -> Path:
@@ -119,6 +120,59 @@ def test_a_cut_link_ends_and_the_same_call_goes_on(
             assert {path.name: path.read_bytes() for path in end.iterdir()} == contents
         # a is not sent again, and by rsync only the rest of b.
         assert sent_bytes < (2 * BIG_BYTES if has_rsync else 2.5 * BIG_BYTES)
+
+
+@pytest.mark.parametrize("has_rsync", BOTH, ids=["rsync", "tar"])
+def test_a_line_that_breaks_is_gone_on_with_by_itself(
+    hosts: Hosts,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    has_rsync: bool,
+) -> None:
+    monkeypatch.setattr(folders, "_told", set())
+    contents = {name: os.urandom(BIG_BYTES) for name in ("a", "b", "c")}
+    here = {"box-a": tmp_path / "push", "box-b": tmp_path / "pull"}
+    far = {box: hosts.seen(box, hosts.data_dir) / "x" for box in here}
+    for folder in (here["box-a"], far["box-b"]):
+        folder.mkdir()
+        for name, content in contents.items():
+            (folder / name).write_bytes(content)
+
+    def move(box: str) -> None:
+        there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync, box=box)
+        if box == "box-a":
+            folders.send_folder(here[box], there)
+        else:
+            folders.fetch_folder(there, here[box])
+
+    def move_over_a_cut(box: str) -> int:
+        hosts.slow(box, "16mbit")
+        before_bytes = _on_the_wire_bytes(hosts, box)
+        whole = (far[box] if box == "box-a" else here[box]) / "a"
+        with ThreadPoolExecutor(1) as pool:
+            moving = pool.submit(move, box)
+            until(lambda: whole.exists() and whole.stat().st_size == BIG_BYTES)
+            time.sleep(0.3)
+            _end_connections(hosts, box)
+            moving.result()
+        return _on_the_wire_bytes(hosts, box) - before_bytes
+
+    with ThreadPoolExecutor(2) as pool:
+        sent_bytes = list(pool.map(move_over_a_cut, here))
+    for box, folder in here.items():
+        for end in (folder, far[box]):
+            assert {path.name: path.read_bytes() for path in end.iterdir()} == contents
+    # a is not sent again, and by rsync only the rest of b.
+    assert max(sent_bytes) < (3.5 if has_rsync else 4.5) * BIG_BYTES
+    said = capsys.readouterr().out
+    assert said.count("the connection was lost; the copy continues") == 2
+
+
+def _end_connections(hosts: Hosts, box: str) -> None:
+    """As a router does that forgets them; who answers there goes on to answer."""
+    pids = "for p in /proc/[0-9]*; do grep -q ^sshd:.root $p/cmdline && echo ${p#/proc/}; done"
+    hosts.run(box, ["sh", "-c", f"kill -9 $({pids})"])
 
 
 @pytest.mark.parametrize("options", ["size=64k", "nr_inodes=5"])
@@ -212,6 +266,18 @@ def test_what_a_base_on_the_box_has_is_not_sent_and_the_base_stays_as_it_is(
         path.name: path.read_bytes() for path in sent.iterdir()
     }
     assert {path.name: path.read_bytes() for path in base.iterdir()} == was
+
+
+def test_code_is_compressed_on_its_way_and_results_are_not(hosts: Hosts, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "x.py").write_text("value = 1\n" * (BIG_BYTES // 10))
+    sent_bytes = []
+    for has_own in BOTH:
+        there = _place(hosts, f"{hosts.data_dir}/{has_own}", has_rsync=True)
+        before_bytes = _on_the_wire_bytes(hosts, BOX)
+        folders.send_folder(tmp_path / "source", there, has_own_connection=has_own)
+        sent_bytes.append(_on_the_wire_bytes(hosts, BOX) - before_bytes)
+    assert sent_bytes[0] > BIG_BYTES > 4 * sent_bytes[1]
 
 
 def test_a_box_that_lets_in_one_session_a_connection_is_sent_to_by_another_one(

@@ -18,6 +18,9 @@ from boxcar.shared.errors import InputError
         (verb_table.PORT, "0", 0),
         (verb_table.EXIT_CODE, "-9", -9),
         (verb_table.FRACTION, "1e-6", 1e-6),
+        (verb_table.RATE, "800", 800),
+        (verb_table.RATE, "800K", 800),
+        (verb_table.RATE, "1.5m", 1536),
     ],
 )
 def test_a_value_is_read_as_its_flag_takes_it(kind, text, value):
@@ -34,8 +37,13 @@ def test_a_value_is_read_as_its_flag_takes_it(kind, text, value):
         (verb_table.COUNT, "-1"),
         (verb_table.PORT, "65536"),
         (verb_table.EXIT_CODE, "--9"),
+        (verb_table.RATE, "0"),
+        (verb_table.RATE, "2Q"),
+        (verb_table.RATE, "-1M"),
+        (verb_table.RATE, ""),
+        (verb_table.RATE, "K"),
     ],
 )
 def test_a_value_that_cannot_be_is_one_sentence(kind, text):
-    with pytest.raises(InputError, match=r"expected a (number|time|port)"):
+    with pytest.raises(InputError, match=r"expected a (number|time|port|rate)"):
         run_verb._READERS[kind](text, "--flag")

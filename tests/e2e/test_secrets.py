@@ -114,7 +114,7 @@ def test_no_record_no_chat_and_no_verb_repeats_a_secret(project, robot):
     assert any("error" in body for body in said.values())
     page = run.root / "board.html"
     verbs = [
-        *(("status",), ("status", "--json"), ("board", "--to", str(page)), ("pull",)),
+        *(("status",), ("status", "--json"), ("board", "--to", str(page), "--logs"), ("pull",)),
         *(
             ("verify",),
             ("verify", "--json"),

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hosts import Hosts, NotPermitted, boxes
 from proof import assert_nothing_torn, assert_published_once, assert_pulled
-from rented import Rented, rent
+from rented import Rented, hurry, rent
+
+from bench.thin_line import line
+from boxcar.laptop.hosts import folders
 
 pytestmark = pytest.mark.faults
 CELLS = ["a", "b", "c"]
@@ -92,6 +98,31 @@ def test_a_run_over_a_link_that_is_slow_is_whole(hosts, tmp_path, squeeze):
     run = project(hosts, tmp_path / "project", SMALL_BYTES)
     squeeze(hosts)
     live(run)
+
+
+def test_one_pull_goes_through_cuts_and_a_silence(hosts, tmp_path):
+    """The line breaks three times, each time once half a megabyte more has come, and then lets
+    nothing through for longer than ssh waits."""
+    run = project(hosts, tmp_path / "project", BIG_BYTES)
+    run.launch().ended(0)
+    run.boxcar("watch", "--every", "1s").ended(0)
+    shutil.rmtree(run.results)
+    hurry(hosts)
+    with line(hosts, tmp_path / "counts", 500_000) as proxy:
+        pulling = run.start("pull")
+        for _cut in range(3):
+            came = folders.bytes_below(run.results)
+            run.wait_for(
+                "more", lambda came=came: folders.bytes_below(run.results) > came + 500_000
+            )
+            proxy.send_signal(signal.SIGUSR1)
+        proxy.send_signal(signal.SIGUSR2)
+        time.sleep(20)
+        proxy.send_signal(signal.SIGUSR2)
+        out, err = pulling.communicate()
+    assert pulling.returncode == 0, out + err
+    assert err.count("the connection was lost; the copy continues") >= 1
+    assert_pulled(run, CELLS)
 
 
 def test_a_link_that_loses_nearly_all_ends_each_verb_with_the_boxs_name(hosts, tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from boxcar.laptop.view.report import run_report
@@ -43,5 +43,8 @@ def ablation() -> list[ReportCell]:
     ]
 
 
-def made(cells: Sequence[ReportCell], **asked: Any) -> Report:
-    return run_report.report_of_cells(Asked(("r",), **asked), {"r": DIGEST}, cells, [])
+def made(
+    cells: Sequence[ReportCell], best: Mapping[str, str] | None = None, **asked: Any
+) -> Report:
+    """`best`: of the numbers that the job names."""
+    return run_report.report_of_cells(Asked(("r",), **asked), {"r": DIGEST}, cells, best or {})

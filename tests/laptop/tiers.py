@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from apart import apart
 
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project.project import Project
@@ -34,6 +35,6 @@ def with_a_tier_per_box(
             raise TemporaryError(f"{box} cannot be reached: the connection was lost")
         return ask(self, box, question, **more)
 
-    monkeypatch.setattr(LocalSite, "ask", note)
+    monkeypatch.setattr(LocalSite, "ask", apart(note))
     monkeypatch.setattr(LocalSite, "reach_tiers", lambda self, boxes: list(boxes))
     return replace(project, plan=replace(project.plan, durable_scope=EACH_BOX))

@@ -64,8 +64,8 @@ class Part:
         self._lock = threading.Lock()
 
     def at(self, done: int) -> None:
-        """So much is done in all, as a child of ours counts."""
-        self.done = done
+        """So much is done in all, as a child of ours counts: it may begin again after a cut."""
+        self.done = max(self.done, done)
 
     def add(self, number: int = 1) -> None:
         with self._lock:

@@ -197,12 +197,13 @@ def table(
     is_in_language: bool = False,
     names: Sequence[str] = ("cell",),
     first_to_go: Sequence[str] = (),
+    bold: str = "",
 ) -> None:
     """A table on stdout, none without rows. In a pipe each row is one line, however long.
 
     On a terminal that is too narrow the columns `names` are shortened in their middle, and those
-    of `first_to_go` are left out before others. `is_in_language`: its titles are in the language
-    that was asked for already.
+    of `first_to_go` are left out before others, and what stands before the sign `bold` is bold.
+    `is_in_language`: its titles are in the language that was asked for already.
     """
     if not rows:
         return
@@ -224,11 +225,17 @@ def table(
         mark=_mark(console.encoding),
     )
     left_out = [column[0] for number, column in enumerate(whole) if number not in fitted]
-    _draw(console, title, [*table_rows([*fitted.values()])], left_out, len(rows))
+    _draw(console, title, [*table_rows([*fitted.values()])], left_out, len(rows), bold=bold)
 
 
 def _draw(
-    console: Console, title: str, rows: Sequence[str], left_out: Sequence[str], total: int
+    console: Console,
+    title: str,
+    rows: Sequence[str],
+    left_out: Sequence[str],
+    total: int,
+    *,
+    bold: str,
 ) -> None:
     """The rows for which there is room, below a head, and what had none."""
     from rich.text import Text
@@ -238,6 +245,8 @@ def _draw(
     around = head.count("\n") + 3 + bool(left_out)
     shown = _how_many(heights, around)
     parts = [Text(title, style="bold"), Text(head, style="bold"), *map(Text, rows[:shown])]
+    for part in parts[2:] if bold else ():
+        part.highlight_regex(rf"\S+ {bold}", "bold")
     if shown < total:
         parts.append(Text(_more(total - shown, console), style="dim"))
     if left_out:

@@ -18,15 +18,16 @@ def each(
     things: Iterable[T],
     act: Callable[[T], R],
     *,
+    most: int = MOST_AT_ONCE,
     on_interrupt: Callable[[], None] = lambda: None,
 ) -> list[R]:
-    """What `act` makes of each, in their order. Raises the first error, once all have ended;
-    `on_interrupt` makes them end sooner.
+    """What `act` makes of each, in their order, `most` at once. Raises the first error, once all
+    have ended; `on_interrupt` makes them end sooner.
     """
     wanted = list(things)
     if not wanted:
         return []
-    with ThreadPoolExecutor(min(len(wanted), MOST_AT_ONCE)) as pool:
+    with ThreadPoolExecutor(min(len(wanted), most)) as pool:
         try:
             return list(pool.map(act, wanted))
         except (KeyboardInterrupt, SystemExit):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from boxcar.laptop.common import side_by_side
 from boxcar.laptop.fitness.rules import Row, Verdict
@@ -23,6 +23,11 @@ def check(ask: Ask, boxes: Sequence[str], mine: Devices | None, verdict: Verdict
     `OpenRun.ask`. A box that does not answer is said to by who asks it for more.
     """
     seen, _silent = side_by_side.each_or_why(boxes, lambda box: ask(box, box_asks.SeeOthers()))
+    return judge(seen, mine, verdict)
+
+
+def judge(seen: Mapping[str, OthersSeen], mine: Devices | None, verdict: Verdict) -> list[Row]:
+    """The same of what boxes have said."""
     found = {box: in_the_way(one, mine) for box, one in seen.items()}
     return [
         Row(

@@ -20,6 +20,7 @@ from boxcar.shared.files.plan import SHARED, Cell, Plan
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.box_asks import OthersSeen
 from boxcar.shared.wire.facts import Facts, Folder, Folders, TrainingPython
 
 # Whether what a run will write on this machine has any room at all, before something is sent.
@@ -62,12 +63,14 @@ class Row:
 class Told:
     """What a box said of itself (`onbox/answers/audit.py`); without facts, why it said nothing.
 
-    `skew_s` is how far its clock is ahead of the laptop's, at least.
+    `skew_s` is how far its clock is ahead of the laptop's, at least. `others`: who else is on it,
+    where it said so.
     """
 
     facts: Facts | None
     skew_s: float = 0.0
     why: str = ""
+    others: OthersSeen | None = None
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ SHIP_TIMEOUT_S = 300.0
 _NOT_READY = 111
 # Also where the shell cannot start the interpreter: the image may have changed.
 _NOT_READY_CODES = (_NOT_READY, 126, 127)
-_NO_ROOM = 3
+_NO_ROOM, _NOT_WRITTEN = exit_codes.NO_ROOM, 112
 # $1 host name, or nothing where it may be any, $2 marker, $3 its content, $4 the agent's file,
 # $5 interpreter. The empty line ends what a login shell may have printed without an end of line.
 _ASK = """
@@ -100,17 +100,21 @@ echo "{_STARTING}" >&2
 shift 3
 exec "$@"
 """
-# Runs on the box, from the agent's interpreter, with nothing else there yet.
+# Runs on the box, from the agent's interpreter, with nothing else there yet. Behind the file the
+# question comes on stdin, of which not a byte too many may be read.
 _SHIP = (
     f"""
-NAMES, NO_ROOM = {mounts.ERRNO_NAMES!r}, {exit_codes.NO_ROOM}
+NAMES, NO_ROOM, NOT_WRITTEN = {mounts.ERRNO_NAMES!r}, {exit_codes.NO_ROOM}, {_NOT_WRITTEN}
 """
     + """
 import errno, hashlib, os, secrets, sys
-folder, name, sha256, marker, text = sys.argv[1:]
-data = sys.stdin.buffer.read()
+folder, name, size, sha256, marker, text = sys.argv[1:]
+stdin, data = open(0, "rb", buffering=0), b""
+while len(data) < int(size) and (more := stdin.read(int(size) - len(data))):
+    data += more
 if hashlib.sha256(data).hexdigest() != sha256:
-    sys.exit("what arrived is not what was sent")
+    print("what arrived is not what was sent", file=sys.stderr)
+    sys.exit(NOT_WRITTEN)
 def put(name, data):
     path = os.path.join(folder, name)
     if os.path.exists(path) and open(path, "rb").read() == data:
@@ -134,7 +138,10 @@ try:
     os.fsync(fd)
 except OSError as error:
     print(f"{folder}: {error.strerror}", file=sys.stderr)
-    sys.exit(NO_ROOM if errno.errorcode.get(error.errno) in NAMES else 1)
+    sys.exit(NO_ROOM if errno.errorcode.get(error.errno) in NAMES else NOT_WRITTEN)
+print(flush=True)
+agent = os.path.join(folder, name)
+os.execv(sys.executable, [sys.executable, "-I", "-S", agent, "answer"])
 """
 )
 
@@ -183,8 +190,7 @@ class Hand:
         shipped = self._shipped
         ran = self._put(data, timeout_s, tries)
         if _is_not_ready(ran):
-            self._prepare(shipped, timeout_s)
-            ran = self._put(data, timeout_s, tries)
+            ran = self._ship(data, shipped, timeout_s) or self._put(data, timeout_s, tries)
         return envelope.read_answer(question, self.ssh.alias, ran.code, ran.out, ran.err)
 
     def run(
@@ -242,25 +248,32 @@ class Hand:
         script = ["sh", "-c", _ASK, "sh", *words]
         return self.ssh.run(script, data, timeout_s=timeout_s, tries=tries)
 
-    def _prepare(self, shipped: int, timeout_s: float) -> None:
-        """Greet the box, which checks who it is, and give it the agent's file.
+    def _ship(self, data: bytes, shipped: int, timeout_s: float) -> Ran | None:
+        """Greet the box, which checks who it is, give it the agent's file, and put the question in
+        the same round trip.
 
-        `shipped` is how often that had been done when the question was put: another thread may
-        have done it meanwhile.
+        `shipped` is how often that had been done when the question was put before: None where
+        another thread has done it meanwhile.
         """
         with self._lock:
-            if shipped == self._shipped:
-                self._hello = self._greet(timeout_s)
-                self._ship(self._hello, max(timeout_s, SHIP_TIMEOUT_S))
-                self._shipped += 1
+            if shipped != self._shipped:
+                return None
+            box = self._hello = self._greet(timeout_s)
+            folder = PurePosixPath(box.data_dir) / PurePosixPath(MARKER).parent
+            size, sha256 = str(len(self._onbox)), digest.of_bytes(self._onbox)
+            marker = [PurePosixPath(MARKER).name, self._marker()]
+            script = [box.python, "-I", "-S", "-c", _SHIP]
+            ran = self.ssh.run(
+                [*script, str(folder), self._name, size, sha256, *marker],
+                self._onbox + data,
+                timeout_s=max(timeout_s, SHIP_TIMEOUT_S),
+            )
+            self._refuse_unwritten(ran)
+            self._shipped += 1
+            return ran
 
-    def _ship(self, box: Hello, timeout_s: float) -> None:
-        folder = PurePosixPath(box.data_dir) / PurePosixPath(MARKER).parent
-        marker = [PurePosixPath(MARKER).name, self._marker()]
-        words = [str(folder), self._name, digest.of_bytes(self._onbox), *marker]
-        script = [box.python, "-I", "-S", "-c", _SHIP, *words]
-        ran = self.ssh.run(script, self._onbox, timeout_s=timeout_s)
-        if ran.code:
+    def _refuse_unwritten(self, ran: Ran) -> None:
+        if ran.code in (_NO_ROOM, _NOT_WRITTEN, *_NOT_READY_CODES) and envelope.MARK not in ran.out:
             error = NoRoomError if ran.code == _NO_ROOM else TemporaryError
             told = ran.err.strip()[-500:] or _("exit code {code}", code=ran.code)
             raise error(

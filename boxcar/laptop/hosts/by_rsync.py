@@ -27,6 +27,8 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
 PARTIAL = ".rsync-partial"
+# The name of a file while it comes.
+TEMPORARY = re.compile(r"\..+\.[A-Za-z0-9]{6}")
 VERSION_TIMEOUT_S = 10
 # No -a: owners, groups, devices and links of another machine mean nothing here.
 _OPTIONS = ("--recursive", "--times")
@@ -47,10 +49,10 @@ _TAIL_BYTES = 400
 _VERSION = re.compile(r"^rsync\s+version\s+v?(\d+)\.(\d+)", re.MULTILINE)
 _SENT = re.compile(rb"([\d,]+)\s+\d+%")
 _FILES_VANISHED = 24
+_INTERRUPTED = 20  # by Ctrl-C, which every program of a terminal hears: nobody goes on after it
 _LINK_CODES = {
     10: _("a socket failed"),
     12: _("the data stream broke off"),
-    20: _("it was interrupted"),
     30: _("no data for too long"),
     35: _("the other side did not answer"),
     255: _("the connection failed"),
@@ -191,6 +193,8 @@ def raise_for_end(code: int, words: str, source: Path | Remote, destination: Pat
     why = _LINK_CODES.get(code) or first_reason(words)
     if code < 0:
         why = _("ended by signal {n}", n=-code)
+    if code == _INTERRUPTED:
+        why = _("it was interrupted")
     sentence = _(
         "{source} -> {destination}: rsync failed (exit code {code}): {why}",
         source=source,
@@ -206,7 +210,7 @@ def raise_for_end(code: int, words: str, source: Path | Remote, destination: Pat
         raise NoRsyncThere
     if place and (code in _LINK_CODES or _LINK_WORDS.search(words)):
         raise remote_folder.link_error(place, words, why)
-    if code in _LINK_CODES or code < 0:
+    if code in (*_LINK_CODES, _INTERRUPTED) or code < 0:
         raise TemporaryError(_("{what}. {then}", what=sentence, then=remote_folder.GOES_ON))
     raise BoxcarError(sentence)
 

@@ -62,8 +62,11 @@ class RemotePipe:
         script: str,
         names: bytes | None = None,
         on_wait: Callable[[], None] = lambda: None,
+        *,
+        most_kib_s: int = 0,
     ) -> None:
         self._on_wait, self._looked_s = on_wait, time.monotonic()
+        self._most_bytes_s = most_kib_s * 1024
         with contextlib.ExitStack() as files:
             self._stderr = files.enter_context(tempfile.TemporaryFile())
             # A file, because a pipe would have to be filled while the answer is read.
@@ -105,7 +108,10 @@ class RemotePipe:
         """What is there, `size_bytes` at most; b"" at the end."""
         assert self._ssh.stdout
         self._wait_for(self._ssh.stdout, is_read=True)
-        return os.read(self._ssh.stdout.fileno(), size_bytes)
+        data = os.read(self._ssh.stdout.fileno(), size_bytes)
+        if self._most_bytes_s:
+            time.sleep(len(data) / self._most_bytes_s)  # the box waits for who reads slowly
+        return data
 
     def read_whole(self, size_bytes: int) -> bytes:
         """Raises EOFError where the stream ends before `size_bytes`, at most some MB."""
@@ -198,6 +204,8 @@ def fetch_by_tar(
     destination: Path,
     files: Sequence[str] | None,
     on_wait: Callable[[], None],
+    *,
+    most_kib_s: int = 0,
 ) -> None:
     """Raises as transport.fetch_folder does."""
     atomic.remove_unfinished(destination)
@@ -208,7 +216,7 @@ def fetch_by_tar(
         return
     checked_copy.check_room(destination, [entry.size_bytes for entry in left.values()])
     names = b"".join(b"./" + os.fsencode(name) + b"\0" for name in left)
-    with RemotePipe(source, _PACK, names, on_wait) as pipe:
+    with RemotePipe(source, _PACK, names, on_wait, most_kib_s=most_kib_s) as pipe:
         is_whole, code, words = _ended(source, pipe, lambda: _unpack(pipe, destination, left))
     _check(code, words, source, destination)
     if not is_whole:

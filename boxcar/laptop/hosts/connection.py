@@ -3,7 +3,7 @@
 A control connection is opened once and carries the commands. It is opened by a call of its own,
 whose stderr is a file: a master that goes to the background would hold a command's pipes open. One
 that was not used for a while is left to end by itself, because behind a laptop that slept it is
-dead and does not know it.
+dead and does not know it. Where no socket can be made, each command connects by itself.
 
 Every login shell parses what ssh sends, each in its own way (a backslash between quotes is another
 thing to fish). So what is sent is one constant text; the words follow on stdin, quoted for sh, and
@@ -19,6 +19,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -75,6 +76,9 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 10.0
 # The first may be no hyphen (an option), no @ (a marker in known_hosts) and no dot (a folder).
 _ALIAS = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._@:+-]{0,99}")
+# What ssh adds to the name of its socket until it is there, and the name.
+_SOCKET_CHARS = 20
+_told_alone: list[Path] = []
 _SAFE_PATH = re.compile(r"[A-Za-z0-9._/+-]{1,60}")
 # On stderr when the words have arrived: from then on the command may have done its work.
 _BEGUN = "boxcar: begun\n"
@@ -117,6 +121,7 @@ class Ssh:
         self.tell, self._sleep = tell, sleep
         self._lock = threading.Lock()
         self._private = _private_folder(home.folder)
+        self._is_alone = not _can_share(self._private, tell)
         self._is_pinned = False
         self._opened = 0
         self._masters: list[Path] = []
@@ -211,6 +216,7 @@ class Ssh:
             raise LinkCut(self.alias, *ssh_errors.cut(said))
         self._raise_for(done.returncode, before)
         self._used_at = time.time()
+        self._pin()
         return Ran(done.returncode, done.stdout, before + said)
 
     def _run_program(
@@ -235,7 +241,9 @@ class Ssh:
             raise Unreachable(self.alias, _("its connection was closed here"))
 
     def _control(self, timeout_s: float) -> Path:
-        """The socket of a control connection that lives."""
+        """The socket of a control connection that lives; "none" where there can be none."""
+        if self._is_alone:
+            return Path("none")
         with self._lock:
             self._refuse_if_closed()
             # The wall clock, because a monotonic one may stand still while the laptop sleeps.
@@ -249,7 +257,9 @@ class Ssh:
         self._opened += 1
         control = self._private / str(self._opened)
         said = self._private / "said"
-        master = ["-o", "ControlMaster=yes", "-o", f"ControlPersist={PERSIST_S}"]
+        # Compressed: answers and code are text. Bulk has a connection of its own, which is not.
+        settings = ("ControlMaster=yes", f"ControlPersist={PERSIST_S}", "Compression=yes")
+        master = [word for setting in settings for word in ("-o", setting)]
         words = ["ssh", *self._options(), *master, "-o", f"ControlPath={control}", "-f", "-N"]
         with said.open("wb") as stderr:
             try:
@@ -263,6 +273,10 @@ class Ssh:
         self._raise_for(done.returncode, words_there)
         self._masters.append(control)
         self._used_at = time.time()
+        self._pin()
+
+    def _pin(self) -> None:
+        """Keep the key of a box that has let us in: from now on no other one counts."""
         if not self._is_pinned:
             record = host_keys.note_key(self.home, self.alias, self._settings(), self.tell)
             self._is_pinned = record is not None
@@ -366,6 +380,25 @@ def _private_folder(folder: Path) -> Path:
     private = Path(tempfile.mkdtemp(prefix="boxcar-", dir=short))
     (private / "project").symlink_to(folder.resolve(), target_is_directory=True)
     return private
+
+
+def _can_share(private: Path, tell: Callable[[str], None]) -> bool:
+    """Whether ssh can put its socket there, which some file systems refuse; said once."""
+    try:
+        with socket.socket(socket.AF_UNIX) as tried:
+            tried.bind(str(private / ("s" * _SOCKET_CHARS)))
+    except OSError as error:
+        if not _told_alone:
+            _told_alone.append(private)
+            told = _(
+                "{folder} cannot hold a socket ({why}), so ssh connects anew for each question to "
+                "a box, which is slower. Better: set TMPDIR to a folder of a local disk",
+                folder=private.parent,
+                why=error.strerror or error,
+            )
+            tell(told)
+        return False
+    return True
 
 
 def _end_masters(alias: str, private: Path, masters: Sequence[Path]) -> None:

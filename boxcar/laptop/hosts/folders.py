@@ -1,4 +1,5 @@
-"""Folders from one place to another. What came half is gone on with on the next call.
+"""Folders from one place to another. A line that was cut is gone on with, and what came half is
+gone on with on the next call.
 
 By rsync, between two folders here or over ssh with a box; by tar over ssh with a box that has none.
 Nothing is ever deleted at the destination, and symbolic links are left out; not covered is a listed
@@ -10,14 +11,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from boxcar.laptop.hosts import by_rsync, by_tar
 from boxcar.laptop.hosts.by_rsync import NoRsyncThere
+from boxcar.laptop.hosts.connection import TRIES, pause_s
 from boxcar.laptop.hosts.remote_folder import Remote
+from boxcar.laptop.hosts.ssh_errors import Unreachable
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.shared.sentence import _
 
 _told: set[str] = set()
@@ -37,7 +42,7 @@ def fetch_folder(
 
     `keep_open` are descriptors that rsync inherits: a lock on one of them is held until the last
     rsync process has ended, also where this process was killed. `on_wait` is called a few times a
-    second meanwhile. `most_kib_s` leaves others room on the link, as far as rsync does it. Files
+    second meanwhile, and may raise to end it. `most_kib_s` leaves others room on the link. Files
     that vanish under way and links are left out without a word. Raises InputError where rsync is
     missing here, NoRoomError, TemporaryError for a broken connection, ssh_errors' for a box that
     lets nobody in, and BoxcarError with rsync's own words for the rest.
@@ -49,11 +54,16 @@ def fetch_folder(
     atomic.make_folder(destination)
     # A bare name that begins with # or ; would be a comment in the list.
     names = None if files is None else b"".join(b"./" + os.fsencode(f) + b"\0" for f in files)
-    if not _by_rsync(
-        source, destination, names, tuple(keep_open), lambda _: on_wait(), most_kib_s=most_kib_s
-    ):
-        assert isinstance(source, Remote)
-        by_tar.fetch_by_tar(source, destination, files, on_wait)
+
+    def move() -> None:
+        on_wait()
+        if not _by_rsync(
+            source, destination, names, tuple(keep_open), lambda _: on_wait(), most_kib_s=most_kib_s
+        ):
+            assert isinstance(source, Remote)
+            by_tar.fetch_by_tar(source, destination, files, on_wait, most_kib_s=most_kib_s)
+
+    _go_on(source, move, lambda: bytes_below(destination))
 
 
 def send_folder(
@@ -78,22 +88,84 @@ def send_folder(
         by_rsync.find_rsync()
         atomic.make_folder(destination)
 
-    if not _by_rsync(
-        source, destination, None, (), on_bytes, bases=bases, has_own_connection=has_own_connection
-    ):
-        assert isinstance(destination, Remote)
-        by_tar.send_by_tar(source, destination, on_bytes)
+    told = 0
+
+    def hear(size_bytes: int) -> None:
+        nonlocal told
+        told += size_bytes > 0
+        on_bytes(size_bytes)
+
+    def move() -> None:
+        if not _by_rsync(
+            source, destination, None, (), hear, bases=bases, has_own_connection=has_own_connection
+        ):
+            assert isinstance(destination, Remote)
+            by_tar.send_by_tar(source, destination, hear)
+
+    _go_on(destination, move, lambda: told)
 
 
-def check_rsync(tell: Callable[[str], None]) -> None:
+def bytes_below(folder: Path) -> int:
+    """What the files in `folder` take, without following links; 0 for one that is not there."""
+    return sum(size_bytes for _path, size_bytes in _files(folder))
+
+
+def bytes_come(folder: Path) -> int:
+    """The same of a folder to which rsync copies. What it had of a file grows in place, but rsync
+    before 3.2 copies that into a new file first, which counts from where it has more.
+    """
+    whole = had = new = 0
+    for path, size_bytes in _files(folder):
+        if path.parent.name == by_rsync.PARTIAL:
+            had += size_bytes
+        elif by_rsync.TEMPORARY.fullmatch(path.name):
+            new += size_bytes
+        else:
+            whole += size_bytes
+    return whole + max(had, new)
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, int]]:
+    for parent, _folders, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            with suppress(FileNotFoundError):  # rsync renames meanwhile
+                yield path, path.lstat().st_size
+
+
+def check_rsync(tell: Callable[[str], None], *, most_kib_s: int = 0) -> None:
     """Raise InputError, with the command to type, where there is no good rsync on this machine."""
-    if by_rsync.find_rsync().is_open:
+    is_open = by_rsync.find_rsync().is_open
+    if is_open and most_kib_s:
+        raise InputError(
+            _("--bwlimit needs rsync itself, not macOS' openrsync. Type: brew install rsync")
+        )
+    if is_open:
         tell(
             _(
                 "this machine's rsync is macOS' openrsync: it works, but shows no progress and is "
                 "not tested with Boxcar. Better: brew install rsync"
             )
         )
+
+
+def _go_on(place: Path | Remote, move: Callable[[], None], moved: Callable[[], int]) -> None:
+    """`move`, and again where the line was cut, as long as each try moves something. So a box that
+    was never reached is given up at once, and one that went away after TRIES tries, a minute.
+    """
+    before, left, cut = moved(), 0, None
+    while True:
+        try:
+            return move()
+        except Unreachable as error:
+            now = moved()
+            left, cut = (TRIES, error) if now > before else (left - 1, cut or error)
+            before = max(before, now)
+            if left < 1:
+                raise cut from None
+        assert isinstance(place, Remote)
+        said = _("{alias}: the connection was lost; the copy continues", alias=place.ssh.alias)
+        _tell_once(place, said)
+        time.sleep(pause_s(TRIES - left))
 
 
 def _by_rsync(

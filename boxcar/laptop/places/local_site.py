@@ -25,10 +25,9 @@ from typing import ClassVar
 
 from boxcar.laptop.common import units
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.hosts import ask_over_ssh
+from boxcar.laptop.hosts import ask_over_ssh, folders
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import profile_choice
-from boxcar.laptop.results import results_folder
 from boxcar.laptop.run.log_source import FileLog, LogSource
 from boxcar.laptop.run.open_run import ASK_TIMEOUT_S
 from boxcar.laptop.run.view import CellView
@@ -224,7 +223,7 @@ class RunFolder:
 
 
 def _price_of(folder: RunFolder) -> Sentence:
-    size = units.size(results_folder.bytes_below(folder.path))
+    size = units.size(folders.bytes_below(folder.path))
     return _("{what}: {folder} ({size})", what=folder.what, folder=folder.path, size=size)
 
 

@@ -258,12 +258,9 @@ class MirroredSite(Site):
         pulled = self.pulled_log(cell.name)
         if pulled.is_file() and not cell.is_under_way:
             return FileLog(pulled)
-        box = self._box_with_log(cell)
+        box = self.box_with_log(cell)
         log = BoxLog(self, box, cell.name) if box else None
         return log if log and log.is_there() else None
-
-    def _box_with_log(self, cell: CellView) -> str | None:
-        return cell.box if self.is_planned(cell.box) else None
 
     def kept_copies(self, name: str) -> list[Path]:
         return self.mirror.kept(name)

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from boxcar.laptop.common import side_by_side
 from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.project.profiles import training_here
 from boxcar.laptop.run.log_source import LogSource
@@ -54,14 +53,15 @@ class Site(OpenRun):
         """
         return None
 
-    def start(self, starts: Mapping[str, run_asks.Start]) -> StartedOrWhy:
-        """Start the agents of these queues: by what each was started, and why others were not.
+    def start_question(self, start: run_asks.Start) -> run_asks.Start | None:
+        """What a queue's own box is asked to start its agent; None where `start` does it."""
+        return start
 
-        Where one runs already, or will by itself, it is `run_asks.RUNNING`.
+    def start(self, starts: Mapping[str, run_asks.Start]) -> StartedOrWhy:
+        """Start the agents of these queues, which no question to their boxes starts: by what each
+        was started, and why others were not. `run_asks.RUNNING` where one runs or will by itself.
         """
-        return side_by_side.each_or_why(
-            starts, lambda queue: self.ask(self.plan.queues[queue], starts[queue]).by
-        )
+        return {}, {}
 
     def python(self) -> str:
         """This machine's interpreter for a try of a cell."""
@@ -72,6 +72,10 @@ class Site(OpenRun):
     @abstractmethod
     def log_of(self, cell: CellView) -> LogSource | None:
         """The cell's own log from wherever it lies now; None where there is none yet."""
+
+    def box_with_log(self, cell: CellView) -> str | None:
+        """Which box can be asked for the log of the cell."""
+        return cell.box if self.is_planned(cell.box) else None
 
     def pulled_log(self, cell: str) -> Path:
         """Where a pull puts the log of a cell; there may be none."""

@@ -219,6 +219,9 @@ class SlurmSite(MirroredSite):
             timeout_s=timeout_s,
         )
 
+    def who_answers(self, box: str) -> str:
+        return self.login or HERE
+
     def folder_on(self, box: str, path: str) -> Path | Remote:  # type: ignore[override]
         return paths.on_box(path) if self.login is None else super().folder_on(box, path)
 
@@ -234,6 +237,9 @@ class SlurmSite(MirroredSite):
     @property
     def jobs(self) -> list[BatchJob]:
         return batch_jobs.of_project(self.project)
+
+    def start_question(self, start: run_asks.Start) -> None:
+        return None
 
     def start(self, starts: Mapping[str, run_asks.Start]) -> StartedOrWhy:
         """One submit for all queues with the same options."""

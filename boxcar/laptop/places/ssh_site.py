@@ -143,9 +143,16 @@ class SshSite(MirroredSite):
     def has_mounted_tier(self) -> bool:
         return self.plan.durable_scope == SHARED
 
-    def _box_with_log(self, cell: CellView) -> str | None:
+    def has_output(self, box: str, cell: str) -> bool:
+        """As of the last look; of an attempt that has ended since the box is asked."""
+        reply = self._replies.get(box)
+        if reply and cell in reply.attempts:
+            return cell in reply.written
+        return super().has_output(box, cell)
+
+    def box_with_log(self, cell: CellView) -> str | None:
         """Its own, or any that sees what was published on a shared tier."""
-        silent, own = self.silent_boxes(), super()._box_with_log(cell)
+        silent, own = self.silent_boxes(), super().box_with_log(cell)
         if own not in {None, *silent} or not self.has_mounted_tier or not cell.is_verified:
             return own
         return next((name for name in self._names if name not in silent), own)

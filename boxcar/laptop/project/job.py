@@ -109,15 +109,20 @@ class CellException(Model):
 
 
 def _names(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
+    names = [value] if isinstance(value, str) else value
+    return dict.fromkeys(names, "") if isinstance(names, list) else names
 
 
 class ReportWords(Model):
-    """How a report reads the run: the seed's key, the baseline, and the numbers to be shown."""
+    """How a report reads the run: the seed's key, the baseline, and the numbers to be shown: one, a
+    list, or `{loss: min, acc: max}`.
+    """
 
     seed: str = ""
     baseline: str = ""
-    metric: Annotated[tuple[str, ...], BeforeValidator(_names)] = ()
+    metric: Annotated[dict[str, Literal["min", "max", ""]], BeforeValidator(_names)] = Field(
+        default_factory=dict
+    )
 
 
 class Job(Model):

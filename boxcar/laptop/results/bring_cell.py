@@ -26,8 +26,8 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
-from boxcar.shared.files import manifest
-from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.files import manifest, resume_pointer
+from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _, chained, mark
 from boxcar.shared.wire import run_asks
@@ -39,6 +39,17 @@ _MOST_COPIES = 2
 # To look at what came takes at most one part of so many.
 _REST = 50
 _SLACK_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Of all that a pull brings: `held` is the descriptor of the results' lock, which rsync keeps;
+    `on_wait` is called now and then, and may raise to end it.
+    """
+
+    held: int
+    most_kib_s: int = 0
+    on_wait: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -77,18 +88,62 @@ def read_published(run: OpenRun, cell: str) -> Published | None:
     return Published(cell, data, found)
 
 
-def fetch_cell(run: OpenRun, wanted: Published, held: int, on_bytes: OnBytes) -> Path | None:
+def fetch_cell(run: OpenRun, wanted: Published, terms: Terms, on_bytes: OnBytes) -> Path | None:
     """Put the cell into its place; where an older copy of it lies now, if there was one.
 
-    `held` is the descriptor of the results' lock, which rsync keeps. `on_bytes` is told how many
-    have come. What is only carried, and does not come as it was published, is left out. Raises
-    DamagedError where what else came is not what was published, NoRoomError, TemporaryError,
-    OSError.
+    `on_bytes` is told how many have come, without those that were here before. What is only
+    carried, and does not come as it was published, is left out. Raises DamagedError where what else
+    came is not what was published, NoRoomError, TemporaryError, OSError.
     """
-    partial = partial_of(run, wanted)
-    _fill(run.published_folder(wanted.cell), partial, wanted, held, on_bytes)
-    _fill_carried(run.published_folder(wanted.cell), partial, wanted, held, on_bytes)
+    source, partial = run.published_folder(wanted.cell), partial_of(run, wanted)
+    refuse_links(source, wanted)
+    taken = _take_what_is_here(run, wanted)
+    left = [f for f in wanted.manifest.all_files if not paths.inside(partial, f.path).exists()]
+    checked_copy.check_room(partial, [file.size_bytes for file in left])
+    look_on = _look_on(source, [partial], wanted.manifest.size_bytes, terms, on_bytes)
+
+    def fetch(names: Sequence[str]) -> None:
+        _fetch(source, partial, names, terms, look_on)
+
+    _fill(source, partial, wanted, taken, fetch)
+    _fill_carried(partial, wanted, fetch)
     return keep_cell(run, partial, wanted)
+
+
+def _fetch(
+    source: Path | Remote,
+    target: Path,
+    names: Sequence[str],
+    terms: Terms,
+    on_wait: Callable[[], None],
+) -> None:
+    folders.fetch_folder(
+        source,
+        target,
+        files=names,
+        keep_open=[terms.held],
+        on_wait=on_wait,
+        most_kib_s=terms.most_kib_s,
+    )
+
+
+def _take_what_is_here(run: OpenRun, wanted: Published) -> set[str]:
+    """The names of the files that need not come: they are in an older copy of the cell, or one is
+    its live checkpoint that `watch` has brought. They are copied, and proven with the others.
+    """
+    partial, before = run.results.partial / wanted.cell, run.results.cell(wanted.cell)
+    taken = set()
+    with contextlib.suppress(BoxcarError, OSError):
+        pointer = resume_pointer.read_file(run.results.resume_pointer(wanted.cell))
+        for file in wanted.manifest.files:
+            live = pointer.file if pointer and pointer.file.sha256 == file.sha256 else file
+            for folder, record in ((before, file), (run.results.resume(wanted.cell), live)):
+                target = paths.inside(partial, file.path)
+                if not target.exists() and not manifest.compare_one(folder, record):
+                    atomic.make_folder(target.parent)
+                    shutil.copyfile(paths.inside(folder, record.path), target)
+                    taken.add(file.path)
+    return taken
 
 
 def partial_of(run: OpenRun, wanted: Published) -> Path:
@@ -116,25 +171,23 @@ def keep_cell(run: OpenRun, partial: Path, wanted: Published) -> Path | None:
 
 
 def _fill(
-    source: Path | Remote, partial: Path, wanted: Published, held: int, on_bytes: OnBytes
+    source: Path | Remote,
+    partial: Path,
+    wanted: Published,
+    taken: Collection[str],
+    fetch: Callable[[Sequence[str]], None],
 ) -> None:
-    refuse_links(source, wanted)
-    left = [f for f in wanted.manifest.all_files if not paths.inside(partial, f.path).exists()]
-    checked_copy.check_room(partial, [file.size_bytes for file in left])
-    look_on = _look_on(source, partial, wanted, on_bytes)
     for _try in range(TRIES):
-        folders.fetch_folder(
-            source,
-            partial,
-            files=wanted.proven,
-            keep_open=[held],
-            on_wait=look_on,
-        )
+        fetch([name for name in wanted.proven if name not in taken])
         if not (problems := wrong(partial, wanted)):
             return
         # rsync believes size and time, so it takes a damaged leftover for what it should be.
-        shutil.rmtree(partial)
-        atomic.make_folder(partial)
+        taken = ()
+        if any(paths.has_symlink(partial, name) for name in wanted.proven):
+            shutil.rmtree(partial)
+            atomic.make_folder(partial)
+        drop_wrong(partial, wanted.manifest.files)
+        (partial / paths.MANIFEST).unlink(missing_ok=True)
     raise DamagedError(
         _(
             "{source}: the copy differs from what was published: {problems}",
@@ -144,38 +197,52 @@ def _fill(
     )
 
 
-def _fill_carried(
-    source: Path | Remote, partial: Path, wanted: Published, held: int, on_bytes: OnBytes
-) -> None:
+def _fill_carried(partial: Path, wanted: Published, fetch: Callable[[Sequence[str]], None]) -> None:
     if not wanted.carried:
         return
-    look_on = _look_on(source, partial, wanted, on_bytes)
     for _try in range(TRIES):
         try:
-            folders.fetch_folder(
-                source, partial, files=wanted.carried, keep_open=[held], on_wait=look_on
-            )
+            fetch(wanted.carried)
         except (TemporaryError, NoRoomError):
             raise
         except BoxcarError:
             pass  # one of them is not there any more; the others may have come
-        if not drop_wrong_carried(partial, wanted):
+        if not drop_wrong(partial, wanted.manifest.carried.files):
             return
 
 
-def drop_wrong_carried(partial: Path, wanted: Published) -> bool:
-    """Remove what is only carried and did not come right; whether there is any such file."""
-    differences = manifest.compare(partial, wanted.manifest.carried.files)
+def drop_wrong(partial: Path, files: tuple[FileRecord, ...]) -> bool:
+    """Remove those that did not come right; whether there is any such file."""
+    differences = manifest.compare(partial, files)
     for difference in differences:
         with contextlib.suppress(OSError):
-            paths.inside(partial, difference.path).unlink()
+            if not paths.has_symlink(partial, difference.path):
+                paths.inside(partial, difference.path).unlink()
     return bool(differences)
 
 
 def _look_on(
-    source: Path | Remote, partial: Path, wanted: Published, on_bytes: OnBytes
+    source: Path | Remote,
+    partials: Sequence[Path],
+    size_bytes: int,
+    terms: Terms,
+    on_bytes: OnBytes,
 ) -> Callable[[], None]:
-    return seldom(lambda: on_bytes(size_so_far(source, partial, wanted.manifest.size_bytes)))
+    """Tells what has come from now on."""
+    before = sum(folders.bytes_come(one) for one in partials)
+
+    def look() -> None:
+        refuse_too_much(source, partials, size_bytes)
+        came = sum(folders.bytes_come(one) for one in partials)
+        on_bytes(max(0, came - before))
+
+    look_seldom = seldom(look)
+
+    def look_on() -> None:
+        terms.on_wait()
+        look_seldom()
+
+    return look_on
 
 
 def seldom(look: Callable[[], None]) -> Callable[[], None]:
@@ -192,26 +259,22 @@ def seldom(look: Callable[[], None]) -> Callable[[], None]:
     return look_if_due
 
 
-def size_so_far(source: Path | Remote, partial: Path, size_bytes: int) -> int:
-    """Bytes. Raises DamagedError where much more comes than was told: it would fill this disk."""
-    came_bytes = results_folder.bytes_below(partial)
-    if came_bytes > most_bytes_of(size_bytes):
-        shutil.rmtree(partial, ignore_errors=True)
-        raise DamagedError(
-            _(
-                "{source}: received {came_bytes} bytes, but only {size_bytes} bytes are there. "
-                "What was received has been removed",
-                source=source,
-                came_bytes=came_bytes,
-                size_bytes=size_bytes,
-            )
+def refuse_too_much(source: Path | Remote, partials: Sequence[Path], size_bytes: int) -> None:
+    """Raise DamagedError where much more comes than was told: it would fill this disk."""
+    came_bytes = sum(folders.bytes_below(one) for one in partials)
+    if came_bytes <= _MOST_COPIES * size_bytes + _SLACK_BYTES:
+        return
+    for one in partials:
+        shutil.rmtree(one, ignore_errors=True)
+    raise DamagedError(
+        _(
+            "{source}: received {came_bytes} bytes, but only {size_bytes} bytes are there. "
+            "What was received has been removed",
+            source=source,
+            came_bytes=came_bytes,
+            size_bytes=size_bytes,
         )
-    return came_bytes
-
-
-def most_bytes_of(size_bytes: int) -> int:
-    """What may lie here while so much comes."""
-    return _MOST_COPIES * size_bytes + _SLACK_BYTES
+    )
 
 
 def wrong(partial: Path, wanted: Published) -> list[str]:
@@ -296,11 +359,13 @@ class Portion:
 
 
 def portions_of_cells(run: OpenRun, wanted: Iterable[Published]) -> list[Portion]:
-    """Those of `wanted` that are small, by where they lie; none for a folder with only one."""
+    """Those of `wanted` that are small, by where they lie; none for a folder with only one. The
+    smallest come first.
+    """
     found: dict[str, list[tuple[Path | Remote, Published]]] = {}
-    for cell in wanted:
+    for cell in sorted(wanted, key=lambda cell: cell.manifest.size_bytes):
         if cell.manifest.size_bytes > SMALL_BYTES:
-            continue
+            break
         with contextlib.suppress(BoxcarError, OSError):  # said when the cell's turn comes
             source = _above(run.published_folder(cell.cell))
             found.setdefault(str(source), []).append((source, cell))
@@ -312,24 +377,23 @@ def portions_of_cells(run: OpenRun, wanted: Iterable[Published]) -> list[Portion
     ]
 
 
-def fetch_small_cells(run: OpenRun, portion: Portion, held: int, on_bytes: OnBytes) -> set[str]:
+def fetch_small_cells(run: OpenRun, portion: Portion, terms: Terms, on_bytes: OnBytes) -> set[str]:
     """Bring them to where they lie while they come; those that came as they were published.
 
-    Whatever goes wrong is left to the fetch of the one cell. `held` is as in `fetch_cell`.
+    Whatever goes wrong is left to the fetch of the one cell. `on_bytes` is as in `fetch_cell`.
     """
     with contextlib.suppress(BoxcarError, OSError):
+        names: list[str] = []
         for cell in portion.cells:
             refuse_links(portion.source, cell, f"{cell.cell}/")
             partial_of(run, cell)
+            taken = _take_what_is_here(run, cell)
+            names += [f"{cell.cell}/{name}" for name in cell.names if name not in taken]
         sizes = [file.size_bytes for cell in portion.cells for file in cell.manifest.all_files]
         checked_copy.check_room(run.results.partial, sizes)
-        folders.fetch_folder(
-            portion.source,
-            run.results.partial,
-            files=[f"{cell.cell}/{name}" for cell in portion.cells for name in cell.names],
-            keep_open=[held],
-            on_wait=_look_on_small(run, portion, on_bytes),
-        )
+        partials = [run.results.partial / cell.cell for cell in portion.cells]
+        look_on = _look_on(portion.source, partials, portion.size_bytes, terms, on_bytes)
+        _fetch(portion.source, run.results.partial, names, terms, look_on)
     return {cell.cell for cell in portion.cells if _came(run, cell)}
 
 
@@ -386,29 +450,8 @@ def _parts(
 def _came(run: OpenRun, cell: Published) -> bool:
     with contextlib.suppress(BoxcarError, OSError):
         partial = partial_of(run, cell)
-        return not wrong(partial, cell) and not drop_wrong_carried(partial, cell)
+        return not wrong(partial, cell) and not drop_wrong(partial, cell.manifest.carried.files)
     return False
-
-
-def _look_on_small(run: OpenRun, portion: Portion, on_bytes: OnBytes) -> Callable[[], None]:
-    most_bytes = most_bytes_of(portion.size_bytes)
-
-    def look() -> None:
-        came_bytes = sum(
-            results_folder.bytes_below(run.results.partial / cell.cell) for cell in portion.cells
-        )
-        if came_bytes > most_bytes:
-            raise DamagedError(
-                _(
-                    "{source}: received {came_bytes} bytes, expected {size_bytes}",
-                    source=portion.source,
-                    came_bytes=came_bytes,
-                    size_bytes=portion.size_bytes,
-                )
-            )
-        on_bytes(came_bytes)
-
-    return seldom(look)
 
 
 # The logs of cells that failed: they are no results, and with the box they would be gone.

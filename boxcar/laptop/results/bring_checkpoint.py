@@ -5,7 +5,7 @@ newest whole one of each cell, and `launch` lends it to the box that runs the ce
 (lend.py). The box goes on mirroring meanwhile: a checkpoint that was replaced before its
 copy began is left for the next look. Results and other verbs go first, so the link is never filled.
 
-Not covered: a box without rsync, whose copy takes all of the link and starts over when it is cut.
+Not covered: a box without rsync, whose copy starts over when it is cut.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from boxcar.laptop.hosts import folders
-from boxcar.laptop.results.bring_cell import size_so_far
+from boxcar.laptop.results.bring_cell import refuse_too_much
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import paths
@@ -75,7 +75,7 @@ def bring(run: OpenRun, wanted: Due, on_wait: Callable[[], None] = lambda: None)
 
     def look_on() -> None:
         on_wait()
-        size_so_far(source, partial, file.size_bytes)
+        refuse_too_much(source, [partial], file.size_bytes)
 
     folders.fetch_folder(source, partial, files=[file.path], on_wait=look_on, most_kib_s=MOST_KIB_S)
     keep(run, wanted, partial)

@@ -226,16 +226,6 @@ def keep_from_second_home(results: ResultPaths, cell: str, sha256: str) -> None:
     atomic.write_whole(results.root / SECOND, codec.to_document(record))
 
 
-def bytes_below(folder: Path) -> int:
-    """What the files in `folder` take, without following links; 0 for one that is not there."""
-    total_bytes = 0
-    for parent, _folders, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(FileNotFoundError):  # rsync renames meanwhile
-                total_bytes += (Path(parent) / name).lstat().st_size
-    return total_bytes
-
-
 def _take(path: Path) -> int:
     until = time.monotonic() + WAIT_S
     while (fd := lock.try_hold(path)) is None:

@@ -195,7 +195,7 @@ def _get_carried(run: OpenRun, partial: Path, wanted: Published) -> None:
         raise
     except BoxcarError:
         pass
-    bring_cell.drop_wrong_carried(partial, wanted)
+    bring_cell.drop_wrong(partial, wanted.manifest.carried.files)
 
 
 def _child(run: OpenRun, environ: Mapping[str, str]) -> Child:

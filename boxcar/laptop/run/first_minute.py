@@ -127,7 +127,7 @@ def _seen(run: OpenRun, one: Started, queue: QueueView) -> Sign | None:
         return waits if run.plan.linger_s else None
     if _is_from_before(queue, session):
         return None
-    if _has_log(run, one.box, queue.active):
+    if run.has_output(one.box, queue.active):
         box = run.box_label(one.box)
         return Sign(True, Message(_("running {cell} on {box}", cell=queue.active, box=box)))
     return None
@@ -171,9 +171,3 @@ def _failed(run: OpenRun, one: Started) -> Sign:
         "its agent on {box} has ended. The end of its log there:\n{tail}", box=one.box, tail=tail
     )
     return Sign(False, Message(ended))
-
-
-def _has_log(run: OpenRun, box: str, cell: str) -> bool:
-    """Whether the attempt has begun: its wrapper has set the stage and written its first line."""
-    question = run_asks.ReadLog(None, lines=1, most_bytes=4096, cell=cell)
-    return bool(run.ask(box, question).size_bytes)

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.laptop.hosts.scheduled import Scheduled
@@ -19,6 +19,8 @@ from boxcar.laptop.project.project import Project
 from boxcar.shared.errors import Message
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.paths import DurablePaths, ResultPaths
+from boxcar.shared.wire import envelope, run_asks
+from boxcar.shared.wire.envelope import Replies
 from boxcar.shared.wire.question import A, Question, RunOnBox
 
 # How a noun is heard while it works: the verb that called it says it to the person.
@@ -118,6 +120,11 @@ class OpenRun(ABC):
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         """Whether an attempt at the cell runs on the box; None where nobody can tell."""
 
+    def has_output(self, box: str, cell: str) -> bool:
+        """Whether the attempt has begun: its wrapper has set the stage and written a first line."""
+        question = run_asks.ReadLog(None, lines=1, most_bytes=4096, cell=cell)
+        return bool(self.ask(box, question).size_bytes)
+
     def progress_at(self, box: str, cell: str) -> str | None:
         """When the running cell last wrote its progress file (UTC), if that is known."""
         return None
@@ -143,6 +150,19 @@ class OpenRun(ABC):
         """What `onbox answer` says on the box. Raises what it raised there, as the same class;
         DamagedError for an answer that is not as expected, TemporaryError where there was none.
         """
+
+    def ask_all(
+        self, box: str, *questions: Question[Any], timeout_s: float = ASK_TIMEOUT_S
+    ) -> Replies:
+        """Put several questions in one round trip: they are answered in order, up to the first that
+        goes wrong. Raises where none of them was answered.
+        """
+        answers = self.ask(box, envelope.several(questions), timeout_s=timeout_s)
+        return Replies(self.who_answers(box), questions, answers)
+
+    def who_answers(self, box: str) -> str:
+        """How the one who answers for this box is named where something goes wrong."""
+        return box
 
     def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
         """Take back what a scheduler has not started of these queues: its tasks."""

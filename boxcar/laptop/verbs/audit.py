@@ -6,9 +6,10 @@ The boxes tell facts (`onbox/answers/audit.py`), the durable tier is tried from 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import timedelta
 
 from boxcar.laptop.common import show, side_by_side
@@ -32,6 +33,8 @@ from boxcar.shared.files.plan import Plan
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.wire import box_asks
+from boxcar.shared.wire.box_asks import OthersSeen
+from boxcar.shared.wire.envelope import Replies, several
 from boxcar.shared.wire.facts import Facts
 
 # The driver, the hook and torch on a cold disk each have a limit of their own on the box.
@@ -42,10 +45,11 @@ _ORDER = ("refuse", "warn", "ok")
 
 @dataclass(frozen=True)
 class Report:
-    """The table, and the facts that it was made of, by box."""
+    """The table, and the facts that it was made of, by box; `others`: who else is on each."""
 
     rows: tuple[Row, ...]
     facts: dict[str, Facts | None]
+    others: dict[str, OthersSeen] = field(default_factory=dict)
 
     @property
     def is_refused(self) -> bool:
@@ -107,7 +111,7 @@ def _beside(site: Site, report: Report) -> list[Row]:
     """On this machine, which is the person's own, it is no warning."""
     verdict: Verdict = "warn" if site.needs_audit else "ok"
     mine = visible_gpus.of_plan(site.plan)
-    return other_runs.check(site.ask, _answered(report), mine, verdict)
+    return other_runs.judge(report.others, mine, verdict)
 
 
 def _answered(report: Report) -> list[str]:
@@ -135,7 +139,8 @@ def run_audit(
     rows = rules.judge(told, replace(wanted, sharing=several))
     rows += tier_check.judge_tier(probe, suspects) if probe else []
     rows += rules.check_space(told, plan, measured, wanted.resources.disk, verified)
-    return Report(tuple(rows), {box: one.facts for box, one in told.items()})
+    others = {box: one.others for box, one in told.items() if one.others}
+    return Report(tuple(rows), {box: one.facts for box, one in told.items()}, others)
 
 
 def present(site: Site, report: Report, then: Command, *, as_json: bool) -> None:
@@ -239,13 +244,18 @@ def _ask_all(ask: Ask, plan: Plan, wanted: Wanted, names: Sequence[str]) -> dict
 
 def _ask(ask: Ask, plan: Plan, wanted: Wanted, box: str) -> Told:
     before = timestamp.utc_now()
+    credentials = plan.box(box).credentials
+    question = box_asks.Audit(credentials, plan.training_python, wanted.hook)
+    asked = (question, box_asks.SeeOthers())
     try:
-        credentials = plan.box(box).credentials
-        question = box_asks.Audit(credentials, plan.training_python, wanted.hook)
-        facts = ask(box, question, timeout_s=ASK_TIMEOUT_S)
+        replies = Replies(box, asked, ask(box, several(asked), timeout_s=ASK_TIMEOUT_S))
+        facts = replies.to(question)
     except (BoxcarError, OSError) as error:
         return Told(None, why=str(error))
-    return Told(facts, skew_s(before, facts.at, timestamp.utc_now()))
+    told = Told(facts, skew_s(before, facts.at, timestamp.utc_now()))
+    with contextlib.suppress(BoxcarError):
+        told = replace(told, others=replies.to(asked[1]))
+    return told
 
 
 def _probe(ask: Ask, told: dict[str, Told], wanted: Wanted) -> tier_check.Probe | None:

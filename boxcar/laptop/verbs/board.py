@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
-from boxcar.laptop.project.from_environment import known_secrets
+from boxcar.laptop.project.from_environment import credential_names, known_secrets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.condition import may_run
+from boxcar.laptop.run.log_source import FileLog
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.run.view import RunView
-from boxcar.laptop.verbs.next_step import next_step
+from boxcar.laptop.run.view import CellView, RunView
+from boxcar.laptop.verbs import explain
+from boxcar.laptop.verbs.logs import find, readable
+from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.laptop.verbs.status import rows_of_run
-from boxcar.laptop.verbs.watch import looks
+from boxcar.laptop.verbs.watch import LOG_EVERY_S, looks
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
 from boxcar.laptop.view.looks import UNICODE
 from boxcar.laptop.view.page import cell_curves, live_page, server
 from boxcar.laptop.view.page.cell_curves import Reports, Whole
-from boxcar.laptop.view.page.live_page import Private, Reading
+from boxcar.laptop.view.page.live_page import OpenedCell, Private, Reading
 from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
@@ -32,11 +37,16 @@ from boxcar.shared.errors import BoxcarError, Command, InputError, Message, mess
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
+from boxcar.shared.triage.log_lines import without_colours
+from boxcar.shared.wire import run_asks
 
 # A file is written by somebody's cron, nobody knows how often.
 _FILE = Reading(every_s=60.0, old_s=3600.0)
 # Between two looks at a run that no agent works at: somebody may launch it again.
 _REST_S = 120.0
+LOG_LINES, _LOG_BYTES = 50, 256 * 1024
+# Cells that can be opened in a file: each may cost a question to a box.
+_MOST_TOLD = 40
 
 
 @dataclass(frozen=True)
@@ -62,12 +72,81 @@ class Watched:
 NOTHING = Watched(NOTHING_SEEN, {}, {})
 
 
+class Opener:
+    """What somebody reads who opens a cell, of the newest look. One is read at a time: a box is
+    asked for the end of its log, and not again before `LOG_EVERY_S`.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.rows: RunRows | None = None
+        self._site, self._lock = site, threading.Lock()
+        self._read: dict[str, tuple[float, str]] = {}
+
+    def opened(self, cell: str) -> str | None:
+        with self._lock:
+            rows = self.rows
+            if rows is None or cell not in {one.name for one in rows.view.cells}:
+                return None
+            read_s, text = self._read.get(cell, (-LOG_EVERY_S, ""))
+            if time.monotonic() - read_s >= LOG_EVERY_S:
+                text = _opened(self._site, rows, cell, has_log=True)
+                self._read = {cell: (time.monotonic(), text)}
+            return text
+
+
+def _opened(site: Site, rows: RunRows, name: str, *, has_log: bool) -> str:
+    found = explain.explain_in(site, rows.view, name, has_quotes=has_log)
+    log, note = log_for_others(site, rows.view, find(rows.view, name)) if has_log else (None, "")
+    opened = OpenedCell(
+        cell=name,
+        state=found.state,
+        facts=found.facts,
+        history=tuple((moment.at, moment.what) for moment in found.history),
+        next=show.typed(sentence(found.next)),
+        log=log,
+        log_note=note,
+    )
+    return live_page.opened_text(opened, rows.facts, _private(site))
+
+
+def log_for_others(site: Site, view: RunView, cell: CellView) -> tuple[tuple[str, ...] | None, str]:
+    """The last lines of its log where the secrets' values could be left out, and what is to be
+    said of them. The box knows the values; this machine does where all of them are set.
+    """
+    unset = [name for name in credential_names(site.project.job) if not os.environ.get(name)]
+    pulled, box = site.pulled_log(cell.name), site.box_with_log(cell)
+    data, is_clean = b"", False
+    silent = next((queue.silent for queue in view.queues if queue.box == box and queue.silent), "")
+    try:
+        if pulled.is_file() and not unset and not cell.is_under_way:
+            data = FileLog(pulled).end(LOG_LINES)[0]
+        elif silent:  # else each cell of it would wait for the box again
+            return None, _("{head}: {text}", head=box, text=silent)
+        elif box:
+            credentials = site.plan.box(box).credentials
+            question = run_asks.ReadLog(None, LOG_LINES, _LOG_BYTES, cell.name, None, credentials)
+            found = site.ask(box, question)
+            data, is_clean = found.data, found.is_clean
+    except (BoxcarError, OSError) as error:
+        return None, message_of(error).text
+    if unset and data and not is_clean:
+        hidden = _(
+            "not shown: the values of {names} are not known, so they cannot be left out",
+            names=", ".join(unset),
+        )
+        return None, hidden
+    text = without_colours(data.decode(errors="surrogateescape"))
+    lines = readable([text.encode(errors="surrogateescape")])
+    return tuple(lines), "" if data else _("no log yet")
+
+
 def board(
     project: Project,
     *,
     is_served: bool = False,
     port: int | None = None,
     to: str = "",
+    has_logs: bool = False,
     as_json: bool = False,
 ) -> int:
     """Serve the page until Ctrl-C (the exit code is 130), or write it once. Raises InputError for
@@ -77,11 +156,13 @@ def board(
         raise InputError(_("use either --serve or --to FILE, not both"))
     if port is not None and not is_served:
         raise InputError(_("--port works only with --serve"))
+    if has_logs and not to:
+        raise InputError(_("--logs works only with --to FILE; --serve always has them"))
     if not is_served and not to:
         raise InputError(_which())
     with open_site(project, show.say) as site:
         if to:
-            return _write(site, Path(to), as_json=as_json)
+            return _write(site, Path(to), has_logs=has_logs, as_json=as_json)
         try:
             return _serve(site, port or 0, as_json=as_json)
         except KeyboardInterrupt:
@@ -111,7 +192,7 @@ def _which() -> list[Message]:
     ]
 
 
-def _write(site: Site, path: Path, *, as_json: bool) -> int:
+def _write(site: Site, path: Path, *, has_logs: bool, as_json: bool) -> int:
     """0 also where a cell has failed: a cron copies the page behind `&&`."""
     if path.is_dir():
         raise InputError(_("--to: expected a file; {file} is a folder", file=path))
@@ -121,7 +202,12 @@ def _write(site: Site, path: Path, *, as_json: bool) -> int:
         site.refresh()
     moves.tell_boxes(site, show.say)
     view = look_at_run(site, timestamp.utc_now())
-    atomic.write_whole(path, _page(site, view, NOTHING.after(site, view), _FILE))
+    watched = NOTHING.after(site, view)
+    rows = _rows(site, view, watched)
+    told = [row.cell for row in (*rows.failed, *rows.under_way)][:_MOST_TOLD]
+    texts = {cell: _opened(site, rows, cell, has_log=has_logs) for cell in told}
+    page = live_page.page_of_run(rows, watched.curves, _FILE, _private(site), told=texts)
+    atomic.write_whole(path, page.whole)
     if as_json:
         show.json_document(
             "board", {"run": view.run, "at": view.at, "file": str(path), "url": None}
@@ -133,16 +219,20 @@ def _write(site: Site, path: Path, *, as_json: bool) -> int:
 
 def _serve(site: Site, port: int, *, as_json: bool) -> int:
     """The first look comes before the address, so that the page has something to say."""
-    views = _looks_for_ever(site)
+    views, opener, watched = _looks_for_ever(site), Opener(site), NOTHING
     with show.waiting(_("asking the boxes")):
         first = next(views)
     with server.serve(port) as page_server:
-        watched = NOTHING.after(site, first)
-        page_server.page = _page(site, first, watched, _reading(site, first))
-        _tell(first, page_server.url, site.poll_s, as_json=as_json)
-        for view in views:
+        page_server.opened = opener.opened
+        for number, view in enumerate(chain([first], views), start=1):
             watched = watched.after(site, view)
-            page_server.page = _page(site, view, watched, _reading(site, view))
+            opener.rows = rows = _rows(site, view, watched)
+            reading, private = _reading(site, view), _private(site)
+            page_server.states.append(
+                live_page.page_of_run(rows, watched.curves, reading, private, number=number)
+            )
+            if view is first:
+                _tell(first, page_server.url, site.poll_s, as_json=as_json)
     return 0
 
 
@@ -187,10 +277,11 @@ def _tell(view: RunView, url: str, every_s: float, *, as_json: bool) -> None:
     )
 
 
-def _page(site: Site, view: RunView, watched: Watched, reading: Reading) -> bytes:
+def _rows(site: Site, view: RunView, watched: Watched) -> RunRows:
     at_work = _("agents are running; nothing to do")
     rows = rows_of_run(site, view, next_step(view, site), watched.history, at_work=at_work)
-    rows = replace(rows, facts=replace(rows.facts, glyphs=UNICODE))
-    private = Private(known_secrets(site.project.job, os.environ))
-    page = live_page.page_of_run(rows, watched.curves, reading, private)
-    return page.encode("utf-8", "replace")
+    return replace(rows, facts=replace(rows.facts, glyphs=UNICODE))
+
+
+def _private(site: Site) -> Private:
+    return Private(known_secrets(site.project.job, os.environ))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.hosts import folders
 from boxcar.laptop.news import from_here
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
@@ -334,7 +335,7 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     for sentence in site.end_price():
         _say_item(sentence)
     show.say_of_each(("", _("  {sentence}", sentence=one)) for one in _lost(facts, notes))
-    size_bytes = results_folder.bytes_below(site.results.root)
+    size_bytes = folders.bytes_below(site.results.root)
     show.say(
         _("This stays: {folder} ({size})", folder=site.results.root, size=units.size(size_bytes))
     )

@@ -241,9 +241,17 @@ def explain(project: Project, *, cell: str, as_json: bool = False) -> int:
 def explanation(site: Site, name: str) -> Explanation:
     with show.waiting(_("asking the boxes")):
         site.refresh()
-    view = look_at_run(site, timestamp.utc_now())
+    return explain_in(site, look_at_run(site, timestamp.utc_now()), name)
+
+
+def explain_in(site: Site, view: RunView, name: str, *, has_quotes: bool = True) -> Explanation:
+    """From a look that somebody had, with lines of the log. Raises InputError for an unknown
+    cell.
+    """
     cell = find(view, name)
     verdict = _verdict(view, cell)
+    if verdict and not has_quotes:
+        verdict = verdict[0], ()
     return Explanation(
         cell=name,
         state=cell.word,

@@ -21,7 +21,7 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.moves import Move
 from boxcar.laptop.run.view import DAMAGED, CellView, RunView
 from boxcar.laptop.teardown.gate import reasons_to_give_up
-from boxcar.laptop.verbs import push
+from boxcar.laptop.verbs import push, serve_tier
 from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import has_begun
 from boxcar.shared import state, timestamp
@@ -217,7 +217,7 @@ def _send_lines(site: Site, source: str, queue: str) -> None:
     with show.progress(_("push")) as bar:
         for name in dict.fromkeys((queue, source)):
             if is_shared or not site.is_out_of_reach(site.plan.queues[name]):
-                push.send_queue(site, name, bar)
+                serve_tier.send_queue(site, name, bar)
 
 
 def _report(site: Site, cell: str, source: str, queue: str, *, as_json: bool) -> None:

@@ -8,9 +8,10 @@ teardown they lie nowhere else.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from boxcar.laptop.common import show, side_by_side
@@ -18,6 +19,8 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.hosts import folders
+from boxcar.laptop.hosts.remote_folder import Remote
+from boxcar.laptop.hosts.ssh_errors import Unreachable
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
@@ -32,6 +35,7 @@ from boxcar.laptop.results.bring_cell import (
     OnBytes,
     Portion,
     Published,
+    Terms,
     fetch_cell,
     read_published,
 )
@@ -53,6 +57,7 @@ from boxcar.shared.errors import (
     InputError,
     Message,
     NewerError,
+    TemporaryError,
     message_of,
     some,
 )
@@ -86,42 +91,84 @@ class Outcome:
 
 
 MOST_AT_ONCE = 8
+# While one is greeted or hashed, the other has the line.
+AT_ONCE_OF_A_BOX = 2
 
 
 def pull_cells(
-    site: Site, view: RunView, cells: Sequence[RosterCell], held: int, bar: Progress
+    site: Site,
+    view: RunView,
+    cells: Sequence[RosterCell],
+    held: int,
+    bar: Progress,
+    *,
+    most_kib_s: int = 0,
 ) -> list[Outcome]:
-    """Each cell for itself: one that fails stops no other. The boxes work side by side."""
+    """Each cell for itself, the smallest first: one that fails stops no other. The boxes work side
+    by side, except where all of them together may use only a part of the line.
+    """
+    is_over = threading.Event()
+
+    def end_if_over() -> None:
+        if is_over.is_set():
+            raise TemporaryError(_("interrupted"))
+
+    terms = Terms(held, most_kib_s, end_if_over)
+    at_once = min(MOST_AT_ONCE, AT_ONCE_OF_A_BOX * len(site.plan.boxes))
+    most = 1 if most_kib_s else at_once
     hashed = HashedBefore(Home(site.project.root).hashed(site.plan.run))
     looked = tree_sync.run_in_parallel(
         lambda cell: _look_at(site, cell, view.damaged.get(cell.name), hashed), cells
     )
-    bar.expect(sum(one.size_bytes for one in looked))
+    bar.expect(sum(one.left_bytes for one in looked))
     boxes = {cell.name: cell.box for cell in view.cells}
-    small = _pull_small(site, looked, held, bar)
+    gone: dict[str, str] = {}
+    outcomes = {one.cell: one.outcome for one in looked if one.outcome}
 
-    def pull_one(one: _Looked) -> Outcome:
-        if one.outcome and one.outcome.word == FAILED:
-            return one.outcome
-        part = bar.part(one.size_bytes, f"{boxes.get(one.cell, '')} {one.cell}".strip())
-        outcome = one.outcome or small.get(one.cell) or _pull_cell(site, one, held, part.at)
+    def pull_one(one: _Looked) -> None:
+        part = bar.part(one.left_bytes, f"{boxes.get(one.cell, '')} {one.cell}".strip())
+        outcomes[one.cell] = _pull_cell(site, one, terms, gone, part.at)
         part.end()
-        return _with_receipt(site, outcome)
 
-    with ThreadPoolExecutor(min(MOST_AT_ONCE, len(site.plan.boxes))) as pool:
-        outcomes = list(pool.map(pull_one, looked))
+    def bring(portion: Portion) -> set[str]:
+        place, n = portion.source, len(portion.cells)
+        where = place.ssh.alias if isinstance(place, Remote) else place
+        name = _("{place}: {n} {n:cell|cells}", place=where, n=n)
+        names = {cell.cell for cell in portion.cells}
+        part = bar.part(sum(one.left_bytes for one in left if one.cell in names), name)
+        came = bring_cell.fetch_small_cells(site, portion, terms, part.at)
+        part.end()
+        return came
+
+    def pull_all(acts: Iterable[Callable[[], None]]) -> None:
+        side_by_side.each(acts, lambda act: act(), most=most, on_interrupt=is_over.set)
+
+    left = sorted((one for one in looked if not one.outcome), key=lambda one: one.size_bytes)
+    portions = bring_cell.portions_of_cells(site, [one.published for one in left if one.published])
+    together = {cell.cell for portion in portions for cell in portion.cells}
+    alone = [partial(pull_one, one) for one in left if one.cell not in together]
+    small = partial(_pull_small, site, portions, bring, most, outcomes)
+    pull_all([*([small] if portions else []), *alone])
+    pull_all(partial(pull_one, one) for one in left if one.cell not in outcomes)
     with contextlib.suppress(OSError):  # the next pull hashes once more
         hashed.write()
-    return outcomes
+    return [_with_receipt(site, outcomes[cell.name]) for cell in cells]
 
 
 @dataclass(frozen=True)
 class _Looked:
-    """What lies there of a cell; with an `outcome` where nothing is to be fetched."""
+    """What lies there of a cell; with an `outcome` where nothing is to be fetched.
+    `begun_bytes` came before.
+    """
 
     cell: str
     published: Published | None = None
     outcome: Outcome | None = None
+    begun_bytes: int = 0
+
+    @property
+    def left_bytes(self) -> int:
+        return 0 if self.outcome else max(0, self.size_bytes - self.begun_bytes)
 
     @property
     def size_bytes(self) -> int:
@@ -144,45 +191,47 @@ def _look_at(site: Site, cell: RosterCell, damage: str | None, hashed: HashedBef
         why = show.typed(message_of(error))
         return _Looked(cell.name, None, Outcome(cell.name, FAILED, why))
     outcome = _came(site, published, HERE) if is_here else None
-    return _Looked(cell.name, published, outcome)
+    begun_bytes = folders.bytes_come(site.results.partial / cell.name)
+    return _Looked(cell.name, published, outcome, begun_bytes)
 
 
 def _pull_small(
-    site: Site, looked: Sequence[_Looked], held: int, bar: Progress
-) -> dict[str, Outcome]:
-    """By cell, what became of the small ones that are fetched together, where that went well."""
-    wanted = [one.published for one in looked if one.published and one.outcome is None]
-    portions = bring_cell.portions_of_cells(site, wanted)
-    if not portions:
-        return {}
+    site: Site,
+    portions: Sequence[Portion],
+    bring: Callable[[Portion], set[str]],
+    most: int,
+    outcomes: dict[str, Outcome],
+) -> None:
+    """What becomes of the small ones that are fetched together, where that goes well."""
     atomic.make_folder(site.results.partial)
-
-    def bring(portion: Portion) -> set[str]:
-        part = bar.part(portion.size_bytes, f"{portion.source}: {len(portion.cells)}")
-        came = bring_cell.fetch_small_cells(site, portion, held, part.at)
-        part.end()
-        return came
-
     with TreeSync(site.results.root) as sync:
-        came = set().union(*side_by_side.each(portions, bring))
-        right = {one.cell: one for one in wanted if one.cell in came}
-        try:
+        came = set().union(*side_by_side.each(portions, bring, most=most))
+        right = {one.cell: one for part in portions for one in part.cells if one.cell in came}
+        placed: dict[str, Path | Exception | None] = {}
+        with contextlib.suppress(OSError):  # said of each cell when its turn comes
             placed = bring_cell.keep_small_cells(site, list(right.values()), sync)
-        except OSError:
-            return {}  # said of each cell when its turn comes
-    return {
-        cell: Outcome(cell, FAILED, show.typed(message_of(where)))
-        if isinstance(where, Exception)
-        else _came(site, right[cell], PULLED, where)
-        for cell, where in placed.items()
-    }
+    for cell, where in placed.items():
+        if isinstance(where, Exception):
+            outcomes[cell] = Outcome(cell, FAILED, show.typed(message_of(where)))
+        else:
+            outcomes[cell] = _came(site, right[cell], PULLED, where)
 
 
-def _pull_cell(site: Site, one: _Looked, held: int, on_bytes: OnBytes) -> Outcome:
+def _pull_cell(
+    site: Site, one: _Looked, terms: Terms, gone: dict[str, str], on_bytes: OnBytes
+) -> Outcome:
+    """`gone` are the boxes that cannot be reached any more, and why: to ask each cell would take as
+    many times as long.
+    """
     assert one.published
     try:
-        replaced = _fetch(site, one.published, held, on_bytes)
+        source = site.published_folder(one.cell)
+        if isinstance(source, Remote) and source.ssh.alias in gone:
+            return Outcome(one.cell, FAILED, gone[source.ssh.alias])
+        replaced = _fetch(site, one.published, terms, on_bytes)
     except (BoxcarError, OSError) as error:
+        if isinstance(error, Unreachable):
+            gone[error.alias] = show.typed(message_of(error))
         return Outcome(one.cell, FAILED, show.typed(message_of(error)))
     return _came(site, one.published, PULLED, replaced)
 
@@ -209,10 +258,10 @@ def lacks_cells(site: Site, published: Published) -> tuple[str, ...]:
     return tuple(name for name in published.carried if not paths.inside(folder, name).is_file())
 
 
-def _fetch(site: Site, wanted: Published, held: int, on_bytes: OnBytes) -> Path | None:
+def _fetch(site: Site, wanted: Published, terms: Terms, on_bytes: OnBytes) -> Path | None:
     """As fetch_cell does. Of a result that was lent the box may have the manifest alone."""
     try:
-        return fetch_cell(site, wanted, held, on_bytes)
+        return fetch_cell(site, wanted, terms, on_bytes)
     except (BoxcarError, OSError) as error:
         found = receipt.accepted_result(site.tier, wanted.cell)
         if found is None or not found.is_lent:
@@ -304,7 +353,13 @@ def _pull_journal(site: Site, source: Path) -> Outcome:
 MOST_NAMED = 5
 
 
-def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool = False) -> int:
+def pull(
+    project: Project,
+    *,
+    cells: Sequence[str] | None = None,
+    most_kib_s: int = 0,
+    as_json: bool = False,
+) -> int:
     """Bring the results here, or only those of `cells`.
 
     Returns 1 where something that is published could not be pulled right, or one of `cells` is not
@@ -312,7 +367,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
     InputError for an unknown cell, and where the tier or rsync is missing.
     """
     with open_site(project, show.say) as site:
-        folders.check_rsync(show.say)
+        folders.check_rsync(show.say, most_kib_s=most_kib_s)
         with show.waiting(_("asking the boxes")):
             site.refresh()
         _check_tier(site)
@@ -322,7 +377,7 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
         show.say_of_each(("", one) for one in said)
         with results_folder.hold(site) as held:
             with show.progress(_("pull")) as bar:
-                outcomes = pull_cells(site, view, wanted, held, bar)
+                outcomes = pull_cells(site, view, wanted, held, bar, most_kib_s=most_kib_s)
                 journals = pull_journals(site)
             copies = _pull_second_home(site, view, outcomes)
             outcomes = [copies.get(one.name, one) for one in outcomes]

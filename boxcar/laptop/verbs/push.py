@@ -9,35 +9,37 @@ one that fails holds up no other.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import Progress
-from boxcar.laptop.hosts import folders
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queues import sync
-from boxcar.laptop.project.queues.sync import Ahead, Append, CommentedThere, CommentOut
 from boxcar.laptop.release.build import build
-from boxcar.laptop.results.lend import lend_files
 from boxcar.laptop.run import mixed_code
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.mixed_code import NewLines, ToPush
 from boxcar.laptop.run.view import RunView
+from boxcar.laptop.verbs.serve_tier import (
+    Lines,
+    Served,
+    Wanted,
+    box_for_lines,
+    by_tier,
+    lines_of,
+    say_lines,
+    serve,
+)
 from boxcar.shared import timestamp
-from boxcar.shared.disk import atomic, digest
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import Command, DamagedError, InputError, Message, NoRoomError, message_of
+from boxcar.shared.errors import Command, InputError, Message, message_of
 from boxcar.shared.files import receipt
-from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
 from boxcar.shared.sentence import Sentence, _, mark
-from boxcar.shared.wire import run_asks
-
-CHECK_TIMEOUT_S = 600.0  # a slow network disk reads the whole release for it
 
 
 def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> int:
@@ -61,22 +63,46 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
         view = look_at_run(site, timestamp.utc_now())
         problems = say_mixed(site, view, built[0], is_mixed=is_mixed)
         with show.progress(_("push")) as bar:
-            sent, unserved = side_by_side.each_or_why(
-                groups, lambda box: serve(site, box, built, bar)
+            served, unserved = side_by_side.each_or_why(
+                groups, lambda box: _push_to(site, box, built, groups[box], bar)
             )
-        if sent:
-            say_release(built[0], is_new=any(sent.values()))
-        with show.progress(_("push")) as bar:
-            queues, unsent = side_by_side.each_or_why(
-                [queue for box in sent for queue in groups[box]],
-                lambda name: send_queue(site, name, bar),
-            )
+        is_new = any(one.is_new for one, _lines in served.values())
+        if served:
+            say_release(built[0], is_new=is_new)
+        queues, unsent = _say_sent(site, served.values())
         if as_json:
             errors = (unserved | unsent).items()
             told = [*(message_of(error).under(name) for name, error in errors), *problems]
-            _show_document(built[0], any(sent.values()), queues, told)
+            _show_document(built[0], is_new, queues, told)
         side_by_side.raise_all(unserved | unsent)
         return 1 if problems else 0
+
+
+def _push_to(
+    site: Site, box: str, built: tuple[Release, Path], names: Sequence[str], bar: Progress
+) -> tuple[Served, dict[str, Lines]]:
+    found: dict[str, Lines] = {}
+
+    def want(name: str) -> Wanted:
+        found[name] = lines_of(site, name, bar)
+        return Wanted(box_for_lines(site, name), found[name].questions)
+
+    return serve(site, box, built, names, want, bar=bar), found
+
+
+def _say_sent(
+    site: Site, served: Iterable[tuple[Served, dict[str, Lines]]]
+) -> tuple[dict[str, str], dict[str, Exception]]:
+    """What was done for each queue, and why it was not for others."""
+    by_name = {name: (one, lines[name]) for one, lines in served for name in lines}
+    unsent = {name: error for one, _lines in served for name, error in one.errors.items()}
+
+    def say(name: str) -> str:
+        one, lines = by_name[name]
+        return say_lines(site, name, lines, one.replies.get(name))
+
+    said, refused = side_by_side.each_or_why([n for n in by_name if n not in unsent], say)
+    return said, unsent | refused
 
 
 def _show_document(
@@ -167,15 +193,6 @@ def _nowhere(site: Site, queue: str, lines: Sequence[str]) -> Message:
     )
 
 
-def by_tier(site: Site, queues: Sequence[str]) -> dict[str, list[str]]:
-    """The queues on each durable tier, by the box that the tier is reached by."""
-    boxes = list(dict.fromkeys(site.plan.queues[queue] for queue in queues))
-    reached = site.reach_tiers(boxes)
-    if site.plan.durable_scope != EACH_BOX:
-        return {box: list(queues) for box in reached}
-    return {box: [name for name in queues if site.plan.queues[name] == box] for box in reached}
-
-
 def say_release(made: Release, *, is_new: bool) -> None:
     which = (
         mark("release {release} is new: {origin}")
@@ -184,19 +201,6 @@ def say_release(made: Release, *, is_new: bool) -> None:
     )
     origin = _origin(made)
     show.say(Sentence(which, release=short(made.digest), origin=origin))
-
-
-def serve(site: Site, box: str, built: tuple[Release, Path], bar: Progress) -> bool:
-    """Have the release on the tier of this box; whether it was sent just now."""
-    made, folder = built
-    found = site.ask(box, run_asks.FindRelease(made.digest), timeout_s=CHECK_TIMEOUT_S)
-    if not found.is_there:
-        _send(site, box, folder, made, bar)
-    _refuse(site, box, made, found.problems)
-    # Before any line: an agent that meets a line without its release would let it wait.
-    if not found.is_newest:
-        site.ask(box, run_asks.PointTo(made.digest))
-    return not found.is_there
 
 
 def check_queues(site: Site) -> None:
@@ -241,125 +245,6 @@ def refuse_a_tier_out_of_sight(site: Site) -> None:
                 folder=site.results.root,
             )
         )
-
-
-def _send(site: Site, box: str, folder: Path, made: Release, bar: Progress) -> None:
-    """Everything under an unfinished name; the box checks it, and then gives it its own.
-
-    What a push that broke off has left there is gone on with.
-    """
-    sizes_bytes = tuple(file.size_bytes for file in made.files)
-    prepare = run_asks.Prepare(made.digest, sizes_bytes, is_mounted=site.has_mounted_tier)
-    try:
-        prepared = site.ask(box, prepare)
-    except NoRoomError as error:
-        raise NoRoomError(
-            _("{error}. Free some space there, then run the same command again", error=error)
-        ) from error
-    target = site.project.on_tier.release(made.digest)
-    unfinished = target.with_name(prepared.kept) if prepared.kept else atomic.temporary_name(target)
-    there = site.folder_on(box, str(unfinished))
-    install = run_asks.Install(made.digest, unfinished.name)
-    part = bar.part(sum(sizes_bytes), box)
-    for bases in (prepared.bases, ()):
-        folders.send_folder(folder, there, on_bytes=part.at, bases=bases, has_own_connection=False)
-        part.doing = _("checked by the box")
-        try:
-            site.ask(box, install, timeout_s=CHECK_TIMEOUT_S)
-            break
-        except DamagedError:
-            # The box has removed it. Should a base be at fault, the second time nothing is copied.
-            if not bases:
-                raise
-    part.end()
-
-
-def _refuse(site: Site, box: str, made: Release, problems: Sequence[str]) -> None:
-    if problems:
-        raise DamagedError(
-            _(
-                "{box}: {digest} changed since it was pushed: {problems}. It was left as it is. "
-                "If no agent runs from it, move the folder away and push again.",
-                box=box,
-                digest=site.project.on_tier.release(made.digest),
-                problems="; ".join(problems[:5]),
-            )
-        )
-
-
-def send_queue(site: Site, name: str, bar: Progress) -> str:
-    """Append what the local queue file has more; what was done.
-
-    By the queue's own box, or by another one of a shared tier where that one does not answer.
-    """
-    local, shared = site.project.queue_files[name], site.tier.queue(name)
-    others = (box.name for box in site.plan.boxes)
-    box = site.reach_tiers(list(dict.fromkeys([site.plan.queues[name], *others])))[0]
-    there = sync.read_tier_queue(shared)
-    change = sync.decide(local, shared, there)
-    if site.has_lost_its_tier(box):
-        # What we know of it is another box's, which had this name before.
-        there, change = None, sync.anew(local, there)
-    elif site.plan.durable_scope == EACH_BOX:
-        # Before the lines: a line that comes after a result which was lent needs its files.
-        for text in lend_files(site, name, bar):
-            show.say(text)
-    if isinstance(change, CommentedThere):
-        _say_commented_there(name, local, change)
-        change = change.change
-    if isinstance(change, Append):
-        expected = None if there is None else (len(there), digest.of_bytes(there))
-        site.ask(box, run_asks.Append(name, expected, change.data))
-        _say_appended(site, name, change.data.count(b"\n"))
-        return "appended"
-    if isinstance(change, CommentOut):
-        read = (len(there or b""), digest.of_bytes(there or b""))
-        site.ask(box, run_asks.CommentOut(name, read, change.data))
-        for line in change.lines:
-            show.say(_("{queue}: commented out on the tier: {line}", queue=name, line=line))
-        _say_appended(site, name, change.data.count(b"\n") - (there or b"").count(b"\n"))
-        return "commented out"
-    if isinstance(change, Ahead):
-        show.say(
-            _(
-                "{queue}: {n} {n:line was|lines were} appended on the tier; {file} lacks "
-                "{n:it|them}",
-                queue=name,
-                n=len(change.lines),
-                file=local,
-            )
-        )
-        return "ahead"
-    return "same"
-
-
-def _say_appended(site: Site, name: str, lines: int) -> None:
-    if lines > 0:
-        file = site.project.on_tier.queue(name)
-        show.say(
-            _("{queue}: {n} {n:line|lines} appended to {file}", queue=name, n=lines, file=file)
-        )
-
-
-def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:
-    for number, line in found.lines:
-        show.say(
-            _(
-                "{queue}: line {number} is commented out on the tier, but not here: {line}",
-                queue=name,
-                number=number,
-                line=line,
-            )
-        )
-    command = sync.to_comment_out(local, found.lines)
-    show.say(
-        _(
-            "{queue}: lines commented out on the tier are skipped. To comment them out here, too: "
-            "{command}. To run such a cell after that, append a new line",
-            queue=name,
-            command=command,
-        )
-    )
 
 
 def _origin(made: Release) -> str:

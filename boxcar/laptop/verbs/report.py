@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.near import no_choice
+from boxcar.laptop.common.near import no_choice, no_such, the_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.view.report import as_text, gather, report_page
 from boxcar.laptop.view.report.run_report import Asked, Report
+from boxcar.laptop.view.report.table import Row, Table
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
 from boxcar.shared.sentence import _
@@ -29,6 +30,7 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
     if to and to not in KINDS:
         raise InputError(no_choice("--to", KINDS, to))
     made = gather.report_of(project, asked)
+    _refuse_unknown(project, made)
     if as_json or to == "json":
         show.json_document("report", as_text.document(made))
     elif to in TEXTS:
@@ -40,29 +42,34 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
     return _say_left_out(made) if to == "latex" else 0
 
 
+def _refuse_unknown(project: Project, made: Report) -> None:
+    """What a person typed. What job.yaml names may be what no cell has yet."""
+    known = sorted({name for group in made.groups for cell in group.cells for name in cell.numbers})
+    for name in made.asked.metrics:
+        if name not in known and name not in project.job.report.metric:
+            runs = ", ".join(made.asked.runs)
+            raise InputError(no_such(name, known, what="metric", of=the_run(runs)))
+
+
 def _show(project: Project, made: Report) -> None:
-    runs = ", ".join(made.asked.runs)
-    for table in made.tables:
-        title = _(
-            "{runs}: {task}; baseline: {baseline}",
-            runs=runs,
-            task=table.task,
-            baseline=table.baseline,
-        )
-        columns = [show.typed(name) for name in as_text.columns(table)]
-        rows = [as_text.fields(table, row) for row in table.rows]
-        show.table(title, columns, rows, names=columns[:1], first_to_go=columns[:-4:-1])
-        show.say_of_each(("", note) for note in table.notes)
+    for shown in made.tables:
+        columns = [show.typed(name) for name in as_text.columns(shown)]
+        title, last = as_text.title(made, shown), columns[:-4:-1]
+        rows = [_row(shown, row) for row in shown.rows]
+        show.table(title, columns, rows, names=columns[:1], first_to_go=last, bold=as_text.BEST)
+        show.say_of_each(("", note) for note in shown.notes)
     receipts = ", ".join(map(digest.short, made.receipts.values()))
     show.say(_("receipt {digest}", digest=receipts))
-    show.say(
-        _(
-            "mean±standard deviation over seeds; differences have a 95 % interval (Welch) where "
-            "both sides have three seeds"
-        )
-    )
+    for said in as_text.legend(made):
+        show.say(said)
     path = report_page.write_page(project, made, show.language())
     show.say(_("written: {file}", file=path))
+
+
+def _row(shown: Table, row: Row) -> list[str]:
+    best = as_text.best_at(row)
+    found = enumerate(as_text.fields(shown, row))
+    return [f"{field} {as_text.BEST}" if at in best else field for at, field in found]
 
 
 def _say_left_out(made: Report) -> int:
@@ -85,7 +92,8 @@ def asked_of(project: Project, runs: Sequence[str], asked: Asked) -> Asked:
     return replace(
         asked,
         runs=tuple(runs) or (project.plan.run,),
-        metrics=asked.metrics or said.metric,
+        metrics=asked.metrics or (*said.metric,),
         baseline=asked.baseline or said.baseline,
         seed_key=said.seed,
+        best={name: best for name, best in said.metric.items() if best},
     )

@@ -21,7 +21,6 @@ from rich.console import Console
 from boxcar.laptop.common import show
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.common.text_layout import plain
-from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.news import from_here
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
@@ -34,9 +33,8 @@ from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.roster import RosterCell
-from boxcar.laptop.run.view import CellView, QueueView, RunView
-from boxcar.laptop.triage import advice
-from boxcar.laptop.verbs import explain, logs
+from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.laptop.verbs.cell_on_board import CellOnBoard
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.pull import pull_cells, pull_journals
 from boxcar.laptop.verbs.status import (
@@ -48,12 +46,12 @@ from boxcar.laptop.verbs.status import (
     rows_of_run,
 )
 from boxcar.laptop.view.board import screen
-from boxcar.laptop.view.board.layout import OpenedCell
+from boxcar.laptop.view.board.pages import OpenedCell
 from boxcar.laptop.view.board.screen import Terminal
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.run_rows import RunRows
-from boxcar.shared import paths, state, timestamp
-from boxcar.shared.errors import BoxcarError, Command, Message, message_of
+from boxcar.shared import paths, timestamp
+from boxcar.shared.errors import BoxcarError, Command, Message
 from boxcar.shared.files import delivered
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.process import exit_codes
@@ -67,8 +65,8 @@ from boxcar.shared.wire import news_asks
 # again when the screen is gone.
 
 
-LOG_LINES = 400
 LOG_EVERY_S = 2.0
+_FORGOTTEN_S = 5.0  # a cell that nobody has drawn for so long is open no more
 _NOTES_KEPT = 20
 # A box that does not answer must not keep a person who leaves.
 _FAREWELL_S = 2.0
@@ -122,11 +120,12 @@ class _Feed:
         self._site, self._looks, self._wake, self._said = site, looks, wake, said
         self._latest: tuple[RunRows, float] | None = None
         self._end, self._ended = threading.Event(), threading.Event()
-        self._logs: dict[str, tuple[str, ...]] = {}
-        self._wanted, self._asked, self._is_cut = "", threading.Event(), False
+        self._known = OpenedCell("", "unknown")
+        self._wanted: tuple[str, int | None, float] = "", None, 0.0
+        self._asked, self._is_cut = threading.Event(), False
         self.view: RunView | None = None
         self.error: Exception | None = None
-        for work in (self._look, self._read_logs):
+        for work in (self._look, self._read_cells):
             threading.Thread(target=work, daemon=True).start()
 
     def latest(self) -> tuple[RunRows, float] | None:
@@ -139,19 +138,12 @@ class _Feed:
     def is_over(self) -> bool:
         return self._ended.is_set()
 
-    def opened(self, cell: str) -> OpenedCell:
-        self._wanted = cell
-        self._asked.set()
-        found = (
-            next((one for one in self.view.cells if one.name == cell), None) if self.view else None
-        )
-        if found is None or self.view is None:
-            return OpenedCell(cell, "unknown")
-        history = tuple(
-            f"{moment.at}  {show.typed(moment.what)}"
-            for moment in explain.history_of_cell(self.view, cell)
-        )
-        return OpenedCell(cell, found.word, _facts(found), history, self._logs.get(cell))
+    def opened(self, cell: str, top: int | None) -> OpenedCell:
+        known = self._known if self._known.cell == cell else OpenedCell(cell, "unknown")
+        if cell != self._wanted[0] or known.wants_more(top):
+            self._asked.set()
+        self._wanted = cell, top, time.monotonic()
+        return known
 
     def close(self) -> None:
         """End the looks; what is under way on a box is not waited for long."""
@@ -172,7 +164,7 @@ class _Feed:
                 history = history_after_look(history, view)
                 notes, at_work = (
                     tuple(self._said.lines),
-                    _("agents are running; nothing to do. x leaves watch, the run continues"),
+                    _("agents are running; nothing to do. q leaves watch, the run continues"),
                 )
                 step = next_step(view, self._site)
                 rows = rows_of_run(self._site, view, step, history, at_work=at_work, notes=notes)
@@ -185,34 +177,27 @@ class _Feed:
             self._ended.set()
             self._wake()
 
-    def _read_logs(self) -> None:
+    def _read_cells(self) -> None:
+        found: CellOnBoard | None = None
         while not self._end.is_set():
-            self._asked.wait()
+            self._asked.wait(LOG_EVERY_S)
             self._asked.clear()
-            if self.view is None or self._end.is_set():
+            (cell, top, asked_at), view = self._wanted, self.view
+            if view is None or time.monotonic() - asked_at > _FORGOTTEN_S or self._end.is_set():
                 continue
-            if cell := next((one for one in self.view.cells if one.name == self._wanted), None):
-                self._logs[cell.name] = self._log_of(cell)
-                self._wake()
-            self._end.wait(LOG_EVERY_S)
+            if found is None or found.known.cell != cell:
+                found = CellOnBoard(self._site, cell)
+            try:
+                found.see(view)
+                self._tell(found.known)
+                found.read(view, top)
+            except (BoxcarError, OSError) as error:
+                found.fail(error)
+            self._tell(found.known)
 
-    def _log_of(self, cell: CellView) -> tuple[str, ...]:
-        try:
-            source = self._site.log_of(cell)
-            return tuple(logs.readable([source.end(LOG_LINES)[0]])) if source else ()
-        except (BoxcarError, OSError) as error:
-            return (show.typed(message_of(error)),)
-
-
-def _facts(cell: CellView) -> tuple[str, ...]:
-    """Where it is, how far, and the verdict."""
-    now = cell.record.state if cell.record else None
-    numbers = named_numbers(cell.metrics or cell.progress | cell.guessed, best=cell.best)
-    where = (cell.box, cell.queue, f"{cell.cfg} {cell.task}", cell.epochs_done, cell.speed)
-    told = ["  ".join(word for word in where if word), numbers]
-    if isinstance(now, state.Failed):
-        told.append(f"{now.failure} {show.typed(advice.reason(now.failure, now.reason))}")
-    return tuple(text for text in (*told, cell.damage, cell.doubt) if text)
+    def _tell(self, known: OpenedCell) -> None:
+        self._known = known
+        self._wake()
 
 
 # What was published since, pulled while somebody watches.
@@ -295,10 +280,10 @@ def _on_the_screen(site: Site, interval_s: float) -> int:
 
     feed = None
     try:
-        with _off_the_screen(said), Terminal(sys.stdin.fileno()) as terminal:
+        with _off_the_screen(said), Terminal(sys.stdin.fileno(), console) as terminal:
             feed = _Feed(site, every, terminal.wake, said)
             try:
-                screen.show_board(console, terminal, feed, show.typed(_("asking the boxes")))
+                screen.show_board(terminal, feed, show.typed(_("asking the boxes")))
             finally:
                 feed.close()
         if feed.error:
@@ -398,9 +383,9 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
 def _send_news(site: Site, view: RunView, told: list[str]) -> list[str]:
     """What this machine sends; what is refused is said where it was not at the look before."""
     found = from_here.send_news(site, view, os.environ)
-    for sentence in found:
-        if sentence not in told:
-            show.say(sentence)
+    for text in found:
+        if text not in told:
+            show.say(text)
     return found
 
 

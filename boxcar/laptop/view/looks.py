@@ -28,10 +28,15 @@ class Glyphs:
     rule: str = "─"
     mark: str = "…"  # where something was cut
     levels: str = "▁▂▃▄▅▆▇█"
+    full: str = "━"  # of a bar: what is done, what failed, what is left
+    broken: str = "╳"
+    empty: str = "─"
+    up: str = "↑"
+    down: str = "↓"
 
 
 # For a terminal that cannot show the others: the console of Linux, or an encoding without them.
-ASCII = Glyphs("+", ">", "x", ".", "!", "-", "|", "-", "~", "_.-:=*#@")
+ASCII = Glyphs("+", ">", "x", ".", "!", "-", "|", "-", "~", "_.-:=*#@", "#", "x", ".", "^", "v")
 UNICODE = Glyphs()
 
 # Of each state's word: the attribute of Glyphs, and the look.

@@ -21,7 +21,7 @@ R = TypeVar("R", bound=Need | CellRow | BoxRow)
 class Column:
     """`keep` is how late it drops from a narrow terminal: the column with the least goes first, and
     one of 0 is never there. It shrinks down to `least` columns where that is given; a name in its
-    middle, other text at its end.
+    middle, other text at its end. `name` is what stands above it where there is room for words.
     """
 
     title: str
@@ -29,6 +29,7 @@ class Column:
     least: int | None = None
     is_name: bool = False
     is_right: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,17 +153,17 @@ def state_words(row: CellRow, facts: Facts) -> str:
 _CELL_COLUMNS = (
     Column("", keep=9),
     Column(_("cell"), keep=8, least=10, is_name=True),
-    Column("", keep=7),
-    Column("", keep=6, least=20),
-    Column("", keep=4),
-    Column("", keep=3, least=10),
+    Column("", keep=7, name=_("state")),
+    Column("", keep=6, name=_("number")),
+    Column("", keep=5, name=_("curve")),
+    Column("", keep=3, least=10, name=_("other numbers")),
     Column(_("epoch"), keep=5, is_right=True),
     Column(_("speed"), keep=2, is_right=True),
-    Column("", keep=4, is_right=True),
+    Column("", keep=4, is_right=True, name=_("left")),
     # On a terminal nothing would say what these two rows of bars are.
     Column(_("GPU"), keep=0),
     Column(_("mem"), keep=0),
-    Column("", keep=2, is_right=True),
+    Column("", keep=2, is_right=True, name=_("time")),
     Column(_("box"), keep=1, least=6, is_name=True),
 )
 CELLS = Table(_CELL_COLUMNS, _cell_fields)
@@ -184,10 +185,10 @@ def _need_fields(need: Need, facts: Facts) -> Sequence[Field]:
 NEEDS = Table(
     (
         Column("", keep=9),
-        Column("", keep=8, least=10, is_name=True),
-        Column("", keep=2, least=6, is_name=True),
-        Column("", keep=1, is_right=True),
-        Column("", keep=7, least=12),
+        Column("", keep=8, least=10, is_name=True, name=_("cell or box")),
+        Column("", keep=2, least=6, is_name=True, name=_("box")),
+        Column("", keep=1, is_right=True, name=_("epoch")),
+        Column("", keep=7, least=12, name=_("what happened")),
     ),
     _need_fields,
 )

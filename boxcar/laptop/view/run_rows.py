@@ -275,6 +275,10 @@ class CellRow:
         return counted_as(self.view.word)
 
     @property
+    def last_numbers(self) -> Mapping[str, Any]:
+        return self._numbers
+
+    @property
     def why(self) -> str:
         """Of what it failed, or what is doubtful of its result."""
         now = self.view.record.state if self.view.record else None
@@ -303,10 +307,13 @@ class CellRow:
 
     @cached_property
     def curve(self) -> tuple[float, ...]:
-        """The reports of the number in `headline`, oldest first: what the journal has of it and the
-        last heartbeat, or each look of this `watch` where these are more.
+        """The reports of the number in `headline`."""
+        return self.curve_of(self._headline)
+
+    def curve_of(self, name: str | None) -> tuple[float, ...]:
+        """The reports of a number, oldest first: what the journal has of it and the last heartbeat,
+        or each look of this `watch` where these are more.
         """
-        name = self._headline
         if self.queue is None or name is None:
             return ()
         # From the newest on: where all before its first attempt is known, nobody reads it.

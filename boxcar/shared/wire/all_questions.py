@@ -39,5 +39,6 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
         cluster_asks.SlurmCancel,
         cluster_asks.SlurmAudit,
         cluster_asks.SlurmTry,
+        box_asks.Several,
     )
 }

@@ -186,3 +186,23 @@ class TrySecondHome(Question[SecondHomeTried], name="second_home"):
     program: str = field(repr=False)
     env: dict[str, str]
     secrets: dict[str, str] = field(repr=False)
+
+
+# --- several at once
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Of each part its answer as it travels alone; the last one may be an error."""
+
+    parts: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Several(Question[Answers], name="several"):
+    """Questions that are answered in their order, up to the first that goes wrong: one round trip.
+
+    Each part is as it travels alone, without the run.
+    """
+
+    parts: tuple[dict[str, Any], ...] = field(repr=False)  # there may be secrets in them

@@ -8,6 +8,7 @@ out. What has no `wire` is of version 1.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from boxcar.shared import errors
@@ -22,6 +23,7 @@ from boxcar.shared.errors import (
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire.all_questions import QUESTIONS
+from boxcar.shared.wire.box_asks import Answers, Several
 from boxcar.shared.wire.question import A, Question, RunOnBox
 
 MARK = b"BOXCAR-ANSWER "
@@ -44,8 +46,12 @@ class Failure:
 
 
 def write_question(question: Question[Any], run: RunOnBox) -> bytes:
-    head = {"ask": question.NAME, "wire": VERSION}
-    return json.dumps(head | codec.encode(run) | codec.encode(question)).encode() + b"\n"
+    return json.dumps(_document(question) | codec.encode(run)).encode() + b"\n"
+
+
+def _document(question: Question[Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = codec.encode(question)
+    return {"ask": question.NAME, "wire": VERSION} | fields
 
 
 def read_question(data: bytes) -> tuple[Question[Any], RunOnBox]:
@@ -89,7 +95,10 @@ def read_answer(question: Question[A], box: str, code: int, out: bytes, err: str
     Raises again what the box raised, DamagedError with the field for an answer that is not as
     expected, InputError for one of another version, TemporaryError where it did not answer.
     """
-    document = _marked(box, code, out, err)
+    return _read(question, box, _marked(box, code, out, err))
+
+
+def _read(question: Question[A], box: str, document: dict[str, Any]) -> A:
     _check_version(question, box, document.pop("wire", 1))
     if "error" in document:
         raise _raised(box, document["error"])
@@ -100,6 +109,29 @@ def read_answer(question: Question[A], box: str, code: int, out: bytes, err: str
     except ValueError as problem:
         raise DamagedError(f"{where}: {problem}") from None
     return answer
+
+
+def several(questions: Sequence[Question[Any]]) -> Several:
+    """All of them at once; `Replies` has the answers."""
+    return Several(tuple(map(_document, questions)))
+
+
+class Replies:
+    """What a box answered to several questions that were asked at once."""
+
+    def __init__(self, box: str, asked: Sequence[Question[Any]], answers: Answers) -> None:
+        self._box, self._asked, self._answers = box, asked, answers.parts
+
+    def to(self, question: Question[A]) -> A:
+        """As if it had been asked alone. One that was not done raises what the one before it did,
+        which went wrong.
+        """
+        at = next(at for at, one in enumerate(self._asked) if one is question)
+        if at < len(self._answers):
+            return _read(question, self._box, dict(self._answers[at]))
+        if self._answers:
+            self.to(self._asked[len(self._answers) - 1])
+        raise DamagedError(f"{self._box}: gave no answer to {question.NAME!r}")
 
 
 def _marked(box: str, code: int, out: bytes, err: str) -> dict[str, Any]:

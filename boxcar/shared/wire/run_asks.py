@@ -15,6 +15,7 @@ from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.record import dataclass
 from boxcar.shared.wire.question import (
     SILENT,
+    BoxPath,
     CellName,
     Count,
     Digest,
@@ -54,9 +55,9 @@ class Reported:
     `agents` says whether a queue's lock is held: of the queues that were asked about, and of every
     other that has a lock on the tier, since its agent may run here from an earlier plan; null where
     the tier is not there. `attempts` are the cells whose log is held here, `progress_at` when each
-    of these last wrote its progress. `gone` are names of `have` that are no more. `is_more`: ask
-    again, this was too much for one answer. `unread`: control files that
-    the box could not read, and why.
+    of these last wrote its progress, `written` those whose log holds something. `gone` are names of
+    `have` that are no more. `is_more`: ask again, this was too much for one answer. `unread`:
+    control files that the box could not read, and why.
     """
 
     at: Time
@@ -70,6 +71,7 @@ class Reported:
     is_more: bool
     gauges: dict[str, int]
     unread: dict[str, str] | None = field(default=None, metadata=SILENT)
+    written: tuple[str, ...] = field(default=(), metadata=SILENT)
 
 
 @dataclass(frozen=True)
@@ -392,13 +394,16 @@ class Repair(Question[Repaired], name="repair"):
 
 @dataclass(frozen=True)
 class LogSlice:
-    """`offset` is where the next slice begins. `is_held`: somebody lives who may write to it."""
+    """`offset` is where the next slice begins. `is_held`: somebody lives who may write to it.
+    `is_clean`: the box read its credentials, and their values are left out.
+    """
 
     is_there: bool
     data: bytes
     offset: Count
     size_bytes: Count
     is_held: bool
+    is_clean: bool = field(default=False, metadata=SILENT)
 
 
 @dataclass(frozen=True)
@@ -406,7 +411,8 @@ class ReadLog(Question[LogSlice], name="log"):
     """The log of `cell`, or what the agent of `queue` printed.
 
     What stands behind `offset`; without one the last `lines` complete lines with what is unfinished
-    after them.
+    after them. With the path of the box's `credentials` these lines are for others' eyes: without
+    the values in that file, and without colours.
     """
 
     offset: Count | None
@@ -414,7 +420,10 @@ class ReadLog(Question[LogSlice], name="log"):
     most_bytes: Count
     cell: CellName | None = field(default=None, metadata=SILENT)
     queue: QueueName | None = field(default=None, metadata=SILENT)
+    credentials: BoxPath | None = field(default=None, metadata=SILENT)
 
     def __post_init__(self) -> None:
         if (self.cell is None) == (self.queue is None):
             raise ValueError("expected the name of a cell or of a queue, and not both")
+        if self.credentials and self.offset is not None:
+            raise ValueError("credentials: a value may lie across an offset")

@@ -58,6 +58,14 @@ def test_more_than_all_is_never_said() -> None:
     assert "(100 %)" in str(progress.line())
 
 
+def test_what_begins_again_after_a_cut_does_not_go_back() -> None:
+    progress = Progress("pull")
+    part = progress.part(100)
+    for done in (60, 10, 70):
+        part.at(done)
+        assert progress.done >= 60
+
+
 def test_where_nothing_came_that_is_said() -> None:
     progress, clock = made("push")
     progress.part(100)

@@ -22,6 +22,12 @@ def test_all_are_done_at_once_and_answers_keep_their_order() -> None:
     assert each([], act) == []
 
 
+def test_one_at_a_time_is_in_their_order() -> None:
+    began: list[str] = []
+    each(ALL, began.append, most=1)
+    assert began == ALL
+
+
 def test_one_that_fails_holds_up_no_other() -> None:
     def act(name: str) -> str:
         if name == "b":

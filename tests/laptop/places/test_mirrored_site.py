@@ -22,7 +22,7 @@ from boxcar.laptop.places.mirrored_site import LONGEST_PAUSE_S, ahead_s
 from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run
 from boxcar.laptop.teardown.still_running import find_alive
-from boxcar.laptop.verbs.push import send_queue
+from boxcar.laptop.verbs.serve_tier import send_queue
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import codec
@@ -354,6 +354,20 @@ def test_an_answer_that_leads_out_of_the_mirror_silences_its_box_alone(run: FarR
     assert run.condition("queue_1").word == "done"
     assert "leads out of" in run.site.silent_boxes()["box-b"]
     assert not (run.project.root / "x").exists()
+
+
+def test_whether_a_running_cell_has_begun_is_known_by_the_look_itself(run: FarRun) -> None:
+    log = run.agents.project.scratch("box-a").log("a")
+    log.parent.mkdir(parents=True)
+    with held(log):
+        run.site.refresh()
+        assert not run.site.has_output("box-a", "a")
+        log.write_text("it begins\n")
+        run.site.refresh()
+        assert run.site.has_output("box-a", "a")
+        assert {question for _box, question in run.world.asked} == {"report"}
+    run.site.refresh()
+    assert run.site.has_output("box-a", "a"), "an attempt that has ended is asked for"
 
 
 def test_when_a_running_cell_last_moved_is_known_while_it_runs(run: FarRun) -> None:

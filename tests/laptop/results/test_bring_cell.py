@@ -7,10 +7,15 @@ from pathlib import Path
 import pytest
 from finished_run import FILES, FinishedRun, make_run
 
+from boxcar.laptop.hosts import by_rsync, folders
 from boxcar.laptop.results import bring_cell, results_folder
-from boxcar.laptop.results.bring_cell import fetch_cell, read_published
+from boxcar.laptop.results.bring_cell import Terms, fetch_cell, read_published
 from boxcar.shared import paths
+from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError, NoRoomError
+from boxcar.shared.files import codec
+from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.files.resume_pointer import Resume
 
 pytestmark = pytest.mark.skipif(shutil.which("rsync") is None, reason="rsync is not installed")
 
@@ -24,7 +29,7 @@ def _fetch(run: FinishedRun) -> Path | None:
     published = read_published(run.site, "a")
     assert published
     with results_folder.hold(run.site) as held:
-        return fetch_cell(run.site, published, held, lambda size_bytes: None)
+        return fetch_cell(run.site, published, Terms(held), lambda size_bytes: None)
 
 
 def _is_right(run: FinishedRun) -> bool:
@@ -82,7 +87,7 @@ def test_what_was_published_again_under_way_is_not_taken(run: FinishedRun) -> No
         results_folder.hold(run.site) as held,
         pytest.raises(DamagedError, match=r"manifest\.json was replaced meanwhile"),
     ):
-        fetch_cell(run.site, published, held, lambda size_bytes: None)
+        fetch_cell(run.site, published, Terms(held), lambda size_bytes: None)
     assert not run.project.results.cell("a").exists()
 
 
@@ -144,6 +149,85 @@ def test_what_is_dear_to_look_at_is_looked_at_seldom(monkeypatch):
         look_if_due()
         clock[0] += 0.2
     assert 3 <= len(looks) <= 4
+
+
+def _asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names that are asked of the box."""
+    asked: list[str] = []
+    fetch = folders.fetch_folder
+    monkeypatch.setattr(
+        folders,
+        "fetch_folder",
+        lambda *words, files, **more: (asked.extend(files), fetch(*words, files=files, **more)),
+    )
+    return asked
+
+
+def test_what_an_older_copy_has_is_not_asked_for(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fetch(run)
+    run.publish("a", FILES | {"metrics.json": b"{}"}, attempt=2)
+    asked = _asked(monkeypatch)
+    aside = _fetch(run)
+    assert asked == ["metrics.json", paths.MANIFEST]
+    assert run.here("a", "metrics.json").read_bytes() == b"{}"
+    assert run.here("a", "weights.dat").read_bytes() == FILES["weights.dat"]
+    assert aside and not (aside / "weights.dat").samefile(run.here("a", "weights.dat"))
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_checkpoint_that_watch_has_brought_is_not_asked_for_again(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch, is_damaged: bool
+) -> None:
+    data = FILES["weights.dat"]
+    file = FileRecord("latest.pth", len(data), digest.of_bytes(data))
+    results = run.project.results
+    results.resume("a").mkdir(parents=True)
+    (results.resume("a") / "latest.pth").write_bytes(data[::-1] if is_damaged else data)
+    pointer = Resume("a", 1, "2026-11-28T10:00:00.000Z", "latest.pth", file)
+    results.resume_pointer("a").write_bytes(codec.to_document(pointer))
+    asked = _asked(monkeypatch)
+    _fetch(run)
+    assert ("weights.dat" in asked) is is_damaged
+    assert _is_right(run)
+
+
+def test_one_wrong_file_is_asked_for_again_and_the_others_stay(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, left = run.site.tier.cell("a"), run.project.results.partial / "a"
+    left.mkdir(parents=True)
+    for name in FILES:
+        shutil.copy2(source / name, left / name)
+    times = (left / "metrics.json").stat()
+    run.flip_byte(left / "metrics.json", 1)
+    os.utime(left / "metrics.json", ns=(times.st_atime_ns, times.st_mtime_ns))
+    kept = (left / "weights.dat").stat().st_ino
+    _fetch(run)
+    assert _is_right(run)
+    assert run.here("a", "weights.dat").stat().st_ino == kept
+
+
+def test_what_was_here_before_is_not_told_as_what_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bring_cell, "seldom", lambda look: look)
+    partial = tmp_path / "partial"
+    (partial / by_rsync.PARTIAL).mkdir(parents=True)
+    (partial / by_rsync.PARTIAL / "big").write_bytes(bytes(600))
+    told: list[int] = []
+    look = bring_cell._look_on(tmp_path, [partial], 1000, Terms(0), told.append)
+    for size_bytes in (10, 500, 700, 1000):
+        (partial / ".big.Xy12Zz").write_bytes(
+            bytes(size_bytes)
+        )  # an old rsync copies the 600 first
+        look()
+    assert told == [0, 0, 100, 400]
+    (partial / ".big.Xy12Zz").unlink()
+    (partial / by_rsync.PARTIAL / "big").write_bytes(bytes(900))  # a newer one goes on there
+    look()
+    assert told[-1] == 300
 
 
 CARRIED = {"wandb/run.wandb": b"log", "tb/events.1": b"events"}

@@ -10,7 +10,7 @@ from finished_run import FILES, RUN, FinishedRun, make_run
 
 from boxcar.laptop.hosts import by_rsync, folders
 from boxcar.laptop.results import bring_cell, results_folder
-from boxcar.laptop.results.bring_cell import Published, read_published
+from boxcar.laptop.results.bring_cell import Published, Terms, read_published
 from boxcar.laptop.verbs.pull import pull
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, tree_sync
@@ -44,7 +44,7 @@ def wanted(run: FinishedRun) -> list[Published]:
 def test_cells_of_one_place_come_together_and_each_is_right(run: FinishedRun, held: int) -> None:
     [portion] = bring_cell.portions_of_cells(run.site, wanted(run))
     counts: list[int] = []
-    assert bring_cell.fetch_small_cells(run.site, portion, held, counts.append) == set(NAMES)
+    assert bring_cell.fetch_small_cells(run.site, portion, Terms(held), counts.append) == set(NAMES)
     with TreeSync(run.project.results.root) as sync:
         placed = bring_cell.keep_small_cells(run.site, portion.cells, sync)
     assert placed == dict.fromkeys(NAMES)
@@ -101,7 +101,7 @@ def test_a_flipped_byte_in_one_cell_keeps_that_one_away_and_no_other(
 ) -> None:
     run.flip_byte(run.site.tier.cell("c3") / name, 3)
     [portion] = bring_cell.portions_of_cells(run.site, wanted(run))
-    came = bring_cell.fetch_small_cells(run.site, portion, held, lambda _: None)
+    came = bring_cell.fetch_small_cells(run.site, portion, Terms(held), lambda _: None)
     assert came == set(NAMES) - {"c3"}
 
 
@@ -110,7 +110,7 @@ def test_a_link_on_the_tier_is_brought_by_nobody(run: FinishedRun, held: int) ->
     (folder / "log.txt").rename(run.root / "elsewhere")
     (folder / "log.txt").symlink_to(run.root / "elsewhere")
     [portion] = bring_cell.portions_of_cells(run.site, wanted(run))
-    assert bring_cell.fetch_small_cells(run.site, portion, held, lambda _: None) == set()
+    assert bring_cell.fetch_small_cells(run.site, portion, Terms(held), lambda _: None) == set()
 
 
 def test_a_pull_asks_each_place_once_and_waits_for_the_disk_once(
@@ -138,11 +138,11 @@ def test_a_pull_asks_each_place_once_and_waits_for_the_disk_once(
 
 def test_a_pull_that_was_killed_after_the_fetch_ends_right(run: FinishedRun, held: int) -> None:
     [portion] = bring_cell.portions_of_cells(run.site, wanted(run))
-    bring_cell.fetch_small_cells(run.site, portion, held, lambda _: None)
+    bring_cell.fetch_small_cells(run.site, portion, Terms(held), lambda _: None)
     # A byte of what had come was lost meanwhile: rsync believes its size and time.
     left = run.project.results.partial / "c1" / "weights.dat"
     times = (left.stat().st_atime_ns, left.stat().st_mtime_ns)
     run.flip_byte(left, 5)
     os.utime(left, ns=times)
-    came = bring_cell.fetch_small_cells(run.site, portion, held, lambda _: None)
+    came = bring_cell.fetch_small_cells(run.site, portion, Terms(held), lambda _: None)
     assert came == set(NAMES) - {"c1"}

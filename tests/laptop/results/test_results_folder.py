@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from finished_run import FinishedRun, make_run
 
+from boxcar.laptop.hosts import folders
 from boxcar.laptop.results import results_folder
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import TemporaryError
@@ -78,5 +79,5 @@ def test_bytes_are_counted_without_following_links(run: FinishedRun) -> None:
     (folder / "sub").mkdir(parents=True)
     (folder / "sub" / "file").write_bytes(b"x" * 1000)
     (folder / "link").symlink_to(run.site.tier.cells)
-    assert 1000 <= results_folder.bytes_below(folder) < 2000
-    assert results_folder.bytes_below(run.root / "nothing") == 0
+    assert 1000 <= folders.bytes_below(folder) < 2000
+    assert folders.bytes_below(run.root / "nothing") == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from apart import apart
 from box_facts import facts_of
 
 from boxcar.laptop.fitness.rules import Row, Wanted
@@ -126,9 +127,9 @@ def told(project: Project, tmp_path: Path) -> Told:
 
 
 def test_boxes_that_share_a_tier_pass_and_a_silent_one_is_refused(project, told):
-    assert refused(audit.run_audit(told.ask, project.plan, REMOTE)) == set()
+    assert refused(audit.run_audit(apart(told.ask), project.plan, REMOTE)) == set()
     told.silent = {"box-b"}
-    report = audit.run_audit(told.ask, project.plan, REMOTE)
+    report = audit.run_audit(apart(told.ask), project.plan, REMOTE)
     assert refused(report) == {("box-b", "box")}
     assert report.facts["box-b"] is None
 
@@ -136,7 +137,7 @@ def test_boxes_that_share_a_tier_pass_and_a_silent_one_is_refused(project, told)
 def test_a_tier_that_another_box_does_not_see_is_refused(project, told, tmp_path):
     (tmp_path / "other").mkdir()
     told.tiers["box_b"] = tmp_path / "other"
-    report = audit.run_audit(told.ask, project.plan, REMOTE)
+    report = audit.run_audit(apart(told.ask), project.plan, REMOTE)
     assert refused(report) == {("box-a", "tier shared"), ("box-b", "tier shared")}
 
 
@@ -145,7 +146,7 @@ def test_a_tier_that_is_not_there_is_not_made_by_trying_it(project, told):
     places["durable"] |= {"is_there": False, "mount": "/"}
     told.changed = {"box-a": {"places": places}, "box-b": {"places": places}}
     told.tiers = {}
-    report = audit.run_audit(told.ask, project.plan, REMOTE)
+    report = audit.run_audit(apart(told.ask), project.plan, REMOTE)
     assert refused(report) == {("box-a", "durable tier"), ("box-b", "durable tier")}
 
 
@@ -153,7 +154,7 @@ def test_a_tier_on_the_system_disk_that_another_box_reads_is_only_warned_of(proj
     places = copy.deepcopy(told.facts["places"])
     places["durable"] |= {"mount": "/"}
     told.changed = {"box-a": {"places": places}}
-    report = audit.run_audit(told.ask, project.plan, REMOTE)
+    report = audit.run_audit(apart(told.ask), project.plan, REMOTE)
     assert refused(report) == set()
     assert ("box-a", "warn") in {
         (r.box, r.verdict) for r in report.rows if r.what == "durable tier"
@@ -162,7 +163,7 @@ def test_a_tier_on_the_system_disk_that_another_box_reads_is_only_warned_of(proj
 
 def test_a_box_whose_clock_is_off_is_told_of(project, told):
     told.changed = {"box-b": {"at": "2020-01-01T00:00:00.000Z"}}
-    report = audit.run_audit(told.ask, project.plan, REMOTE)
+    report = audit.run_audit(apart(told.ask), project.plan, REMOTE)
     clocks = {row.box: row for row in report.rows if row.what == "clock"}
     assert (clocks["box-a"].verdict, clocks["box-b"].verdict) == ("ok", "warn")
     assert clocks["box-b"].found.endswith("behind")

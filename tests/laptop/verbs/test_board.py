@@ -161,3 +161,88 @@ def test_a_first_look_that_fails_is_the_verbs_own_error(
     monkeypatch.setattr(board_module, "looks", looks)
     with pytest.raises(TemporaryError, match="ask later"):
         next(board_module._looks_for_ever(run.site))
+
+
+M2 = {
+    "failure": "M2",
+    "class": "OUT_OF_MEMORY",
+    "evidence": [{"line": 7, "text": "CUDA out of memory"}],
+}
+
+
+@pytest.fixture
+def failed(run: RunOnDisk) -> RunOnDisk:
+    """Cell b ran out of memory, and its log has the value of a secret that only its box knows."""
+    event, told = cell_failed("b")
+    run.say("queue_1", agent_started(), (event, told | M2), queue_done())
+    log = run.project.scratch("box-a").log("b")
+    log.parent.mkdir(parents=True)
+    log.write_text("".join(f"epoch {n} of 10.0.0.9 correct-horse\n" for n in range(90)))
+    run.project.job.secrets = ("HF_TOKEN",)
+    return run
+
+
+def know(run: RunOnDisk) -> None:
+    file = Path(run.project.plan.box("box-a").credentials)
+    file.write_text(json.dumps({"env": {"HF_TOKEN": "correct-horse"}}))
+    file.chmod(0o600)
+
+
+def opened(run: RunOnDisk, cell: str) -> str | None:
+    opener, view = board_module.Opener(run.site), run.look()
+    opener.rows = board_module._rows(run.site, view, board_module.NOTHING)
+    return opener.opened(cell)
+
+
+def test_a_cell_opens_at_its_ladder_its_story_and_the_end_of_its_log(failed: RunOnDisk) -> None:
+    know(failed)
+    text = opened(failed, "b")
+    assert text and "OUT_OF_MEMORY (M2)" in text and "<li>  1. " in text, "the ladder"
+    assert "attempt 1 failed after" in text and "next: " in text
+    assert text.count("epoch ") == 50 and "epoch 89 of […] […]" in text
+    assert "correct-horse" not in text
+    assert opened(failed, "nobody") is None
+
+
+def test_a_log_whose_secrets_nobody_knows_is_not_shown(
+    failed: RunOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    text = opened(failed, "b")
+    assert text and "epoch 89" not in text
+    assert "not shown: the values of HF_TOKEN are not known" in text
+    monkeypatch.setenv("HF_TOKEN", "correct-horse")
+    text = opened(failed, "b")
+    assert text and "epoch 89 of […] […]" in text and "correct-horse" not in text
+
+
+def test_a_log_is_asked_for_once_in_two_seconds_however_many_read_it(
+    failed: RunOnDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+
+    def read(site: object, rows: object, name: str, **more: object) -> str:
+        reads.append(name)
+        return name
+
+    monkeypatch.setattr(board_module, "_opened", read)
+    opener = board_module.Opener(failed.site)
+    opener.rows = board_module._rows(failed.site, failed.look(), board_module.NOTHING)
+    assert [opener.opened("b") for _ in range(3)] == ["b"] * 3 and reads == ["b"]
+    assert opener.opened("a") == "a" and reads == ["b", "a"]
+
+
+def test_a_file_has_lines_of_logs_only_where_that_was_typed(
+    failed: RunOnDisk, tmp_path: Path
+) -> None:
+    know(failed)
+    path = tmp_path / "page.html"
+    board(failed.project, to=str(path))
+    bare = path.read_text(encoding="utf-8")
+    assert '<template data-cell="b">' in bare and "OUT_OF_MEMORY (M2)" in bare
+    assert "epoch 8" not in bare and "line 7" not in bare
+    board(failed.project, to=str(path), has_logs=True)
+    told = path.read_text(encoding="utf-8")
+    assert "epoch 89 of […] […]" in told and "line 7" in told
+    with pytest.raises(InputError, match="only with --to FILE"):
+        board(failed.project, is_served=True, has_logs=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import waiting
+from apart import apart
 from run_on_disk import cell_failed, cell_verified, held, queue_done
 from tiers import with_a_tier_per_box
 from tiny_project import TinyProject, make_project
@@ -82,7 +83,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
             return found.others if box == "box-a" else box_asks.OthersSeen((), ())
         return ask(self, box, question, **more)
 
-    monkeypatch.setattr(LocalSite, "ask", note)
+    monkeypatch.setattr(LocalSite, "ask", apart(note))
     monkeypatch.setattr(module, "probe", lambda run, agents, tell: [])
     return found
 
@@ -577,6 +578,11 @@ def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.Monke
     read: list[Path] = []
     answers: dict[type, Any] = {
         run_asks.FindRelease: run_asks.FoundRelease(True, ()),
+        run_asks.Prepare: run_asks.Prepared(None),
+        run_asks.PointTo: run_asks.Pointed(),
+        run_asks.Append: run_asks.Appended(0, "ab" * 32),
+        box_asks.KeepCredentials: box_asks.CredentialsKept(()),
+        run_asks.WriteControl: run_asks.ControlWritten(),
         box_asks.SeeOthers: box_asks.OthersSeen((), ()),
         run_asks.Start: run_asks.Started("tmux", 7),
         run_asks.ReadLog: run_asks.LogSlice(True, b"no Python here\n", 15, 15, False),
@@ -589,7 +595,8 @@ def journals_read_by_a_launch(root: Path, queues: int, monkeypatch: pytest.Monke
     real = journal.read_journal
     with monkeypatch.context() as patch:
         patch.setattr(journal, "read_journal", count)
-        patch.setattr(LocalSite, "ask", lambda self, box, asked, **more: answers.get(type(asked)))
+        asked = apart(lambda self, box, asked, **more: answers[type(asked)])
+        patch.setattr(LocalSite, "ask", asked)
         patch.setattr(
             first_minute, "SILENT_S", 0.0
         )  # each has shown at the first look that it died

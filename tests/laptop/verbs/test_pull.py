@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_ssh import FakeSsh
 from finished_run import FILES, RUN, FinishedRun, keep_run, make_run, steps_until_end
 from run_on_disk import held
+from waiting import until
 
+from boxcar.laptop.hosts import folders
+from boxcar.laptop.hosts.remote_folder import Remote
+from boxcar.laptop.hosts.ssh_errors import Unreachable
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project import profile_choice
-from boxcar.laptop.results import judge, results_folder
+from boxcar.laptop.results import bring_cell, judge, results_folder
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import cell_facts
@@ -327,6 +333,104 @@ def test_pull_ends_right_when_it_is_killed_while_rsync_works(tmp_path: Path) -> 
     assert pull(run.project) == 0
     found = run.snapshot(run.project.results.cell("a"))
     assert found == files | {paths.MANIFEST: run.site.tier.manifest("a").read_bytes()}
+
+
+def _slow_rsync(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Half a megabyte a second. The file that it gives has a line of words for each one."""
+    folder.mkdir()
+    said = folder / "said"
+    text = f'#!/bin/sh\necho "$*" >>{said}\nexec {shutil.which("rsync")} --bwlimit=500k "$@"\n'
+    (folder / "rsync").write_text(text)
+    (folder / "rsync").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return said
+
+
+def test_ctrl_c_leaves_what_came_and_the_next_pull_goes_on_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C that rsync does not hear, as where a program sends it."""
+    run = make_run(tmp_path, cells=("a", "b"))
+    files = {"weights.dat": os.urandom(2_000_000)}
+    run.publish("a", files)
+    run.site.tier.manifest("b").unlink()
+    partial = run.project.results.partial / "a"
+    with monkeypatch.context() as slow:
+        _slow_rsync(tmp_path / "bin", slow)
+        pid = os.fork()
+        if pid == 0:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            try:
+                os._exit(pull(run.project))
+            except KeyboardInterrupt:
+                os._exit(130)
+        until(lambda: folders.bytes_below(partial) > 300_000)
+        os.kill(pid, signal.SIGINT)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    assert not run.project.results.cell("a").exists()
+    assert 200_000 < folders.bytes_below(partial) < 2_000_000
+    assert pull(run.project, cells=["a"]) == 0
+    found = run.snapshot(run.project.results.cell("a"))
+    assert found == files | {paths.MANIFEST: run.site.tier.manifest("a").read_bytes()}
+
+
+def test_a_rate_is_one_for_all_and_rsync_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(tmp_path, cells=("a", "b", "c"))
+    at_once, most = [], []
+    fetch = bring_cell.fetch_cell
+
+    def watched(site: Any, wanted: Any, *rest: Any) -> Any:
+        at_once.append(wanted.cell)
+        most.append(len(at_once))
+        try:
+            time.sleep(0.05)
+            return fetch(site, wanted, *rest)
+        finally:
+            at_once.remove(wanted.cell)
+
+    monkeypatch.setattr("boxcar.laptop.verbs.pull.fetch_cell", watched)
+    monkeypatch.setattr(bring_cell, "SMALL_BYTES", 10)
+    said = _slow_rsync(tmp_path / "bin", monkeypatch)
+    assert pull(run.project, most_kib_s=4000) == 0
+    assert max(most) == 1
+    assert said.read_text().count("--bwlimit=4000") == 3
+
+
+def test_the_smallest_come_first_and_are_said_in_the_plans_order(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.publish("a", {"weights.dat": bytes(50_000)})
+    order: list[str] = []
+    fetch = bring_cell.fetch_cell
+    monkeypatch.setattr(
+        "boxcar.laptop.verbs.pull.fetch_cell",
+        lambda site, wanted, *rest: (order.append(wanted.cell), fetch(site, wanted, *rest))[1],
+    )
+    monkeypatch.setattr(bring_cell, "SMALL_BYTES", 10)
+    pull(run.project, most_kib_s=100_000, as_json=True)
+    assert order == ["b", "a"]
+    document = json.loads(capsys.readouterr().out)
+    assert [cell["cell"] for cell in document["cells"]] == ["a", "b"]
+
+
+def test_a_box_that_went_away_is_not_waited_for_once_a_cell(
+    run: FinishedRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = Remote(FakeSsh(tmp_path), "/x")  # type: ignore[arg-type]
+    tried: list[str] = []
+
+    def fetch(site: Any, wanted: Any, *rest: Any) -> None:
+        tried.append(wanted.cell)
+        raise Unreachable("box-z", "no answer")
+
+    monkeypatch.setattr(LocalSite, "published_folder", lambda site, cell: there)
+    monkeypatch.setattr("boxcar.laptop.verbs.pull.fetch_cell", fetch)
+    monkeypatch.setattr(bring_cell, "SMALL_BYTES", 10)
+    assert pull(run.project, most_kib_s=1) == 1  # one at a time
+    assert tried == ["a"]
 
 
 def test_with_the_tier_gone_the_second_home_gives_the_results_and_verify_counts_them(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from apart import apart
 from run_on_disk import held
 from tiers import with_a_tier_per_box
 from tiny_project import TinyProject, make_project
@@ -55,7 +56,7 @@ def asked_from_now(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(question.NAME)
         return ask(self, box, question, **more)
 
-    monkeypatch.setattr(LocalSite, "ask", note)
+    monkeypatch.setattr(LocalSite, "ask", apart(note))
     return asked
 
 
@@ -100,7 +101,7 @@ def test_pushed_again_it_sends_nothing(
     told = json.loads(capsys.readouterr().out)
     assert not told["is_new"] and set(told["queues"].values()) == {"same"}
     assert listing(tiny.tier) == before
-    assert asked == ["release"]
+    assert asked == ["release", "prepare"]
 
 
 def test_what_arrives_damaged_beside_a_base_is_sent_again_without_it(
@@ -165,7 +166,7 @@ def test_lines_that_come_between_the_look_and_the_append_are_not_written_over(
                 file.write("configs/theirs.json one\n")
         return ask(self, box, question, **more)
 
-    monkeypatch.setattr(LocalSite, "ask", be_faster)
+    monkeypatch.setattr(LocalSite, "ask", apart(be_faster))
     with pytest.raises(InputError, match="was changed meanwhile"):
         push(opened(tiny))
     assert queue.read_text() == "configs/a.json one\nconfigs/theirs.json one\n"
@@ -207,7 +208,7 @@ def test_a_push_that_was_killed_while_it_sent_is_made_again(
         return ask(self, box, question, **more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(LocalSite, "ask", die)
+        patch.setattr(LocalSite, "ask", apart(die))
         with pytest.raises(KeyboardInterrupt):
             push(opened(tiny))
     (unfinished,) = (tiny.tier / "releases").iterdir()
@@ -225,7 +226,7 @@ def test_what_the_box_says_ends_the_push(
     def refuse(self: LocalSite, box: str, question: object, **more: object) -> object:
         raise error("the box said so")
 
-    monkeypatch.setattr(LocalSite, "ask", refuse)
+    monkeypatch.setattr(LocalSite, "ask", apart(refuse))
     with pytest.raises(error, match="the box said so"):
         push(opened(tiny))
 

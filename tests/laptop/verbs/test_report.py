@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import report_cells
 from finished_run import FILES, FinishedRun, make_run
 from run_on_disk import cell_failed, cell_started
 
-from boxcar.laptop.verbs.report import report
+from boxcar.laptop.project.job import ReportWords
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.verbs.report import asked_of, report
 from boxcar.laptop.verbs.verify import verify
+from boxcar.laptop.view.report import gather, report_page
 from boxcar.laptop.view.report.run_report import Asked
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, receipt
@@ -96,6 +105,42 @@ def test_latex_ends_with_one_where_a_group_is_left_out(
     assert report(run.project, replace(ASKED, is_incomplete_shown=True), to="latex") == 0
 
 
+@pytest.mark.parametrize("width", [60, 80, 100])
+@pytest.mark.parametrize("language", ["en_US.UTF-8", "zh_CN.UTF-8"])
+def test_on_a_terminal_each_number_is_whole_and_the_best_is_bold(
+    run: FinishedRun, monkeypatch: pytest.MonkeyPatch, width: int, language: str
+) -> None:
+    values = {"ablation_without_skip_connection": 0.8, "ablation_with_skip_connection": -0.2}
+    cells = [
+        replace(
+            report_cells.cell(name, seed, 0.5, skip=name),
+            numbers={"acc": value + seed / 700, "dice": 2 * (value + seed / 700)},
+        )
+        for name, value in values.items()
+        for seed in range(3)
+    ]
+    made = report_cells.made(cells, best={"acc": "max", "dice": "max"}, metrics=("acc", "dice"))
+    monkeypatch.setattr(gather, "report_of", lambda *_: made)
+    monkeypatch.setattr(report_page, "write_page", lambda *_: "report.html")
+    for name in ("NO_COLOR", "LC_ALL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in (("TERM", "xterm"), ("COLUMNS", str(width)), ("LANG", language)):
+        monkeypatch.setenv(name, value)
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout", terminal)
+    report(run.project, ASKED)
+    shown = terminal.getvalue()
+    assert "\x1b[1m0.8014±0.0014 ★\x1b[0m" in shown
+    numbers = {text for row in made.tables[0].rows for text in (*row.numbers, *row.deltas)}
+    whole = {word for text in numbers for word in text.split() if "±" in word}
+    assert "-1.0000±0.0032" in whole
+    assert {word for word in re.findall(r"[^\s\x1b]+", shown) if "±" in word} <= {
+        *whole,
+        *(f"[1m{word}" for word in whole),
+    }
+
+
 def train_again(run: FinishedRun, cell: str) -> None:
     """Another result of the same cell, pulled and verified."""
     run.publish(cell, FILES | {"metrics.json": b'{"psnr": 30.0}'}, config="lr: 0.2\n")
@@ -123,10 +168,53 @@ def test_two_runs_stand_in_one_table_unless_a_name_means_two_numbers(run: Finish
         report(run.project, Asked(("tiny", "other")))
 
 
-@pytest.mark.parametrize("name", ["../tiny", "/etc", "a b", ""])
-def test_a_run_is_a_name_and_no_path(run: FinishedRun, name: str) -> None:
-    with pytest.raises(InputError, match="is not a run name"):
+@pytest.mark.parametrize("name", ["../tiny", "/etc", "a b", "", "other"])
+def test_a_run_is_a_name_whose_results_are_here(run: FinishedRun, name: str) -> None:
+    with pytest.raises(InputError, match=r"is not a run whose results are in .*; there are: tiny"):
         report(run.project, Asked((name,)))
+
+
+def test_the_line_that_is_said_for_a_path_brings_its_run_here(
+    run: FinishedRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "their runs" / "theirs"
+    shutil.copytree(run.project.results.root, other)
+    with pytest.raises(InputError) as said:
+        report(run.project, Asked(("tiny", str(other))))
+    [line, name] = re.findall(r"(ln -s .*), then give --run (\S+)", str(said.value))[0]
+    subprocess.run(line, shell=True, check=True)
+    made = receipt.read_run(other / "receipt.json")
+    (other / "receipt.json").write_bytes(codec.to_document(replace(made, run=name)))
+    capsys.readouterr()
+    assert report(run.project, Asked(("tiny", name))) == 0
+    assert "tiny, theirs" in capsys.readouterr().out
+
+
+def test_a_number_that_no_cell_has_is_refused_where_it_was_typed(run: FinishedRun) -> None:
+    with pytest.raises(InputError, match=r"no metric 'snr'.*it has: psnr"):
+        report(run.project, replace(ASKED, metrics=("snr",)))
+    project = reads(run, {"psnr": "max", "dice": "max"})
+    assert report(project, asked_of(project, (), Asked(()))) == 0, "another task's"
+
+
+def reads(run: FinishedRun, metric: Any) -> Project:
+    words = ReportWords(metric=metric)
+    return replace(run.project, job=SimpleNamespace(**vars(run.project.job) | {"report": words}))
+
+
+def test_the_job_says_of_a_number_what_is_best(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train_again(run, "b")
+    project = reads(run, {"psnr": "min"})
+    asked = asked_of(project, (), Asked(()))
+    capsys.readouterr()
+    report(project, asked)
+    shown = capsys.readouterr().out
+    assert "psnr ↓" in shown and "30 ★" in shown and "-1.2 better" in shown
+    report(project, asked, to="md")
+    assert '"best":{"psnr":"min"}' in capsys.readouterr().out
+    assert reads(run, ["psnr"]).job.report == reads(run, "psnr").job.report
 
 
 def test_a_kind_that_does_not_exist_is_named_with_those_that_do(run: FinishedRun) -> None:

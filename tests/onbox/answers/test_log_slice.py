@@ -117,9 +117,30 @@ def test_a_link_shows_no_other_file(tmp_path, tier, scratch):
     assert not ask(tmp_path, queue="q1")["is_there"]
 
 
+def test_for_others_eyes_it_has_no_value_of_the_boxs_secrets(tmp_path, scratch):
+    """Also where a library paints a part of it, and where the first line is cut inside it."""
+    file = tmp_path / "credentials.json"
+    file.write_text(json.dumps({"env": {"HF_TOKEN": "hf_correcthorse"}}))
+    file.chmod(0o600)
+    write(
+        scratch.log("a"), b"x hf_correcthorse\ntoken hf_\x1b[1;36mcorrect\x1b[0mhorse \xff\nend\n"
+    )
+    found = ask(tmp_path, lines=50, credentials=str(file))
+    assert (found["data"], found["is_clean"]) == (
+        "x […]\ntoken […] ".encode() + b"\xff\nend\n",
+        True,
+    )
+    cut = ask(tmp_path, lines=50, most_bytes=50, credentials=str(file))
+    assert cut["data"] == "token […] ".encode() + b"\xff\nend\n", "no rest of a value"
+    file.unlink()
+    found = ask(tmp_path, lines=50, credentials=str(file))
+    assert b"correcthorse" in found["data"] and "is_clean" not in found, "who asks is told"
+
+
 @pytest.mark.parametrize(
     "words",
     [
+        {"offset": 0, "credentials": "/c.json"},
         *({"cell": "../a"}, {"queue": "a/b"}, {"cell": "a", "queue": "q"}, {"offset": -1}),
         *({"offset": "0"}, {"lines": None}, {"most_bytes": -1}),
     ],

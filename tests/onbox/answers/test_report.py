@@ -301,6 +301,9 @@ def test_what_lives_is_told_by_its_lock(tier, scratch, laptop, held):
         held.append(fd)
     reply = laptop.ask(queues=("q1", "q2"))
     assert (reply["agents"], reply["attempts"]) == ({"q1": False, "q2": True}, ["b"])
+    assert not reply.get("written")
+    scratch.log("b").write_text("it begins\n")
+    assert laptop.ask()["written"] == ["b"]
     # Its plan may be an earlier one.
     assert laptop.ask()["agents"] == {"q1": False, "q2": True}
     assert reply["progress_at"] == {}

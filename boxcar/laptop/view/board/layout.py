@@ -9,18 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Any
 
 from boxcar.laptop.common import units
 from boxcar.laptop.run.state_words import state_sentence
+from boxcar.laptop.view.board.focus import (
+    BOXES,
+    FAILED,
+    OVERVIEW,
+    PAGES,
+    RUNNING,
+    Focus,
+    in_order,
+    list_of_focus,
+    sort_sentence,
+)
+from boxcar.laptop.view.board.pages import OpenedCell, page_lines
+from boxcar.laptop.view.board.sheet import AT_WORK, Sheet, title
 from boxcar.laptop.view.board.terminal_lines import (
     Group,
     Line,
     cut,
-    draw_rows,
     joined,
-    mark_chosen,
+    progress_bar,
     shares,
     span,
     spread,
@@ -29,140 +40,19 @@ from boxcar.laptop.view.board.terminal_lines import (
 )
 from boxcar.laptop.view.looks import BOLD, DIM, state_glyph
 from boxcar.laptop.view.needs import Need
-from boxcar.laptop.view.run_fields import BOXES as BOX_TABLE
-from boxcar.laptop.view.run_fields import CELLS_BELOW_TITLE, NEEDS, R, Table
-from boxcar.laptop.view.run_rows import BoxRow, CellRow, Facts, RunRows
-from boxcar.shared.record import dataclass
+from boxcar.laptop.view.run_fields import CELLS_BELOW_TITLE, Table
+from boxcar.laptop.view.run_rows import BoxRow, CellRow, RunRows
 from boxcar.shared.sentence import Sentence, _
-
-# Where the person is on the board: which list is open, which row is chosen, what is typed.
-
-
-OVERVIEW, FAILED, RUNNING, DONE = "overview", "failed", "running", "done"
-QUEUED, BOXES = "queued", "boxes"
-LOG, HISTORY = "log", "history"
-
-
-@dataclass(frozen=True)
-class Focus:
-    """`chosen` is a cell's name. `opened` is the cell whose page is shown, `page` which part of it,
-    `back` how many lines before its end. `filter` narrows to names that contain it.
-    """
-
-    shown: str = OVERVIEW
-    chosen: str = ""
-    filter: str = ""
-    is_typing: bool = False
-    opened: str = ""
-    page: str = LOG
-    back: int = 0
-    has_left: bool = False
-
-
-AT_START = Focus()
-
-
-def rows_in_reach(rows: RunRows, focus: Focus) -> list[str]:
-    """The cells between which the arrows move, in the order of the screen."""
-    if focus.filter or focus.shown != OVERVIEW:
-        found: Sequence[Any] = _list_of(rows, focus)[1]
-    else:
-        found = [*rows.short_needs, *rows.under_way, *rows.done]
-    return list(dict.fromkeys(row.cell for row in found if row.cell))
-
-
-def move_focus(rows: RunRows, focus: Focus, by: int) -> Focus:
-    """The cursor so many rows down. It comes in at the edge, and stops at both."""
-    names = rows_in_reach(rows, focus)
-    if not names:
-        return replace(focus, chosen="")
-    before = -1 if by > 0 else len(names)
-    at = (names.index(focus.chosen) if focus.chosen in names else before) + by
-    return replace(focus, chosen=names[min(len(names) - 1, max(0, at))])
-
-
-def open_cell(rows: RunRows, focus: Focus, page: str) -> Focus:
-    """The page of the chosen cell, else of the first one."""
-    names = rows_in_reach(rows, focus)
-    cell = focus.chosen if focus.chosen in names else next(iter(names), "")
-    return replace(focus, opened=cell, chosen=cell, page=page, back=0) if cell else focus
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """The rows of a look, `looked_s` ago, on a terminal of some width. Without a focus nobody is
-    there to press a key.
-    """
-
-    rows: RunRows
-    width: int
-    focus: Focus | None
-    looked_s: float = 0.0
-
-    @property
-    def facts(self) -> Facts:
-        return self.rows.facts
-
-    @property
-    def mark(self) -> str:
-        return self.facts.glyphs.mark
-
-    def said(self, sentence: str) -> str:
-        return self.facts.said(sentence)
-
-    def dim(self, text: str) -> Line:
-        return cut(styled(text, DIM), self.width, self.mark)
-
-    def key(self, key: str) -> str:
-        """What shows the rest: the key, or the command that prints all."""
-        return key if self.focus else self.facts.see_all
-
-    def more(self, n: int, key: str) -> Line:
-        """That `n` rows had no room."""
-        more = _("{n} more: {key}", n=n, key=self.key(key))
-        return self.dim(f"{self.mark} {self.said(more)}" if n else "")
-
-    def draw(self, table: Table[R], rows: Sequence[R]) -> list[Line]:
-        """A line for each."""
-        drawn = draw_rows(table, rows, self.facts, self.width)
-        return self._with_cursor([line for [line] in drawn], rows)
-
-    def draw_needs(self, rows: Sequence[Need], most_lines: int = 1) -> list[Line]:
-        """Cells, boxes and what is only worth knowing each have columns of their own: long names of
-        the ones must not cost the words of the others their room.
-        """
-        lines: list[Line] = []
-        for _kind, group in groupby(rows, key=lambda row: (bool(row.where), row.is_quiet)):
-            those = list(group)
-            drawn = draw_rows(NEEDS, those, self.facts, self.width, most_lines=most_lines)
-            for row, own in zip(those, drawn, strict=True):
-                lines += self._with_cursor(own, [row] * len(own))
-        return lines
-
-    def draw_boxes(self, rows: Sequence[BoxRow], *, has_cursor: bool = False) -> list[Line]:
-        """Below a line of titles."""
-        aged = [replace(row, looked_s=self.looked_s) for row in rows]
-        drawn = draw_rows(BOX_TABLE, aged, self.facts, self.width, has_titles=True)
-        head, *lines = [line for [line] in drawn]
-        return [head, *(self._with_cursor(lines, rows) if has_cursor else lines)]
-
-    def _with_cursor(self, lines: list[Line], rows: Sequence[Any]) -> list[Line]:
-        if self.focus is None or not self.focus.chosen:
-            return lines
-        return [
-            mark_chosen(line, self.width) if row.cell == self.focus.chosen else line
-            for line, row in zip(lines, rows, strict=True)
-        ]
-
 
 # What always stands on the board: the head and the counts above, the next command below.
 
 
 _MOST_NEXT, _SMALL = 3, 12  # lines of the next command, and of a terminal that has no room for them
+_LEAST_FOR_BAR = 16
 
 
-def head(sheet: Sheet) -> list[Line]:
-    """The run, and how many cells are in which state."""
+def head(sheet: Sheet, height: int) -> list[Line]:
+    """The run, how many cells are in which state, and how far it is."""
     rows, facts, room = sheet.rows, sheet.facts, sheet.width
     age = sheet.said(_age(sheet.looked_s))
     boxes = sheet.said(_("{n} {n:box|boxes}", n=len(rows.boxes)))
@@ -175,7 +65,11 @@ def head(sheet: Sheet) -> list[Line]:
         left = joined(span(rows.run, BOLD), *(styled(f"{between}{one}") for one in chosen))
         if left.cell_len + (money.cell_len + 2 if money else 0) <= room:
             break
-    return [spread(left, money, room, sheet.mark), _counts(sheet)]
+    time = sheet.said(_("{time} left", time=units.about(rows.left_s))) if rows.left_s else ""
+    above = spread(left, money, room, sheet.mark)
+    if height < _LEAST_FOR_BAR:
+        return [above, spread(_counts(sheet), styled(time), room, sheet.mark)]
+    return [above, _counts(sheet), _run_bar(sheet, time)]
 
 
 def _age(looked_s: float) -> Sentence:
@@ -189,23 +83,23 @@ def _counts(sheet: Sheet) -> Line:
     cells = _("{n} {n:cell|cells}", n=len(rows.view.cells))
     full = [styled(sheet.said(cells), BOLD)]
     short = [*full]
-    time = _("{time} left", time=units.about(rows.left_s)) if rows.left_s else ""
     for state, number in rows.counts:
         sign, look = state_glyph(state, sheet.facts.glyphs)
         said = sheet.said(state_sentence(state))
         full += [styled("   "), styled(f"{sign} {number} {said}", look)]
         short += [styled(" "), styled(f"{sign}{number}", look)]
     line = joined(*full)
-    left = line if line.cell_len <= room else joined(*short)
-    return spread(left, styled(sheet.said(time)), room, sheet.mark)
+    return cut(line if line.cell_len <= room else joined(*short), room, sheet.mark)
 
 
-def title(sheet: Sheet, name: str) -> Line:
-    """`── needs attention ─────`."""
-    rule, room = sheet.facts.glyphs.rule, sheet.width
-    line = joined(styled(f"{rule}{rule} ", DIM), styled(sheet.said(name), BOLD), styled(" "))
-    rest = styled(rule * max(0, room - line.cell_len), DIM)
-    return cut(joined(line, rest), room, sheet.mark)
+def _run_bar(sheet: Sheet, time: str) -> Line:
+    """How much is done, what failed in it, and the time left."""
+    all_cells, glyphs = len(sheet.rows.view.cells) or 1, sheet.facts.glyphs
+    done, failed = len(sheet.rows.done), len(sheet.rows.failed)
+    right = styled("  " + f" {glyphs.between} ".join(filter(None, (f"{done}/{all_cells}", time))))
+    room = sheet.width - right.cell_len
+    bar = progress_bar(done, failed, all_cells, room, glyphs)
+    return cut(joined(bar, right), sheet.width, sheet.mark)
 
 
 def foot(sheet: Sheet, height: int) -> list[Line]:
@@ -238,20 +132,34 @@ def _next(sheet: Sheet, height: int) -> list[Line]:
 
 def _keys(sheet: Sheet, focus: Focus) -> Line:
     if focus.is_typing:
-        typed = _("filter: {text}", text=f"{focus.filter}_")
+        typed = (
+            _("search: {text}", text=f"{focus.search}_")
+            if focus.page
+            else _("filter: {text}", text=f"{focus.filter}_")
+        )
         return cut(span(sheet.said(typed), BOLD), sheet.width, sheet.mark)
-    is_overview = focus.shown == OVERVIEW and not focus.filter
-    keys = (
-        _("[f]ailed [d]one [q]ueued [b]oxes [l]og [e]xplain [/]filter e[x]it")
-        if is_overview
-        else _("arrows move, Enter opens, Esc back, e[x]it")
-    )
-    keys = _("[l]og [e]xplain, Esc back, e[x]it") if focus.opened else keys
-    for said in (keys, _("f d q b l e / x")):
+    for said in _keys_of(focus):
         line = styled(sheet.said(said), DIM)
         if line.cell_len <= sheet.width:
-            return line
-    return styled("")
+            break
+    return cut(line, sheet.width, sheet.mark)
+
+
+def _keys_of(focus: Focus) -> Sequence[str]:
+    """The longest first."""
+    if focus.page in PAGES:
+        return _("Tab next page  / search  n N matches  ? keys  q close"), "Tab / n ? q"
+    if focus.page:
+        return (_("q close"),)
+    if len(focus.marked) == 2:
+        return _("= the two beside each other  Esc forget them  ? keys  q quit"), "= Esc ? q"
+    if focus.shown == OVERVIEW and not focus.filter:
+        return (
+            _("Enter open  f failed  d done  u queued  b boxes  / filter  s sort  ? keys  q quit"),
+            _("f failed  d done  u queued  b boxes  / filter  ? keys  q quit"),
+            "f d u b / ? q",
+        )
+    return _("Enter open  / filter  s sort  Space mark  Esc back  ? keys  q quit"), "Esc ? q"
 
 
 # One list of the board over the whole height: all that failed, is done, waits, or has a name.
@@ -259,7 +167,7 @@ def _keys(sheet: Sheet, focus: Focus) -> Line:
 
 def list_lines(sheet: Sheet, focus: Focus, room: int) -> list[Line]:
     """The title, and as many rows around the cursor as there is room for."""
-    name, rows = _list_of(sheet.rows, focus)
+    name, rows = list_of_focus(sheet.rows, focus)
     is_of_boxes = focus.shown == BOXES and not focus.filter
     start, end = _window([row.cell for row in rows], focus, room - 1 - is_of_boxes)
     shown = rows[start:end]
@@ -270,28 +178,21 @@ def list_lines(sheet: Sheet, focus: Focus, room: int) -> list[Line]:
     elif focus.shown == FAILED and not focus.filter:
         drawn = sheet.draw_needs(shown)
     else:
-        drawn = sheet.draw(CELLS_BELOW_TITLE, shown)
+        drawn = sheet.draw(AT_WORK if focus.shown == RUNNING else CELLS_BELOW_TITLE, shown)
     told = [name, *([_("{n} above", n=start)] if start else [])]
     told += [_("{n} below", n=len(rows) - end)] if end < len(rows) else []
     between = f" {sheet.facts.glyphs.between} "
-    return [title(sheet, between.join(map(sheet.said, told))), *drawn][: max(0, room)]
+    sort = "" if focus.shown in (FAILED, BOXES) and not focus.filter else _sort(sheet)
+    return [title(sheet, between.join(map(sheet.said, told)), sort), *drawn][: max(0, room)]
 
 
-def _list_of(rows: RunRows, focus: Focus) -> tuple[str, Sequence[Any]]:
-    """What is shown of a focus that is no overview, with its title."""
-    if focus.filter:
-        wanted = focus.filter.casefold()
-        found = [row for row in rows.all_cells if wanted in row.cell.casefold()]
-        return _("cells matching {text} ({n})", text=focus.filter, n=len(found)), found
-    if focus.shown == FAILED:
-        return _("needs attention ({n})", n=len(rows.needs)), rows.needs
-    if focus.shown == BOXES:
-        return _("boxes ({n})", n=len(rows.boxes)), rows.boxes
-    if focus.shown == DONE:
-        return _("done ({n})", n=len(rows.done)), rows.done
-    if focus.shown == RUNNING:
-        return _("running"), rows.under_way
-    return _("queued ({n})", n=len(rows.queued)), rows.queued
+def _sort(sheet: Sheet) -> str:
+    """`by time ↓`, where the person sorts."""
+    focus, glyphs = sheet.focus, sheet.facts.glyphs
+    if focus is None or not focus.sort:
+        return ""
+    arrow = glyphs.down if focus.is_downward else glyphs.up
+    return _("by {column}", column=f"{sheet.said(sort_sentence(focus.sort))} {arrow}")
 
 
 def _window(cells: Sequence[str | None], focus: Focus, room: int) -> tuple[int, int]:
@@ -300,59 +201,6 @@ def _window(cells: Sequence[str | None], focus: Focus, room: int) -> tuple[int, 
     at = cells.index(focus.chosen) if focus.chosen in cells else 0
     start = max(0, min(at - room // 2, len(cells) - room))
     return start, min(len(cells), start + room)
-
-
-# One cell over the whole height: how it stands, and the end of its log or what happened to it.
-
-
-_MOST_FACTS = 4
-
-
-@dataclass(frozen=True)
-class OpenedCell:
-    """`facts` and `history` are sentences. `log` is None as long as nobody has read it, and empty
-    where there is none.
-    """
-
-    cell: str
-    state: str
-    facts: tuple[str, ...] = ()
-    history: tuple[str, ...] = ()
-    log: tuple[str, ...] | None = None
-
-
-def opened_cell_lines(sheet: Sheet, opened: OpenedCell, focus: Focus, room: int) -> list[Line]:
-    page = _("what happened") if focus.page == HISTORY else _("end of the log")
-    top = [*_head_of_cell(sheet, opened), title(sheet, page)]
-    body = _body(sheet, opened, focus)
-    left = max(0, room - len(top))
-    # From the end, as far back as was asked for and there is.
-    end = len(body) - min(focus.back, max(0, len(body) - left))
-    return [*top, *body[max(0, end - left) : end]][: max(0, room)]
-
-
-def _head_of_cell(sheet: Sheet, opened: OpenedCell) -> list[Line]:
-    sign, look = state_glyph(opened.state, sheet.facts.glyphs)
-    state = sheet.said(state_sentence(opened.state))
-    name = joined(styled(f"{sign} ", look), span(opened.cell, BOLD), span(f"  {state}", look))
-    facts = [
-        span(f"  {line}")
-        for fact in opened.facts[:_MOST_FACTS]
-        for line in wrapped(fact, sheet.width - 2, 3, sheet.mark)
-    ]
-    return [cut(name, sheet.width, sheet.mark), *facts]
-
-
-def _body(sheet: Sheet, opened: OpenedCell, focus: Focus) -> list[Line]:
-    told = opened.history if focus.page == HISTORY else opened.log
-    if told is None:
-        return [sheet.dim(sheet.said(_("loading…")))]
-    if not told:
-        nothing, no_log = _("nothing here"), _("no log yet")
-        return [sheet.dim(sheet.said(nothing if focus.page == HISTORY else no_log))]
-    # Only what may be seen is wrapped: a log may have thousands of lines.
-    newest = [span(line).plain for line in told[-(focus.back + 500) :]]
-    return [span(part) for line in newest for part in wrapped(line, sheet.width, 20, sheet.mark)]
 
 
 _MOST_LINES = 3  # for one that needs a person
@@ -371,11 +219,11 @@ def layout(
     focus nobody is there to press a key.
     """
     sheet = Sheet(rows, width, focus, looked_s)
-    top, bottom = head(sheet), foot(sheet, height)
+    top, bottom = head(sheet, height), foot(sheet, height)
     top = top[: max(0, height - len(bottom))]
     room = max(0, height - len(top) - len(bottom))
-    if focus and opened:
-        body = opened_cell_lines(sheet, opened, focus, room)
+    if focus and focus.page:
+        body = page_lines(sheet, focus, opened, room)
     elif focus and (focus.shown != OVERVIEW or focus.filter):
         body = list_lines(sheet, focus, room)
     else:
@@ -395,7 +243,7 @@ def _overview(sheet: Sheet, room: int) -> list[Line]:
     groups: list[Group[Any]] = [
         _needs(sheet, room),
         _boxes(sheet),
-        _cells(sheet, _("running"), sheet.rows.under_way),
+        _cells(sheet, _("running"), sheet.rows.under_way, AT_WORK),
         _done(sheet),
     ]
     lines = [group.lines(n) for group, n in zip(groups, shares(groups, room), strict=True)]
@@ -405,7 +253,8 @@ def _overview(sheet: Sheet, room: int) -> list[Line]:
 def _needs(sheet: Sheet, room: int) -> Group[Any]:
     """With all their words where they take no more than half of the board."""
     rows = sheet.rows.short_needs
-    top, at = _title(sheet, _("needs attention"), rows), _chosen(sheet, rows)
+    top = (title(sheet, _("needs attention")),) if rows else ()
+    at = _chosen(sheet, rows)
     whole = sheet.draw_needs(rows, _MOST_LINES)
     if len(whole) < room // 2:
         return Group(top, whole, list, lambda n: styled(""), share=3)
@@ -429,11 +278,14 @@ def _boxes(sheet: Sheet) -> Group[BoxRow]:
     return Group((), rows, draw, fold, share=2, has_head=True)
 
 
-def _cells(sheet: Sheet, name: Sentence, rows: Sequence[CellRow]) -> Group[CellRow]:
+def _cells(
+    sheet: Sheet, name: Sentence, found: Sequence[CellRow], table: Table[CellRow]
+) -> Group[CellRow]:
+    rows = in_order(found, sheet.focus) if sheet.focus else found
     return Group(
-        _title(sheet, name, rows),
+        (title(sheet, name, _sort(sheet)),) if rows else (),
         rows,
-        lambda shown: sheet.draw(CELLS_BELOW_TITLE, shown),
+        lambda shown: sheet.draw(table, shown),
         lambda n: sheet.more(n, "r"),
         share=2,
         chosen=_chosen(sheet, rows),
@@ -450,11 +302,11 @@ def _done(sheet: Sheet) -> Group[CellRow]:
         more = sheet.more(n, "d")
         if not queued:
             return more
-        text = sheet.said(_("{n} queued: {key}", n=queued, key=sheet.key("q")))
+        text = sheet.said(_("{n} queued: {key}", n=queued, key=sheet.key("u")))
         last = styled(f"{'  ' if more else ''}{sheet.facts.glyphs.queued} {text}", DIM)
         return cut(joined(more, last), sheet.width, sheet.mark)
 
-    group = _cells(sheet, _("done ({n})", n=len(rows)), rows)
+    group = _cells(sheet, _("done ({n})", n=len(rows)), rows, CELLS_BELOW_TITLE)
     return replace(group, fold=fold, share=1)
 
 
@@ -474,7 +326,3 @@ def _chosen(sheet: Sheet, rows: Sequence[Need | CellRow]) -> int:
     """Where the cursor is among them, else at their beginning."""
     name = sheet.focus.chosen if sheet.focus else ""
     return next((at for at, row in enumerate(rows) if row.cell == name), 0) if name else 0
-
-
-def _title(sheet: Sheet, name: Sentence, rows: Sequence[object]) -> tuple[Line, ...]:
-    return (title(sheet, name),) if rows else ()

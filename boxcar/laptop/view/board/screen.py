@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import select
 import signal
 import termios
@@ -19,48 +18,43 @@ from types import FrameType
 from typing import Any, Protocol
 
 from rich.console import Console
-from rich.live import Live
 
-from boxcar.laptop.view.board.layout import (
-    AT_START,
-    BOXES,
-    DONE,
-    FAILED,
-    HISTORY,
-    LOG,
-    OVERVIEW,
-    QUEUED,
-    RUNNING,
-    Focus,
-    OpenedCell,
-    layout,
-    move_focus,
-    open_cell,
-)
-from boxcar.laptop.view.board.terminal_lines import Line, paint_lines, span
+from boxcar.laptop.view.board.focus import AT_START, focus_after_key, read_keys
+from boxcar.laptop.view.board.layout import layout
+from boxcar.laptop.view.board.pages import OpenedCell, sight_of
+from boxcar.laptop.view.board.terminal_lines import Line, ansi, span
 from boxcar.laptop.view.run_rows import RunRows
 
 # The terminal while the board is on it: keys come one by one, and what it was is put back on every
 # way out: the end, an exception (the door makes one of SIGTERM), Ctrl-C, Ctrl-Z.
 
 
-_ESCAPE = b"\x1b"
+_ESCAPE, _CTRL_L = b"\x1b", b"\x0c"
 # The rest of an arrow key comes with its first byte, or at once behind it.
 _REST_S = 0.05
 _MOST_BYTES = 1024
-# Heard between two drawings: raised within one of rich's, its way out of the screen may be lost.
+# Heard between two drawings: raised within one, half of it may be lost.
 _ENDS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+# The other screen, without a cursor. There the wheel sends arrows (1007), which was on before in
+# some terminals and off in others: s keeps it, r brings it back. A drawing is shown whole (2026).
+_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l\x1b[?1007s\x1b[?1007h", "\x1b[?1007r\x1b[?25h\x1b[?1049l"
+_MOUSE_ON, _MOUSE_OFF = "\x1b[?1000h\x1b[?1006h", "\x1b[?1000l\x1b[?1006l"
+_BEGIN, _END, _CLEAR = "\x1b[?2026h", "\x1b[?2026l", "\x1b[2J"
 
 
 class Terminal:
-    """`fd` is the terminal that keys come from. To be used in the main thread."""
+    """`keys` is the terminal that keys come from; the console's is drawn on. To be used in the main
+    thread.
+    """
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
+    def __init__(self, keys: int, console: Console) -> None:
+        self._fd, self._console = keys, console
         self._before: list[Any] = []
         self._handlers: dict[signal.Signals, Any] = {}
         self._told_to_end: signal.Signals | None = None
         self._woken, self._waker = -1, -1
+        self._drawn: list[Line] = []
+        self._size, self._has_mouse = (0, 0), False
         self.is_to_pause = False
 
     def __enter__(self) -> Terminal:
@@ -75,22 +69,66 @@ class Terminal:
         for number in _ENDS:
             if callable(signal.getsignal(number)):  # what is ignored, or ends at once, stays so
                 self._handlers[number] = signal.signal(number, self._on_end)
-        tty.setcbreak(self._fd)
+        try:
+            self._take()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.restore()
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
-        self.restore()
         waker, self._waker = self._waker, -1
         os.close(waker)
         os.close(self._woken)
 
+    def _take(self) -> None:
+        tty.setcbreak(self._fd)
+        self.forget()
+        self._has_mouse = False
+        self._write(_ENTER)
+
     def restore(self) -> None:
         """As it was before."""
         # A terminal that was closed takes nothing any more.
+        with contextlib.suppress(OSError):
+            self._write(_MOUSE_OFF * self._has_mouse + _LEAVE)
         with contextlib.suppress(termios.error):
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self._console.size
+
+    def draw(self, lines: Sequence[Line], *, has_mouse: bool = False) -> None:
+        """The lines that have changed, in one write: a terminal forgets what a person has selected
+        where it is written over.
+        """
+        text, (width, height) = "", self.size
+        if has_mouse != self._has_mouse:
+            text, self._has_mouse = _MOUSE_ON if has_mouse else _MOUSE_OFF, has_mouse
+        if self._size != (width, height):
+            text, self._size, self._drawn = text + _CLEAR, (width, height), []
+        blank = [span("")] * (height - len(lines))
+        for at, line in enumerate((*lines, *blank)):
+            if at >= len(self._drawn) or line != self._drawn[at]:
+                # To erase behind the last column would take its letter.
+                rest = "\x1b[K" if line.cell_len < width else ""
+                text += f"\x1b[{at + 1};1H{ansi(line, self._console)}{rest}"
+        self._drawn = [*lines, *blank]
+        if text:
+            self._write(f"{_BEGIN}{text}{_END}")
+
+    def forget(self) -> None:
+        """Draw all of it the next time: another program may have written over it."""
+        self._size = (0, 0)
+
+    def _write(self, text: str) -> None:
+        data = text.encode(self._console.encoding, "replace")
+        while data:
+            data = data[os.write(self._console.file.fileno(), data) :]
 
     def wake(self) -> None:
         """End a `wait` that goes on, from any thread."""
@@ -131,7 +169,7 @@ class Terminal:
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTSTP)
         signal.signal(signal.SIGTSTP, self._on_pause)
-        tty.setcbreak(self._fd)
+        self._take()
 
     def _on_resize(self, number: int, frame: FrameType | None) -> None:
         self.wake()
@@ -145,82 +183,7 @@ class Terminal:
         self.wake()
 
 
-# What a key does on the board. Pure: the bytes of a terminal become keys, a key another focus.
-
-
-UP, DOWN, PAGE_UP, PAGE_DOWN, HOME, END = "up", "down", "page up", "page down", "home", "end"
-ENTER, ESCAPE, BACKSPACE, OTHER = "enter", "escape", "backspace", "other"
-_FAR = 1_000_000
-_SEQUENCES = {
-    **{b"A": UP, b"B": DOWN, b"C": ENTER, b"D": ESCAPE, b"H": HOME, b"F": END},
-    **{b"5~": PAGE_UP, b"6~": PAGE_DOWN, b"1~": HOME, b"4~": END, b"7~": HOME, b"8~": END},
-}
-_KEY = re.compile(rb"\x1b[\[O][0-9;]*[A-Za-z~]|[\xc2-\xf4][\x80-\xbf]+|.", re.DOTALL)
-_SINGLE = {b"\x1b": ESCAPE, b"\r": ENTER, b"\n": ENTER, b"\x7f": BACKSPACE, b"\x08": BACKSPACE}
-_LISTS = {
-    **{"f": FAILED, "r": RUNNING, "d": DONE},
-    **{"q": QUEUED, "b": BOXES},
-}
-_STEPS = {UP: -1, DOWN: 1, HOME: -_FAR, END: _FAR}
-
-
-def read_keys(data: bytes) -> list[str]:
-    """The keys in what a terminal sent: a letter, or one of the names above."""
-    return [_key(found) for found in _KEY.findall(data)]
-
-
-def _key(found: bytes) -> str:
-    if found in _SINGLE:
-        return _SINGLE[found]
-    if found[:1] == b"\x1b":
-        return _SEQUENCES.get(found[2:], OTHER)
-    text = found.decode("utf-8", "replace")
-    return text if text.isprintable() else OTHER
-
-
-def focus_after_key(rows: RunRows, focus: Focus, key: str, page: int) -> Focus:
-    """Where the person is after the key; `page` is how many rows a page has."""
-    if focus.is_typing:
-        return _typed(focus, key)
-    if key == "x":
-        return replace(focus, has_left=True)
-    if focus.opened:
-        return _in_cell(focus, key, page)
-    if key in _LISTS:
-        shown = OVERVIEW if focus.shown == _LISTS[key] else _LISTS[key]
-        return Focus(shown)
-    if key in _STEPS or key in (PAGE_UP, PAGE_DOWN):
-        return move_focus(rows, focus, _STEPS.get(key, page if key == PAGE_DOWN else -page))
-    if key in (ENTER, "l"):
-        return open_cell(rows, focus, LOG)
-    if key == "e":
-        return open_cell(rows, focus, HISTORY)
-    if key == "/":
-        return Focus(is_typing=True)
-    return Focus() if key == ESCAPE else focus
-
-
-def _typed(focus: Focus, key: str) -> Focus:
-    if key == ESCAPE:
-        return Focus()
-    if key == ENTER:
-        return replace(focus, is_typing=False)
-    if key == BACKSPACE:
-        return replace(focus, filter=focus.filter[:-1])
-    return replace(focus, filter=focus.filter + key) if len(key) == 1 else focus
-
-
-def _in_cell(focus: Focus, key: str, page: int) -> Focus:
-    if key == ESCAPE:
-        return replace(focus, opened="", back=0)
-    if key in ("l", "e"):
-        return replace(focus, page=LOG if key == "l" else HISTORY, back=0)
-    steps = {UP: 1, DOWN: -1, PAGE_UP: page, PAGE_DOWN: -page, HOME: _FAR, END: -_FAR}
-    return replace(focus, back=max(0, min(_FAR, focus.back + steps.get(key, 0))))
-
-
 _TICK_S = 1.0  # between two that differ in the ages alone
-_FRAME = 6  # lines of the head and the foot
 
 
 class Feed(Protocol):
@@ -232,53 +195,36 @@ class Feed(Protocol):
     def is_over(self) -> bool:
         """Whether there is nothing more to come."""
 
-    def opened(self, cell: str) -> OpenedCell:
-        """What is known of a cell that was opened; it goes on asking for more meanwhile."""
+    def opened(self, cell: str, top: int | None) -> OpenedCell:
+        """What is known of a cell that was opened; it goes on asking for more meanwhile, and for
+        what stands above the line `top` of its log.
+        """
 
 
-def show_board(console: Console, terminal: Terminal, feed: Feed, waiting: str) -> None:
+def show_board(terminal: Terminal, feed: Feed, waiting: str) -> None:
     """Until there is nothing more to come, or the person leaves. `waiting` is said before the first
     look. Raises KeyboardInterrupt, SystemExit.
     """
     focus = AT_START
     while not (focus.has_left or feed.is_over()):
-        with Live(
-            paint_lines([]),
-            console=console,
-            screen=True,
-            auto_refresh=False,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        ) as live:
-            focus = _until_paused(live, terminal, feed, focus, waiting)
-        if terminal.is_to_pause:
-            terminal.pause()
-
-
-def _until_paused(live: Live, terminal: Terminal, feed: Feed, focus: Focus, waiting: str) -> Focus:
-    while not (focus.has_left or feed.is_over() or terminal.is_to_pause):
-        width, height = live.console.size
-        live.update(paint_lines(_lines(feed, focus, width, height, waiting)), refresh=True)
+        found, opened = feed.latest(), None
+        lines: Sequence[Line] = [span(waiting)]
+        if found:
+            opened = feed.opened(focus.opened, focus.top) if focus.opened else None
+            looked_s = time.monotonic() - found[1]
+            lines = layout(found[0], *terminal.size, focus, opened, looked_s=looked_s)
+        terminal.draw(lines, has_mouse=focus.has_mouse)
         try:
             typed = terminal.wait(_TICK_S)
         except EOFError:
-            return replace(focus, has_left=True)
+            return
+        if _CTRL_L in typed:
+            terminal.forget()
+        sight = sight_of(lines, focus, opened)
         for key in read_keys(typed):
-            focus = _after(feed, focus, key, height)
-    return focus
-
-
-def _after(feed: Feed, focus: Focus, key: str, height: int) -> Focus:
-    found = feed.latest()
-    if found is None:
-        return replace(focus, has_left=key == "x")
-    return focus_after_key(found[0], focus, key, max(1, height - _FRAME))
-
-
-def _lines(feed: Feed, focus: Focus, width: int, height: int, waiting: str) -> Sequence[Line]:
-    found = feed.latest()
-    if found is None:
-        return [span(waiting)]
-    rows, looked_at_s = found
-    opened = feed.opened(focus.opened) if focus.opened else None
-    return layout(rows, width, height, focus, opened, looked_s=time.monotonic() - looked_at_s)
+            if found:
+                focus = focus_after_key(found[0], focus, key, sight)
+            else:
+                focus = replace(focus, has_left=focus.has_left or key == "q")
+        if terminal.is_to_pause:
+            terminal.pause()

@@ -6,12 +6,15 @@ Widths are those of a terminal: a Chinese letter is two columns wide, a combinin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from rich.cells import cell_len
+from rich.color import ColorSystem
+from rich.console import Console
 from rich.style import Style
-from rich.text import Text
+from rich.text import Span, Text
 
 from boxcar.laptop.common.text_layout import GAP, fit_columns, fold_text, plain
 from boxcar.laptop.view.looks import BAD, BOLD, BUSY, DIM, GOOD, WARN, Bars, Glyphs
@@ -34,10 +37,13 @@ _CHOSEN = Style(reverse=True)
 _LEAST_BARS, _MOST_BARS, _BARS = 10, 30, 12
 
 
-Line = Text
+class Line(Text):
+    """`of` is what stands in it: a cell's name, or the number of a line of text."""
+
+    of: str | int | None = None
 
 
-_NOTHING = Text()
+_NOTHING = Line()
 
 
 def paint_lines(lines: Sequence[Line]) -> Text:
@@ -45,9 +51,17 @@ def paint_lines(lines: Sequence[Line]) -> Text:
     return Text("\n", end="", no_wrap=True, overflow="crop").join(lines)
 
 
+def ansi(line: Line, console: Console) -> str:
+    """As a terminal of 16 colours takes it."""
+    return "".join(
+        part.style.render(part.text, color_system=ColorSystem.STANDARD) if part.style else part.text
+        for part in joined(line).render(console)
+    )
+
+
 def styled(words: str, look: str = "") -> Line:
     """`look` is one of the words of `looks`."""
-    return Text(words, _STYLES.get(look, ""), no_wrap=True, overflow="crop", end="")
+    return Line(words, _STYLES.get(look, ""), no_wrap=True, overflow="crop", end="")
 
 
 def span(words: str, look: str = "") -> Line:
@@ -55,8 +69,11 @@ def span(words: str, look: str = "") -> Line:
     return styled(plain(words).replace("\n", " ").replace("\t", " "), look)
 
 
-def joined(*parts: Line) -> Line:
-    return Text.assemble(*parts, no_wrap=True, overflow="crop", end="")
+def joined(*parts: Text) -> Line:
+    line = Line(no_wrap=True, overflow="crop", end="")
+    for part in parts:
+        line.append_text(part)
+    return line
 
 
 def cut(line: Line, room: int, mark: str) -> Line:
@@ -66,10 +83,11 @@ def cut(line: Line, room: int, mark: str) -> Line:
     left = room - cell_len(mark)
     if left < 0:
         return styled("")
-    kept = line.copy()
+    kept = joined(line)
     kept.truncate(left)
     kept.rstrip()
-    return kept.append(mark, kept.spans[-1].style if kept.spans else None)
+    kept.append(mark, kept.spans[-1].style if kept.spans else None)
+    return kept
 
 
 def mark_chosen(line: Line, room: int) -> Line:
@@ -77,6 +95,12 @@ def mark_chosen(line: Line, room: int) -> Line:
     line.pad_right(max(0, room - line.cell_len))
     line.stylize(_CHOSEN)
     return line
+
+
+def mark_found(line: Line, text: str) -> None:
+    """Where the text stands in it."""
+    if text:
+        line.highlight_regex(re.compile(re.escape(text), re.IGNORECASE), _CHOSEN)
 
 
 def spread(left: Line, right: Line, room: int, mark: str) -> Line:
@@ -172,28 +196,45 @@ def _drawn(
     mark: str,
     most_lines: int,
 ) -> list[Line]:
-    drawn, more = styled(""), []
+    text, spans, more = "", list[Span](), list[Line]()
     for at, room in widths.items():
-        gap = " " * GAP if drawn else ""
+        text += " " * GAP if text else ""
         fitted = _fit(columns[at], row[at], room, mark)
         if at == len(columns) - 1 and most_lines > 1 and row[at]:
-            indent, style = styled(" " * drawn.cell_len + gap), row[at].style
+            indent, style = styled(" " * cell_len(text)), row[at].style
             first, *rest = wrapped(row[at].plain, room, most_lines, mark)
-            fitted = Text(first, style)
-            more = [indent.copy().append(part, style) for part in rest]
+            fitted = Line(first, style)
+            more = [joined(indent, Line(part, style)) for part in rest]
         blanks = " " * (room - fitted.cell_len)
-        drawn.append(gap + blanks if columns[at].is_right else gap).append_text(fitted)
-        if not columns[at].is_right:
-            drawn.append(blanks)
-    return [drawn, *more]
+        text += blanks if columns[at].is_right else ""
+        start = len(text)
+        text += fitted.plain
+        spans.append(Span(start, len(text), fitted.style))
+        spans += [span.move(start) for span in fitted.spans]
+        text += "" if columns[at].is_right else blanks
+    return [Line(text, spans=spans, no_wrap=True, overflow="crop", end=""), *more]
 
 
 def _fit(column: Column, line: Line, room: int, mark: str) -> Line:
     if line.cell_len <= room:
         return line
     if column.is_name:
-        return Text(short_name(line.plain, room, mark), line.style)
+        return Line(short_name(line.plain, room, mark), line.style)
     return cut(line, room, mark)
+
+
+# How far something is, as a bar.
+
+
+def progress_bar(done: int, failed: int, total: int, room: int, glyphs: Glyphs) -> Line:
+    """What failed is seen however little it is, and the end is reached with the last one only."""
+    bad = max(failed * room // total, failed > 0)
+    good = max(0, (done + failed) * room // total - bad)
+    return joined(
+        styled(glyphs.full * good, GOOD),
+        styled(glyphs.broken * bad, BAD),
+        styled(glyphs.empty * (room - good - bad), DIM),
+    )
 
 
 # Groups of rows that share the height of a terminal. Pure.
@@ -227,19 +268,28 @@ class Group(Generic[T]):
     def _above(self) -> int:
         return len(self.top) + (self.has_head and bool(self.rows))
 
+    def filled(self, room: int) -> int:
+        """How many lines `lines` makes."""
+        shown, fold = self._fitted(room)
+        return (self._above + shown if shown else 0) + bool(fold)
+
     def lines(self, room: int) -> list[Line]:
         """At most `room` lines, of which one says how many rows are left out."""
-        if room <= 0:
-            return []
-        shown = len(self.rows)
-        if self.wanted > room:
-            shown = max(0, room - self._above - 1)
-        fold = self.fold(len(self.rows) - shown)
+        shown, fold = self._fitted(room)
         last = [fold] if fold else []
         if not shown:
             return last
         start = max(0, min(self.chosen - shown + 1, len(self.rows) - shown))
         return [*self.top, *self.draw(self.rows[start : start + shown]), *last]
+
+    def _fitted(self, room: int) -> tuple[int, Line]:
+        """How many rows have room, and the line for the others."""
+        if room <= 0:
+            return 0, _NOTHING
+        shown = len(self.rows)
+        if self.wanted > room:
+            shown = max(0, room - self._above - 1)
+        return shown, self.fold(len(self.rows) - shown)
 
 
 def shares(groups: Sequence[Group[T]], room: int) -> list[int]:
@@ -256,7 +306,7 @@ def shares(groups: Sequence[Group[T]], room: int) -> list[int]:
             given[at] += more
             left -= more
     # What a group cannot fill, because a title alone says nothing, goes to those before it.
-    filled = [len(group.lines(lines)) for group, lines in zip(groups, given, strict=True)]
+    filled = [group.filled(lines) for group, lines in zip(groups, given, strict=True)]
     left = sum(given) - sum(filled)
     for at, lines in enumerate(filled):
         more = min(left, wanted[at] - lines) if lines > 1 else 0

@@ -16,7 +16,7 @@ from typing import Any
 from boxcar.laptop.run.view import QueueView, RunView, guessed_numbers
 from boxcar.laptop.view.report import cell_series, chart
 from boxcar.laptop.view.report.cell_series import Pulled, Series
-from boxcar.laptop.view.report.chart import Curve, Point, Points
+from boxcar.laptop.view.report.chart import At, Curve, Point, Points
 from boxcar.laptop.view.run_rows import headline
 from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError
@@ -25,15 +25,16 @@ from boxcar.shared.files.heartbeat import CellBeat
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.plan import Metric
-from boxcar.shared.metrics.records import NOT_METRICS
+from boxcar.shared.metrics.records import NOT_METRICS, thin
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
-# As many as an eye and a page can hold. Cells that run come first, then the newest results.
-MOST_CELLS, MOST_CHARTS = 40, 12
+# As many as have a look of their own, and as a page can hold. Cells that run come first, then the
+# newest results.
+MOST_CELLS, MOST_CHARTS = 24, 12
 # Of one cell; of more each second one is dropped, so that days of looks stay small.
-_MOST_KEPT = 600
+_MOST_KEPT = 240
 _DASHES = 3
 
 
@@ -168,22 +169,29 @@ def draw_curves(reports: Reports, cells: Sequence[str], named: Sequence[str]) ->
 
 def _drawn(reports: Reports, of_cells: Mapping[str, Sequence[Point]]) -> Drawn:
     is_by_step, chosen = chart.on_one_axis(list(of_cells.values()))
-    # A page that was opened late has few reports of before: that is no gap.
-    made = [
-        chart.curve(cell, [xy], gap=math.inf) for cell, xy in zip(of_cells, chosen, strict=True)
-    ]
+    pairs = zip(of_cells, chosen, strict=True)
+    made = [_curve(cell, thin(xy, _MOST_KEPT)) for cell, xy in pairs]
     kept = tuple(curve for curve in made if len(curve.places) > 1)[:MOST_CELLS]
-    looks = (_look(reports[curve.group].place, number) for number, curve in enumerate(kept))
-    return Drawn(is_by_step, kept, tuple(looks))
+    return Drawn(is_by_step, kept, tuple(_look(reports[curve.group].place) for curve in kept))
 
 
-def _look(place: int, number: int) -> str:
-    """The cell's own colour and dash for as long as it is drawn, faint where it is none of the
-    first.
+def _curve(cell: str, xy: Sequence[tuple[float, float]]) -> Curve:
+    """Each report is a place, so that one more changes none before it; what is no number is a gap.
+    A cell that started over tells some steps again.
     """
+    parts: list[list[At]] = [[]]
+    for x, y in sorted(xy, key=lambda point: point[0]):
+        if math.isfinite(y):
+            parts[-1].append(At(x, y, y, y, 1))
+        elif parts[-1]:
+            parts.append([])
+    return Curve(cell, tuple(tuple(part) for part in parts if part))
+
+
+def _look(place: int) -> str:
+    """The cell's own colour and dash for as long as it is drawn."""
     round_, colour = divmod(place, chart.COLOURS)
-    dash = f" d{round_ % _DASHES}" if round_ % _DASHES else ""
-    return f"c{colour}{dash}{' faint' if number >= chart.COLOURS else ''}"
+    return f"c{colour} d{round_ % _DASHES}" if round_ % _DASHES else f"c{colour}"
 
 
 def _points(told: Sequence[Report]) -> Points:

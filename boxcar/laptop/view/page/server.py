@@ -12,11 +12,14 @@ import hmac
 import secrets
 import sys
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs
 
+from boxcar.laptop.view.page.page_state import PageState, pack
 from boxcar.shared.errors import InputError
 from boxcar.shared.sentence import _
 
@@ -25,10 +28,14 @@ HOST = "127.0.0.1"
 _NAMES = (HOST, "localhost", "[::1]")
 _SILENT_S = 15.0
 _TOKEN_BYTES = 24
+# What changed since one of these is answered alone.
+_STATES_KEPT = 10
+_PACKED, _LEAST_PACKED_BYTES = "gzip", 200
 _HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
     "Allow": "GET, HEAD",
     "Cache-Control": "no-store",
+    "Vary": "Accept-Encoding",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -64,13 +71,29 @@ def serve(port: int) -> Iterator[PageServer]:
 
 
 class PageServer(ThreadingHTTPServer):
-    """`page` is what it answers with; it may be replaced at any time."""
+    """It answers with the newest of `states`, to which one may be added at any time; with what
+    changed `?since=` one of them; and with what `opened` makes of a `?cell=`, None of an unknown
+    one.
+    """
 
     daemon_threads = True
 
     def __init__(self, port: int) -> None:
-        self.page, self.path = b"", f"/{secrets.token_urlsafe(_TOKEN_BYTES)}/"
+        self.states: deque[PageState] = deque([PageState("")], _STATES_KEPT)
+        self.opened: Callable[[str], str | None] = lambda cell: None
+        self.path = f"/{secrets.token_urlsafe(_TOKEN_BYTES)}/"
         super().__init__((HOST, port), _Handler)
+
+    def answer(self, query: str) -> bytes | None:
+        """None: there is nothing of that name."""
+        asked = parse_qs(query)
+        if cell := asked.get("cell"):
+            text = self.opened(cell[0])
+            return None if text is None else text.encode("utf-8", "replace")
+        states = [*self.states]
+        known = {str(state.number): state for state in states}
+        old = known.get(asked.get("since", [""])[0])
+        return states[-1].since(old) if old else states[-1].whole
 
     @property
     def url(self) -> str:
@@ -100,19 +123,27 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(is_head=True)
 
     def _answer(self, *, is_head: bool) -> None:
-        status = self.server.status_of(self.path, self.headers.get("host", ""))
-        if status is not HTTPStatus.OK:
-            self.send_error(status)
+        path, _mark, query = self.path.partition("?")
+        status = self.server.status_of(path, self.headers.get("host", ""))
+        page = self.server.answer(query) if status is HTTPStatus.OK else None
+        if page is None:
+            self.send_error(HTTPStatus.NOT_FOUND if status is HTTPStatus.OK else status)
             return
-        page = self.server.page
-        self._begin(status, len(page))
+        is_packed = _PACKED in self.headers.get("accept-encoding", "")
+        is_packed = is_packed and len(page) >= _LEAST_PACKED_BYTES
+        newest = self.server.states[-1]
+        if is_packed:
+            page = newest.packed if page is newest.whole else pack(page)
+        self._begin(status, len(page), _PACKED if is_packed else "")
         if not is_head:
             self.wfile.write(page)
 
-    def _begin(self, status: int, size_bytes: int) -> None:
+    def _begin(self, status: int, size_bytes: int, packed: str = "") -> None:
         self.send_response_only(status)
         for name, value in _HEADERS.items():
             self.send_header(name, value)
+        if packed:
+            self.send_header("Content-Encoding", packed)
         self.send_header("Content-Length", str(size_bytes))
         self.send_header("Connection", "close")
         self.end_headers()

@@ -10,7 +10,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from boxcar.laptop.common.text_layout import plain
@@ -20,6 +20,9 @@ from boxcar.shared.files.codec import encode
 from boxcar.shared.sentence import _
 
 BEGIN = "boxcar report"
+BEST = "★"
+_FIRST_NUMBER = 2  # the column
+_DIRECTIONS = {"min": " ↓", "max": " ↑"}
 _TEX = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -33,8 +36,8 @@ _TEX = {
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
     "→": r"$\to$",
-    "▲": r"$\blacktriangle$",
-    "▼": r"$\blacktriangledown$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
     "Δ": r"$\Delta$",
     "−": "$-$",
     "<": r"\textless{}",
@@ -50,7 +53,10 @@ def header(report: Report) -> str:
 
 
 def columns(table: Table) -> list[str]:
-    numbers = [part for name in table.metrics for part in (name, _("Δ baseline"))]
+    heads = (
+        f"{m}{_DIRECTIONS.get(of, '')}" for m, of in zip(table.metrics, table.bests, strict=True)
+    )
+    numbers = [part for head in heads for part in (head, _("Δ baseline"))]
     cost = [_("cost")] * table.has_cost
     begin = (_("cell"), _("n"), *numbers, _("changed vs. baseline"))
     return [*begin, "GPU-h", *cost, _("attempts")]
@@ -61,6 +67,39 @@ def fields(table: Table, row: Row) -> list[str]:
     numbers = [part for pair in zip(row.numbers, row.deltas, strict=True) for part in pair]
     cost = [row.cost or "-"] * table.has_cost
     return [row.name, row.n, *numbers, changed(row), row.hours, *cost, str(row.attempts)]
+
+
+def best_at(row: Row) -> list[int]:
+    """The columns in which its number is the best one."""
+    return [of_metric(at)[0] for at, is_best in enumerate(row.bests) if is_best]
+
+
+def of_metric(at: int) -> tuple[int, int]:
+    """The columns of a table's number and of its difference."""
+    return _FIRST_NUMBER + 2 * at, _FIRST_NUMBER + 2 * at + 1
+
+
+def legend(report: Report) -> list[str]:
+    """What the numbers and signs of the tables mean."""
+    said: list[str] = []
+    if any(
+        "±" in number for table in report.tables for row in table.rows for number in row.numbers
+    ):
+        said.append(
+            _(
+                "mean±standard deviation over seeds; differences have a 95 % interval (Welch) "
+                "where both sides have three seeds"
+            )
+        )
+    if any(any(table.bests) for table in report.tables):
+        said.append(
+            _(
+                "{sign} best, ↓ lower is better, ↑ higher is better; neither better nor worse is "
+                "said where the interval includes 0",
+                sign=BEST,
+            )
+        )
+    return said
 
 
 def _of_paper(table: Table, parts: Sequence[str]) -> Sequence[str]:
@@ -77,22 +116,22 @@ def changed(row: Row) -> str:
 def markdown(report: Report) -> str:
     lines = [f"<!-- {header(report).replace('--', '- -')} -->", ""]
     for table in report.tables:
-        lines += [f"**{_md(_title(report, table))}**", ""]
+        lines += [f"**{_md(title(report, table))}**", ""]
         lines += [_md_row(columns(table)), _md_row(["---"] * len(columns(table)))]
-        lines += [_md_row(fields(table, row)) for row in table.rows]
+        lines += [_md_row(fields(table, row), best_at(row)) for row in table.rows]
         lines += ["", *(f"- {_md(note)}" for note in table.notes), ""]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *map(_md, legend(report)), ""])
 
 
 def latex(report: Report) -> str:
-    """Tables for booktabs and amssymb, without incomplete groups unless they were asked for."""
-    lines = [f"% {header(report)}", "% needs \\usepackage{booktabs,amssymb}"]
+    """Tables for booktabs, without incomplete groups unless they were asked for."""
+    lines = [f"% {header(report)}", "% needs \\usepackage{booktabs}"]
     for table in report.tables:
         kept = [r for r in table.rows if r.is_complete or report.asked.is_incomplete_shown]
         names = _of_paper(table, columns(table))
-        lines += [f"% {_title(report, table)}", f"\\begin{{tabular}}{{l{'r' * (len(names) - 2)}l}}"]
+        lines += [f"% {title(report, table)}", f"\\begin{{tabular}}{{l{'r' * (len(names) - 2)}l}}"]
         lines += ["\\toprule", _tex_row(names), "\\midrule"]
-        lines += [_tex_row(map(_minus, _of_paper(table, fields(table, row)))) for row in kept]
+        lines += [_tex_row(_of_paper(table, fields(table, row)), best_at(row)) for row in kept]
         lines += ["\\bottomrule", "\\end{tabular}"]
         lines += [f"% {note}" for row in kept for note in row.notes]
     return "\n".join([*lines, ""])
@@ -191,12 +230,20 @@ def _json_number(value: float | None) -> float | str | None:
     return value if value is None or math.isfinite(value) else str(value)
 
 
-def _title(report: Report, table: Table) -> str:
-    return _("{run}: {task}", run=", ".join(report.asked.runs), task=table.task)
+def title(report: Report, table: Table) -> str:
+    return _(
+        "{runs}: {task}; baseline: {baseline}",
+        runs=", ".join(report.asked.runs),
+        task=table.task,
+        baseline=table.baseline,
+    )
 
 
-def _md_row(parts: Sequence[str]) -> str:
-    return f"| {' | '.join(_md(part) for part in parts)} |"
+def _md_row(parts: Sequence[str], best: Sequence[int] = ()) -> str:
+    texts = (
+        f"**{_md(part)} {BEST}**" if at in best else _md(part) for at, part in enumerate(parts)
+    )
+    return f"| {' | '.join(texts)} |"
 
 
 def _md(text: str) -> str:
@@ -210,8 +257,11 @@ def _minus(field: str) -> str:
     return re.sub(r"^(\(?)-(?=[\d.])", "\\1−", field)
 
 
-def _tex_row(parts: Iterable[str]) -> str:
-    return f"{' & '.join(_tex(part) for part in parts)} \\\\"
+def _tex_row(parts: Sequence[str], best: Sequence[int] = ()) -> str:
+    texts = [_tex(_minus(part)) for part in parts]
+    for at in best:
+        texts[at] = rf"\textbf{{{texts[at]}}}"
+    return f"{' & '.join(texts)} \\\\"
 
 
 def _tex(text: str) -> str:

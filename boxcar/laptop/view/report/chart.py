@@ -1,4 +1,4 @@
-"""Charts as SVG text: lines with a band, and a scatter. Pure.
+"""Charts as HTML text around SVG: lines with a band, and a scatter. Pure.
 
 No script: a place under the pointer or the finger shows its values by CSS alone, so that the page
 needs nothing that runs.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
@@ -16,6 +16,7 @@ from boxcar.laptop.common.units import four_digits
 from boxcar.laptop.view.report.cell_series import Series
 from boxcar.shared.metrics.records import thin
 from boxcar.shared.record import dataclass
+from boxcar.shared.text_width import short_name, width_in_cells
 
 # The curves of a group: the series of its cells, with a band over seeds. Pure.
 #
@@ -115,29 +116,29 @@ def _at(seeds: Sequence[Sequence[tuple[float, float]]]) -> At | None:
     return At(x, statistics.fmean(means), min(means), max(means), len(means))
 
 
-WIDTH, HEIGHT = 640, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58, 12, 26, 34
 COLOURS = 8
 _TIPS = 40
 _SPARK_WIDTH, _SPARK_HEIGHT = 120, 24
+# In percent of a plot's height: a line of text. In percent of its width, and of a name's letter,
+# as on the narrowest phone: what does not meet there meets nowhere.
+_LINE, _LETTER, _BESIDE = 7.0, 2.4, 4.0
+_NAME, _LONG, _X_LETTERS, _ALL_NAMED = 20, 14, 24, 20
 
 
 @dataclass(frozen=True)
 class Scale:
-    """From values to pixels along both axes."""
+    """From values to percent of a plot, from its left and from its top."""
 
     x0: float
     x1: float
     y0: float
     y1: float
 
-    def x(self, value: float) -> str:
-        share = (value - self.x0) / ((self.x1 - self.x0) or 1.0)
-        return f"{_LEFT + share * (WIDTH - _LEFT - _RIGHT):.1f}"
+    def x(self, value: float) -> float:
+        return 100 * (value - self.x0) / ((self.x1 - self.x0) or 1.0)
 
-    def y(self, value: float) -> str:
-        share = (value - self.y0) / ((self.y1 - self.y0) or 1.0)
-        return f"{HEIGHT - _BOTTOM - share * (HEIGHT - _TOP - _BOTTOM):.1f}"
+    def y(self, value: float) -> float:
+        return 100 - 100 * (value - self.y0) / ((self.y1 - self.y0) or 1.0)
 
 
 @dataclass(frozen=True)
@@ -156,26 +157,40 @@ def looks(curves: Sequence[Curve]) -> list[str]:
 
 
 def lines(curves: Sequence[Curve], x_name: str, y_name: str, own_looks: Sequence[str] = ()) -> str:
-    """'' where there is nothing to draw."""
+    """HTML, '' where there is nothing to draw. Up to COLOURS curves have their names at their ends;
+    of more somebody has to make a legend.
+    """
     shown = [curve for curve in curves if curve.parts]
     if not shown:
         return ""
     places = [at for curve in shown for at in curve.places]
     scale = _scale([at.x for at in places], [v for at in places for v in (at.low, at.high)])
-    body = [_axes(scale, x_name, y_name)]
-    pairs = zip(shown, own_looks or looks(shown), strict=True)
-    body += [_curve(curve, look, scale) for curve, look in reversed(list(pairs))]
-    body += [_tip(scale, at, curve.group) for curve in shown[:COLOURS] for at in _some(curve)]
-    return _svg(body, f"{y_name}: {len(shown)}")
+    pairs = list(zip(shown, own_looks or looks(shown), strict=True))
+    drawn = "".join(_curve(curve, look, scale) for curve, look in reversed(pairs))
+    body = [
+        f'<svg viewBox="0 0 1000 1000" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
+    ]
+    body += [
+        _tip(scale, at.x, at.mean, curve.group) for curve in shown[:COLOURS] for at in _some(curve)
+    ]
+    named = pairs if len(pairs) <= COLOURS else []
+    body += _end_names(named, scale)
+    said = (
+        f"{curve.group} {four_digits(curve.places[0].mean)} → {four_digits(curve.places[-1].mean)}"
+        for curve in shown[:COLOURS]
+    )
+    return _keys(named) + _plot(scale, body, x_name, f"{y_name}: {'; '.join(said)}", _widest(named))
 
 
 def scatter(dots: Sequence[Dot], x_name: str, y_name: str) -> str:
+    """HTML, '' of fewer than two. A dot has its name beside it, where there is room for it."""
     if len(dots) < 2:
         return ""
     scale = _with_room(_scale([dot.x for dot in dots], [dot.y for dot in dots]))
-    body = [_axes(scale, x_name, y_name)]
-    body += [_dot(dot, number, scale) for number, dot in enumerate(dots)]
-    return _svg(body, f"{y_name} / {x_name}")
+    named = dict(_beside(dots, scale))
+    body = [_dot(dot, at, scale, named.get(at, "")) for at, dot in enumerate(dots)]
+    said = "; ".join(f"{dot.name} {_value(dot.x, dot.y)}" for dot in dots[:COLOURS])
+    return _plot(scale, body, x_name, f"{y_name} / {x_name}: {said}")
 
 
 def spark(
@@ -210,7 +225,7 @@ def _scale(xs: Sequence[float], ys: Sequence[float]) -> Scale:
 
 def _with_room(scale: Scale) -> Scale:
     """A dot is no line: it does not stand on the edge."""
-    room = (scale.x1 - scale.x0) * 0.04 or abs(scale.x1) * 0.04 or 1.0
+    room = (scale.x1 - scale.x0) * 0.06 or abs(scale.x1) * 0.06 or 1.0
     return Scale(scale.x0 - room, scale.x1 + room, scale.y0, scale.y1)
 
 
@@ -218,12 +233,16 @@ def _curve(curve: Curve, look: str, scale: Scale) -> str:
     parts = []
     for part in curve.parts:
         if any(at.n > 1 for at in part):
-            there = [f"{scale.x(at.x)},{scale.y(at.high)}" for at in part]
-            back = [f"{scale.x(at.x)},{scale.y(at.low)}" for at in reversed(part)]
+            there = [_point(scale, at.x, at.high) for at in part]
+            back = [_point(scale, at.x, at.low) for at in reversed(part)]
             parts.append(f'<polygon class="band" points="{" ".join(there + back)}"/>')
-        line = " ".join(f"{scale.x(at.x)},{scale.y(at.mean)}" for at in part)
+        line = " ".join(_point(scale, at.x, at.mean) for at in part)
         parts.append(f'<polyline points="{line}"/>')
-    return f'<g class="{look}">{"".join(parts)}<title>{escape(curve.group)}</title></g>'
+    return f'<g class="{look}">{"".join(parts)}</g>'
+
+
+def _point(scale: Scale, x: float, y: float) -> str:
+    return f"{10 * scale.x(x):.0f},{10 * scale.y(y):.0f}"
 
 
 def _some(curve: Curve) -> list[At]:
@@ -231,44 +250,111 @@ def _some(curve: Curve) -> list[At]:
     return places[:: max(1, len(places) // _TIPS)]
 
 
-def _tip(scale: Scale, at: At, name: str) -> str:
-    x, y = scale.x(at.x), scale.y(at.mean)
-    anchor = "end" if float(x) > WIDTH / 2 else "start"
-    words = f"{name}  {four_digits(at.mean)} @ {four_digits(at.x)}"
-    return (
-        f'<g class="tip"><circle cx="{x}" cy="{y}" r="7"/>'
-        f'<text x="{x}" y="{_TOP + 10}" text-anchor="{anchor}">{escape(words)}</text></g>'
-    )
+def _value(x: float, y: float) -> str:
+    return f"{four_digits(y)} @ {four_digits(x)}"
 
 
-def _dot(dot: Dot, number: int, scale: Scale) -> str:
-    x, y = scale.x(dot.x), scale.y(dot.y)
-    anchor = "end" if float(x) > WIDTH / 2 else "start"
-    words = f"{dot.name}  {four_digits(dot.y)} @ {four_digits(dot.x)}"
-    colour = f"c{number}" if number < COLOURS else "rest"
-    return (
-        f'<g class="tip {colour}{" marked" if dot.is_marked else ""}">'
-        f'<circle class="dot" cx="{x}" cy="{y}" r="5"/>'
-        f'<text x="{x}" y="{_TOP + 10}" text-anchor="{anchor}">{escape(words)}</text></g>'
-    )
+def _tip(scale: Scale, x: float, y: float, name: str) -> str:
+    """What is shown under the pointer or the finger."""
+    side = " end" if scale.x(x) > 50 else ""
+    return f'<i class="tip{side}" {_place(scale, x, y)}><b>{escape(name)}  {_value(x, y)}</b></i>'
 
 
-def _axes(scale: Scale, x_name: str, y_name: str) -> str:
-    marks = [
-        f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{scale.y(v)}" '
-        f'y2="{scale.y(v)}"/><text x="{_LEFT - 6}" y="{scale.y(v)}" class="y">{four_digits(v)}'
-        "</text>"
-        for v in ticks(scale.y0, scale.y1)
+def _place(scale: Scale, x: float, y: float) -> str:
+    return f'style="left:{scale.x(x):.1f}%;top:{scale.y(y):.1f}%"'
+
+
+def _end_names(pairs: Sequence[tuple[Curve, str]], scale: Scale) -> list[str]:
+    """Each at the height where its curve ends, and apart from each other."""
+    tops = spread([scale.y(curve.places[-1].mean) for curve, _ in pairs], _LINE, 100.0)
+    return [
+        f'<b class="at {look}" style="top:{top:.1f}%">{escape(short_name(curve.group, _NAME))}</b>'
+        for (curve, look), top in zip(pairs, tops, strict=True)
     ]
+
+
+def _widest(pairs: Sequence[tuple[Curve, str]]) -> int:
+    return max((width_in_cells(short_name(curve.group, _NAME)) for curve, _ in pairs), default=0)
+
+
+def _keys(pairs: Sequence[tuple[Curve, str]]) -> str:
+    """Where a phone has no room for long names at the ends, it shows these above."""
+    if _widest(pairs) <= _LONG:
+        return ""
+    keys = (f'<span><i class="key {look}"></i>{escape(c.group)}</span> ' for c, look in pairs)
+    return f'<p class="keys">{"".join(keys)}</p>'
+
+
+def spread(wanted: Sequence[float], distance: float, most: float) -> list[float]:
+    """The same order, each at least so far from the next one, and none beyond `most` as long as
+    there is room.
+    """
+    order = sorted(range(len(wanted)), key=wanted.__getitem__)
+    found = dict.fromkeys(order, 0.0)
+    last = -distance
+    for at in order:
+        last = found[at] = max(wanted[at], last + distance)
+    last = most + distance
+    for at in reversed(order):
+        last = found[at] = min(found[at], last - distance)
+    return [found[at] for at in range(len(wanted))]
+
+
+def _beside(dots: Sequence[Dot], scale: Scale) -> Iterator[tuple[int, str]]:
+    """At which side of its dot a name meets no other one and no dot; of many dots the first ones
+    have names, those with a colour of their own.
+    """
+    centres = [(scale.x(dot.x), scale.y(dot.y)) for dot in dots]
+    taken = [(x - _BESIDE / 2, y - _LINE / 2, x + _BESIDE / 2, y + _LINE / 2) for x, y in centres]
+    for number, (x, y) in enumerate(centres[: None if len(dots) <= _ALL_NAMED else COLOURS]):
+        width = _LETTER * width_in_cells(short_name(dots[number].name, _NAME))
+        for side, left, middle in (
+            ("right", x + _BESIDE / 2, y),
+            ("left", x - _BESIDE / 2 - width, y),
+            ("above", x - width / 2, y - _LINE),
+            ("below", x - width / 2, y + _LINE),
+        ):
+            box = (left, middle - _LINE / 2, left + width, middle + _LINE / 2)
+            if left >= 0 and box[2] <= 100 and not any(_meet(box, other) for other in taken):
+                taken.append(box)
+                yield number, side
+                break
+
+
+_Box = tuple[float, float, float, float]
+
+
+def _meet(one: _Box, other: _Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _dot(dot: Dot, number: int, scale: Scale, side: str) -> str:
+    look = f"c{number}" if number < COLOURS else "rest"
+    name = f'<b class="{side}">{escape(short_name(dot.name, _NAME))}</b>' if side else ""
+    look += " marked" if dot.is_marked else ""
+    tip = _tip(scale, dot.x, dot.y, dot.name)
+    return f'<i class="dot {look}" {_place(scale, dot.x, dot.y)}>{name}</i>{tip}'
+
+
+def _plot(scale: Scale, body: Sequence[str], x_name: str, label: str, right: int = 0) -> str:
+    """The axes in HTML around what is drawn, so that their text has one size at every width."""
+    rows = [(scale.y(v), four_digits(v)) for v in ticks(scale.y0, scale.y1)]
+    marks = [f'<hr style="top:{y:.1f}%"><b class="y" style="top:{y:.1f}%">{t}</b>' for y, t in rows]
     marks += [
-        f'<text x="{scale.x(v)}" y="{HEIGHT - _BOTTOM + 16}" class="x">{four_digits(v)}</text>'
-        for v in ticks(scale.x0, scale.x1)
+        f'<b class="x" style="left:{scale.x(v):.1f}%">{four_digits(v)}</b>' for v in _x_ticks(scale)
     ]
-    named = (
-        f'<text x="{WIDTH - _RIGHT}" y="{HEIGHT - 4}" class="name end">{escape(x_name)}</text>'
-        f'<text x="4" y="{_TOP - 14}" class="name">{escape(y_name)}</text>'
+    left = max(len(text) for _, text in rows)
+    return (
+        f'<div class="plot" role="img" aria-label="{escape(label, {chr(34): "&quot;"})}" '
+        f'style="--left:{left}ch;--right:{right}ch"><div>{"".join([*marks, *body])}</div>'
+        f'<b class="under">{escape(x_name)}</b></div>'
     )
-    return f'<g class="axes">{"".join(marks)}{named}</g>'
+
+
+def _x_ticks(scale: Scale) -> list[float]:
+    """As many as have room on the narrowest phone."""
+    found = ticks(scale.x0, scale.x1)
+    return found[:: 1 + sum(len(four_digits(v)) + 1 for v in found) // _X_LETTERS]
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -280,14 +366,3 @@ def ticks(low: float, high: float) -> list[float]:
     step *= next(many for many in (1, 2, 5, 10) if width / (step * many) <= 6)
     first = math.ceil(low / step)
     return [number * step for number in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _svg(body: Sequence[str], label: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_attribute(label)}">'
-        f"{''.join(body)}</svg>"
-    )
-
-
-def _attribute(text: str) -> str:
-    return escape(text, {'"': "&quot;"})

@@ -8,8 +8,11 @@ names.
 from __future__ import annotations
 
 import contextlib
+import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from boxcar.laptop.project.project import Project, box_prices
@@ -17,8 +20,8 @@ from boxcar.laptop.view.report import run_report, settings
 from boxcar.laptop.view.report.cell_series import Pulled
 from boxcar.laptop.view.report.groups import ReportCell
 from boxcar.laptop.view.report.run_report import Asked, Report
-from boxcar.shared import names, state
-from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message
+from boxcar.shared import names, paths, state
+from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message, some
 from boxcar.shared.files import journal, manifest, receipt
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import Manifest
@@ -33,6 +36,7 @@ from boxcar.shared.state import CellRecord
 STARTED = "cell.started"
 # More ranks mean a larger batch in most scripts, so it is one of the things that a cell is told.
 RANKS = "ranks"
+_RUNS_NAMED = 12
 
 
 @dataclass(frozen=True)
@@ -74,10 +78,23 @@ def report_of(project: Project, asked: Asked) -> Report:
 
 
 def results_of(project: Project, run: str) -> ResultPaths:
-    """Where a run's results lie here. Raises InputError for what is no name."""
-    if not names.RUN.fullmatch(run):
-        raise InputError(_("{run!r} is not a run name", run=run))
-    return ResultPaths(project.results.results_dir, run)
+    """Where a run's results lie here. Raises InputError for a run that has none here."""
+    folder = project.results.results_dir
+    if run == project.plan.run or (names.RUN.fullmatch(run) and (folder / run).is_dir()):
+        return ResultPaths(folder, run)
+    there = sorted(path.parent.name for path in folder.glob(f"*/{paths.RECEIPT}"))
+    source = Path(run).resolve() if os.sep in run else Path("/OTHER/results/NAME")
+    raise InputError(
+        _(
+            "{run!r} is not a run whose results are in {folder}; there are: {names}. For a run of "
+            "another project, link its results: {line}, then give --run {name}",
+            run=run,
+            folder=folder,
+            names=some(there, _RUNS_NAMED) or _("none"),
+            line=shlex.join(["ln", "-s", str(source), str(folder / source.name)]),
+            name=source.name,
+        )
+    )
 
 
 def metrics_of(project: Project, runs: Iterable[str]) -> dict[str, tuple[Metric, ...]]:

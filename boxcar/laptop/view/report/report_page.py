@@ -1,7 +1,11 @@
-"""A report as one HTML file: tables, notes, curves, scatters. It asks the network for nothing."""
+"""A report as one HTML file: tables, notes, curves, scatters. It asks the network for nothing, and
+its only script sorts tables.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,10 +43,14 @@ def html(template: Path, language: str, **values: Any) -> str:
     return environment.from_string(text).render(css=css, language=language, **values)
 
 
-TEMPLATE = Path(__file__).parent / "report_page.html.j2"
+def policy_digest(script: str) -> str:
+    """As a page's policy names what may run."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
+
+TEMPLATE, _SCRIPT = (Path(__file__).parent / f"report_page.{kind}" for kind in ("html.j2", "js"))
 # As many as a chart can hold; the groups that are far from the best are left to the table.
 MOST_CURVES = 60
-_KEYS_NAMED = chart.COLOURS
 
 # The points of each cell, by run and name.
 PointsOf = Mapping[tuple[str, str], Points]
@@ -50,32 +58,37 @@ PointsOf = Mapping[tuple[str, str], Points]
 
 def page_of_report(report: Report, points: PointsOf, language: str = "en") -> str:
     """The whole file. The same report, points and language give the same text."""
+    script = _SCRIPT.read_text(encoding="utf-8")
     return html(
         TEMPLATE,
         language,
+        script=script,
+        script_digest=policy_digest(script),
         header=as_text.header(report),
         runs=", ".join(report.asked.runs),
         receipts=report.receipts,
         receipt=_("receipt"),
-        tables=[_table(table, points, language) for table in report.tables],
-        interval=_(
-            "mean±standard deviation over seeds; differences have a 95 % interval (Welch) where "
-            "both sides have three seeds"
-        ),
-        hours=_("GPU-h: hours of all attempts × ranks"),
+        tables=[_table(report, table, points, language) for table in report.tables],
+        best=_("best"),
+        sign=as_text.BEST,
+        legend=[*as_text.legend(report), _("GPU-h: hours of all attempts × ranks")],
     )
 
 
-def _table(table: Table, points: PointsOf, language: str) -> dict[str, Any]:
+def _table(report: Report, table: Table, points: PointsOf, language: str) -> dict[str, Any]:
     columns = as_text.columns(table)
     return {
         "task": table.task,
-        "baseline": _("baseline: {baseline}", baseline=table.baseline),
+        "baseline": as_text.title(report, table),
         "columns": columns,
         "changed_at": len(columns) - 2 - table.has_cost,
+        "down_first": [
+            at for m, best in enumerate(table.bests) if best == "max" for at in as_text.of_metric(m)
+        ],
         "rows": [
             {
                 "fields": as_text.fields(table, row),
+                "best": as_text.best_at(row),
                 "is_baseline": row.is_baseline,
                 "is_complete": row.is_complete,
             }
@@ -129,12 +142,15 @@ def _mean(row: Row, metric: str | None) -> float | None:
 
 
 def legend(drawn: Sequence[Curve], looks: Sequence[str]) -> list[dict[str, str]]:
-    """The names of the first curves with their looks, and how many there are besides."""
-    pairs = list(zip(drawn, looks, strict=True))[:_KEYS_NAMED]
+    """The names of the first curves with their looks, and how many there are besides; empty where
+    all of them have theirs at their ends.
+    """
+    more = len(drawn) - chart.COLOURS
+    if more <= 0:
+        return []
+    pairs = list(zip(drawn, looks, strict=True))[: chart.COLOURS]
     named = [{"name": curve.group, "colour": look} for curve, look in pairs]
-    more = len(drawn) - _KEYS_NAMED
-    rest = {"name": _("{n} more", n=more), "colour": "rest"}
-    return [*named, rest] if more > 0 else named
+    return [*named, {"name": _("{n} more", n=more), "colour": "rest"}]
 
 
 def _scatters(table: Table) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
 from boxcar.laptop.view.report import groups, table
@@ -10,6 +11,7 @@ from boxcar.laptop.view.report.groups import Group, ReportCell
 from boxcar.laptop.view.report.table import Table
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
+from boxcar.shared.files.codec import LATER
 from boxcar.shared.files.plan import Metric
 from boxcar.shared.files.receipt import RunReceipt
 from boxcar.shared.record import dataclass
@@ -22,9 +24,9 @@ from boxcar.shared.sentence import _
 KEY = "metrics"
 
 
-def shared_definitions(receipts: Mapping[str, RunReceipt]) -> list[str]:
-    """The names that the jobs gave, in their order. Raises InputError for one that has two
-    definitions.
+def shared_definitions(receipts: Mapping[str, RunReceipt]) -> dict[str, str]:
+    """The names that the jobs gave, in their order, with what is best of each: min, max or ''.
+    Raises InputError for one that has two definitions.
     """
     found: dict[str, tuple[str, Any]] = {}
     for run, receipt in receipts.items():
@@ -43,7 +45,7 @@ def shared_definitions(receipts: Mapping[str, RunReceipt]) -> list[str]:
                         metric=_said(metric),
                     )
                 )
-    return list(found)
+    return {name: str(metric.get("best") or "") for name, (_run, metric) in found.items()}
 
 
 def _of(receipt: RunReceipt) -> list[dict[str, Any]]:
@@ -66,13 +68,17 @@ METRICS_SHOWN = 2
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person asked for; it stands in each export, so that a check can ask for the same."""
+    """What a person asked for; it stands in each export, so that a check can ask for the same.
+    `best`: of the numbers of which the job's `report` says it.
+    """
 
     runs: tuple[str, ...]
     metrics: tuple[str, ...] = ()
     baseline: str = ""
     seed_key: str = ""
     is_incomplete_shown: bool = False
+    sort: str = field(default="", metadata=LATER)
+    best: Mapping[str, str] = field(default_factory=dict, metadata=LATER)
 
 
 @dataclass(frozen=True)
@@ -95,10 +101,13 @@ class Report:
 
 
 def report_of_cells(
-    asked: Asked, receipts: Mapping[str, str], cells: Sequence[ReportCell], named: Sequence[str]
+    asked: Asked, receipts: Mapping[str, str], cells: Sequence[ReportCell], named: Mapping[str, str]
 ) -> Report:
-    """`named`: the numbers that the job names, which are shown where the person asks for none."""
+    """`named`: the numbers that the job names, which are shown where the person asks for none, and
+    what is best of each. Raises InputError for a column to sort by that is not there.
+    """
     found = groups.group_cells(cells, asked.seed_key)
-    metrics = table.metrics_of(found, asked.metrics or named, METRICS_SHOWN)
-    shown = table.of_groups(found, metrics, asked.baseline)
-    return Report(asked, receipts, tuple(found), tuple(shown))
+    metrics = table.metrics_of(found, asked.metrics or [*named], METRICS_SHOWN)
+    bests = {**named, **asked.best}
+    shown = table.of_groups(found, {name: bests.get(name, "") for name in metrics}, asked.baseline)
+    return Report(asked, receipts, tuple(found), tuple(table.sort_rows(shown, asked.sort)))

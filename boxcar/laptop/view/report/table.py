@@ -9,28 +9,39 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from boxcar.laptop.common import units
+from boxcar.laptop.common.near import no_choice
 from boxcar.laptop.view.report import groups, settings
 from boxcar.laptop.view.report.groups import Difference, Group, Spread
+from boxcar.shared.errors import InputError
 from boxcar.shared.metrics.records import NOT_METRICS
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import Sentence, _
 
 BASELINE = "baseline"
 _CLEAN = 1  # keys that one ablation changes
+_EXAMPLE = (
+    r"metrics: {loss: {log: 'val loss (\S+)', best: min}, "
+    "acc: {csv: metrics.csv, column: acc, best: max}}"
+)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One group. `numbers` and `deltas` are for each metric; `notes` stand below the table."""
+    """One group. `numbers`, `deltas` and `bests` are for each metric; `notes` stand below the
+    table.
+    """
 
     group: Group
     name: str
     n: str
     numbers: tuple[str, ...]
     deltas: tuple[str, ...]
+    bests: tuple[bool, ...]
     changed: tuple[str, ...]
     hours: str
     cost: str
@@ -47,8 +58,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
+    """`bests`: of each metric what its job calls best: min, max, or '' where it says nothing."""
+
     task: str
     metrics: tuple[str, ...]
+    bests: tuple[str, ...]
     baseline: str
     rows: tuple[Row, ...]
 
@@ -63,8 +77,21 @@ class Table:
 
     @property
     def notes(self) -> list[str]:
-        """What stands below it: why numbers stand in brackets, and what `(!)` means."""
+        """What stands below it: why numbers stand in brackets or are not there, and what `(!)`
+        means.
+        """
         found = [note for row in self.rows for note in row.notes]
+        if not self.metrics and any(
+            cell.is_proven for row in self.rows for cell in row.group.cells
+        ):
+            found.append(
+                _(
+                    "no number is known, so nothing can be compared. Say in job.yaml where one is, "
+                    "such as {line}, then verify again. Files with curves come here as artifacts "
+                    "or by collect",
+                    line=_EXAMPLE,
+                )
+            )
         count = sum(not row.is_clean for row in self.rows)
         return (
             [
@@ -87,10 +114,16 @@ class _Baseline:
     group: Group
     spreads: Mapping[str, Spread | None]
     lacking: Collection[str]  # the metrics of which its number stands in brackets
+    best: Mapping[str, float | None]
+    directions: Mapping[str, str]
 
 
-def of_groups(groups: Sequence[Group], metrics: Sequence[str], baseline: str = "") -> list[Table]:
-    """One table for each task, in their order. `baseline` names a group, or a cell of one."""
+def of_groups(
+    groups: Sequence[Group], metrics: Mapping[str, str], baseline: str = ""
+) -> list[Table]:
+    """One table for each task, in their order. `metrics`: with what is best of each; `baseline`
+    names a group, or a cell of one.
+    """
     tasks: dict[str, list[Group]] = {}
     for group in groups:
         tasks.setdefault(group.task, []).append(group)
@@ -107,6 +140,38 @@ def metrics_of(groups: Sequence[Group], named: Sequence[str], most: int) -> list
     return [name for name in named if name in known] or others[:most]
 
 
+def sort_rows(tables: Sequence[Table], column: str) -> list[Table]:
+    """The tables that have this column by it, the best first where that is known; '' changes
+    nothing. Raises InputError for one that no table has.
+    """
+    known = [*dict.fromkeys(m for table in tables for m in table.metrics), *_COLUMNS]
+    if column and column not in known:
+        raise InputError(no_choice("--sort", known, column))
+    return [_sorted(table, column) if column else table for table in tables]
+
+
+def _sorted(table: Table, column: str) -> Table:
+    if column not in table.metrics:
+        own = _COLUMNS.get(column)
+        return replace(table, rows=tuple(sorted(table.rows, key=own))) if own else table
+    sign = -1 if table.bests[table.metrics.index(column)] == "max" else 1
+    spreads = [(row, row.group.spread(column)) for row in table.rows]
+    has = sorted((sign * found.mean, at) for at, (_row, found) in enumerate(spreads) if found)
+    without = [row for row, found in spreads if not found]
+    return replace(table, rows=(*(table.rows[at] for _mean, at in has), *without))
+
+
+# Beside the numbers, by the heads that a person sees.
+_COLUMNS: Mapping[str, Callable[[Row], Any]] = {
+    "cell": lambda row: row.name,
+    "n": lambda row: int(row.n),
+    "changed": lambda row: row.changed,
+    "GPU-h": lambda row: row.group.gpu_hours,
+    "cost": lambda row: sorted(row.group.cost.items()),
+    "attempts": lambda row: row.attempts,
+}
+
+
 def _usual(groups: Sequence[Group]) -> set[str]:
     """Those that half of the proven cells of some task have."""
     has: Counter[tuple[str, str]] = Counter()
@@ -117,12 +182,21 @@ def _usual(groups: Sequence[Group]) -> set[str]:
     return {name for (task, name), count in has.items() if 2 * count >= proven[task]}
 
 
-def _table(groups: Sequence[Group], metrics: Sequence[str], baseline: str) -> Table:
-    own = tuple(metrics_of(groups, metrics, len(metrics)))
+def _table(groups: Sequence[Group], metrics: Mapping[str, str], baseline: str) -> Table:
+    own = {m: metrics.get(m, "") for m in metrics_of(groups, [*metrics], len(metrics))}
     base = _baseline(groups, baseline)
     lacking = {metric for metric in own if base.doubts or base.lacks(metric)}
-    against = _Baseline(base, {metric: base.spread(metric) for metric in own}, lacking)
-    return Table(groups[0].task, own, base.name, tuple(_row(g, against, own) for g in groups))
+    whole = [g for g in groups if not (g.doubts or any(map(g.lacks, own)))]
+    best = {metric: _best(whole, metric, of) for metric, of in own.items()}
+    against = _Baseline(base, {metric: base.spread(metric) for metric in own}, lacking, best, own)
+    rows = tuple(_row(group, against, [*own]) for group in groups)
+    return Table(groups[0].task, (*own,), (*own.values(),), base.name, rows)
+
+
+def _best(whole: Sequence[Group], metric: str, best: str) -> float | None:
+    """The mean that no other is better than, of groups that are whole; None of fewer than two."""
+    means = [found.mean for group in whole if (found := group.spread(metric))]
+    return (min if best == "min" else max)(means) if best and len(means) > 1 else None
 
 
 def _baseline(groups: Sequence[Group], named: str) -> Group:
@@ -148,6 +222,7 @@ def _row(group: Group, base: _Baseline, metrics: Sequence[str]) -> Row:
             "-" if is_base else bracketed(_delta(group, base, m), whole and m not in base.lacking)
             for m in metrics
         ),
+        bests=tuple(whole and _is_best(group.spread(m), base.best[m]) for m in metrics),
         changed=changed,
         hours=hours(group.gpu_hours),
         cost=" + ".join(f"{total:.2f} {currency}" for currency, total in group.cost.items()),
@@ -156,6 +231,10 @@ def _row(group: Group, base: _Baseline, metrics: Sequence[str]) -> Row:
         is_baseline=is_base,
         notes=tuple(_notes(group, lacks, has_number=any(map(group.spread, metrics)))),
     )
+
+
+def _is_best(found: Spread | None, best: float | None) -> bool:
+    return found is not None and found.mean == best
 
 
 def _together(whys: Sequence[str]) -> str:
@@ -201,7 +280,10 @@ def _notes(group: Group, lacks: Sequence[str], *, has_number: bool) -> Iterator[
 
 
 def bracketed(text: str, is_whole: bool) -> str:
-    return text if is_whole or text == "-" else f"({text})"
+    if is_whole or text == "-":
+        return text
+    # In each language, as a text around it would be English alone.
+    return _("({text})", text=text) if isinstance(text, Sentence) else f"({text})"
 
 
 def _number(group: Group, metric: str) -> str:
@@ -222,17 +304,19 @@ def _delta(group: Group, base: _Baseline, metric: str) -> str:
     if one is None or other is None:
         return "-"
     found = groups.difference_of(one, other)
-    width = "" if found.half_width is None else f" ±{found.half_width:.{_delta_places(found)}f}"
-    return f"{found.mean:+.{_delta_places(found)}f}{width} {arrow(found.mean)}".rstrip()
+    width = "" if found.half_width is None else f"±{found.half_width:.{_delta_places(found)}f}"
+    number = f"{found.mean:+.{_delta_places(found)}f}{width}"
+    if not base.directions[metric] or abs(found.mean) <= (found.half_width or 0.0):
+        return number
+    is_better = (found.mean < 0) == (base.directions[metric] == "min")
+    if is_better:
+        return _("{number} better", number=number)
+    return _("{number} worse", number=number)
 
 
 def hours(number: float) -> str:
     """`6.00`, `0.013`: two digits at least."""
     return f"{number:.2f}" if number >= 0.1 or not number else f"{number:.2g}"
-
-
-def arrow(mean: float) -> str:
-    return "▲" if mean > 0 else "▼" if mean < 0 else ""
 
 
 def _delta_places(found: Difference) -> int:

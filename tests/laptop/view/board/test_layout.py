@@ -5,20 +5,16 @@ person is out of sight, and the next command is always there.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from big_run import FACTS, NEXT, plain_lines, shot, view
 
-from boxcar.laptop.view.board.layout import (
-    BOXES,
-    DONE,
-    FAILED,
-    QUEUED,
-    RUNNING,
-    Focus,
-    layout,
-)
+from boxcar.laptop.view.board.focus import BOXES, DONE, FAILED, QUEUED, RUNNING, Focus
+from boxcar.laptop.view.board.layout import layout
+from boxcar.laptop.view.board.sheet import part_text
+from boxcar.laptop.view.board.terminal_lines import Group, Line, progress_bar, shares, styled
 from boxcar.laptop.view.looks import ASCII
 from boxcar.laptop.view.needs import Quiet
 from boxcar.laptop.view.run_rows import RunRows
@@ -97,8 +93,8 @@ def test_at_80x24_the_failures_of_400_cells_are_one_row_and_all_boxes_in_trouble
 
 def test_it_grows_with_the_window() -> None:
     small, large = (told(SHOTS[36, 20], *size, Focus()) for size in ((80, 24), (200, 60)))
-    assert re.search("(more|at ease): b$", small, re.MULTILINE)
-    assert not re.search("(more|at ease): [br]$", large, re.MULTILINE)
+    assert re.search("(more|fine): b$", small, re.MULTILINE)
+    assert not re.search("(more|fine): [br]$", large, re.MULTILINE)
     assert "heartbeat" in large
 
 
@@ -106,7 +102,7 @@ def test_what_is_not_shown_is_counted_with_its_key() -> None:
     shown = told(SHOTS[400, 1], 80, 24, Focus())
     done, queued = len(SHOTS[400, 1].done), len(SHOTS[400, 1].queued)
     rows = shown.count("✓  ")
-    assert f"… {done - rows} more: d  · {queued} queued: q" in shown
+    assert f"… {done - rows} more: d  · {queued} queued: u" in shown
 
 
 @pytest.mark.parametrize("height", [23, 40])
@@ -117,7 +113,7 @@ def test_without_keys_it_fills_what_a_terminal_shows_and_names_the_command_that_
     shown = "\n".join(lines)
     assert len(lines) == height and lines[-1] == f"next: {NEXT}  (1 cell failed)"
     assert "queued: boxcar status --all" in shown
-    assert "[f]ailed" not in shown
+    assert "f failed" not in shown
     more = {40: SHOTS[36, 20].under_way, 23: []}[height]
     assert shown.count("▶  ") >= len(more)
 
@@ -165,3 +161,80 @@ def test_the_words_of_what_needs_a_person_are_whole_where_half_of_the_board_hold
     words = " ".join(shown.split())
     assert "CUDA out of memory. Tried to allocate 2.00 GiB" in words
     assert "must stay on until the last cell is in." in words
+
+
+def bar_of(rows: RunRows, width: int = 80) -> str:
+    return plain_lines(layout(rows, width, 24, Focus()))[2]
+
+
+def test_a_bar_says_how_much_of_the_run_is_done_and_how_much_of_that_has_failed() -> None:
+    rows = SHOTS[36, 1]
+    bar = bar_of(rows)
+    assert bar.endswith(f"  {len(rows.done)}/36") or f"  {len(rows.done)}/36 · " in bar
+    room = sum(map(bar.count, "━╳─"))
+    assert bar.count("╳") == len(rows.failed) * room // 36 > 0
+    assert bar.count("━") > 0 < bar.count("─")
+    assert "━" not in told(rows, 50, 14, Focus())[:200], "there it has no room"
+
+
+def test_a_bar_is_full_with_the_last_cell_and_shows_one_failure_of_a_thousand() -> None:
+    glyphs = FACTS.glyphs
+    assert progress_bar(999, 1, 1000, 60, glyphs).plain == "━" * 59 + "╳"
+    assert progress_bar(998, 1, 1000, 60, glyphs).plain == "━" * 58 + "╳─"
+    assert progress_bar(0, 0, 1, 9, glyphs).plain == "─" * 9
+
+
+def test_each_running_cell_has_a_bar_where_it_is_known_how_much_there_is() -> None:
+    [row, *_rest] = SHOTS[36, 1].under_way
+    said = {
+        "━─────── 3/20": {"epoch": 3},
+        "━━━━──── 50/100": {"step": 50, "total_steps": 100},
+        "step 50": {"step": 50},
+        "": {},
+    }
+    for text, progress in said.items():
+        told = replace(row, view=replace(row.view, progress=progress))
+        assert part_text(told, FACTS) == text
+    assert "━─────── 3/20" in told_of_running(SHOTS[36, 1])
+
+
+def told_of_running(rows: RunRows) -> str:
+    return told(rows, 120, 24, Focus(RUNNING))
+
+
+def test_the_title_says_by_what_is_sorted_and_marks_stand_before_the_names() -> None:
+    rows = SHOTS[36, 1]
+    at = Focus(DONE, sort="time", is_downward=True, marked=(rows.done[0].cell,))
+    shown = told(rows, 80, 24, at)
+    assert "by time ↓ ─" in shown and f"✓* {rows.done[0].cell[:5]}" in shown
+    assert "by time ↑ ─" in told(rows, 80, 24, Focus(sort="time")), "in the overview, too"
+
+
+def test_after_the_end_as_much_of_what_is_done_is_shown_as_has_room() -> None:
+    given = view(60, 1)
+    over = [cell for cell in given.cells if cell.word == "verified"] * 3
+    cells = tuple(replace(cell, name=f"c{at}") for at, cell in enumerate(over))
+    rows = RunRows(replace(given, cells=cells, queues=()), replace(FACTS, quiet=Quiet()))
+    for focus in (None, Focus()):
+        shown = told(rows, 80, 40, focus)
+        assert shown.count("✓  ") >= 32 and len(shown.split("\n")) == 40
+
+
+def test_each_row_is_drawn_once_and_none_to_see_how_many_lines_there_are() -> None:
+    drawn: list[str] = []
+
+    def draw(rows: Sequence[str]) -> list[Line]:
+        drawn.extend(rows)
+        return [styled(row) for row in rows]
+
+    groups = [Group((styled("t"),), list("abcdefgh"), draw, lambda n: styled("more" * n), 1)] * 2
+    given = shares(groups, 9)
+    assert not drawn and sum(given) == 9
+    lines = [line.plain for group, n in zip(groups, given, strict=True) for line in group.lines(n)]
+    assert len(lines) == 9 and drawn == [line for line in lines if len(line) == 1 and line != "t"]
+
+
+def test_the_first_number_of_a_cell_is_whole_or_not_there() -> None:
+    for width in range(40, 140):
+        shown = told(SHOTS[400, 20], width, 24, Focus(RUNNING))
+        assert all("train_loss 0.3333" in line for line in shown.split("\n") if "train" in line)

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import html
 import itertools
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -23,19 +24,26 @@ from run_on_disk import from_now
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.page import cell_curves
+from boxcar.laptop.view.page.cell_curves import Reports
 from boxcar.laptop.view.page.live_page import Private, Reading, page_of_run
+from boxcar.laptop.view.page.page_state import PageState
 from boxcar.laptop.view.report.report_page import page_of_report as report_page
 from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.known_secrets import KnownSecrets
 
-READING = Reading(30.0, 120.0)
 HOSTILE = '<img src=x onerror="alert(1)">&{{ 7*7 }}'
 
 
 def made(given: RunView, facts: Facts = FACTS, private: Private | None = None) -> str:
     reports = cell_curves.reports_after_look({}, given)
-    return page_of_run(rows_of(given, facts), reports, READING, private or Private())
+    return state_of(rows_of(given, facts), reports, private or Private()).text
+
+
+def state_of(
+    rows: RunRows, reports: Reports, private: Private, number: int = 0, every_s: float = 30.0
+) -> PageState:
+    return page_of_run(rows, reports, Reading(every_s, 120.0), private, number=number)
 
 
 def rows_of(given: RunView, facts: Facts) -> RunRows:
@@ -85,6 +93,27 @@ def test_the_policy_lets_only_its_own_script_run_and_ask_only_for_itself() -> No
     assert re.findall(r'(?:src|href)="([^"]*)"', text) == ["data:,"]
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_who_hears_the_page_is_told_what_each_table_column_row_and_region_is(language: str) -> None:
+    """What axe-core found, or would find; `docs/performance.md` says how it was run."""
+    given = view(9, 3)
+    reports = [{"step": n, "train_loss": 1 / (n + 1)} for n in range(4)]
+    looked = reported(given, given.cells[0].name, *reports)
+    text = made(looked, replace(FACTS, language=language))
+    tables = re.findall(r"<table>.*?</table>", text, re.DOTALL)
+    assert len(tables) == 4 and text.count("<main>") == text.count("<h1>") == 1
+    for table in tables:
+        assert re.search(r"<caption>[^<]+</caption>", table), table[:200]
+        head, _, body = table.partition("</thead>")
+        columns = re.findall(r'<th scope="col"[^>]*>([^<]*)</th>', head)
+        assert len(columns) == head.count("<th ") > 1 and all(columns), columns
+        assert body.count('<th scope="row"') == body.count("<tr "), body[:200]
+    scrolled = re.findall(r'<\w+ class="wide"[^>]*>', text)
+    assert all('role="region" tabindex="0" aria-label="' in one for one in scrolled) and scrolled
+    spark = r'<svg class="spark[^>]* aria-hidden="true">.*?</svg><span class="unseen">1 … 0.3333<'
+    assert re.search(spark, text) and 'role="img" aria-label="train_loss / step: ' in text
+
+
 def hostile() -> str:
     """A page all of whose names are somebody's attack."""
     given = view(9, 3)
@@ -101,7 +130,7 @@ def hostile() -> str:
 def test_hostile_names_are_text() -> None:
     text = hostile()
     assert "<img" not in text and "&lt;img src=x" in text and "{{ 7*7 }}" in text
-    assert f"loss{html.escape(HOSTILE, quote=False)}" in text
+    assert html.escape(f"loss{HOSTILE}") in text
 
 
 def test_what_a_script_or_ssh_printed_stands_there_without_an_address_or_a_secret() -> None:
@@ -117,9 +146,10 @@ def test_the_curves_of_the_cells_at_work_come_first_and_nan_is_a_gap() -> None:
     values = [float(n) if n != 3 else float("nan") for n in range(6)]
     steps = [{"step": 8 * n, "train_loss": value, "epoch": n} for n, value in enumerate(values)]
     text = made(reported(given, busy.name, *steps))
-    assert "<figcaption>train_loss<br>" in text and "<figcaption>epoch" not in text
-    [chart] = re.findall(r"<figure>.*?</figure>", text, re.DOTALL)
-    assert chart.count("<polyline") == 2 and "NaN" not in chart and "nan" not in chart
+    assert "<figcaption>train_loss<" in text and "<figcaption>epoch" not in text
+    [chart] = re.findall(r"<figure.*?</figure>", text, re.DOTALL)
+    [points] = re.findall(r' d="([^"]*)"', chart)
+    assert points == "M0 0 8 1 16 2M32 4 40 5" and "nan" not in chart.lower()
 
 
 def test_a_run_without_cells_is_a_page_too() -> None:
@@ -130,7 +160,7 @@ def test_a_run_without_cells_is_a_page_too() -> None:
 def test_it_says_when_the_look_was_so_that_whoever_reads_it_sees_how_old_it_is() -> None:
     given = view(3, 1)
     text = made(given)
-    assert f'<body data-at="{given.at}" data-every="30.0" data-old="120.0"' in text
+    assert f'<body data-at="{given.at}" data-number="" data-every="30.0" data-old="120.0"' in text
     assert 'datetime="' + given.at in text
 
 
@@ -166,21 +196,136 @@ def test_pages_of_9_and_400_cells_and_of_hostile_names_fit_and_ask_for_nothing(
     for frame in seen.frames:
         assert frame["needs"] <= frame["has"], frame
         assert frame["images"] == 0 and set(frame["tables"]) <= {"auto"}, frame
-        assert frame["scripts"] == frame["name"].startswith("live"), frame
+        assert frame["scripts"] == 1, frame
     assert set(seen.asked) == {"", *pages}
 
 
 def test_it_takes_what_is_new_and_says_when_nobody_answers_any_more(tmp_path: Path) -> None:
-    quick, given = Reading(1.0, 120.0), view(9, 3)
-    first = page_of_run(rows_of(given, FACTS), {}, quick, Private())
+    given = view(9, 3)
+    first = state_of(rows_of(given, FACTS), {}, Private(), every_s=1.0).text
     later = rows_of(given, replace(FACTS, because="9 more have failed since"))
-    second = page_of_run(later, {}, quick, Private())
+    second = state_of(later, {}, Private(), every_s=1.0).text
     new = browser.after(itertools.chain([first], itertools.repeat(second)), tmp_path, for_ms=5000)
-    assert "9 more have failed since" in new and re.search(r'<p id="gone"[^>]* hidden', new)
-    assert re.search(r'id="age"[^>]*>updated \d+\w* ago,<', new)
+    assert "9 more have failed since" in new and re.search(r'<p [^>]*class="gone"[^>]* hidden', new)
+    assert re.search(r'class="age[^>]*>updated \d+\w* ago,<', new)
     gone = browser.after(iter([first]), tmp_path, for_ms=5000)
     assert "Disconnected" in re.sub(r'data-said="[^"]*"', "", gone)
     assert given.cells[0].name in gone, "what was last known stays"
+
+
+def two_looks(cells: int = 9) -> tuple[PageState, PageState]:
+    """Served; in between a cell that ran has ended, and the other one has reported."""
+    before = view(cells, 3)
+    ran, runs = [cell for cell in before.cells if cell.word == "running"][:2]
+    done = next(cell for cell in before.cells if cell.is_verified)
+    reports = [{"step": n, "loss": 1 / (n + 1)} for n in range(4)]
+    after = replace(
+        before,
+        at=from_now(30),
+        cells=tuple(
+            replace(cell, record=done.record, metrics={"psnr_db": 30.0}) if cell is ran else cell
+            for cell in before.cells
+        ),
+    )
+    looks = (reported(before, runs.name, *reports[:3]), reported(after, runs.name, *reports))
+    first, second = (
+        state_of(rows_of(look, FACTS), cell_curves.reports_after_look({}, look), Private(), n, 1.0)
+        for n, look in enumerate(looks, start=1)
+    )
+    return first, second
+
+
+def test_a_refresh_has_the_rows_that_changed_and_the_ends_of_the_curves() -> None:
+    first, second = two_looks(400)
+    news = json.loads(second.since(first))
+    assert set(news["after"]) <= set(news["parts"]), "a row that moves is new or has changed"
+    rows = [id for id in news["parts"] if id.startswith(("cells:", "running:"))]
+    assert 1 <= len(rows) <= 3 and len(second.since(first)) < len(second.whole) / 20
+    [(kept, tail)] = news["curves"].values()
+    assert kept > 10 and tail == " 3 0.25"
+    assert json.loads(first.since(first))["parts"] == {}
+
+
+def test_where_more_than_its_parts_differs_the_page_comes_whole() -> None:
+    first, second = two_looks()
+    other = replace(second, text=second.text.replace("<summary>", "<summary>more "))
+    assert other.since(first) == other.whole
+
+
+def test_a_page_that_took_what_changed_is_the_page_that_would_come_whole(tmp_path: Path) -> None:
+    """Its rows in the same order, its curves, and what was opened and typed stays."""
+    first, second = two_looks()
+    ended = next(id for id in second.since(first).decode().split('"') if id.startswith("cells:"))[
+        6:
+    ]
+    script = """
+      one("details").open = true;
+      doc.getElementById("cells:CELL").querySelector("button").focus();
+      await until(() => doc.body.dataset.number === "2");
+      const parts = ["tr[id]", "path", "#counts", "#next"].map((what) =>
+        [...doc.querySelectorAll(what)].map((at) => [at.id, at.textContent, at.getAttribute("d")]));
+      return [parts, one("details").open, doc.activeElement.dataset.cell];"""
+    script = script.replace("CELL", ended)
+
+    def changed(name: str) -> str:
+        return second.since(first).decode() if "since=1" in name else first.text
+
+    taken, is_open, focused = browser.use(changed, script, tmp_path / "1")
+    whole, *_ = browser.use(lambda name: second.text, script, tmp_path / "2")
+    assert taken == whole and len(taken[0]) == 18 and taken[1][0][2]
+    assert is_open and focused == ended, "also where its row went elsewhere"
+
+
+def test_rows_are_filtered_sorted_and_opened_by_keys_alone(tmp_path: Path) -> None:
+    page, _ = two_looks(60)
+    asked: list[str] = []
+
+    def answer(name: str) -> str | None:
+        asked.append(name)
+        if "cell=" in name:
+            return f"<article data-cell={name.partition('=')[2]}><pre>the end</pre></article>"
+        return page.text if "since" not in name else page.since(page).decode()
+
+    found = browser.use(answer, KEYS, tmp_path)
+    assert found["filtered"] == ["cells", "3 of 60 cells"], "both words, in any of its columns"
+    assert found["chosen"] == "✗\u00a0recon_no_skip_connection_q1_seed1"
+    assert found["opened"] == ["the end"] * 2 and found["closed"] == ["the end"]
+    assert found["back"] == found["chosen"], "the focus is where it was"
+    assert found["sorted"] == sorted(found["sorted"]) != found["again"]
+    assert found["again"] == sorted(found["sorted"], reverse=True)
+    assert found["sort"] == ["ascending", "descending"]
+
+
+KEYS = """
+  const box = one(".tools input"), found = {};
+  const rows = () => [...doc.querySelectorAll("[data-id=cells] tbody tr:not([hidden])")];
+  key("/");
+  doc.activeElement.value = "FAILED q1";
+  doc.activeElement.dispatchEvent(new frame.contentWindow.Event("input", { bubbles: true }));
+  found.filtered = [doc.querySelector("details").open && "cells", one(".tools output").textContent];
+  key("ArrowDown");
+  found.chosen = doc.activeElement.textContent;
+  doc.activeElement.click();
+  await until(() => one(".opened pre"));
+  doc.querySelector("[data-id=running] tbody button").click();
+  await until(() => texts(".opened pre").length === 2);
+  found.opened = texts(".opened pre");
+  one(".opened .close").click();
+  found.closed = texts(".opened pre");
+  found.back = doc.activeElement.textContent;
+  box.value = "verified";
+  box.dispatchEvent(new frame.contentWindow.Event("input", { bubbles: true }));
+  const heads = [...doc.querySelectorAll("[data-id=cells] thead th")];
+  const head = heads.find((one) => one.textContent === "time");
+  const column = () => rows().map((row) => row.cells[head.cellIndex].textContent).map((text) =>
+    text.includes("m") ? 60 * parseInt(text) + parseInt(text.split("m")[1]) : parseInt(text));
+  head.querySelector("button").click();
+  found.sort = [head.getAttribute("aria-sort")];
+  found.sorted = column();
+  head.querySelector("button").click();
+  found.sort.push(head.getAttribute("aria-sort"));
+  found.again = column();
+  return found;"""
 
 
 CURVE = {"loss": [(float(step), float(step), 1.0 / (step + 1)) for step in range(50)]}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
+import json
 from collections.abc import Iterator
 
 import pytest
 
+from boxcar.laptop.view.page.page_state import PageState
 from boxcar.laptop.view.page.server import PageServer, serve
 from boxcar.shared.errors import InputError
 
@@ -14,16 +17,16 @@ from boxcar.shared.errors import InputError
 @pytest.fixture
 def server() -> Iterator[PageServer]:
     with serve(0) as made:
-        made.page = b"<p>a page</p>"
+        made.states.append(PageState("<p>a page</p>", 1))
         yield made
 
 
 def asked(
-    server: PageServer, method: str, path: str, host: str = ""
+    server: PageServer, method: str, path: str, host: str = "", **headers: str
 ) -> tuple[int, bytes, dict[str, str]]:
     port = server.server_address[1]
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request(method, path, headers={"Host": host} if host else {})
+    connection.request(method, path, headers=headers | ({"Host": host} if host else {}))
     answer = connection.getresponse()
     try:
         return answer.status, answer.read(), dict(answer.headers.items())
@@ -37,6 +40,39 @@ def test_the_page_is_read_under_its_own_path_and_kept_nowhere(server: PageServer
     assert headers["Cache-Control"] == "no-store" and headers["Referrer-Policy"] == "no-referrer"
     assert headers["Content-Security-Policy"] == "frame-ancestors 'none'"
     assert asked(server, "HEAD", server.path)[:2] == (200, b"")
+
+
+def test_it_packs_what_it_sends_to_who_can_unpack_it(server: PageServer) -> None:
+    server.states.append(PageState("<p>row</p>" * 1000, 2))
+    _, page, headers = asked(server, "GET", server.path, **{"Accept-Encoding": "br, gzip"})
+    assert headers["Content-Encoding"] == "gzip" and headers["Vary"] == "Accept-Encoding"
+    assert len(page) < 200 and gzip.decompress(page) == b"<p>row</p>" * 1000
+    _, page, headers = asked(server, "GET", server.path)
+    assert "Content-Encoding" not in headers and page == b"<p>row</p>" * 1000
+
+
+def test_it_sends_what_changed_since_one_of_the_last_ten_and_else_all(server: PageServer) -> None:
+    for number in range(2, 13):
+        server.states.append(PageState(f'<p id="next">{number}</p>', number))
+    news = json.loads(asked(server, "GET", f"{server.path}?since=3")[1])
+    assert news["parts"] == {"next": '<p id="next">12</p>'} and news["number"] == 12
+    assert json.loads(asked(server, "GET", f"{server.path}?since=12")[1])["parts"] == {}
+    for since in ("2", "13", "x", ""):
+        assert asked(server, "GET", f"{server.path}?since={since}")[1] == b'<p id="next">12</p>'
+    assert asked(server, "GET", "/?since=3")[:2] == (404, b"")
+
+
+def test_a_cell_is_opened_under_the_same_path_and_an_unknown_one_is_not_found(
+    server: PageServer,
+) -> None:
+    server.opened = {"a b": "<article>größer</article>"}.get
+    assert (
+        asked(server, "GET", f"{server.path}?cell=a%20b")[1].decode() == "<article>größer</article>"
+    )
+    assert asked(server, "GET", f"{server.path}?cell=a")[:2] == (404, b"")
+    assert asked(server, "GET", "/?cell=a%20b")[:2] == (404, b"")
+    evil = asked(server, "GET", f"{server.path}?cell=a%20b", "evil.example")
+    assert evil[:2] == (421, b"")
 
 
 def test_it_is_bound_to_this_machine_alone_and_its_path_is_another_each_time() -> None:

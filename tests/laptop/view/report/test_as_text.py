@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import io
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -51,20 +54,20 @@ def test_latex_leaves_incomplete_groups_out_unless_they_are_asked_for() -> None:
 
 
 def test_a_number_below_zero_has_a_minus_sign_in_latex() -> None:
-    assert r"$-$0.20 $\pm$0.23" in as_text.latex(made(ablation()))
+    assert r"$-$0.20$\pm$0.23" in as_text.latex(made(ablation()))
 
 
 def test_the_page_is_in_the_language_of_who_reads_it() -> None:
     text = report_page.page_of_report(made(ablation()), {}, "zh")
     assert '<html lang="zh">' in text and "验收单 <code>" in text
-    assert "<th>尝试</th>" in text and "个种子" in text and "small 不完整" in text
+    assert ">尝试</th>" in text and "个种子" in text and "small 不完整" in text
     assert ">baseline:" not in text and "attempts" not in text and "vs." not in text
 
 
 def test_a_hostile_name_is_text_in_every_format() -> None:
     report = made([cell(HOSTILE, None, 1.0, lr="<b>|")])
-    assert "<script>" not in html(report) and "&lt;script&gt;" in html(report)
-    (row,) = [line for line in as_text.markdown(report).splitlines() if "alert" in line]
+    assert "<script>alert" not in html(report) and "&lt;script&gt;" in html(report)
+    (row,) = [x for x in as_text.markdown(report).splitlines() if "alert" in x and x[0] == "|"]
     assert "<script>" not in row and row.count("|") - row.count("\\|") == 8
     tex = as_text.latex(report)
     assert r"\&\%\$\#\_\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}" in tex
@@ -107,14 +110,41 @@ def test_a_number_that_never_changes_has_no_curve() -> None:
     }
     points = {("r", "a"): lines}
     text = report_page.page_of_report(made([cell("a", None, 1.0)]), points)
-    assert "<figcaption>loss" in text and "<figcaption>total" not in text
+    assert "<h3>loss" in text and "<h3>total" not in text
 
 
-def test_the_page_asks_the_network_for_nothing_and_runs_nothing() -> None:
+def test_the_page_asks_the_network_for_nothing_and_runs_what_sorts_and_nothing_else() -> None:
     text = html(made(ablation()))
-    assert "default-src &#39;none&#39;" in text or "default-src 'none'" in text
-    for forbidden in ("<script", "http://", "https://", "src=", "@import", "url("):
+    [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:; " in text
+    assert f"script-src 'sha256-{digest}'" in text
+    for forbidden in ("<script ", "http://", "https://", "src=", "@import", "url("):
         assert forbidden not in text
+    assert "innerHTML" not in script and "fetch" not in script
+
+
+def test_the_best_is_bold_with_a_sign_where_text_has_both() -> None:
+    report = made(ablation(), best={"dice": "max"})
+    assert "| **0.80±0.10 ★** |" in as_text.markdown(report)
+    assert "dice ↑ |" in as_text.markdown(report) and "★ best" in as_text.markdown(report)
+    assert r"\textbf{0.80$\pm$0.10}" in as_text.latex(report)
+    assert r"dice $\uparrow$" in as_text.latex(report)
+    assert '<strong><span role="img" aria-label="best">★</span> 0.80±0.10</strong>' in html(report)
+    assert "★<" not in html(made(ablation())) and "★" not in as_text.markdown(made(ablation()))
+
+
+def test_a_screen_reader_hears_what_each_cell_and_chart_is() -> None:
+    cells = [cell(f"g{n}", None, n / 4, lr=str(n)) for n in range(3)]
+    loss = {"loss": [(float(step), float(step), 2.0 - step / 4) for step in range(5)]}
+    text = report_page.page_of_report(made(cells), {("r", "g1"): loss})
+    assert '<html lang="en">' in text and "<main>" in text
+    assert "<caption>r: seg; baseline: g0</caption>" in text
+    assert text.count('<th scope="row"') == 3 and text.count('<th scope="col"') == 7
+    assert '<div class="wide" tabindex="0" role="region" aria-label="seg">' in text
+    assert 'role="img" aria-label="loss: g1 2 → 1"' in text
+    assert 'role="img" aria-label="dice / GPU-h: g0 0 @ 2; g' in text
+    assert re.findall(r"<h(\d)>", text) == ["1", "2", "3", "3"]
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
@@ -124,7 +154,7 @@ def test_latex_compiles_also_with_names_that_are_commands(tmp_path: Path) -> Non
         for name in ("a_b", "x%&#$^~\\\\{}<>|", "größe±→Δ", "\\input{/etc/passwd}")
         for seed in (1, 2, 3)
     ]
-    begin = "\\documentclass{article}\n\\usepackage{booktabs,amssymb}\n\\begin{document}\n"
+    begin = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n"
     for number, table in enumerate((made(bad), made(ablation(), is_incomplete_shown=True))):
         paper = tmp_path / f"paper{number}.tex"
         paper.write_text(f"{begin}{as_text.latex(table)}\\end{{document}}\n", encoding="utf-8")

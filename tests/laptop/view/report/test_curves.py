@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from itertools import pairwise
 
 import pytest
 
@@ -54,7 +56,44 @@ def test_nan_cuts_the_curve_and_is_never_averaged() -> None:
 
 def test_a_chart_escapes_names_and_draws_grey_what_no_eye_can_tell_apart() -> None:
     drawn = chart.lines([chart.curve(f"<b>{n}", [line(4)]) for n in range(12)], "step", "a<b")
-    assert "<b>" not in drawn and drawn.count('class="rest"') == 12 - chart.COLOURS
+    assert "<b>0" not in drawn and "&lt;b&gt;0" in drawn and "a&lt;b" in drawn
+    assert drawn.count('class="rest"') == 12 - chart.COLOURS
+
+
+def test_names_stand_at_the_ends_of_few_curves_and_above_each_other() -> None:
+    flat = [chart.curve(f"cell_{n}", [line(4, 0.001 * n)]) for n in range(8)]
+    tops = [float(at) for at in re.findall(r'class="at c\d" style="top:([\d.]+)%', ends(flat))]
+    assert len(tops) == 8 and min(tops) >= 0 and max(tops) <= 100
+    assert all(before - after > 6.9 for before, after in pairwise(tops))
+    many = [*flat, chart.curve("ninth", [line(4)])]
+    assert 'class="at' not in ends(many), "somebody has to make a legend"
+
+
+def ends(curves: list[chart.Curve]) -> str:
+    return chart.lines(curves, "step", "loss")
+
+
+def test_long_names_stand_above_a_chart_too_for_a_phone_and_are_shortened_at_the_ends() -> None:
+    drawn = ends([chart.curve("a_name_that_is_much_too_long_for_a_phone", [line(4)])])
+    assert "a_name_that_is_much_too_long_for_a_phone</span>" in drawn
+    assert re.search(r'class="at c0" [^>]+>a_name…\w+<', drawn)
+    assert 'class="keys"' not in ends([chart.curve("short", [line(4)])])
+
+
+@pytest.mark.parametrize("last", [1200.0, 150.0, 12.0, 5900.0])
+def test_the_labels_of_an_axis_are_whole_and_few_enough_for_a_phone(last: float) -> None:
+    drawn = ends([chart.curve("a", [[(0.0, 1.0), (last, 2.0)]])])
+    labels = re.findall(r'class="x" style="left:([\d.]+)%">([^<]+)<', drawn)
+    assert len(labels) >= 2 and sum(len(text) + 1 for _, text in labels) <= 24
+    assert all(float(text) / last * 100 == pytest.approx(float(at), abs=0.1) for at, text in labels)
+
+
+def test_dots_have_their_names_beside_them_and_none_upon_another() -> None:
+    apart = [Dot(f"cell_{n}", float(n % 2), float(n)) for n in range(8)]
+    assert len(re.findall(r'<b class="(right|left)">cell_\d', chart.scatter(apart, "h", "m"))) == 8
+    same = [Dot(f"cell_{n}", 1.0, 1.0) for n in range(9)]
+    sides = re.findall(r'<b class="(right|left|above|below)">', chart.scatter(same, "h", "m"))
+    assert sorted(sides) == ["above", "below", "left", "right"]
 
 
 def test_nothing_is_no_chart() -> None:

@@ -11,6 +11,7 @@ from report_cells import ablation, cell, made
 from boxcar.laptop.view.report import as_text, table
 from boxcar.laptop.view.report.groups import ReportCell, Spread, group_cells
 from boxcar.laptop.view.report.table import Row
+from boxcar.shared.errors import InputError
 from boxcar.shared.sentence import Sentence
 
 
@@ -37,8 +38,79 @@ def test_the_job_may_name_another_key_of_the_seed() -> None:
 
 def test_a_difference_has_its_interval_where_both_sides_have_three_seeds() -> None:
     # Both variances 0.01: standard error 0.0816, 4 degrees of freedom, 2.776.
-    assert rows()["no_skip"].deltas == ("-0.20 ±0.23 ▼",)
+    assert rows()["no_skip"].deltas == ("-0.20±0.23",)
     assert "±" not in rows()["small"].deltas[0]
+
+
+def losses(*values: float) -> list[ReportCell]:
+    names = ("base", "one", "two", "three")
+    return [cell(name, None, v, lr=name) for name, v in zip(names, values, strict=False)]
+
+
+def test_better_and_worse_are_by_what_the_job_calls_best_and_not_by_the_sign() -> None:
+    loss = rows(*losses(0.5, 0.4, 0.6, 0.5), best={"dice": "min"})
+    assert [row.deltas for row in loss.values()] == [
+        ("-",),
+        ("-0.10 better",),
+        ("+0.10 worse",),
+        ("+0.0",),
+    ]
+    [found] = made(losses(0.5, 0.4, 0.6), best={"dice": "max"}).tables
+    assert [row.deltas[0] for row in found.rows] == ["-", "-0.10 worse", "+0.10 better"]
+    assert [row.deltas[0] for row in rows(*losses(0.5, 0.4)).values()] == ["-", "-0.10"]
+    delta = loss["one"].deltas[0]
+    assert isinstance(delta, Sentence) and delta.said("zh") == "-0.10 更好"
+
+
+def test_a_difference_whose_interval_includes_nothing_is_neither_better_nor_worse() -> None:
+    assert rows(best={"dice": "max"})["no_skip"].deltas == ("-0.20±0.23",)
+    assert rows(best={"dice": "max"})["small"].deltas == ("(-0.40 worse)",)
+    said = rows(best={"dice": "max"})["small"].deltas[0]
+    assert isinstance(said, Sentence) and said.said("zh") == "(-0.40 更差)"
+
+
+@pytest.mark.parametrize(("best", "who"), [("min", ["one"]), ("max", ["base", "two"]), ("", [])])
+def test_the_best_are_marked_where_the_job_says_what_is_best(best: str, who: list[str]) -> None:
+    found = rows(*losses(0.6, 0.4, 0.6), best={"dice": best})
+    assert [name for name, row in found.items() if row.bests[0]] == who
+
+
+def test_a_number_in_brackets_is_not_the_best_and_one_alone_is_not_marked() -> None:
+    doubtful = cell("odd", None, 0.9, lr="9", doubt="12 of 100 epochs")
+    found = rows(*losses(0.5, 0.4), doubtful, best={"dice": "max"})
+    assert [name for name, row in found.items() if row.bests[0]] == ["base"]
+    assert not rows(*losses(0.5), doubtful, best={"dice": "max"})["base"].bests[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "best", "order"),
+    [
+        ("dice", "min", ["one", "base", "two", "none"]),
+        ("dice", "max", ["two", "base", "one", "none"]),
+        ("dice", "", ["one", "base", "two", "none"]),
+        ("cell", "max", ["base", "none", "one", "two"]),
+        ("n", "max", ["none", "base", "one", "two"]),
+        ("", "max", ["none", "base", "one", "two"]),
+    ],
+)
+def test_rows_are_sorted_by_a_column_the_best_first_and_what_has_no_number_last(
+    column: str, best: str, order: list[str]
+) -> None:
+    none = cell("none", None, None, lack="failed", lr="-")
+    found = made([none, *losses(0.5, 0.4, 0.6)], best={"dice": best}, sort=column).tables
+    assert [row.name for row in found[0].rows] == order
+
+
+def test_a_column_that_is_not_there_is_refused_with_those_that_are() -> None:
+    with pytest.raises(InputError, match=r"--sort: expected dice, cell, n, .* found 'acc'"):
+        made(ablation(), sort="acc")
+
+
+def test_where_no_number_is_known_the_report_says_what_to_write() -> None:
+    bare = [replace(one, numbers={}) for one in losses(0.5, 0.4)]
+    assert "metrics: {loss: {log: " in made(bare).tables[0].notes[-1]
+    failed = [replace(one, lack="failed") for one in bare]
+    assert "metrics:" not in "".join(made(failed).tables[0].notes)
 
 
 def test_what_changed_is_named_and_two_keys_are_no_clean_ablation() -> None:
@@ -86,21 +158,21 @@ def test_an_incomplete_baseline_makes_no_difference_sure() -> None:
     base = [cell("baseline", 1, 0.9), cell("baseline", 2, None, lack="is not verified")]
     found = rows(*base, cell("other", 1, 0.8, lr="1"), cell("other", 2, 0.8, lr="1"))
     assert found["other"].is_complete and found["other"].numbers == ("0.8",)
-    assert found["other"].deltas == ("(-0.10 ▼)",)
+    assert found["other"].deltas == ("(-0.10)",)
 
 
 def test_a_result_in_doubt_puts_its_group_in_brackets_and_is_said() -> None:
     base = cell("baseline", None, 0.9)
     ended = cell("ended", None, 0.8, lr="1", doubt="SIGSEGV after its last write")
     found = rows(base, ended, cell("other", None, 0.7, lr="2"))
-    assert (found["ended"].numbers, found["ended"].deltas) == (("(0.8)",), ("(-0.10 ▼)",))
+    assert (found["ended"].numbers, found["ended"].deltas) == (("(0.8)",), ("(-0.10)",))
     assert found["ended"].notes == (
         "ended is not certain: SIGSEGV after its last write. Its numbers are in brackets",
     )
     assert found["ended"].is_complete and found["ended"].n == "1"
     assert found["other"].numbers == ("0.7",)
     doubtful = rows(replace(base, doubt="12 of 100 epochs"), ended)
-    assert doubtful["ended"].deltas == ("(-0.10 ▼)",)
+    assert doubtful["ended"].deltas == ("(-0.10)",)
 
 
 def test_the_baseline_is_named_else_so_called_else_the_first() -> None:

@@ -9,7 +9,8 @@ import pytest
 from big_run import plain_lines, shot
 from rich.console import Console
 
-from boxcar.laptop.view.board.layout import Focus, layout
+from boxcar.laptop.view.board.focus import Focus
+from boxcar.laptop.view.board.layout import layout
 from boxcar.laptop.view.board.terminal_lines import paint_lines
 
 _CODE = re.compile(r"\x1b\[([0-9;]*)m")
