@@ -238,15 +238,21 @@ def judge_cell(
 
 def _not_here(facts: CellFacts) -> Missing:
     if facts.tier_sha256 and not facts.damage:
-        return Missing(facts.cell, _("is published but not pulled"), Command("pull"))
+        return Missing(
+            facts.cell, _("{cells:is|are} published but not pulled", cells=1), Command("pull")
+        )
     if facts.doubt:
         return facts.doubt
     if facts.damage:
         return Missing(facts.cell, _damage(facts), Command("repair"))
     not_yet = Command("watch" if facts.is_at_work else "launch")
     if facts.has_failed:
-        return Missing(facts.cell, _("failed, so it has no result"), _explain(facts.cell))
-    return Missing(facts.cell, _("is not published"), not_yet)
+        return Missing(
+            facts.cell,
+            _("failed, so {cells:it has|they have} no result", cells=1),
+            _explain(facts.cell),
+        )
+    return Missing(facts.cell, _("{cells:is|are} not published", cells=1), not_yet)
 
 
 def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:

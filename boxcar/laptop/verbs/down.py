@@ -441,12 +441,13 @@ def _report(
 ) -> int:
     """Say how it ended, and return the exit code for it."""
     is_down = teardown is not None and teardown.finished_at is not None
+    n = len(reasons)
     # Of a run that was never launched nothing is missing.
-    if n := sum(row.command != Command("launch") for row in reasons):
+    if reasons and (reasons[0].cell or reasons[0].command != Command("launch")):
         show.say(_("refused; nothing was removed. {n} {n:thing is|things are} missing:", n=n))
     show.say_of_each((row.cell or _("the run"), row.message) for row in reasons)
     if failed := [row.cell for row in reasons if row.cell and _is_failed(row)]:
-        show.say(Message(_("To give up what failed"), _to_abandon(failed)))
+        _say_how_to_abandon([*dict.fromkeys(failed)])
     if teardown and is_down:
         show.say(_done(site, teardown))
         for sentence in rotation.rotation_steps(teardown):
@@ -470,7 +471,15 @@ def _is_failed(row: Missing) -> bool:
     return isinstance(row.command, Command) and row.command.verb == "explain"
 
 
-def _to_abandon(cells: Sequence[str]) -> Command:
-    """Ready to copy, but for the reason."""
-    named = [word for cell in dict.fromkeys(cells) for word in ("--abandon", cell)]
-    return Command("down", (*named, "--because", "…"))
+def _say_how_to_abandon(cells: Sequence[str]) -> None:
+    """Ready to copy, but for the reason; a line that fills the screen is said where all is."""
+    if show.is_shortened() and len(cells) > show.ALIKE:
+        show.say(
+            Message(
+                _("To give up the {n} cells that failed, copy the last line of", n=len(cells)),
+                Command("down", ("--all",)),
+            )
+        )
+        return
+    named = [word for cell in cells for word in ("--abandon", cell)]
+    show.say(Message(_("To give up what failed"), Command("down", (*named, "--because", "…"))))

@@ -31,7 +31,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import Command, DamagedError, InputError, Message, NoRoomError, message_of
-from boxcar.shared.files import receipt
+from boxcar.shared.files import queue_line, receipt
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
 from boxcar.shared.sentence import Sentence, _, mark
@@ -310,14 +310,15 @@ def send_queue(site: Site, name: str, bar: Progress) -> str:
     if isinstance(change, Append):
         expected = None if there is None else (len(there), digest.of_bytes(there))
         site.ask(box, run_asks.Append(name, expected, change.data))
-        _say_appended(site, name, change.data.count(b"\n"))
+        _say_appended(site, name, change.data)
         return "appended"
     if isinstance(change, CommentOut):
         read = (len(there or b""), digest.of_bytes(there or b""))
         site.ask(box, run_asks.CommentOut(name, read, change.data))
         for line in change.lines:
             show.say(_("{queue}: commented out on the tier: {line}", queue=name, line=line))
-        _say_appended(site, name, change.data.count(b"\n") - (there or b"").count(b"\n"))
+        before = (there or b"").count(b"\n")
+        _say_appended(site, name, b"".join(change.data.splitlines(keepends=True)[before:]))
         return "commented out"
     if isinstance(change, Ahead):
         show.say(
@@ -333,12 +334,11 @@ def send_queue(site: Site, name: str, bar: Progress) -> str:
     return "same"
 
 
-def _say_appended(site: Site, name: str, lines: int) -> None:
-    if lines > 0:
+def _say_appended(site: Site, name: str, data: bytes) -> None:
+    """Comments are sent with the lines of cells, and are not counted."""
+    if n := len(queue_line.parse_queue(data).cells):
         file = site.project.on_tier.queue(name)
-        show.say(
-            _("{queue}: {n} {n:line|lines} appended to {file}", queue=name, n=lines, file=file)
-        )
+        show.say(_("{queue}: {n} {n:line|lines} appended to {file}", queue=name, n=n, file=file))
 
 
 def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:
