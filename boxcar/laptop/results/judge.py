@@ -177,6 +177,12 @@ class CellFacts:
         return self.pulled.sha256 if self.pulled else None
 
     @property
+    def is_to_pull(self) -> bool:
+        """Whether nothing is the matter with it but that it is not here."""
+        is_bad = self.damage or self.tier_damage or self.problem
+        return bool(self.tier_sha256 and self.pulled is None and not is_bad)
+
+    @property
     def lack(self) -> str:
         """In a word what is the matter with a cell that is not verified."""
         if self.damage or self.tier_damage or self.problem or (self.pulled and not self.is_all):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show, units
@@ -42,7 +42,7 @@ from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import BoxcarError, Command, DamagedError, Message
+from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import RunReceipt, Teardown
 from boxcar.shared.sentence import _
@@ -116,6 +116,7 @@ def _through_the_gate(
     hashed = HashedBefore(from_disk=True)
     facts, notes = _look(site, hashed, begun)
     if given_up:
+        _refuse_to_lose(facts, given_up)
         facts = replace(facts, receipt=give_up(site.results, facts, given_up))
         for cell, because in given_up.items():
             abandoned = _("abandoned because {because}", because=because)
@@ -129,6 +130,24 @@ def _through_the_gate(
         if living:
             return begun, living
         return _tear_down(site, _begin(site, facts, begun, gone)), ()
+
+
+def _refuse_to_lose(facts: GateFacts, cells: Collection[str]) -> None:
+    """Raise InputError for a result that only waits to be pulled, unless a person says that it is
+    to be lost: it may be one that no pull can bring.
+    """
+    for cell in facts.cells if facts.is_tier_there else ():
+        if cell.cell in cells and cell.is_to_pull:
+            said = _(
+                "{cell}: its result is published, so there is nothing to give up", cell=cell.cell
+            )
+            if sys.stdin.isatty() and show.ask(
+                _("{text}. Lose it anyway? [y/N] ", text=said)
+            ).lower() in ("y", "yes"):
+                continue
+            raise InputError(
+                _("{text}. Bring it home", text=said), Command("pull", ("--cell", cell.cell))
+            )
 
 
 def _was_never_launched(site: Site) -> bool:

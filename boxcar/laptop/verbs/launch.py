@@ -31,7 +31,7 @@ from boxcar.laptop.project.profiles.page import first_look
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.results.lend import lend_checkpoints, lend_results
-from boxcar.laptop.run import moves, view
+from boxcar.laptop.run import moves, relaunch, view
 from boxcar.laptop.run.first_minute import Started, probe
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DROPPED, QueueView, RunView
@@ -40,7 +40,6 @@ from boxcar.laptop.verbs import audit, control, listen, push
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.shared import timestamp
 from boxcar.shared.cell import visible_gpus
-from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import Command, InputError, Message, NoRoomError, message_of, some
 from boxcar.shared.files.control import RUN
 from boxcar.shared.files.plan import AUTO, EACH_BOX
@@ -106,6 +105,8 @@ def serve_all(
         for box, error in errors.items()
         for queue, again in ((name, Command("launch", ("--box", box))) for name in groups[box])
     ]
+    for later in relaunch.retried_later(view, queues):
+        show.say(later)
     stopping = filter(control.is_stopping, map(view.queue, queues))
     problems += map(control.does_not_end, stopping)
     for problem in problems:
@@ -159,7 +160,7 @@ def _send_and_prepare(
     if control.is_stopping(queue):
         return None  # which is said of all of them
     if queue.is_alive or queue.scheduled:
-        show.say(_left_alone(queue, order.built[0].digest))
+        show.say(relaunch.left_alone(queue, order.built[0].digest))
         return None
     if site.plan.durable_scope == EACH_BOX:
         # Results first: nothing continues a cell that is done.
@@ -167,44 +168,9 @@ def _send_and_prepare(
             for text in lend(site, queue.name, bar):
                 show.say(text)
     moves.refuse_untold(site, queue.name)
+    if over := relaunch.starts_over(queue, order.built[0].digest):
+        show.say(over)
     return _prepare_agent(site, order, queue)
-
-
-def _left_alone(queue: QueueView, digest: str) -> str:
-    """What is said of an agent that runs already, or that a scheduler is to start."""
-    if queue.scheduled:
-        return _(
-            "{queue}: already submitted; it keeps its limits (for new ones: stop, then launch): "
-            "{why}",
-            queue=queue.name,
-            why=queue.scheduled.sentence,
-        )
-    kept = _("{queue}: its agent is already running", queue=queue.name)
-    if queue.session is None or queue.session.release == digest:
-        return kept
-    return _(
-        "{kept} and stays on release {release}. {digest} is used from the next launch on, and now "
-        "for lines whose config exists only in it",
-        kept=kept,
-        release=short(queue.session.release),
-        digest=short(digest),
-    )
-
-
-def _begins_below(queue: str, cell: str | None) -> Message:
-    return Message(
-        _(
-            "{queue}: starts at {cell}, as in the last launch. To run the cells above it, too",
-            queue=queue,
-            cell=cell,
-        )
-        if cell
-        else _(
-            "{queue}: starts below its older cells, as in the last launch. To run those, too",
-            queue=queue,
-        ),
-        Command("launch", ("--start-index", "0")),
-    )
 
 
 def _prepare_agent(site: Site, order: Order, queue: QueueView) -> run_asks.Start:
@@ -217,7 +183,7 @@ def _prepare_agent(site: Site, order: Order, queue: QueueView) -> run_asks.Start
     detach = tuple(way for way in named if way in run_asks.DETACH_WAYS)
     index, cell = view.begin_of_run(site, queue, order.start_index)
     if index and (order.start_index is None or cell is None):
-        show.say(_begins_below(queue.name, cell))
+        show.say(relaunch.begins_below(queue.name, cell))
     return run_asks.Start(queue.name, order.built[0].digest, index, detach, cell)
 
 
@@ -226,7 +192,7 @@ def _started(site: Site, order: Order, queue: QueueView, by: str) -> Started | N
     if by == run_asks.RUNNING:
         site.refresh()  # for the release that it runs
         now = look_at_run(site, timestamp.utc_now()).queue(queue.name)
-        show.say(_left_alone(now, order.built[0].digest))
+        show.say(relaunch.left_alone(now, order.built[0].digest))
         return None
     return Started(queue.name, site.plan.queues[queue.name], queue.session, time.monotonic())
 
@@ -292,6 +258,7 @@ def launch(
             show.say(warning)
         if started and not problems:
             _say_what_comes(project, environ)
+        if not problems:
             step = next_step(look_at_run(site, timestamp.utc_now()), site)
             show.say(Message(_("Next"), step.command or Command("watch")))
         return 1 if problems else 0
@@ -323,7 +290,7 @@ def _in_turn(
     view = look_at_run(site, timestamp.utc_now())
     from_here.begin_news(site, view, os.environ)
     unrunnable = push.say_mixed(site, view, order.built[0], is_mixed=False)
-    queues, problems = _audited(site, view, _with_work(site, view, queues, order), may_start)
+    queues, problems = _audited(site, view, _with_work(view, queues, order), may_start)
     problems += unrunnable
     if not queues:
         return queues, [], problems
@@ -415,13 +382,13 @@ def _say_unknown(project: Project, unknown: passes.Unknown) -> None:
         show.say(Message(untried, Command("smoke", ("--all",))))
 
 
-def _with_work(site: Site, view: RunView, queues: list[str], order: Order) -> list[str]:
-    """Without those that are done, where a start takes a machine from others."""
-    if not site.is_start_scarce or order.start_index is not None:
+def _with_work(view: RunView, queues: list[str], order: Order) -> list[str]:
+    """Without those that are done: their event logs, once pulled, stay as they are."""
+    if order.start_index is not None:
         return queues
     done = [name for name in queues if _is_done(view, name)]
     for name in done:
-        show.say(_("{queue}: all its cells are verified, so no job is submitted", queue=name))
+        show.say(_("{queue}: all its cells are verified, so nothing is started", queue=name))
     return [name for name in queues if name not in done]
 
 

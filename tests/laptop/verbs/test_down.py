@@ -459,6 +459,15 @@ def test_abandoning_needs_a_cell_that_is_missing_and_a_reason(
     assert _digest(lacking) == before and _is_untouched(lacking)
 
 
+def test_a_result_that_only_waits_to_be_pulled_is_not_given_up(lacking: FinishedRun) -> None:
+    lacking.publish("b")
+    before = _digest(lacking)
+    with pytest.raises(InputError, match="b: its result is published") as raised:
+        down(lacking.project, abandon=["b"], because="it diverged", approve=before)
+    assert raised.value.messages[0].command == Command("pull", ("--cell", "b"))
+    assert _digest(lacking) == before and _is_untouched(lacking)
+
+
 def test_abandoning_needs_no_receipt_and_verify_keeps_it(
     lacking: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
