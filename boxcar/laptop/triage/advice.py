@@ -190,7 +190,10 @@ def verdict_document(found: Advice, quotes: Sequence[Quote]) -> dict[str, Any]:
 # A signature of a person's own as YAML, made from how a log ended; to be read before it counts.
 
 
-_HEAD = "# Signatures of your own: they come before Boxcar's. See docs/failures.md\nsignatures:\n"
+_HEAD = (
+    "# Signatures of your own: they come before Boxcar's. About them: boxcar explain failures\n"
+    "signatures:\n"
+)
 _LONGEST_PATTERN = 200
 _ID = re.compile(r"^  - id: OWN-(\d+)$", re.MULTILINE)
 

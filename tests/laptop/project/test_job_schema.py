@@ -71,6 +71,6 @@ def test_it_lies_where_the_comment_names_it(tmp_path: Path) -> None:
     path = Home(tmp_path).job_schema
     assert SCHEMA_COMMENT.partition("$schema=")[2] == str(path.relative_to(tmp_path))
     assert json.loads(path.read_text("utf-8")) == SCHEMA
-    before = path.stat()
+    before = path.stat().st_ino
     write_job_schema(tmp_path, "zh")
-    assert path.stat() == before, "it is this version's already"
+    assert path.stat().st_ino == before, "it is this version's already"

@@ -571,6 +571,8 @@ def test_of_a_run_that_was_never_launched_one_sentence_says_that_nothing_is_to_b
 
 def test_each_cell_that_is_given_up_has_its_own_reason(tmp_path: Path) -> None:
     run = make_run(tmp_path, ("a", "b"))
+    for cell in ("a", "b"):
+        run.site.tier.manifest(cell).unlink()
     verify(run.project)
     words = {"abandon": ["a", "b"], "because": ["it diverged", "no use"]}
     assert down(run.project, **words, approve="0" * 64) == 1
