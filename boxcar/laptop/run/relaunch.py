@@ -85,7 +85,7 @@ def when_retried(view: RunView, queue: QueueView, cells: Sequence[str]) -> Sente
     """Of failed cells whose agent is at work."""
     left_s = queues_left_s(view, cells_left_s(view))[queue.name]
     return _(
-        "{cells}: {n:is|are} tried again by the first launch after {queue} has ended{left}",
+        "{cells}: the first launch after {queue} has ended{left} tries {n:it|them} again",
         cells=some(cells, _MOST_NAMED),
         queue=queue.name,
         left=_(" (in {time})", time=units.about(left_s)) if left_s else "",
