@@ -40,6 +40,7 @@ def job_schema(language: str) -> dict[str, Any]:
     ways = [{"required": ["queues"]}, {"required": ["run"]}]
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
+        "$comment": _MAKER,
         **job,
         "anyOf": ways,
         "$defs": kinds,

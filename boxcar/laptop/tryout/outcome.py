@@ -64,7 +64,8 @@ def try_fault(
 ) -> str:
     """Why a try that ended with 0 is no pass; '' where it is one.
 
-    `command` is as job.yaml has it. `is_in_out`: it began in {out}. `has_left_anything`: a file there, or a line of log.
+    `command` is as job.yaml has it. `is_in_out`: it began in {out}. `has_left_anything`: a file
+    there, or a line of log.
     """
     if written.changed:
         changed = some(written.changed, MOST_NAMED)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show
-from boxcar.laptop.common.near import no_choice
+from boxcar.laptop.common.near import no_choice, no_such, the_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.view.report import as_text, gather, report_page
 from boxcar.laptop.view.report.run_report import Asked, Report
@@ -29,6 +29,7 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
     if to and to not in KINDS:
         raise InputError(no_choice("--to", KINDS, to))
     made = gather.report_of(project, asked)
+    _refuse_unknown(project, made)
     if as_json or to == "json":
         show.json_document("report", as_text.document(made))
     elif to in TEXTS:
@@ -38,6 +39,15 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
     else:
         _show(project, made)
     return _say_left_out(made) if to == "latex" else 0
+
+
+def _refuse_unknown(project: Project, made: Report) -> None:
+    """What a person typed. What job.yaml names may be what no cell has yet."""
+    known = sorted({name for group in made.groups for cell in group.cells for name in cell.numbers})
+    for name in made.asked.metrics:
+        if name not in known and name not in project.job.report.metric:
+            runs = ", ".join(made.asked.runs)
+            raise InputError(no_such(name, known, what="metric", of=the_run(runs)))
 
 
 def _show(project: Project, made: Report) -> None:

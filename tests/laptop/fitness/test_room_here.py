@@ -52,7 +52,7 @@ def test_plan_says_with_numbers_which_disk_is_full(
     fill(monkeypatch, box)
     assert plan(opened(tiny), as_json=False) == 1
     said = capsys.readouterr().err
-    assert f"scratch of box-a: {box}: 4096 bytes are free, 67108864 are needed" in said
+    assert f"scratch of box-a: {box}: 0.0 MB are free, 67.1 MB are needed" in said
     assert "box-b" not in said
 
 

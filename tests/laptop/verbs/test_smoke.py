@@ -661,8 +661,8 @@ def test_one_failure_of_many_cells_is_shown_once(
     shown = capsys.readouterr()
     assert shown.err.count("KeyError: 'no such key'") == 1
     assert "--- a, b, c: exit code 3. Last lines of " in shown.err
-    [script] = re.findall("to reproduce: sh (.+)", shown.err)
-    again = subprocess.run(["sh", script], capture_output=True, text=True, check=False)
+    [typed] = re.findall("to reproduce: (.+)", shown.err)
+    again = subprocess.run(shlex.split(typed), capture_output=True, text=True, check=False)
     assert again.returncode == 3 and "KeyError: 'no such key'" in again.stderr
     assert shown.out.count("exit code 3") == 3
 
