@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _signal as signal  # which imports nothing in its turn
+import _signal as signal  # type: ignore[import-not-found]  # imports nothing in its turn
 
 # An exception would be said, with its traceback, by whichever import it meets.
 _before = signal.getsignal(signal.SIGINT)

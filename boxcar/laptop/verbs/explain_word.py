@@ -23,7 +23,8 @@ def tell_about(
     of them; `profiles` are what else could be meant.
     """
     pages = pages_in(language_of(language, os.environ))
-    ids = [id] if (id := advice.known_id(word)) else []
+    known = advice.known_id(word)
+    ids = [known] if known else []
     ids = ids or ([] if word in pages else advice.ids_of_words(word))
     if len(ids) > 1:
         raise InputError([_leads_to(id) for id in ids])
