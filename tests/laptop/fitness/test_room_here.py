@@ -64,7 +64,7 @@ def test_launch_refuses_a_full_disk_before_anything_is_sent(
     full = Path(project.plan.box("box-a").data_dir) if "box" in place else project.on_tier.root
     full.mkdir(parents=True)
     fill(monkeypatch, full)
-    with pytest.raises(NoRoomError, match=f"{place}: .*4096 bytes are free"):
+    with pytest.raises(NoRoomError, match=f"{place}: .*0.0 MB are free"):
         launch(project, environ={})
     assert not any(tiny.local.rglob("release.json")) and not any(full.rglob("*"))
 
