@@ -327,7 +327,8 @@ def pull(project: Project, *, cells: Sequence[str] | None = None, as_json: bool 
             copies = _pull_second_home(site, view, outcomes)
             outcomes = [copies.get(one.name, one) for one in outcomes]
             missing = {one.name for one in outcomes if one.word not in (HERE, PULLED)}
-            logs = _pull_failed_logs(site, view, missing)
+            with show.waiting(_("fetching the logs of failed cells")):
+                logs = _pull_failed_logs(site, view, missing)
         # Not above: a bar that is drawn leaves its line behind.
         show.say_of_each((log.cell, _said_of(log)) for log in logs)
         given_up = {one.name for one in view.of_words((ABANDONED,))}
