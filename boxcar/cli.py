@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import _signal as signal  # type: ignore[import-not-found]  # imports nothing in its turn
 
-from boxcar.shared.process import exit_codes
+# An exception would be said, with its traceback, by whichever import it meets.
+_before = signal.getsignal(signal.SIGINT)
+if _before is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-try:
-    from boxcar.door import program
-except KeyboardInterrupt:
-    sys.exit(exit_codes.INTERRUPTED)
+from boxcar.door import program  # noqa: E402 (after the line that makes it quiet)
+
+signal.signal(signal.SIGINT, _before)
 
 __all__ = ["program"]

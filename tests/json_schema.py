@@ -1,4 +1,4 @@
-"""What a value has that its JSON Schema does not allow: of the words that docs/json/ uses.
+"""What a value has that its JSON Schema does not allow: of the words that our schemas use.
 
 A schema with another word is refused, so that nothing in one is ever passed over.
 """
@@ -20,7 +20,18 @@ TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
 }
 WORDS = {"type", "enum", "const", "pattern", "properties", "required", "additionalProperties"}
-WORDS |= {"items", "anyOf", "$ref", "$defs", "$schema", "$comment", "title", "description"}
+WORDS |= {
+    "minimum",
+    "maximum",
+    "items",
+    "anyOf",
+    "$ref",
+    "$defs",
+    "$schema",
+    "$comment",
+    "title",
+    "description",
+}
 
 
 def problems(schema: dict[str, Any], value: Any) -> list[str]:
@@ -46,6 +57,8 @@ def _problems(root: dict[str, Any], schema: dict[str, Any], value: Any, at: str)
             yield from _problems(root, schema.get("items", {}), item, f"{at}[{number}]")
     elif value not in schema.get("enum", [schema.get("const", value)]):
         yield f"{at}: {value!r} is not among {schema.get('enum', schema.get('const'))}"
+    elif isinstance(value, int) and not _is_within(schema, value):
+        yield f"{at}: {value} is not from {schema.get('minimum')} to {schema.get('maximum')}"
     elif isinstance(value, str) and not re.search(schema.get("pattern", ""), value):
         yield f"{at}: {value!r} is not like {schema['pattern']}"
 
@@ -60,6 +73,11 @@ def _of_object(root: dict[str, Any], schema: dict[str, Any], value: Any, at: str
             yield f"{at}: has {key!r}, which the schema does not list"
         else:
             yield from _problems(root, others, item, f"{at}.{key}")
+
+
+def _is_within(schema: dict[str, Any], value: int) -> bool:
+    least, most = schema.get("minimum", value), schema.get("maximum", value)
+    return bool(least <= value <= most)
 
 
 def _is_of(named: str | list[str] | None, value: Any) -> bool:

@@ -47,6 +47,8 @@ ELSEWHERE: Mapping[str, str] = {
     }.items()
     for word in words.split()
 }
+# Groups whose verbs start or end something on boxes: behind another verb one may be a word of it.
+_ACTS = ("run", "end")
 _SHELLS = ("ssh", "shell", "login")
 
 
@@ -68,7 +70,8 @@ class Typed:
 
 def parse_command(words: Sequence[str]) -> list[Typed]:
     """Each verb of a line, the same one with the same flags only once. Raises WrongCommand, so that
-    of a line with a mistake nothing is run. Flags before the first verb are all verbs'.
+    of a line with a mistake nothing is run, and where one behind another acts on the boxes. Flags
+    before the first verb are all verbs'.
     """
     before, left = _before_the_verb(words)
     found: list[Typed] = []
@@ -76,6 +79,8 @@ def parse_command(words: Sequence[str]) -> list[Typed]:
         name, *behind = left
         if name not in VERBS:
             raise WrongCommand(_no_verb(name))
+        if found and VERBS[name].group in _ACTS:
+            raise WrongCommand(_alone(found[-1].verb.name, name), name)
         typed, left = _parse_flags(VERBS[name], [*before, *behind])
         if typed not in found:
             found.append(typed)
@@ -170,6 +175,15 @@ def _next_place(verb: Verb, values: Mapping[str, Any]) -> Flag | None:
 def _wrong_flag(verb: Verb, said: Sentence) -> WrongCommand:
     return WrongCommand(
         _("{text}; for its flags: boxcar --help {verb}", text=said, verb=verb.name), verb.name
+    )
+
+
+def _alone(before: str, name: str) -> Sentence:
+    return _(
+        "nothing was run: {name!r} acts on the boxes, so it begins a command of its own. Type: "
+        "boxcar {before} && boxcar {name}",
+        name=name,
+        before=before,
     )
 
 

@@ -29,10 +29,10 @@ _SETTINGS, _SUFFIXES = ("/etc/invoke", "~/.invoke", "invoke"), (".yaml", ".yml",
 
 def run(argv: Sequence[str] | None = None) -> NoReturn:
     """Never comes back: its exit code is that of the first verb that does not end with 0."""
-    open_streams()
-    errors.type_as("boxcar")
     code: Any = 0
     try:
+        open_streams()
+        errors.type_as("boxcar")
         code = _answer(list(sys.argv if argv is None else argv)[1:])
         sys.stdout.flush()  # at the end of Python nobody would catch what it raises
     except BrokenPipeError:
@@ -41,6 +41,11 @@ def run(argv: Sequence[str] | None = None) -> NoReturn:
         print(message_of(error), file=sys.stderr)
         code = exit_codes.FAILED
     except KeyboardInterrupt:
+        code = exit_codes.INTERRUPTED
+    except RuntimeError as error:
+        # Python 3.10 and 3.11 wrap a Ctrl-C that meets the making of a class, as in an import.
+        if not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         code = exit_codes.INTERRUPTED
     except SystemExit as ended:
         code = ended.code

@@ -222,7 +222,7 @@ def test_a_push_that_is_cut_or_finds_no_room_goes_on_with_the_same_command(
     run = rent(one_box, tmp_path / "project", ONE)
     big(run)
     one_box.limit("shared", "size=2m")
-    is_clear(run.boxcar("push").ended(1), "box-a", "bytes are free", "Free some space there")
+    is_clear(run.boxcar("push").ended(1), "box-a", "are free", "Free some space there")
     disk = os.statvfs(one_box.seen("box-a", Hosts.shared))
     one_box.limit("shared", f"size=1g,nr_inodes={disk.f_files - disk.f_ffree + 3}")
     is_clear(run.boxcar("push").ended(1), "inodes are free", "Free some space there")

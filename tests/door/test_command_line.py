@@ -26,12 +26,11 @@ def parsed(*words: str) -> list[tuple[str, dict[str, object]]]:
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
-        ("plan launch", [("plan", {}), ("launch", {})]),
-        ("plan --json launch --box a --box b",
-         [("plan", {"json": True}), ("launch", {"box": ("a", "b")})]),
+        ("pull verify", [("pull", {}), ("verify", {})]),
+        ("launch --box a --box b status", [("launch", {"box": ("a", "b")}), ("status", {})]),
         ("status status", [("status", {})]),
         ("pull --cell a pull --cell b", [("pull", {"cell": ("a",)}), ("pull", {"cell": ("b",)})]),
-        ("-p x plan launch", [("plan", {"profile": "x"}), ("launch", {"profile": "x"})]),
+        ("-p x plan audit", [("plan", {"profile": "x"}), ("audit", {"profile": "x"})]),
         ("logs plan", [("logs", {"cell": "plan"})]),
         ("logs a -f", [("logs", {"cell": "a", "follow": True})]),
         ("move a q2", [("move", {"cell": "a", "queue": "q2"})]),
@@ -50,6 +49,12 @@ def test_a_line_may_have_several_verbs_and_none_runs_twice(line: str, wanted: ob
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
+        (
+            "plan launch",
+            "'launch' acts on the boxes, so it begins a command of its own. Type: "
+            "boxcar plan && boxcar launch",
+        ),
+        ("pull -p x verify down", "boxcar verify && boxcar down"),
         ("plan lunch", "plan takes no word 'lunch'; for its flags: boxcar --help plan"),
         ("plan --jbo x", "plan has no flag '--jbo' (did you mean '--job'?)"),
         ("plan --json=yes", "--json takes no value"),

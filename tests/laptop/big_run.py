@@ -22,7 +22,7 @@ FACTS = Facts(
     because="1 cell failed",
     see_all="boxcar status --all",
     metrics=("psnr_db",),
-    quiet=Quiet(("A box that stays off for 15 days is released.", "b"), "boxcar explain"),
+    quiet=Quiet(("webhooks: off (BOXCAR_WEBHOOK_URL not set)",)),
 )
 
 

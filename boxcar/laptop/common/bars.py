@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -12,12 +13,14 @@ from rich.progress import (
     Progress,
     ProgressColumn,
     SpinnerColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
 from rich.table import Column
+from rich.text import Text
 
 from boxcar.laptop.common import progress
 from boxcar.laptop.common.progress import Part
@@ -60,11 +63,15 @@ class Bars(Progress):
         names = (parts[0].name, parts[0].doing) if parts and shown.is_one else ()
         what = self._joined(shown.what, *names)
         self.update(all_row, description=what, completed=shown.done, total=shown.total or None)
+        if shown.is_left_told:
+            self.update(all_row, left_s=shown.left_s)
         at_work = [part for part in parts if part.is_at_work and not shown.is_one][:_MOST_ROWS]
         for part, row in self._rows.items():
             if part in at_work:
                 what = f"  {self._joined(part.name, part.doing)}"
                 self.update(row, description=what, completed=part.done, visible=True)
+                if shown.is_left_told:
+                    self.update(row, left_s=part.left_s)
             else:
                 self.update(row, visible=False)
 
@@ -72,11 +79,21 @@ class Bars(Progress):
         return " ".join(self._spell(word) for word in words if word)
 
 
+class _TimeLeft(TimeRemainingColumn):
+    """As it was told, where it was; else by the speed."""
+
+    def render(self, task: Task) -> Text:
+        if "left_s" not in task.fields:
+            return super().render(task)
+        left_s = task.fields["left_s"]
+        return Text("-:--:--" if left_s is None else str(timedelta(seconds=round(left_s))))
+
+
 def _columns(unit: str) -> list[ProgressColumn]:
     what = TextColumn(
         "{task.description}", markup=False, table_column=Column(no_wrap=True, ratio=1)
     )
-    rest: list[ProgressColumn] = [MofNCompleteColumn(), TimeRemainingColumn()]
+    rest: list[ProgressColumn] = [MofNCompleteColumn(), _TimeLeft()]
     if unit == progress.BYTES:
-        rest = [DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()]
+        rest = [DownloadColumn(), TransferSpeedColumn(), _TimeLeft()]
     return [SpinnerColumn(), what, BarColumn(_BAR_CELLS), *rest]

@@ -157,6 +157,9 @@ def results_to(folder: Path) -> Iterator[None]:
 
 
 FOLDER = ".boxcar"
+_JOB_SCHEMA = "job.schema.json"
+# As the YAML extension of VS Code reads it: a path from the folder of job.yaml.
+SCHEMA_COMMENT = f"# yaml-language-server: $schema={FOLDER}/{_JOB_SCHEMA}"
 
 
 @dataclass(frozen=True)
@@ -215,6 +218,11 @@ class Home:
     def told(self, run: str, queue: str) -> Path:
         """How far each endpoint is that this machine sends to."""
         return self.folder / "told" / run / f"{queue}.json"
+
+    @property
+    def job_schema(self) -> Path:
+        """What an editor checks job.yaml with."""
+        return self.folder / _JOB_SCHEMA
 
     @property
     def split(self) -> Path:

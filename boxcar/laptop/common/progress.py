@@ -60,6 +60,7 @@ class Part:
         self.total, self.name = total, name
         self.done = 0
         self.doing: str | Sentence = ""
+        self.left_s: float | None = None
         self.is_over = False
         self._lock = threading.Lock()
 
@@ -81,12 +82,20 @@ class Part:
 
 
 class Progress:
-    """One thing that goes on, in one part or in several. `unit` is BYTES or THINGS."""
+    """One thing that goes on, in one part or in several. `unit` is BYTES or THINGS. `is_left_told`:
+    each part is told its `left_s`, which the speed would get wrong.
+    """
 
     def __init__(
-        self, what: str, unit: str = BYTES, clock: Callable[[], float] = time.monotonic
+        self,
+        what: str,
+        unit: str = BYTES,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        is_left_told: bool = False,
     ) -> None:
         self.what, self.unit, self._clock = what, unit, clock
+        self.is_left_told = is_left_told
         self.parts: list[Part] = []
         self._expected = 0
         self._on_part: Callable[[Part], None] = lambda part: None
@@ -122,6 +131,13 @@ class Progress:
     def done(self) -> int:
         return min(self.total, sum(part.done for part in self.parts))
 
+    @property
+    def left_s(self) -> float | None:
+        """As the parts were told it: until the last one ends; None where one does not know."""
+        told = [part.left_s for part in self.parts]
+        known = [left_s for left_s in told if left_s is not None]
+        return max(known, default=None) if len(known) == len(told) else None
+
     def line(self) -> Sentence | None:
         """For a log; None where nothing is known yet. The rate is that since the line before."""
         done, total = self.done, self.total
@@ -135,7 +151,7 @@ class Progress:
             total=self._spelled(total),
             percent=_percent(done, total),
             rate=_spelled_rate(rate, total - done) if self._is_bytes else "",
-            left=_left(rate, total - done),
+            left=self._left(rate, total - done),
             doing=self._doing(),
         )
 
@@ -149,6 +165,13 @@ class Progress:
         if self._is_bytes:
             return self._pace.rate(done, now_s)
         return done / (now_s - self._begun_s) if now_s > self._begun_s else 0.0
+
+    def _left(self, rate: float, left: int) -> str:
+        """Nothing is said where nothing is left, or nothing is known."""
+        left_s = left / rate if rate else None
+        if self.is_left_told:
+            left_s = self.left_s
+        return _(", {time} left", time=units.duration(left_s)) if left_s and left else ""
 
     def _spelled(self, number: int) -> str:
         return units.size(number) if self._is_bytes else f"{number:,}"
@@ -173,8 +196,3 @@ def _spelled_rate(rate: float, left: int) -> str:
     if left and not rate:
         return _(", no progress lately")
     return _(", {rate}/s", rate=units.size(int(rate)))
-
-
-def _left(rate: float, left: int) -> str:
-    """Nothing is said where nothing is left, or nothing is known."""
-    return _(", {time} left", time=units.duration(left / rate)) if rate and left else ""

@@ -20,7 +20,8 @@ from boxcar.laptop.common.progress import BYTES, NowAndThen, Progress
 from boxcar.laptop.common.text_layout import NOTHING, narrow_table, plain, table_rows, wrap_text
 from boxcar.laptop.common.units import duration, four_digits
 from boxcar.shared.errors import Command, Message, some
-from boxcar.shared.sentence import _, in_language
+from boxcar.shared.sentence import Sentence, _, in_language
+from boxcar.shared.text_width import short_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,7 +47,10 @@ _all: list[bool] = []
 _rest: list[Command] = []
 _left = [MOST_LINES]
 # The same note on more cells than this is printed once; a list of cells has so many names.
-_ALIKE, _NAMED = 3, 5
+ALIKE, _NAMED = 3, 5
+_NAME_ROOM = 24
+# A sentence with this field is said of so many cells: `{cells:is|are} not published`.
+SAID_OF = "cells"
 _Note = tuple[str, Message]
 
 
@@ -119,12 +123,17 @@ def shows_all() -> bool:
     return any(_all)
 
 
+def is_shortened() -> bool:
+    """Whether notes are: a terminal shows them, and not all was asked for."""
+    return bool(_rest) and sys.stderr.isatty()
+
+
 def say_of_each(said: Iterable[tuple[str, str | Message]]) -> None:
     """Notes, each on a cell by its name, or on nothing by ''. On a terminal what is the same of
     many cells is one note, and there are no more than have room.
     """
     notes = [(name, text if isinstance(text, Message) else Message(text)) for name, text in said]
-    is_short = bool(_rest) and sys.stderr.isatty()
+    is_short = is_shortened()
     groups = _alike(notes) if is_short else [[one] for one in notes]
     told = [_of_all(group) for group in groups]
     shown = len(told)
@@ -144,7 +153,7 @@ def _alike(notes: Sequence[_Note]) -> list[list[_Note]]:
         found.setdefault(key, []).append((name, message))
     groups: list[list[_Note]] = []
     for group in found.values():
-        groups += [group] if len(group) > _ALIKE else [[one] for one in group]
+        groups += [group] if len(group) > ALIKE else [[one] for one in group]
     return groups
 
 
@@ -161,14 +170,18 @@ def _of_all(group: Sequence[_Note]) -> Message:
     name, message = group[0]
     if len(group) == 1:
         return message.under(name) if name else message
-    names = some([name for name, _message in group], _ALIKE)
-    return message.under(_("{n} cells ({names})", n=len(group), names=names))
+    n, mark = len(group), _mark(_stderr().encoding)
+    names = some([short_name(name, _NAME_ROOM, mark) for name, _message in group], ALIKE)
+    who, text = _("{n} cells ({names})", n=n, names=names), message.text
+    if not (isinstance(text, Sentence) and SAID_OF in text.fields):
+        return message.under(who)
+    of_all = Sentence(text.template, **text.fields | {SAID_OF: n})
+    return Message(_("{cells} {text}", cells=who, text=of_all), message.command)
 
 
 def listed(cells: Sequence[str]) -> str:
     """All of them, or on a terminal the first ones and how many more there are."""
-    is_short = bool(_rest) and sys.stderr.isatty()
-    return some(cells, _NAMED if is_short else len(cells))
+    return some(cells, _NAMED if is_shortened() else len(cells))
 
 
 def _how_many(heights: Sequence[int], around: int = 0) -> int:
@@ -210,7 +223,12 @@ def table(
     heads = list(columns) if is_in_language else [heading(column) for column in columns]
     title = plain(typed(title if is_in_language else heading(title))).rstrip()
     is_drawn = sys.stdout.isatty()
-    values = zip(*(rows[:MOST_LINES] if is_drawn and _rest else rows), strict=True)
+    many = [1] * len(rows)
+    if is_drawn and _rest:
+        if columns[0] == "cell" and len(rows) > MOST_LINES:
+            rows, many = _alike_in_one_row(rows)
+        rows = rows[:MOST_LINES]
+    values = zip(*rows, strict=True)
     whole = [[typed(head), *_column(one)] for head, one in zip(heads, values, strict=True)]
     if not is_drawn:
         print("\n".join([title, *table_rows(whole), "", ""]), end="", flush=True)
@@ -224,8 +242,29 @@ def table(
         first_to_go=[at[name] for name in first_to_go if name in at],
         mark=_mark(console.encoding),
     )
-    left_out = [column[0] for number, column in enumerate(whole) if number not in fitted]
-    _draw(console, title, [*table_rows([*fitted.values()])], left_out, len(rows), bold=bold)
+    left_out = [
+        column[0]
+        for number, column in enumerate(whole)
+        if number not in fitted and {*column[1:]} != {NOTHING}
+    ]
+    _draw(console, title, [*table_rows([*fitted.values()])], left_out, many, bold=bold)
+
+
+def _alike_in_one_row(
+    rows: Sequence[Sequence[object]],
+) -> tuple[list[Sequence[object]], list[int]]:
+    """Where a table says the same of many cells, that is one row; and how many each row is."""
+    alike: dict[object, list[Sequence[object]]] = {}
+    for row in rows:
+        alike.setdefault((*row[1:],), []).append(row)
+    found: list[Sequence[object]] = []
+    many: list[int] = []
+    for those in alike.values():
+        n = len(those)
+        is_one = n > ALIKE
+        found += [(_("{n} cells", n=n), *those[0][1:])] if is_one else those
+        many += [n] if is_one else [1] * n
+    return found, many
 
 
 def _draw(
@@ -233,22 +272,24 @@ def _draw(
     title: str,
     rows: Sequence[str],
     left_out: Sequence[str],
-    total: int,
+    many: Sequence[int],
     *,
     bold: str,
 ) -> None:
-    """The rows for which there is room, below a head, and what had none."""
+    """The rows for which there is room, below a head, and what had none. `many`: of how many things
+    each row is, also of those that are not here.
+    """
     from rich.text import Text
 
     head, *rows = rows
-    heights = [row.count("\n") + 1 for row in rows] + [1] * (total - len(rows))
+    heights = [row.count("\n") + 1 for row in rows] + [1] * (len(many) - len(rows))
     around = head.count("\n") + 3 + bool(left_out)
     shown = _how_many(heights, around)
     parts = [Text(title, style="bold"), Text(head, style="bold"), *map(Text, rows[:shown])]
     for part in parts[2:] if bold else ():
         part.highlight_regex(rf"\S+ {bold}", "bold")
-    if shown < total:
-        parts.append(Text(_more(total - shown, console), style="dim"))
+    if hidden := sum(many[shown:]):
+        parts.append(Text(_more(hidden, console), style="dim"))
     if left_out:
         parts.append(Text(_no_room(left_out, console), style="dim"))
     console.print(Text("\n").join([*parts, Text()]), soft_wrap=True)
@@ -399,11 +440,11 @@ def waiting(text: str) -> Iterator[None]:
 
 
 @contextmanager
-def progress(what: str, unit: str = BYTES) -> Iterator[Progress]:
+def progress(what: str, unit: str = BYTES, *, is_left_told: bool = False) -> Iterator[Progress]:
     """How far it is, on stderr, for whatever may take longer than two seconds: bars on a terminal,
-    elsewhere a line now and then.
+    elsewhere a line now and then. `is_left_told`: see Progress.
     """
-    made = Progress(what, unit)
+    made = Progress(what, unit, is_left_told=is_left_told)
     if _has_moving_lines():
         from boxcar.laptop.common.bars import Bars
 

@@ -338,6 +338,10 @@ def _problem(model: type[Model], marks: Mapping[Place, Mark], error: dict[str, A
     # Pydantic marks a bad key of a mapping by a last step '[key]'.
     place: Place = tuple(step for step in error["loc"] if step != "[key]")
     mark = _mark(marks, place)
+    if error["type"] == "value_error":
+        # What is seen of the whole file says itself which key it is: `slurm.queues: no such file`.
+        key = said_by(error["ctx"]["error"]).partition(":")[0].partition(".")[0]
+        mark = marks.get((*place, key), mark)
     if error["type"] == "extra_forbidden":
         key = str(place[-1])
         near = did_you_mean(key, _known_keys(model, place[:-1]))

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from boxcar.laptop.common.home import SCHEMA_COMMENT
 from boxcar.laptop.init.draft import Draft
 from boxcar.laptop.init.frameworks import Kept
 from boxcar.shared.files.plan import ALL, SAFE
@@ -53,6 +54,7 @@ KEYS = (
 def job(draft: Draft, aliases: Sequence[str]) -> str:
     """job.yaml. `aliases` are the boxes that the person's ssh knows."""
     blocks = [
+        f"{SCHEMA_COMMENT}\n"
         f"# Made by `boxcar init` from {draft.script.path}, which was {_how(draft)}.\n"
         "# Correct what is wrong, then type: boxcar plan",
         f"name: {_scalar(draft.name)}",

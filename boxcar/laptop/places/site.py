@@ -33,8 +33,6 @@ class Site(OpenRun):
     poll_s: ClassVar[float]  # between two looks of `watch`
     # What the boxes are is to be asked before a run is launched there.
     needs_audit: ClassVar[bool] = True
-    # Whether a start waits for a machine, and takes it from others.
-    is_start_scarce: ClassVar[bool] = False
     # What to do about one of `end_problems`.
     end_fix: ClassVar[Command | str]
 

@@ -75,7 +75,6 @@ class SlurmSite(MirroredSite):
     tick_s = 5.0
     # squeue is asked as often, and no oftener.
     poll_s = 30.0
-    is_start_scarce = True
     end_fix: ClassVar[Command | str] = Command("status", note=_("once Slurm answers"))
 
     def __init__(self, project: Project, tell: Tell) -> None:

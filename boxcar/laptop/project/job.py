@@ -178,8 +178,8 @@ class Job(Model):
 
     @model_validator(mode="after")
     def _prices_of_boxes(self) -> Job:
-        known = {*self.queues.values(), *self.candidates}
-        for name in self.price.keys() - known - {EVERY_BOX}:
+        known = [*self.queues.values(), *self.candidates]
+        for name in self.price.keys() - {*known, EVERY_BOX}:
             raise ValueError(_("price: {name}", name=no_such(name, known, what="box", of="queues")))
         return self
 

@@ -23,7 +23,7 @@ from boxcar.shared.cell.placeholders import KNOWN, MORE, UnknownPlaceholderError
 from boxcar.shared.channels import known
 from boxcar.shared.files import plan
 from boxcar.shared.files.plan import ALL, BYTES_ONLY, CSV, JSON, LOG
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import Sentence, _
 
 # Which keys of an artifact in job.yaml go together.
 
@@ -160,8 +160,14 @@ def _queue_file(text: str) -> str:
     return text
 
 
+# As consoles show it: root@connect.example.com:12345.
+_ADDRESS = re.compile(r"(?:(?P<user>[\w.-]+)@)?(?P<host>[\w.-]+|\[[\w:]+\])(?::(?P<port>\d+))?")
+
+
 def _place_name(text: str) -> str:
     if not names.PLACE.fullmatch(text):
+        if (address := _ADDRESS.fullmatch(text)) and (address["user"] or address["port"]):
+            raise ValueError(_of_address(address))
         raise ValueError(
             _(
                 "the name {text!r} may have letters, digits and ._-, with a letter or digit first",
@@ -169,6 +175,18 @@ def _place_name(text: str) -> str:
             )
         )
     return text
+
+
+def _of_address(address: re.Match[str]) -> Sentence:
+    """The alias to write into ~/.ssh/config, filled in."""
+    keys = {"HostName": address["host"], "Port": address["port"], "User": address["user"]}
+    lines = ["Host box-a", *(f"    {key} {value}" for key, value in keys.items() if value)]
+    return _(
+        "{text!r} is an address; a box is named by its alias, such as box-a. Add to "
+        "~/.ssh/config:\n{lines}",
+        text=address[0],
+        lines="\n".join(lines),
+    )
 
 
 def _words(value: object) -> tuple[str, ...]:

@@ -6,13 +6,15 @@ inputs make the same digest; what is there already and checks out is taken as it
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from boxcar.laptop.common.home import Home
+from boxcar.laptop.common.home import SCHEMA_COMMENT, Home
+from boxcar.laptop.common.language import language_of
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives, batch_jobs, code_files, wrappers
 from boxcar.laptop.release.code_files import CodeFile, Snapshot, not_shipped
@@ -32,6 +34,7 @@ def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]
     Raises InputError for code that cannot be shipped or a template that cannot be rendered,
     DamagedError where a release that was built before was changed, TemporaryError, NoRoomError.
     """
+    _refresh_schema(project)
     taken = code_files.take_snapshot(project.root / project.job.code)
     if left_out := not_shipped(project.plan, taken):
         raise InputError(left_out)
@@ -57,6 +60,15 @@ def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]
     if not _is_there(folder):
         _write(folder, described, contents, taken)
     return described, folder
+
+
+def _refresh_schema(project: Project) -> None:
+    """For an editor, where job.yaml names it: a clone has none, and another version's is old."""
+    with contextlib.suppress(OSError):
+        if SCHEMA_COMMENT.encode() in project.job_path.read_bytes():
+            from boxcar.laptop.project import job_schema  # late: it costs more than most releases
+
+            job_schema.write_job_schema(project.root, language_of("", os.environ))
 
 
 def _wrappers(project: Project, onbox: str) -> dict[str, bytes]:

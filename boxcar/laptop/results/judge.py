@@ -177,6 +177,12 @@ class CellFacts:
         return self.pulled.sha256 if self.pulled else None
 
     @property
+    def is_to_pull(self) -> bool:
+        """Whether nothing is the matter with it but that it is not here."""
+        is_bad = self.damage or self.tier_damage or self.problem
+        return bool(self.tier_sha256 and self.pulled is None and not is_bad)
+
+    @property
     def lack(self) -> str:
         """In a word what is the matter with a cell that is not verified."""
         if self.damage or self.tier_damage or self.problem or (self.pulled and not self.is_all):
@@ -238,15 +244,21 @@ def judge_cell(
 
 def _not_here(facts: CellFacts) -> Missing:
     if facts.tier_sha256 and not facts.damage:
-        return Missing(facts.cell, _("is published but not pulled"), Command("pull"))
+        return Missing(
+            facts.cell, _("{cells:is|are} published but not pulled", cells=1), Command("pull")
+        )
     if facts.doubt:
         return facts.doubt
     if facts.damage:
         return Missing(facts.cell, _damage(facts), Command("repair"))
     not_yet = Command("watch" if facts.is_at_work else "launch")
     if facts.has_failed:
-        return Missing(facts.cell, _("failed, so it has no result"), _explain(facts.cell))
-    return Missing(facts.cell, _("is not published"), not_yet)
+        return Missing(
+            facts.cell,
+            _("failed, so {cells:it has|they have} no result", cells=1),
+            _explain(facts.cell),
+        )
+    return Missing(facts.cell, _("{cells:is|are} not published", cells=1), not_yet)
 
 
 def _tier_rows(facts: CellFacts, is_tier_there: bool) -> Iterator[Missing]:

@@ -138,7 +138,11 @@ def _receipt(facts: GateFacts) -> Iterator[Missing]:
         roster = {cell.cell for cell in facts.cells}
         for verdict in facts.receipt.cells:
             if verdict.cell not in roster:
-                what = _("is in the receipt, but no longer an expected cell")
+                what = _(
+                    "{cells:is|are} in the receipt, but no longer {cells:an expected cell|expected "
+                    "cells}",
+                    cells=1,
+                )
                 yield Missing(verdict.cell, what, Command("verify"))
 
 
@@ -153,7 +157,11 @@ def _cells(facts: GateFacts) -> Iterator[Missing]:
             is_tier_there=facts.is_tier_there,
         )
         if verdict is None:
-            yield from rows or (Missing(cell.cell, _("is not in the receipt"), Command("verify")),)
+            yield from rows or (
+                Missing(
+                    cell.cell, _("{cells:is|are} not in the receipt", cells=1), Command("verify")
+                ),
+            )
         elif verdict.because is None:
             yield from rows or _unlike(verdict, cell, rows)
         elif facts.is_tier_there or verdict.manifest_sha256 != cell.manifest_sha256:
@@ -164,7 +172,11 @@ def _unlike(verdict: CellVerdict, cell: CellFacts, rows: tuple[Missing, ...]) ->
     """What is approved is what the receipt says: neither better nor worse."""
     now = tuple(row.what for row in rows)
     if (verdict.manifest_sha256, verdict.missing) != (cell.manifest_sha256, now):
-        yield Missing(cell.cell, _("has changed since the receipt was made"), Command("verify"))
+        yield Missing(
+            cell.cell,
+            _("{cells:has|have} changed since the receipt was made", cells=1),
+            Command("verify"),
+        )
 
 
 def _beside(facts: GateFacts) -> Iterator[Missing]:

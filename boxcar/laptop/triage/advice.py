@@ -97,6 +97,21 @@ def known_id(word: str) -> str:
     return next((id for id in all_ids() if id.lower() == word.lower()), "")
 
 
+def ids_of_words(text: str) -> list[str]:
+    """The failures of whose words, or of whose class, this is a part; `oom` are the class's
+    initials.
+    """
+    wanted = text.lower()
+    return [id for id in all_ids() if _is_said_of(wanted, advice_of(id))]
+
+
+def _is_said_of(wanted: str, known: Advice) -> bool:
+    words = (known.course.value if known.course else "").lower().split("_")
+    if wanted == "".join(word[:1] for word in words):
+        return True
+    return len(wanted) > 2 and wanted in f"{known.words} {' '.join(words)}".lower()
+
+
 def reason(id: str, text: str) -> str:
     """A reason as a journal has it, whose first words are those of its row: these in the language
     of who reads it, what the log said as it stands.
@@ -126,7 +141,7 @@ def _ladder(id: str, course: Course | None) -> tuple[Sentence, ...]:
     return tuple(map(Sentence, LADDERS[name][1])) if name else ()
 
 
-# A verdict on a failure in lines: what it is, its evidence, what follows, what to do and type.
+# A verdict on a failure in lines: what it is, its evidence, what follows, what to do, what to type.
 
 
 def verdict_lines(found: Advice, quotes: Sequence[Quote]) -> Iterator[Sentence]:
@@ -140,12 +155,17 @@ def verdict_lines(found: Advice, quotes: Sequence[Quote]) -> Iterator[Sentence]:
         yield _("what to do: {text}", text=found.todo)
     for number, step in enumerate(found.ladder, 1):
         yield _("  {n}. {text}", n=number, text=step)
-    yield _("type: {text}", text=found.types.typed())
+
+
+def types_line(found: Advice) -> Iterator[Sentence]:
+    """Where nothing else says what to type."""
+    if found.course is not None:
+        yield _("type: {text}", text=found.types.typed())
 
 
 def _quoted_evidence(quote: Quote) -> Sentence:
     if quote.line:
-        return _("  line {line}: {text}", line=quote.line, text=quote.text)
+        return _("  line {line} of the log: {text}", line=quote.line, text=quote.text)
     return _("  {text}", text=quote.text)
 
 
@@ -170,7 +190,10 @@ def verdict_document(found: Advice, quotes: Sequence[Quote]) -> dict[str, Any]:
 # A signature of a person's own as YAML, made from how a log ended; to be read before it counts.
 
 
-_HEAD = "# Signatures of your own: they come before Boxcar's. See docs/failures.md\nsignatures:\n"
+_HEAD = (
+    "# Signatures of your own: they come before Boxcar's. About them: boxcar explain failures\n"
+    "signatures:\n"
+)
 _LONGEST_PATTERN = 200
 _ID = re.compile(r"^  - id: OWN-(\d+)$", re.MULTILINE)
 

@@ -309,7 +309,10 @@ def make_try(stage: Stage, cell: Cell, key: str) -> Outcome:
     size_bytes, files = _measure(out)
     has_left_anything = bool(files) or has_printed(Path(log))
     why = why or outcome.try_fault(
-        written, is_in_out=_is_in_out(stage), has_left_anything=has_left_anything
+        written,
+        stage.project.plan.command,
+        is_in_out=_is_in_out(stage),
+        has_left_anything=has_left_anything,
     )
     why = why or problem(stage, cell)
     if why:

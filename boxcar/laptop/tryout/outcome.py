@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
@@ -58,10 +59,13 @@ class Outcome:
         return self.word in (PASSED, BEFORE)
 
 
-def try_fault(written: Written, *, is_in_out: bool, has_left_anything: bool) -> str:
+def try_fault(
+    written: Written, command: Sequence[str], *, is_in_out: bool, has_left_anything: bool
+) -> str:
     """Why a try that ended with 0 is no pass; '' where it is one.
 
-    `is_in_out`: it began in {out}. `has_left_anything`: a file there, or a line of log.
+    `command` is as job.yaml has it. `is_in_out`: it began in {out}. `has_left_anything`: a file
+    there, or a line of log.
     """
     if written.changed:
         changed = some(written.changed, MOST_NAMED)
@@ -70,7 +74,11 @@ def try_fault(written: Written, *, is_in_out: bool, has_left_anything: bool) -> 
         )
     if written.strays:
         places = some([f"./{path}" for _, path in written.strays], MOST_NAMED)
-        way_out = _("write it into {{out}}") if is_in_out else _("set workdir: out in job.yaml")
+        way_out = _("set workdir: out in job.yaml")
+        if is_in_out:
+            way_out = _("write it into {{out}}")
+        elif folder := _named(command, [path for _, path in written.strays]):
+            way_out = _("in command, write {{out}} in place of {folder}", folder=folder)
         return _(
             "your script wrote {places} beside its code, not into {{out}}: {way_out}",
             places=places,
@@ -78,6 +86,16 @@ def try_fault(written: Written, *, is_in_out: bool, has_left_anything: bool) -> 
         )
     if not has_left_anything:
         return _("it exited with 0, but left no file in {{out}} and no line in its log")
+    return ""
+
+
+def _named(command: Sequence[str], paths: Sequence[str]) -> str:
+    """The word of the command, or the value of a flag, that is the folder of all of these."""
+    for word in command:
+        value = word.rpartition("=")[2]
+        folder = value.removeprefix("./").rstrip("/")
+        if folder and all(path.startswith(f"{folder}/") for path in paths):
+            return value
     return ""
 
 

@@ -149,9 +149,11 @@ def present(site: Site, report: Report, then: Command, *, as_json: bool) -> None
         found = {"run": site.plan.run, "is_refused": report.is_refused}
         show.json_document("audit", found | {"rows": list(report.rows), "facts": report.facts})
         return
+    # The worst first: a terminal may have no room for the last ones.
+    groups = sorted(of_alike_boxes(report), key=lambda group: _ORDER.index(group[1].verdict))
     rows = [
         (_boxes(boxes), row_word(row.what), row_word(row.verdict), row.found, row.reason)
-        for boxes, row in of_alike_boxes(report)
+        for boxes, row in groups
     ]
     show.table(
         _("{run}: audit", run=site.plan.run),

@@ -32,6 +32,7 @@ from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.report import asked_of, report
 from boxcar.laptop.verbs.verify import verify
 from boxcar.laptop.view.report.run_report import Asked
+from boxcar.laptop.view.run_rows import left_by_queue
 from boxcar.laptop.webhooks import receiver
 from boxcar.laptop.webhooks.receiver import Notification
 from boxcar.shared import state, timestamp
@@ -186,13 +187,15 @@ def _run_queues(project: Project, environ: dict[str, str]) -> RunView:
 
 
 def _follow(site: Site) -> RunView:
-    with show.progress(_("running"), THINGS) as bar:
+    with show.progress(_("running"), THINGS, is_left_told=True) as bar:
         of = Counter(cell.queue for cell in site.plan.cells)
         parts = {name: bar.part(of[name], name) for name in site.plan.queues}
         while True:
             view = look_at_run(site, timestamp.utc_now())
+            left_s = left_by_queue(view)
             for queue in view.queues:
                 _update(parts[queue.name], view, queue)
+                parts[queue.name].left_s = left_s[queue.name]
             if all(queue.condition.word in _ENDED for queue in view.queues):
                 return view
             time.sleep(_LOOK_EVERY_S)

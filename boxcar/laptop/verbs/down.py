@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import show, units
@@ -43,7 +43,7 @@ from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import BoxcarError, Command, DamagedError, Message
+from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import RunReceipt, Teardown
 from boxcar.shared.sentence import _
@@ -117,6 +117,7 @@ def _through_the_gate(
     hashed = HashedBefore(from_disk=True)
     facts, notes = _look(site, hashed, begun)
     if given_up:
+        _refuse_to_lose(facts, given_up)
         facts = replace(facts, receipt=give_up(site.results, facts, given_up))
         for cell, because in given_up.items():
             abandoned = _("abandoned because {because}", because=because)
@@ -130,6 +131,24 @@ def _through_the_gate(
         if living:
             return begun, living
         return _tear_down(site, _begin(site, facts, begun, gone)), ()
+
+
+def _refuse_to_lose(facts: GateFacts, cells: Collection[str]) -> None:
+    """Raise InputError for a result that only waits to be pulled, unless a person says that it is
+    to be lost: it may be one that no pull can bring.
+    """
+    for cell in facts.cells if facts.is_tier_there else ():
+        if cell.cell in cells and cell.is_to_pull:
+            said = _(
+                "{cell}: its result is published, so there is nothing to give up", cell=cell.cell
+            )
+            if sys.stdin.isatty() and show.ask(
+                _("{text}. Lose it anyway? [y/N] ", text=said)
+            ).lower() in ("y", "yes"):
+                continue
+            raise InputError(
+                _("{text}. Bring it home", text=said), Command("pull", ("--cell", cell.cell))
+            )
 
 
 def _was_never_launched(site: Site) -> bool:
@@ -442,12 +461,13 @@ def _report(
 ) -> int:
     """Say how it ended, and return the exit code for it."""
     is_down = teardown is not None and teardown.finished_at is not None
+    n = len(reasons)
     # Of a run that was never launched nothing is missing.
-    if n := sum(row.command != Command("launch") for row in reasons):
+    if reasons and (reasons[0].cell or reasons[0].command != Command("launch")):
         show.say(_("refused; nothing was removed. {n} {n:thing is|things are} missing:", n=n))
     show.say_of_each((row.cell or _("the run"), row.message) for row in reasons)
     if failed := [row.cell for row in reasons if row.cell and _is_failed(row)]:
-        show.say(Message(_("To give up what failed"), _to_abandon(failed)))
+        _say_how_to_abandon([*dict.fromkeys(failed)])
     if teardown and is_down:
         show.say(_done(site, teardown))
         for sentence in rotation.rotation_steps(teardown):
@@ -471,7 +491,15 @@ def _is_failed(row: Missing) -> bool:
     return isinstance(row.command, Command) and row.command.verb == "explain"
 
 
-def _to_abandon(cells: Sequence[str]) -> Command:
-    """Ready to copy, but for the reason."""
-    named = [word for cell in dict.fromkeys(cells) for word in ("--abandon", cell)]
-    return Command("down", (*named, "--because", "…"))
+def _say_how_to_abandon(cells: Sequence[str]) -> None:
+    """Ready to copy, but for the reason; a line that fills the screen is said where all is."""
+    if show.is_shortened() and len(cells) > show.ALIKE:
+        show.say(
+            Message(
+                _("To give up the {n} cells that failed, copy the last line of", n=len(cells)),
+                Command("down", ("--all",)),
+            )
+        )
+        return
+    named = [word for cell in cells for word in ("--abandon", cell)]
+    show.say(Message(_("To give up what failed"), Command("down", (*named, "--because", "…"))))

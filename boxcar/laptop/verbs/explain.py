@@ -24,6 +24,7 @@ from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.judge import how_checked
 from boxcar.laptop.results.results_folder import is_over
+from boxcar.laptop.run import relaunch
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.state_words import condition_sentence, state_sentence
@@ -283,21 +284,8 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
             return NextStep(Command("status"), _("an event log cannot be read; status says which"))
         case state.Verified():
             return NextStep(Command("pull"), _("its result is verified on the durable tier"))
-        case state.Failed(is_final=True):
-            again = Message(
-                _("read the log, fix the cause and launch again; or give the cell up"),
-                _give_up(cell.name),
-            )
-            return NextStep(Command("logs", ("--cell", cell.name)), again)
-        case state.Failed(is_kept=True):
-            return NextStep(
-                Command("launch"),
-                _("fix the cause; the next launch re-checks the result without retraining"),
-            )
-        case state.Failed(failure="NOCFG"):
-            return NextStep(Command("push"), _("its line cannot run until that is fixed"))
-        case state.Failed(failure=failure):
-            return _after_a_failure(cell.name, failure)
+        case state.Failed() as failed:
+            return _after_a_failure(cell, failed, view)
         case _ if kept := blocked_of_run(view).get(cell.name):
             return NextStep(
                 kept.command, _("it waits for {by}, which {why}", by=kept.by, why=kept.why)
@@ -315,13 +303,31 @@ def _give_up(cell: str) -> Command:
     return Command("down", ("--abandon", cell, "--because", "…"))
 
 
-def _after_a_failure(cell: str, failure: str) -> NextStep:
+def _after_a_failure(cell: CellView, failed: state.Failed, view: RunView) -> NextStep:
+    name, failure = cell.name, failed.failure
+    logs = Command("logs", ("--cell", name))
+    if failed.is_kept:
+        return NextStep(
+            Command("launch"),
+            _("fix the cause; the next launch re-checks the result without retraining"),
+        )
+    for queue in view.queues:
+        if queue.name == cell.queue and queue.is_alive:
+            when = relaunch.when_retried(view, queue, [name])
+            return NextStep(relaunch.to_retry(queue), _("fix the cause first; {when}", when=when))
+    if failed.is_final:
+        again = Message(
+            _("read the log, fix the cause and launch again; or give the cell up"), _give_up(name)
+        )
+        return NextStep(logs, again)
+    if failure == "NOCFG":
+        return NextStep(Command("push"), _("its line cannot run until that is fixed"))
     if not advice.is_to_change(failure):
         again = Message(
             _("read the log and fix the cause; the next launch retries it"), Command("launch")
         )
-        return NextStep(Command("logs", ("--cell", cell)), again)
-    launch = Command("launch", note=advice.advice_of(failure).todo or "", or_else=_give_up(cell))
+        return NextStep(logs, again)
+    launch = Command("launch", note=advice.advice_of(failure).todo or "", or_else=_give_up(name))
     return NextStep(launch, _("fix the cause first; unchanged, it would fail again"))
 
 

@@ -12,22 +12,30 @@ from boxcar.laptop.common import home, show
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.triage import advice
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.sentence import _
 
 
 def tell_about(
     word: str, profiles: Iterable[str], *, language: str = "", as_json: bool = False
 ) -> int:
-    """Raises InputError for a word that is neither; `profiles` are what else could be meant."""
-    if id := advice.known_id(word):
-        found = advice.advice_of(id)
+    """Raises InputError for a word that is neither, or that several failures have in what is said
+    of them; `profiles` are what else could be meant.
+    """
+    pages = pages_in(language_of(language, os.environ))
+    known = advice.known_id(word)
+    ids = [known] if known else []
+    ids = ids or ([] if word in pages else advice.ids_of_words(word))
+    if len(ids) > 1:
+        raise InputError([_leads_to(id) for id in ids])
+    if ids:
+        found = advice.advice_of(ids[0])
         if as_json:
             show.json_document("explain", advice.verdict_document(found, ()))
-        for line in () if as_json else advice.verdict_lines(found, ()):
+            return 0
+        for line in (*advice.verdict_lines(found, ()), *advice.types_line(found)):
             show.line(line)
         return 0
-    pages = pages_in(language_of(language, os.environ))
     if word not in pages:
         raise InputError(
             _(
@@ -44,6 +52,12 @@ def tell_about(
     else:
         show.page(text)
     return 0
+
+
+def _leads_to(id: str) -> Message:
+    return Message(
+        _("{head}: {text}", head=id, text=advice.advice_of(id).words), Command("explain", (id,))
+    )
 
 
 def pages_in(language: str) -> dict[str, Path]:

@@ -18,6 +18,7 @@ from boxcar.laptop.init.draft import Draft
 from boxcar.laptop.init.flags import flags_of_help
 from boxcar.laptop.init.folder import Folder
 from boxcar.laptop.init.script import Script
+from boxcar.laptop.project import job_schema
 from boxcar.laptop.project.profiles import training_here
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.release import code_files
@@ -209,6 +210,7 @@ def _write(root: Path, made: Draft, text: str) -> int:
     _create(root / job_text.QUEUE, job_text.queue(made))
     problems = _refused(root, text)
     _create(root / JOB, text)
+    job_schema.write_job_schema(root, show.language())
     for problem in problems:
         show.say(_("plan refuses: {what}", what=problem))
     todo = [*made.todo, *problems]

@@ -107,6 +107,7 @@ def launch(
             show.say(warning)
         if started and not problems:
             _say_what_comes(project, environ)
+        if not problems:
             step = next_step(look_at_run(site, timestamp.utc_now()), site)
             show.say(Message(_("Next"), step.command or Command("watch")))
         return 1 if problems else 0
@@ -138,7 +139,7 @@ def _in_turn(
     view = look_at_run(site, timestamp.utc_now())
     from_here.begin_news(site, view, os.environ)
     unrunnable = push.say_mixed(site, view, order.built[0], is_mixed=False)
-    queues, problems = _audited(site, view, _with_work(site, view, queues, order), may_start)
+    queues, problems = _audited(site, view, _with_work(view, queues, order), may_start)
     problems += unrunnable
     if not queues:
         return queues, [], problems
@@ -230,13 +231,13 @@ def _say_unknown(project: Project, unknown: passes.Unknown) -> None:
         show.say(Message(untried, Command("smoke", ("--all",))))
 
 
-def _with_work(site: Site, view: RunView, queues: list[str], order: Order) -> list[str]:
-    """Without those that are done, where a start takes a machine from others."""
-    if not site.is_start_scarce or order.start_index is not None:
+def _with_work(view: RunView, queues: list[str], order: Order) -> list[str]:
+    """Without those that are done: their event logs, once pulled, stay as they are."""
+    if order.start_index is not None:
         return queues
     done = [name for name in queues if _is_done(view, name)]
     for name in done:
-        show.say(_("{queue}: all its cells are verified, so no job is submitted", queue=name))
+        show.say(_("{queue}: all its cells are verified, so nothing is started", queue=name))
     return [name for name in queues if name not in done]
 
 

@@ -382,13 +382,14 @@ def pull(
             copies = _pull_second_home(site, view, outcomes)
             outcomes = [copies.get(one.name, one) for one in outcomes]
             missing = {one.name for one in outcomes if one.word not in (HERE, PULLED)}
-            logs = _pull_failed_logs(site, view, missing)
+            with show.waiting(_("fetching the logs of failed cells")):
+                logs = _pull_failed_logs(site, view, missing)
         # Not above: a bar that is drawn leaves its line behind.
-        show.say_of_each(("", _said_of(log)) for log in logs)
+        show.say_of_each((log.cell, _said_of(log)) for log in logs)
         given_up = {one.name for one in view.of_words((ABANDONED,))}
         unsaid = given_up & {one.name for one in outcomes if one.word == NOT_PUBLISHED}
         told = [one for one in outcomes if one.name not in unsaid]
-        _report(told, journals)
+        _report(told, journals, {log.cell for log in logs})
         show.say(_next(site, view, told, journals))
         if as_json:
             results = {"run": site.plan.run, "results": str(site.results.root)}
@@ -493,30 +494,20 @@ def _from_second(site: Site, cell: CellView, lying: Lying, before: Outcome) -> O
 
 def _said_of(log: BroughtLog) -> str:
     if log.path is None:
-        return _("{cell}: its log could not be pulled: {why}", cell=log.cell, why=log.problem)
-    return _("{cell} failed; its log: {file}", cell=log.cell, file=log.path)
+        return _("failed; its log could not be pulled: {why}", why=log.problem)
+    return _("failed; {cells:its log|their logs, such as}: {file}", file=log.path, cells=1)
 
 
 def _notes_of(outcome: Outcome) -> Iterator[str]:
-    name = outcome.name
     if outcome.replaced:
-        yield _(
-            "{name}: the earlier copy was moved to {folder}",
-            name=name,
-            folder=outcome.replaced,
-        )
+        yield _("the earlier copy was moved to {folder}", folder=outcome.replaced)
     if outcome.word == PULLED and outcome.why:
-        yield _("{name}: pulled {why}", name=name, why=outcome.why)
+        yield _("pulled {why}", why=outcome.why)
     if outcome.lacks:
         names, n = some(outcome.lacks, MOST_NAMED), len(outcome.lacks)
-        yield _(
-            "{cell}: {n:,} extra {n:file|files} missing or not as published: {names}",
-            cell=name,
-            n=n,
-            names=names,
-        )
+        yield _("{n:,} extra {n:file|files} missing or not as published: {names}", n=n, names=names)
     if outcome.doubt:
-        yield _("{cell}: not certain: {doubt}", cell=name, doubt=outcome.doubt)
+        yield _("not certain: {doubt}", doubt=outcome.doubt)
 
 
 def _next(
@@ -569,11 +560,15 @@ def _by_reason(outcomes: Iterable[Outcome]) -> dict[str | None, list[str]]:
     return found
 
 
-def _report(outcomes: Sequence[Outcome], journals: Sequence[Outcome]) -> None:
+def _report(
+    outcomes: Sequence[Outcome], journals: Sequence[Outcome], failed: Collection[str]
+) -> None:
+    """`failed`: of these it was said already."""
     everything = (*outcomes, *journals)
-    show.say_of_each(("", note) for one in everything for note in _notes_of(one))
+    show.say_of_each((one.name, note) for one in everything for note in _notes_of(one))
     for why, names in _by_reason(everything).items():
         name = some(names, MOST_NAMED)
         show.say(_("{name} {n:was|were} not pulled: {why}", name=name, n=len(names), why=why))
-    if missing := [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]:
+    missing = [outcome.name for outcome in outcomes if outcome.word == NOT_PUBLISHED]
+    if missing := [name for name in missing if name not in failed]:
         show.say(_("not published yet: {cells}", cells=show.listed(missing)))

@@ -20,7 +20,7 @@ from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queues import sync
 from boxcar.laptop.release.build import build
-from boxcar.laptop.run import mixed_code
+from boxcar.laptop.run import mixed_code, relaunch
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.mixed_code import NewLines, ToPush
 from boxcar.laptop.run.view import RunView
@@ -75,6 +75,8 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
             told = [*(message_of(error).under(name) for name, error in errors), *problems]
             _show_document(built[0], is_new, queues, told)
         side_by_side.raise_all(unserved | unsent)
+        for later in relaunch.retried_later(view, queues):
+            show.say(later)
         return 1 if problems else 0
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from boxcar.laptop.common import home, show
@@ -67,8 +67,7 @@ def runs(*, as_json: bool = False) -> int:
         show.json_document("runs", {"runs": found})
     elif found:
         _show(found)
-        _say_problems(found)
-        _say_renamed(found)
+        show.say_of_each([*_problems(found), *_renamed(found)])
     else:
         show.say(
             Message(
@@ -231,21 +230,22 @@ def _cells(cells: dict[str, int]) -> str:
     return verified
 
 
-def _say_problems(found: Collection[SeenRun]) -> None:
+def _problems(found: Collection[SeenRun]) -> Iterator[tuple[str, str]]:
     for one in found:
         if one.problem:
-            show.say(_("{head}: {text}", head=one.run, text=one.problem))
+            yield "", _("{head}: {text}", head=one.run, text=one.problem)
 
 
-def _say_renamed(found: Collection[SeenRun]) -> None:
+def _renamed(found: Collection[SeenRun]) -> Iterator[tuple[str, str]]:
     """How its other verbs are reached, while there is something to be done."""
     for one in found:
         if one.job_is_now and one.state != "torn down" and not one.problem:
-            show.say(
+            yield (
+                "",
                 _(
                     "{run}: its job file now names {now}. To look at, pull or end {run}, put "
                     "`name: {run}` back (in a copy of the file, if you like)",
                     run=one.run,
                     now=one.job_is_now,
-                )
+                ),
             )

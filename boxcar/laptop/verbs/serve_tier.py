@@ -15,6 +15,7 @@ from boxcar.laptop.project.queues.sync import Ahead, Append, CommentedThere, Com
 from boxcar.laptop.results.lend import lend_files
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import DamagedError, NoRoomError
+from boxcar.shared.files import queue_line
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.files.release import Release
 from boxcar.shared.record import dataclass
@@ -220,12 +221,13 @@ def say_lines(site: Site, name: str, lines: Lines, replies: Replies | None) -> s
         replies.to(question)
     change = lines.change
     if isinstance(change, Append):
-        _say_appended(site, name, change.data.count(b"\n"))
+        _say_appended(site, name, change.data)
         return "appended"
     if isinstance(change, CommentOut):
         for line in change.lines:
             show.say(_("{queue}: commented out on the tier: {line}", queue=name, line=line))
-        _say_appended(site, name, change.data.count(b"\n") - (lines.there or b"").count(b"\n"))
+        before = (lines.there or b"").count(b"\n")
+        _say_appended(site, name, b"".join(change.data.splitlines(keepends=True)[before:]))
         return "commented out"
     if isinstance(change, Ahead):
         show.say(
@@ -241,12 +243,11 @@ def say_lines(site: Site, name: str, lines: Lines, replies: Replies | None) -> s
     return "same"
 
 
-def _say_appended(site: Site, name: str, lines: int) -> None:
-    if lines > 0:
+def _say_appended(site: Site, name: str, data: bytes) -> None:
+    """Comments are sent with the lines of cells, and are not counted."""
+    if n := len(queue_line.parse_queue(data).cells):
         file = site.project.on_tier.queue(name)
-        show.say(
-            _("{queue}: {n} {n:line|lines} appended to {file}", queue=name, n=lines, file=file)
-        )
+        show.say(_("{queue}: {n} {n:line|lines} appended to {file}", queue=name, n=n, file=file))
 
 
 def _say_commented_there(name: str, local: Path, found: CommentedThere) -> None:

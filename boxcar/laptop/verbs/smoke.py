@@ -9,6 +9,7 @@ Not covered: the GPU, the box's own packages, and whether what is learned makes 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from boxcar.laptop.tryout import one_try, outcome, passes
 from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
 from boxcar.laptop.verbs.next_step import before_launch
+from boxcar.shared.disk import atomic
 from boxcar.shared.errors import Command, InputError, Message, some
 from boxcar.shared.files.plan import LOG, Cell, Metric
 from boxcar.shared.metrics import read
@@ -212,7 +214,14 @@ def _say_failure(group: Sequence[Outcome]) -> None:
         show.quote(f"  {line}")
     for hint in first.hints:
         show.say(hint)
-    show.say(_("to reproduce: {command}", command=first.by_hand))
+    show.say(_("to reproduce: {command}", command=_in_a_script(first)))
+
+
+def _in_a_script(failed: Outcome) -> str:
+    """All its variables would fill a screen."""
+    script = Path(failed.log or "").with_name("reproduce.sh")
+    atomic.write_whole(script, f"{failed.by_hand}\n".encode(), mode=0o600)
+    return shlex.join(["sh", str(script)])
 
 
 def _say_lacking(outcomes: Sequence[Outcome]) -> None:

@@ -14,14 +14,13 @@ from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import from_environment, profile_choice
 from boxcar.laptop.results.lend import lend_checkpoints, lend_results
-from boxcar.laptop.run import moves, view
+from boxcar.laptop.run import moves, relaunch, view
 from boxcar.laptop.run.first_minute import Started
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import control, push, serve_tier
 from boxcar.shared import timestamp
-from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import (
     BoxcarError,
     Command,
@@ -90,6 +89,8 @@ def serve_all(
         for box, error in errors.items()
         for queue, again in ((name, Command("launch", ("--box", box))) for name in groups[box])
     ]
+    for later in relaunch.retried_later(view, queues):
+        show.say(later)
     stopping = filter(control.is_stopping, map(view.queue, queues))
     problems += map(control.does_not_end, stopping)
     for problem in problems:
@@ -192,7 +193,7 @@ def _how_to_start(
     if control.is_stopping(queue):
         return None  # which is said of all of them
     if queue.is_alive or queue.scheduled:
-        show.say(_left_alone(queue, order.built[0].digest))
+        show.say(relaunch.left_alone(queue, order.built[0].digest))
         return None
     if site.plan.durable_scope == EACH_BOX:
         # Results first: nothing continues a cell that is done.
@@ -200,49 +201,14 @@ def _how_to_start(
             for text in lend(site, queue.name, bar):
                 show.say(text)
     moves.refuse_untold(site, queue.name)
+    if over := relaunch.starts_over(queue, order.built[0].digest):
+        show.say(over)
     named = (site.project.profile.detach.primary, site.project.profile.detach.fallback)
     detach = tuple(way for way in named if way in run_asks.DETACH_WAYS)
     index, cell = view.begin_of_run(site, queue, order.start_index)
     if index and (order.start_index is None or cell is None):
-        show.say(_begins_below(queue.name, cell))
+        show.say(relaunch.begins_below(queue.name, cell))
     return run_asks.Start(queue.name, order.built[0].digest, index, detach, cell)
-
-
-def _left_alone(queue: QueueView, digest: str) -> str:
-    """What is said of an agent that runs already, or that a scheduler is to start."""
-    if queue.scheduled:
-        return _(
-            "{queue}: already submitted; it keeps its limits (for new ones: stop, then launch): "
-            "{why}",
-            queue=queue.name,
-            why=queue.scheduled.sentence,
-        )
-    kept = _("{queue}: its agent is already running", queue=queue.name)
-    if queue.session is None or queue.session.release == digest:
-        return kept
-    return _(
-        "{kept} and stays on release {release}. {digest} is used from the next launch on, and now "
-        "for lines whose config exists only in it",
-        kept=kept,
-        release=short(queue.session.release),
-        digest=short(digest),
-    )
-
-
-def _begins_below(queue: str, cell: str | None) -> Message:
-    return Message(
-        _(
-            "{queue}: starts at {cell}, as in the last launch. To run the cells above it, too",
-            queue=queue,
-            cell=cell,
-        )
-        if cell
-        else _(
-            "{queue}: starts below its older cells, as in the last launch. To run those, too",
-            queue=queue,
-        ),
-        Command("launch", ("--start-index", "0")),
-    )
 
 
 def _started(site: Site, order: Order, queue: QueueView, by: str) -> Started | None:
@@ -250,6 +216,6 @@ def _started(site: Site, order: Order, queue: QueueView, by: str) -> Started | N
     if by == run_asks.RUNNING:
         site.refresh()  # for the release that it runs
         now = look_at_run(site, timestamp.utc_now()).queue(queue.name)
-        show.say(_left_alone(now, order.built[0].digest))
+        show.say(relaunch.left_alone(now, order.built[0].digest))
         return None
     return Started(queue.name, site.plan.queues[queue.name], queue.session, time.monotonic())

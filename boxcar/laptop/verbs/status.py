@@ -13,6 +13,7 @@ from boxcar.laptop.news import from_here
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project, box_prices
+from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DAMAGED, RunView
@@ -118,9 +119,9 @@ def rows_of_run(
     profile, off = project.profile, webhooks_off(project.job, view, os.environ)
     command, because = _next(step, at_work)
     quiet = Quiet(
-        clocks=tuple(clock.said(language) for clock in profile.clocks.dangers),
-        clock_command=show.typed(Command("explain", ("--profile", profile.name))),
         notes=notes if off is None else (*notes, off),
+        is_billed=profile.meter.is_billed,
+        is_over=is_over(site),
     )
     facts = Facts(
         profile=project.plan.profile,

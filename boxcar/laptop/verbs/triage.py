@@ -38,7 +38,7 @@ def triage(
         document = advice.verdict_document(found, cause.quotes)
         show.json_document("triage", document | {"waits_s": list(cause.waits_s)})
     else:
-        for line in advice.verdict_lines(found, cause.quotes):
+        for line in (*advice.verdict_lines(found, cause.quotes), *advice.types_line(found)):
             show.line(line)
     return 0 if cause.is_known else 1
 

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from boxcar.laptop.common import units
 from boxcar.laptop.project.from_environment import missing_for_boxes
 from boxcar.laptop.project.job import Job
-from boxcar.laptop.run.condition import heartbeat_age_s
+from boxcar.laptop.run.condition import heartbeat_age_s, may_run
 from boxcar.laptop.run.news import warnings
-from boxcar.laptop.run.view import CellView, RunView, blocked_of_run
+from boxcar.laptop.run.view import CellView, QueueView, RunView, blocked_of_run
 from boxcar.laptop.triage import advice
 from boxcar.laptop.view.gpu_history import History, idle_s
-from boxcar.shared import state
+from boxcar.shared import state, timestamp
 from boxcar.shared.event_words import heard
+from boxcar.shared.process import end_reason
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, in_language, mark
 
@@ -71,27 +72,31 @@ class Need:
 
 @dataclass(frozen=True)
 class Quiet:
-    """What the run's site says: its danger clocks, and what is switched off."""
+    """What the run's site says: what is switched off, whether its boxes cost money until somebody
+    ends them, and whether that was done.
+    """
 
-    clocks: tuple[str, ...] = ()
-    clock_command: str = ""
     notes: tuple[str, ...] = ()
+    is_billed: bool = False
+    is_over: bool = False
 
 
 def needs_of_run(view: RunView, history: History, quiet: Quiet, language: str) -> tuple[Need, ...]:
-    """All of them, each failed cell by itself."""
+    """All of them, each failed cell by itself; none of a run that was torn down."""
+    if quiet.is_over:
+        return ()
     found = (
         *_queues(view, _BROKEN),
         *(Need(queue.box, problem) for queue in view.queues for problem in queue.problems),
         *(_of_failed(cell, language) for cell in view.of_words(("failed", "damaged"))),
         *_queues(view, _IN_DOUBT),
+        *(_unused(view) if quiet.is_billed else ()),
         *_idle(view, history),
         *_blocked(view),
         *_problems(view),
         *(Need(queue, heard(event.data) or "") for queue, event in warnings(view)),
         *(Need("", text) for queue in view.queues for text in queue.undelivered),
         *(Need("", note, is_quiet=True) for note in quiet.notes),
-        *_clock(quiet, language),
     )
     return tuple(found)
 
@@ -111,9 +116,16 @@ def with_alike_in_one_row(found: Sequence[Need]) -> tuple[Need, ...]:
     return tuple(rows)
 
 
+def _needs(queue: QueueView) -> bool:
+    """Not one that a person stopped: they know it."""
+    is_asked_for = queue.session and queue.session.by == end_reason.STOP
+    word = queue.condition.word
+    return needs_person(word) and not (word == "stopped" and is_asked_for)
+
+
 def _queues(view: RunView, said: Mapping[str, str]) -> Iterator[Need]:
     for word, sentence in said.items():
-        for queue in (queue for queue in view.queues if queue.condition.word == word):
+        for queue in (one for one in view.queues if one.condition.word == word and _needs(one)):
             age_s = heartbeat_age_s(queue, view.at)
             text = Sentence(
                 sentence,
@@ -133,6 +145,16 @@ def _of_failed(cell: CellView, language: str) -> Need:
         text, kind = f"{now.failure} {reason}", now.failure
     text = " ".join(text.split())
     return Need(cell.name, text, cell.box, cell.epochs_done, cell.name, is_broken=True, kind=kind)
+
+
+def _unused(view: RunView) -> Iterator[Need]:
+    """Boxes that cost money for nothing; of those above it is said already what is wrong."""
+    for queue in view.queues:
+        if queue.events and not (may_run(queue) or _needs(queue)):
+            ended_at = queue.events[-1].at
+            idle_for_s = timestamp.seconds_between(ended_at, view.at, queue.clock_ahead_s)
+            text = _("no agent for {time}, and still bills", time=units.about(idle_for_s))
+            yield Need(queue.box, text)
 
 
 def _idle(view: RunView, history: History) -> Iterator[Need]:
@@ -171,16 +193,6 @@ def _problems(view: RunView) -> Iterator[Need]:
         is_said = name in view.damaged and what.startswith("is verified in its event log")
         if not is_said and not (rest and who in silent):
             yield Need("", problem)
-
-
-def _clock(quiet: Quiet, language: str) -> Iterator[Need]:
-    if not quiet.clocks:
-        return
-    first, *more = quiet.clocks
-    if more:
-        rest = _("({n} more: {command})", n=len(more), command=quiet.clock_command)
-        first = f"{first} {rest.said(language)}"
-    yield Need(_("clock"), first, is_quiet=True)
 
 
 def webhooks_off(job: Job, view: RunView, environ: Mapping[str, str]) -> Sentence | None:

@@ -150,7 +150,13 @@ def taken_epochs(rest: Sequence[str]) -> tuple[int | None, Sequence[str]]:
     text = rest[0]
     if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
         raise ValueError(
-            _("epochs must be a whole number, 1 or more; found {found}", found=repr(text))
+            _(
+                "epochs must be a whole number, 1 or more; found {found}. Put a path with a blank "
+                "in quotes",
+                found=repr(text),
+            )
+            if len(rest) > 1 and ("/" in text or "." in text or rest[1].isdigit())
+            else _("epochs must be a whole number, 1 or more; found {found}", found=repr(text))
         )
     return int(text), rest[1:]
 

@@ -92,6 +92,10 @@ def check_room(folder: Path, sizes_bytes: Iterable[int]) -> None:
         raise NoRoomError(lacking)
 
 
+def _in_mb(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.1f} MB"
+
+
 def lack_of_room(folder: Path, sizes_bytes: Iterable[int] = ()) -> str:
     """What `folder`'s disk lacks for these files and the reserve, with numbers; '' for nothing."""
     sizes = list(sizes_bytes)
@@ -99,8 +103,8 @@ def lack_of_room(folder: Path, sizes_bytes: Iterable[int] = ()) -> str:
     needed_bytes = sum(sizes) + SPARE_BYTES
     if room.free_bytes < needed_bytes:
         return (
-            f"{folder}: {room.free_bytes} bytes are free, {needed_bytes} are needed "
-            f"({SPARE_BYTES} of them as a reserve)"
+            f"{folder}: {_in_mb(room.free_bytes)} are free, {_in_mb(needed_bytes)} are needed "
+            f"({_in_mb(SPARE_BYTES)} of them as a reserve)"
         )
     needed_inodes = len(sizes) + SPARE_INODES
     if room.free_inodes is not None and room.free_inodes < needed_inodes:

@@ -32,16 +32,16 @@ FOLLOWS = {
         "retried once there is space; if there is none for long, the queue ends with exit code 3"
     ),
     Course.FIX_CONFIG: mark(
-        "the cell fails and is not retried, since it would fail again; the queue continues"
+        "the cell fails, and the queue continues; the next launch retries it, changed or not"
     ),
     Course.FIX_CODE: mark(
         "the cell fails; two identical failures in a row within a minute stop the queue"
     ),
     Course.FIX_DATA: mark(
-        "the cell fails and is not retried, since it would fail again; the queue continues"
+        "the cell fails, and the queue continues; the next launch retries it, changed or not"
     ),
     Course.OUT_OF_MEMORY: mark(
-        "the cell fails and is never retried unchanged; the queue continues"
+        "the cell fails, and the queue continues; the next launch retries it, changed or not"
     ),
     Course.PREEMPTED: mark("it resumes from its checkpoint"),
     Course.TIME_LIMIT: mark(

@@ -51,3 +51,12 @@ def test_more_boxes_than_rows_are_still_one_screen() -> None:
     for number in range(20):
         progress.part(100, f"box-{number}").at(50)
     assert len(drawn(progress)) <= 10
+
+
+def test_the_time_left_is_the_one_that_was_told() -> None:
+    progress = Progress("running", THINGS, is_left_told=True)
+    for name, left_s in (("queue_1", 70.0), ("queue_2", None)):
+        part = progress.part(5, name)
+        part.doing, part.left_s = "recon", left_s
+    rows = drawn(progress)
+    assert [row.split()[-1] for row in rows] == ["-:--:--", "0:01:10", "-:--:--"]

@@ -86,3 +86,14 @@ def test_it_is_said_in_chinese_too() -> None:
     assert line and line.said("zh") == (
         "拉取：500 B / 1.0 kB（50 %），50 B/s，剩余 10s，正在处理 box-a"
     )
+
+
+def test_a_time_left_that_was_told_is_said_whatever_the_speed_was() -> None:
+    """Two cells that end at once, after a minute without any, say nothing of the seven to come."""
+    progress, clock = made("running", unit=THINGS, is_left_told=True)  # type: ignore[arg-type]
+    a, b = progress.part(5, "queue_1"), progress.part(4, "queue_2")
+    a.add(2)
+    clock.now_s = 60.0
+    assert " left" not in str(progress.line()), "of one of them nobody knows"
+    a.left_s, b.left_s = 70.0, 150.0
+    assert ", 2m30s left" in str(progress.line())

@@ -11,6 +11,7 @@ from boxcar.laptop.common.progress import THINGS
 from boxcar.shared import errors
 from boxcar.shared.errors import Command, Message
 from boxcar.shared.files.control import Control
+from boxcar.shared.sentence import _
 
 
 def test_a_table_shows_markup_as_it_stands_and_never_cuts(capsys):
@@ -303,6 +304,35 @@ def test_the_same_of_many_cells_is_one_note_unless_all_was_asked_for(monkeypatch
         "boxcar explain --cell cell_0",
         "6 cells (cell_1, cell_3, cell_5 and 3 more): is not published: boxcar launch",
     ]
+
+
+def test_what_can_be_said_of_many_cells_is_said_of_them(monkeypatch):
+    lines = on_80_columns(monkeypatch)
+    name = "recon_no_skip_connection_seed_"
+    missing = Message(_("{cells:is|are} not published", cells=1), Command("launch"))
+    show.say_of_each((f"{name}{n}", missing) for n in range(577))
+    shown = " ".join(lines())
+    assert shown.startswith("577 cells (recon_no…nnection_seed_0, ")
+    assert shown.endswith(" and 574 more) are not published: boxcar launch")
+
+
+def test_many_cells_of_which_a_table_says_the_same_are_one_row(monkeypatch):
+    lines = on_80_columns(monkeypatch)
+    rows = [[f"cell_{n}", "missing" if n % 2 else "verified", n % 2 or n] for n in range(60)]
+    show.table("results", ["cell", "state", "psnr"], rows)
+    shown = lines()
+    assert len([line for line in shown if line.startswith("cell_")]) + 30 + int(
+        next(line for line in shown if line.endswith("more: boxcar verify --all")).split()[1]
+    ) == len(rows)
+    assert [line.split() for line in shown if " cells " in line] == [
+        ["30", "cells", "missing", "1"]
+    ]
+
+
+def test_a_column_in_which_nothing_is_said_is_not_missed(monkeypatch):
+    lines = on_80_columns(monkeypatch)
+    show.table("t", ["cell", "why", "psnr", "state"], [["n" * 70, None, None, "verified"]])
+    assert "no room" not in " ".join(lines())
 
 
 def test_three_cells_of_which_the_same_is_said_have_a_note_each(monkeypatch):

@@ -52,7 +52,7 @@ def test_plan_says_with_numbers_which_disk_is_full(
     fill(monkeypatch, box)
     assert plan(opened(tiny), as_json=False) == 1
     said = capsys.readouterr().err
-    assert f"scratch of box-a: {box}: 4096 bytes are free, 67108864 are needed" in said
+    assert f"scratch of box-a: {box}: 0.0 MB are free, 67.1 MB are needed" in said
     assert "box-b" not in said
 
 
@@ -64,7 +64,7 @@ def test_launch_refuses_a_full_disk_before_anything_is_sent(
     full = Path(project.plan.box("box-a").data_dir) if "box" in place else project.on_tier.root
     full.mkdir(parents=True)
     fill(monkeypatch, full)
-    with pytest.raises(NoRoomError, match=f"{place}: .*4096 bytes are free"):
+    with pytest.raises(NoRoomError, match=f"{place}: .*0.0 MB are free"):
         launch(project, environ={})
     assert not any(tiny.local.rglob("release.json")) and not any(full.rglob("*"))
 

@@ -275,3 +275,11 @@ def test_a_price_is_for_all_boxes_or_by_box_and_of_boxes_that_there_are() -> Non
     assert "job.yaml:5" in problem(f"{LEAST}price: cheap\n")
     assert 'such as "1.98 CNY/h"' in problem(f"{LEAST}price: cheap\n")
     assert "no box 'box-b'" in problem(f'{LEAST}price: {{box-b: "2 USD/h"}}\n')
+    assert "job.yaml:6: price: " in problem(f'{LEAST}epochs: 3\nprice: {{b: "2 USD/h"}}\n')
+
+
+def test_an_address_in_place_of_an_alias_is_answered_with_the_lines_for_ssh() -> None:
+    said = problem(LEAST.replace("box-a", '"root@connect.example.com:12345"'))
+    assert said.endswith(
+        "Host box-a\n    HostName connect.example.com\n    Port 12345\n    User root"
+    )

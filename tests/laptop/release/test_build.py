@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from plans import make_plan
 
+from boxcar.laptop.common.home import SCHEMA_COMMENT, Home
 from boxcar.laptop.release import archives as bundle
 from boxcar.laptop.release import build as builder
 from boxcar.shared.disk import checked_copy as copy
@@ -48,6 +49,10 @@ class Project:
     job: Job = Job()
     profile: Profile = Profile()
     plan: Plan = PLAN
+
+    @property
+    def job_path(self) -> Path:
+        return self.root / "job.yaml"
 
 
 @pytest.fixture(scope="module")
@@ -284,3 +289,12 @@ def test_a_template_s_mistake_touches_nothing(project: Project) -> None:
     with pytest.raises(InputError, match="'wall' is undefined"):
         _build(project)
     assert not (project.root / ".boxcar").exists()
+
+
+def test_the_schema_that_job_yaml_names_is_there_again_in_a_clone(project: Project) -> None:
+    schema = Home(project.root).job_schema
+    _build(project)
+    assert not schema.exists(), "nobody asked for it"
+    project.job_path.write_text(f"{SCHEMA_COMMENT}\nname: x\n")
+    _build(project)
+    assert schema.exists()

@@ -38,7 +38,7 @@ def test_the_evidence_is_told_with_its_place() -> None:
             advice.advice_of("M2"), [Quote(812, "CUDA out of memory"), Quote(0, "NVML")]
         )
     )
-    assert "  line 812: CUDA out of memory" in lines
+    assert "  line 812 of the log: CUDA out of memory" in lines
     assert "  NVML" in lines
 
 

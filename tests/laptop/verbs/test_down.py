@@ -459,6 +459,15 @@ def test_abandoning_needs_a_cell_that_is_missing_and_a_reason(
     assert _digest(lacking) == before and _is_untouched(lacking)
 
 
+def test_a_result_that_only_waits_to_be_pulled_is_not_given_up(lacking: FinishedRun) -> None:
+    lacking.publish("b")
+    before = _digest(lacking)
+    with pytest.raises(InputError, match="b: its result is published") as raised:
+        down(lacking.project, abandon=["b"], because="it diverged", approve=before)
+    assert raised.value.messages[0].command == Command("pull", ("--cell", "b"))
+    assert _digest(lacking) == before and _is_untouched(lacking)
+
+
 def test_abandoning_needs_no_receipt_and_verify_keeps_it(
     lacking: FinishedRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -562,6 +571,8 @@ def test_of_a_run_that_was_never_launched_one_sentence_says_that_nothing_is_to_b
 
 def test_each_cell_that_is_given_up_has_its_own_reason(tmp_path: Path) -> None:
     run = make_run(tmp_path, ("a", "b"))
+    for cell in ("a", "b"):
+        run.site.tier.manifest(cell).unlink()
     verify(run.project)
     words = {"abandon": ["a", "b"], "because": ["it diverged", "no use"]}
     assert down(run.project, **words, approve="0" * 64) == 1

@@ -163,8 +163,10 @@ def test_bad_and_damaged_papers_are_told_and_hide_nothing(run):
         ([], True, "invoke watch"),
         ([cell_started("a")], True, "invoke logs --cell a --follow"),
         ([cell_started("a")], False, "invoke launch"),
-        ([cell_failed("a")], True, "invoke logs --cell a"),
-        ([cell_failed("a", is_final=True)], True, "invoke logs --cell a"),
+        ([cell_failed("a")], False, "invoke logs --cell a"),
+        ([cell_failed("a", is_final=True)], False, "invoke logs --cell a"),
+        ([cell_failed("a")], True, "invoke drain --box box-a (then launch)"),
+        ([cell_failed("a", is_final=True)], True, "invoke drain --box box-a (then launch)"),
         ([cell_verified("a")], False, "invoke pull"),
     ],
 )
@@ -246,7 +248,7 @@ def test_what_would_fail_in_the_same_way_is_to_be_changed_first(run, capsys, mon
         "next: invoke launch (first reduce the batch, the model or the epochs), or invoke down "
         "--abandon a --because '…'  (fix the cause first; unchanged, it would fail again)\n"
     )
-    assert "the next launch retries it" not in said.out
+    assert "type: " not in said.out, "two answers are none"
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     explain(run.project, cell="a")
     assert "请先减小 batch、模型或 epoch" in capsys.readouterr().err

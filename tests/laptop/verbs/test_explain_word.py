@@ -52,6 +52,14 @@ def test_a_failure_is_its_words_and_what_to_try_in_order(capsys) -> None:
     assert told(capsys, "EXIT3")["id"] == "EXIT3"
 
 
+def test_words_of_a_failure_lead_to_its_id(capsys) -> None:
+    assert typed("explain", "fragmented") == 0
+    assert capsys.readouterr().out.startswith("OUT_OF_MEMORY (M2f)")
+    assert typed("explain", "OOM") == 2
+    said = capsys.readouterr().err
+    assert "M2: the GPU has too little memory for this cell: boxcar explain M2\n" in said
+
+
 def test_a_profile_is_the_page_of_that_platform(capsys) -> None:
     assert told(capsys, "autodl", "--lang", "zh")["profile"] == "autodl"
 

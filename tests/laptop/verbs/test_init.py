@@ -53,7 +53,9 @@ def test_what_it_writes_is_a_project_that_plan_takes(root: Path) -> None:
     project = open_project(root / "job.yaml")
     assert project.plan.run == "my-project"
     assert [cell.name for cell in project.plan.cells] == ["train"]
-    assert set(files(root)) == {"train.py", "job.yaml", job_text.QUEUE, ".boxcarignore"}
+    schema = ".boxcar/job.schema.json"
+    assert set(files(root)) == {"train.py", "job.yaml", job_text.QUEUE, ".boxcarignore", schema}
+    assert files(root)["job.yaml"].startswith(f"# yaml-language-server: $schema={schema}\n")
 
 
 def test_two_folders_with_chinese_names_are_two_runs(

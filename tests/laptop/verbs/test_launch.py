@@ -333,14 +333,9 @@ def test_an_agent_that_does_not_end_is_said_and_is_not_all_well(
 
 
 @pytest.mark.parametrize("state", ["verified", "failed"])
-def test_a_queue_in_which_nothing_is_left_takes_no_machine_from_others(
-    tiny: TinyProject,
-    asked: Asked,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    state: str,
+def test_a_queue_in_which_nothing_is_left_is_not_started_and_a_failed_cell_starts_over(
+    tiny: TinyProject, asked: Asked, capsys: pytest.CaptureFixture[str], state: str
 ) -> None:
-    monkeypatch.setattr(LocalSite, "is_start_scarce", True)
     project = opened(tiny)
     for folder in project.on_tier.folders():
         atomic.make_folder(folder)
@@ -358,6 +353,8 @@ def test_a_queue_in_which_nothing_is_left_takes_no_machine_from_others(
     wanted = ["q2"] if state == "verified" else ["q1", "q2"]
     assert json.loads(said.out)["started"] == wanted
     assert ("q1: all its cells are verified" in said.err) == (state == "verified")
+    over = "q1: 1 failed cell starts over, changed or not: a\n"
+    assert (over in said.err) == (state == "failed")
 
 
 def test_a_box_that_dies_while_it_is_served_stops_no_other(

@@ -57,6 +57,11 @@ def test_the_table_shows_what_verify_has_proven_and_why_the_rest_is_missing(
     assert "c has no number: failed" in said.err
 
 
+def test_a_metric_that_no_cell_has_is_refused_with_the_nearest_one(run: FinishedRun) -> None:
+    with pytest.raises(InputError, match=r"has no metric 'pnsr' \(did you mean 'psnr'\?\)"):
+        report(run.project, replace(ASKED, metrics=("pnsr",)))
+
+
 def test_the_page_has_the_whole_curve_of_a_number_that_a_library_wrote(tmp_path: Path) -> None:
     run: FinishedRun = make_run(tmp_path)
     rows = b"".join(b"%d,%d.5\n" % (n, n) for n in range(1, 31))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -660,7 +661,9 @@ def test_one_failure_of_many_cells_is_shown_once(
     shown = capsys.readouterr()
     assert shown.err.count("KeyError: 'no such key'") == 1
     assert "--- a, b, c: exit code 3. Last lines of " in shown.err
-    assert shown.err.count("to reproduce: ") == 1
+    [typed] = re.findall("to reproduce: (.+)", shown.err)
+    again = subprocess.run(shlex.split(typed), capture_output=True, text=True, check=False)
+    assert again.returncode == 3 and "KeyError: 'no such key'" in again.stderr
     assert shown.out.count("exit code 3") == 3
 
 

@@ -29,7 +29,7 @@ def test_a_log_is_judged_without_a_run(log: Path, capsys) -> None:
     assert triage(str(log)) == 0
     said = capsys.readouterr().out
     assert said.startswith("FIX_CODE (PY-KEY): a key or column is missing\n")
-    assert "  line 4: KeyError: 'lr'\n" in said
+    assert "  line 4 of the log: KeyError: 'lr'\n" in said
 
 
 def test_in_chinese_for_whoever_reads_chinese(log: Path, capsys, monkeypatch) -> None:
@@ -95,7 +95,7 @@ def test_a_persons_own_signatures_come_first(log: Path, capsys) -> None:
     assert triage(str(log)) == 0
     said = capsys.readouterr().out
     assert said.startswith("WAIT_NETWORK (MINE): the config store was away: KeyError: 'lr'\n")
-    assert "  line 4: KeyError: 'lr'\n" in said
+    assert "  line 4 of the log: KeyError: 'lr'\n" in said
 
 
 def test_a_row_is_written_from_a_log_and_known_again(log: Path, capsys) -> None:

@@ -629,7 +629,7 @@ def test_a_full_tier_publishes_nothing_and_the_next_agent_settles_what_is_there(
     small_tier.fill(left_bytes=1 << 20)
     run.open_gate()
     assert agent.wait(LIMIT_S) == 3
-    assert "bytes are free" in run.said
+    assert "MB are free" in run.said
     assert not run.durable.manifest("a").exists()
     assert run.state("a") == "succeeded"
     small_tier.make_room()
@@ -662,7 +662,7 @@ def test_a_full_tier_is_waited_for_and_the_queue_goes_on_by_itself(make_run, sma
     small_tier.fill(left_bytes=1 << 20)
     run.open_gate()
     warning = run.wait_for_warning("disk_full")
-    assert "bytes are free" in warning.data["text"]
+    assert "MB are free" in warning.data["text"]
     run.wait_for_looks()
     small_tier.make_room()
     assert agent.wait(LIMIT_S) == 0
@@ -686,7 +686,7 @@ def test_a_full_disk_is_named_and_waited_for_and_the_cell_goes_on_from_its_check
     agent = run.start()
     retried = run.wait_for("cell.retried", "a")
     assert retried.data["failure"] == "DISK"
-    assert "bytes are free" in retried.data["reason"]
+    assert "MB are free" in retried.data["reason"]
     assert run.wait_for_warning("disk_full").seq > retried.seq
     run.wait_for_looks()
     (run.out("a") / "filler").unlink()
@@ -702,7 +702,7 @@ def test_a_disk_that_stays_full_ends_the_queue_by_its_journal_whatever_becomes_o
     run.log = Path("/dev/full")
     assert run.finish() == 3
     assert types(run)[-3:] == ["cell.retried", "queue.stopped", "agent.stopped"]
-    assert "bytes are free" in run.events("queue.stopped")[0].data["reason"]
+    assert "MB are free" in run.events("queue.stopped")[0].data["reason"]
     (run.out("a") / "filler").unlink()
     assert run.finish() == 0
     assert run.state("a") == "verified"

@@ -179,7 +179,7 @@ def test_a_copy_that_breaks_off_is_completed_by_the_next(pushed, scratch, monkey
 def test_too_little_room_is_said_before_a_file_is_copied(pushed, scratch, monkeypatch):
     monkeypatch.setattr(checked_copy, "SPARE_BYTES", 1 << 62)
     stage, code = staged(pushed, scratch)
-    with pytest.raises(NoRoomError, match="bytes are free"):
+    with pytest.raises(NoRoomError, match="MB are free"):
         stage.restore()
     assert [path for path in code.rglob("*") if path.is_file()] == []
 

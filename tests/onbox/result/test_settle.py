@@ -291,7 +291,7 @@ def test_a_result_that_is_known_to_be_bad_is_replaced_and_kept_aside(place):
 
 def test_too_little_room_is_said_before_anything_is_copied(place, monkeypatch):
     monkeypatch.setattr(checked_copy, "SPARE_BYTES", 1 << 62)
-    with pytest.raises(NoRoomError, match="bytes are free"):
+    with pytest.raises(NoRoomError, match="MB are free"):
         settle.publish(place, CELL, done())
     assert list(place.durable.cell("c").iterdir()) == []
 

@@ -51,6 +51,11 @@ def test_a_third_field_that_is_no_epochs_is_still_refused(third):
     assert "epochs must be a whole number, 1 or more" in refusal(f"a.yaml t {third} lr=1")
 
 
+def test_a_path_with_a_blank_is_told_to_stand_in_quotes():
+    assert refusal("configs/my cfg.yaml train 3").endswith("Put a path with a blank in quotes")
+    assert "quotes" not in refusal("a.yaml t x")
+
+
 def test_one_field_is_refused_as_before():
     assert refusal("a.yaml") == (
         "expected <cfg> <task> [epochs], found 1 field. The task is any one word; quote a field "

@@ -212,7 +212,7 @@ def test_room_is_checked_in_bytes_with_some_to_spare(small_disk):
     size_bytes = 1024 * 1024
     disk = small_disk(f"size={SPARE_BYTES + 4 * size_bytes}")
     check_room(disk, [size_bytes] * 4)
-    with pytest.raises(NoRoomError, match=rf"{disk}: \d+ bytes are free, \d+ are needed"):
+    with pytest.raises(NoRoomError, match=rf"{disk}: [\d.,]+ MB are free, [\d.,]+ MB are needed"):
         check_room(disk, [size_bytes] * 5)
 
 

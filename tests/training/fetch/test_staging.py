@@ -88,7 +88,7 @@ def test_a_disk_without_room_is_said_with_the_bytes_before_a_byte_is_fetched(
     disk = os.statvfs(store)
     values = [*disk[:4], 1, *disk[5:]]
     monkeypatch.setattr(os, "statvfs", lambda path: os.statvfs_result(values))
-    with pytest.raises(NoRoomError, match=r"bytes are free, \d+ are needed"):
+    with pytest.raises(NoRoomError, match=r"MB are free, [\d.,]+ MB are needed"):
         fetch(spec(store))
     assert odd_sources.reads(store) == []
 

@@ -155,12 +155,12 @@ def test_nobody_is_needed_where_nothing_is_wrong() -> None:
 def test_the_words_of_what_needs_a_person_are_whole_where_half_of_the_board_holds_them(
     size: tuple[int, int], language: str
 ) -> None:
-    quiet = Quiet(("The clock is your own machine, which must stay on until the last cell is in.",))
+    quiet = Quiet(("Webhooks are sent by nobody, because the URL was not set at launch.",))
     facts = replace(FACTS, language=language, quiet=quiet)
     shown = told(RunRows(view(3, 1), facts), *size, Focus())
     words = " ".join(shown.split())
     assert "CUDA out of memory. Tried to allocate 2.00 GiB" in words
-    assert "must stay on until the last cell is in." in words
+    assert "because the URL was not set at launch." in words
 
 
 def bar_of(rows: RunRows, width: int = 80) -> str:

@@ -218,7 +218,7 @@ def test_every_key_does_what_the_foot_says_and_the_terminal_is_as_before(screen:
     screen.shows("▶ c  running", "epoch 2 loss 0.25", "following")
     screen.press("q\x1b")
     screen.shows("── running")
-    screen.resize(120, 12)
+    screen.resize(120, 11)
     screen.shows("… 1 more: r")
     screen.press("q")
     assert screen.end() == 1, "a cell failed"
