@@ -136,7 +136,7 @@ def _take_lock(log: Path) -> int:
             return fd
         time.sleep(_LOCK_WAIT_S)  # the agent may be looking, for an instant
     os.close(fd)
-    raise TemporaryError(f"{log}: an earlier attempt at this cell is still running")
+    raise TemporaryError(_("{log}: an earlier attempt at this cell is still running", log=log))
 
 
 def _try_lock(log: Path, fd: int) -> bool:

@@ -488,7 +488,7 @@ def cutting_pattern(metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
                 "({pattern}) does not match all of {no}. Boxcar still reads numbers to their end; "
                 "(\\S+) matches every number",
                 pattern=taken.pattern,
-                no=" and ".join(no),
+                no=", ".join(no),
             )
             yield name, text
 

@@ -32,6 +32,7 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
+from boxcar.shared.sentence import _
 from boxcar.training import torch_private
 
 
@@ -39,7 +40,7 @@ class Fixed(type):
     """A class whose attributes no pickle sets: it would change how other files are read."""
 
     def __setattr__(cls, name: str, value: object) -> None:
-        raise pickle.UnpicklingError(f"sets {name} of {cls.__name__}")
+        raise pickle.UnpicklingError(_("sets {name} of {kind}", name=name, kind=cls.__name__))
 
 
 class _Leaf(metaclass=Fixed):
@@ -121,7 +122,7 @@ class _Bytes(metaclass=Fixed):
             return data.encode("latin1")
         if isinstance(data, (bytes, bytearray)):
             return bytes(data)
-        raise pickle.UnpicklingError(f"makes bytes of a {type(data).__name__}")
+        raise pickle.UnpicklingError(_("makes bytes of a {name}", name=type(data).__name__))
 
 
 class DType(metaclass=Fixed):
@@ -188,16 +189,18 @@ class Array(metaclass=Fixed):
 
     def __setstate__(self, state: Any) -> None:
         if not isinstance(state, tuple) or len(state) < 5:
-            raise pickle.UnpicklingError("holds an array without a state")
+            raise pickle.UnpicklingError(_("holds an array without a state"))
         self.fill(state[1], state[2], state[4])
 
     def fill(self, shape: object, dtype: object, data: object) -> None:
         if not isinstance(dtype, DType) or not isinstance(data, (bytes, bytearray)):
             return
         if not isinstance(shape, tuple) or any(type(n) is not int or n < 0 for n in shape):
-            raise pickle.UnpicklingError("holds an array of no shape")
+            raise pickle.UnpicklingError(_("holds an array of no shape"))
         if dtype.item_bytes and len(data) != (wanted := math.prod(shape) * dtype.item_bytes):
-            raise pickle.UnpicklingError(f"holds an array of {len(data)} bytes, expected {wanted}")
+            raise pickle.UnpicklingError(
+                _("holds an array of {n} bytes, expected {wanted}", n=len(data), wanted=wanted)
+            )
         self.data, self.number, self.shape = bytes(data), dtype.number, shape
 
 
