@@ -7,6 +7,7 @@ in `sentences`, by their English. Pure.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -84,7 +85,12 @@ def _value(value: Any) -> Any:
     value = said_by(value) if isinstance(value, Exception) else value
     if isinstance(value, Sentence):
         return {"english": str(value), **_spelled(value)}
-    return value if value is None or isinstance(value, (str, int, float)) else str(value)
+    is_plain = value is None or isinstance(value, (str, int))
+    return value if is_plain or _is_finite(value) else str(value)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def _read(english: str, said: Any) -> str:

@@ -75,7 +75,7 @@ def _begins_with_objects(file: IO[bytes]) -> bool:
 
 
 def look_at_safetensors(
-    path: Path, keys: Sequence[str], _: How
+    path: Path, keys: Sequence[str], ignored: How
 ) -> tuple[list[str], dict[str, Any]]:
     header = _read_header(path)
     problems = survey.missing_keys(header, keys) if header else [_("holds nothing: no tensor")]

@@ -123,7 +123,7 @@ def _look_as(kind: str, path: Path, artifact: Artifact, how: How) -> Looked:
         return [problem or _reason(error)], {}
 
 
-def _look_at_bytes(_: Path, keys: Sequence[str], __: How) -> Looked:
+def _look_at_bytes(ignored: Path, keys: Sequence[str], __: How) -> Looked:
     return [_("cannot be asked for the key {key!r}: it is only bytes", key=key) for key in keys], {}
 
 

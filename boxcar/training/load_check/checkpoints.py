@@ -347,7 +347,7 @@ def look_at_index(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
     return [*survey.problems, *problems[:_NAMED_PIECES]], facts
 
 
-def look_at_shard(path: Path, _: Sequence[str], __: How) -> tuple[list[str], dict[str, Any]]:
+def look_at_shard(path: Path, ignored: Sequence[str], __: How) -> tuple[list[str], dict[str, Any]]:
     """A shard says nothing without its index, whose look covers it."""
     if path.with_name(SHARDED_INDEX).is_file():
         return [], {}

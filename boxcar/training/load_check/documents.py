@@ -77,7 +77,9 @@ def is_json(path: Path) -> bool:
     return True
 
 
-def look_at_jsonl(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dict[str, Any]]:
+def look_at_jsonl(
+    path: Path, keys: Sequence[str], ignored: How
+) -> tuple[list[str], dict[str, Any]]:
     """One JSON document a line. A key must be in some line: not all lines are alike."""
     problems: list[str] = []
     seen: dict[str, Any] = {}
@@ -102,7 +104,7 @@ def look_at_jsonl(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], d
     return wrong, {"rows": rows} | gaps
 
 
-def look_at_csv(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dict[str, Any]]:
+def look_at_csv(path: Path, keys: Sequence[str], ignored: How) -> tuple[list[str], dict[str, Any]]:
     """A header and at least one row, all with the same number of fields. Keys are columns.
 
     A column of numbers that ends in NaN or Inf, or holds nothing else, is a problem; `gaps` counts

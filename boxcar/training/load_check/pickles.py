@@ -216,10 +216,10 @@ def named_in(file: IO[bytes], allowed: Collection[str] = ()) -> Named:
 class _Inert:
     """Takes the place of every function, class and object: accepts all and does nothing."""
 
-    def __new__(cls, *_: Any, **__: Any) -> _Inert:
+    def __new__(cls, *ignored: Any, **__: Any) -> _Inert:
         return super().__new__(cls)
 
-    def __call__(self, *_: Any, **__: Any) -> _Inert:
+    def __call__(self, *ignored: Any, **__: Any) -> _Inert:
         return self
 
     __setstate__ = __setitem__ = append = extend = add = __call__

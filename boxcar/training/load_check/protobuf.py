@@ -112,7 +112,7 @@ class _Graph:
     problems: list[str] = field(default_factory=list)
 
 
-def look_at_onnx(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dict[str, Any]]:
+def look_at_onnx(path: Path, keys: Sequence[str], ignored: How) -> tuple[list[str], dict[str, Any]]:
     """Keys are names of tensors, inputs and outputs."""
     try:
         return _look(mapped(path), path.parent, keys)

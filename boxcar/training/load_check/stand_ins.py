@@ -48,7 +48,7 @@ class _Leaf(metaclass=Fixed):
 
     __slots__ = ()
 
-    def __new__(cls, *_: object, **__: object) -> Any:
+    def __new__(cls, *ignored: object, **__: object) -> Any:
         return super().__new__(cls)
 
     def __setstate__(self, state: object) -> None:
@@ -60,7 +60,7 @@ class Word(metaclass=Fixed):
 
     __slots__ = ()
 
-    def __new__(cls, *_: object, **__: object) -> Any:
+    def __new__(cls, *ignored: object, **__: object) -> Any:
         raise MadeError(f"{cls.__module__}.{cls.__name__}")
 
 
@@ -71,7 +71,7 @@ class MadeError(pickle.UnpicklingError):
 class _Fields(dict[Any, Any], metaclass=Fixed):
     """A container by name. Attributes of its own become entries."""
 
-    def __new__(cls, *_: object, **__: object) -> Any:
+    def __new__(cls, *ignored: object, **__: object) -> Any:
         return super().__new__(cls)
 
     def __init__(self, *values: object) -> None:
@@ -93,19 +93,19 @@ class _Fields(dict[Any, Any], metaclass=Fixed):
 class _Dict(metaclass=Fixed):
     """A defaultdict, whose first argument is its factory."""
 
-    def __new__(cls, *_: object) -> Any:
+    def __new__(cls, *ignored: object) -> Any:
         return {}
 
 
 class _List(metaclass=Fixed):
-    def __new__(cls, values: Any = (), *_: object) -> Any:
+    def __new__(cls, values: Any = (), *ignored: object) -> Any:
         return list(values) if isinstance(values, (list, tuple, set)) else []
 
 
 class _Tuple(metaclass=Fixed):
     """What may be a key stays one."""
 
-    def __new__(cls, values: Any = (), *_: object) -> Any:
+    def __new__(cls, values: Any = (), *ignored: object) -> Any:
         return tuple(values) if isinstance(values, (list, tuple, set)) else ()
 
 
@@ -137,7 +137,7 @@ class DType(metaclass=Fixed):
     order: str
     spelled: str
 
-    def __new__(cls, spelled: object = "", *_: object) -> Any:
+    def __new__(cls, spelled: object = "", *ignored: object) -> Any:
         made = super().__new__(cls)
         made.spelled = spelled if isinstance(spelled, str) else ""
         made.order = "="
@@ -182,7 +182,7 @@ class Array(metaclass=Fixed):
     number: str | None
     shape: tuple[int, ...]
 
-    def __new__(cls, *_: object) -> Any:
+    def __new__(cls, *ignored: object) -> Any:
         made = super().__new__(cls)
         made.data, made.number, made.shape = b"", None, ()
         return made
@@ -208,7 +208,7 @@ class _Buffer(metaclass=Fixed):
     """An array as protocol 5 writes it: bytes, type, shape."""
 
     def __new__(
-        cls, data: object = b"", dtype: object = None, shape: object = (), *_: object
+        cls, data: object = b"", dtype: object = None, shape: object = (), *ignored: object
     ) -> Any:
         made = Array()
         made.fill(shape, dtype, data)
@@ -218,7 +218,7 @@ class _Buffer(metaclass=Fixed):
 class _Number(metaclass=Fixed):
     """A NumPy scalar, as the number that it is."""
 
-    def __new__(cls, dtype: object = None, data: object = b"", *_: object) -> Any:
+    def __new__(cls, dtype: object = None, data: object = b"", *ignored: object) -> Any:
         kind = dtype.number if isinstance(dtype, DType) else None
         if kind is None or not isinstance(data, bytes) or len(data) != int(kind[1:]):
             return _Leaf()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, chained, mark
 from boxcar.training.load_check.stand_ins import Array
 
 _NAMED = 10
@@ -85,7 +85,8 @@ def _problem(counts: Counts, look: Look) -> str | None:
     if not (counts.nan or infinite) or _is_mask(counts):
         return None
     kinds = ((counts.nan, "NaN"), (infinite, "Inf"))
-    found = ", ".join(f"{count} {word}" for count, word in kinds if count)
+    counted = [f"{count} {word}" for count, word in kinds if count]
+    found = chained(mark("{first} and {second}"), counted)
     return _(
         "{path} holds {found} among {values} values",
         path=look.path,

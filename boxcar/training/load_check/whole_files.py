@@ -33,7 +33,7 @@ _PANDAS = b"pandas_categorical:"
 _BLOCK_BYTES = 1 << 20
 
 
-def look_at_zip(path: Path, keys: Sequence[str], _: How) -> Looked:
+def look_at_zip(path: Path, keys: Sequence[str], ignored: How) -> Looked:
     """Of keras, torch.export, Stable-Baselines3, skops. Keys are names of its entries."""
     with path.open("rb") as file:
         is_whole = has_zip_end(file)
@@ -63,7 +63,7 @@ def _torn(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str | None:
     return None
 
 
-def look_at_hdf5(path: Path, keys: Sequence[str], _: How) -> Looked:
+def look_at_hdf5(path: Path, keys: Sequence[str], ignored: How) -> Looked:
     """Of keras and h5py: where it ends stands in its superblock, which is written at the close."""
     with path.open("rb") as file:
         size_bytes = file.seek(0, 2)
@@ -86,7 +86,7 @@ def look_at_hdf5(path: Path, keys: Sequence[str], _: How) -> Looked:
     return _not_asked(keys), _UNLOOKED
 
 
-def look_at_ubjson(path: Path, keys: Sequence[str], _: How) -> Looked:
+def look_at_ubjson(path: Path, keys: Sequence[str], ignored: How) -> Looked:
     """Of XGBoost: its outermost bracket closes where the file ends."""
     view = protobuf.mapped(path)
     try:
@@ -137,7 +137,7 @@ def _length(view: memoryview, at: int) -> tuple[int, int]:
     return int.from_bytes(view[at + 1 : end], "big"), end
 
 
-def look_at_lightgbm(path: Path, keys: Sequence[str], _: How) -> Looked:
+def look_at_lightgbm(path: Path, keys: Sequence[str], ignored: How) -> Looked:
     """Its text: trees, their parameters, and what pandas knew of the columns, if it was asked."""
     __, end, rest = path.read_bytes().partition(b"\nend of parameters\n")
     if not end:
@@ -153,7 +153,7 @@ def look_at_lightgbm(path: Path, keys: Sequence[str], _: How) -> Looked:
     return _not_asked(keys), _UNLOOKED
 
 
-def look_at_mindspore(path: Path, keys: Sequence[str], _: How) -> Looked:
+def look_at_mindspore(path: Path, keys: Sequence[str], ignored: How) -> Looked:
     """Of `save_checkpoint`: parameters one after the other. Keys are their names."""
     view, names = protobuf.mapped(path), []
     if bytes(view[-_CRC_BYTES:]).startswith(_CRC):
