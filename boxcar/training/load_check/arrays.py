@@ -78,7 +78,8 @@ def look_at_safetensors(
     path: Path, keys: Sequence[str], ignored: How
 ) -> tuple[list[str], dict[str, Any]]:
     header = _read_header(path)
-    problems = survey.missing_keys(header, keys) if header else [_("holds nothing: no tensor")]
+    nothing: list[str] = [_("holds nothing: no tensor")]
+    problems = survey.missing_keys(header, keys) if header else nothing
     try:
         found, facts = _look_at_values(path)
     except ImportError as error:

@@ -258,6 +258,6 @@ def is_finite_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
-def _first(problems: list[str]) -> list[str]:
+def _first(problems: Sequence[str]) -> list[str]:
     more = len(problems) - _NAMED
-    return problems[:_NAMED] + ([_("{more} more like these", more=more)] if more > 0 else [])
+    return [*problems[:_NAMED], *[_("{more} more like these", more=more)] * (more > 0)]
