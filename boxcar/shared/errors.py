@@ -11,7 +11,16 @@ from collections.abc import Iterable, Sequence
 
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import Sentence, _, in_language
+from boxcar.shared.sentence import (
+    Sentence,
+    _,
+    chained,
+    in_language,
+    known_word,
+    mark,
+    quotation,
+    said_by,
+)
 
 # What is told to a person, as data: a text, and the command to type next.
 #
@@ -88,16 +97,25 @@ class Message:
         colon = _COLON[language if hasattr(self.text, "said") else "en"]
         return f"{text}{colon}{self.command.typed(program, flags, language)}"
 
+    def said(self, language: str) -> str:
+        """As a field of a sentence."""
+        return self.typed(language=language)
+
     def __str__(self) -> str:
         return self.typed()
 
 
+SEMICOLON, LINE = mark("{first}; {second}"), mark("{first}\n{second}")
+
+
 def joined(messages: Sequence[Message], by: str) -> Message:
-    """One message of several, with the command of the last; those before it become text."""
+    """One message of several, by SEMICOLON or LINE, with the command of the last; those before it
+    become text.
+    """
     *before, last = messages
     if not before:
         return last
-    return Message(by.join([*map(str, before), last.text]), last.command)
+    return Message(chained(by, [*before, last.text]), last.command)
 
 
 def counted(number: int, noun: str, several: str = "") -> str:
@@ -165,10 +183,48 @@ class NoRoomError(BoxcarError):
     exit_code = exit_codes.NO_ROOM
 
 
-def message_of(error: Exception) -> Message:
+def message_of(error: BaseException) -> Message:
     """What an error says, with the command of its last problem."""
     if isinstance(error, BoxcarError):
-        return joined(error.messages, "\n")
+        return joined(error.messages, LINE)
     if isinstance(error, OSError) and error.filename and error.strerror:
-        return Message(f"{error.filename}: {error.strerror}")
-    return Message(str(error))
+        return Message(_("{head}: {text}", head=error.filename, text=reason_of(error)))
+    return Message(said_by(error))
+
+
+def words_of(error: BaseException) -> str:
+    """All that an error says in one sentence, with the command of its last problem."""
+    message = message_of(error)
+    if message.command is None:
+        return message.text
+    return _("{text}: {command}", text=message.text, command=str(message.command))
+
+
+# As the C library says them.
+_REASONS = frozenset(
+    {
+        mark("Connection refused"),
+        mark("Disk quota exceeded"),
+        mark("Exec format error"),
+        mark("File exists"),
+        mark("File name too long"),
+        mark("Input/output error"),
+        mark("Is a directory"),
+        mark("No space left on device"),
+        mark("No such file or directory"),
+        mark("Not a directory"),
+        mark("Operation not permitted"),
+        mark("Permission denied"),
+        mark("Read-only file system"),
+        mark("Stale file handle"),
+        mark("Too many open files"),
+    }
+)
+
+
+def reason_of(error: BaseException) -> str:
+    """Why the system refused, without the path; what it says rarely, or of no file, is quoted."""
+    reason = getattr(error, "strerror", None) or said_by(error)
+    if isinstance(reason, Sentence):
+        return reason
+    return known_word(reason, _REASONS) if reason in _REASONS else quotation(reason)

@@ -24,7 +24,7 @@ RESUME_FOLDER = "resume"
 RESUME = f"{RESUME_FOLDER}/resume.json"
 # What the agent itself writes in a cell's folder on the durable tier; nothing published may be it.
 AGENTS_OWN = (MANIFEST, RECEIPT, RESUME_FOLDER)
-OWN_NAME = "has a name that Boxcar uses itself"
+OWN_NAME = _("has a name that Boxcar uses itself")
 # Of a name that leads nowhere it is known that it is no link.
 _NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 

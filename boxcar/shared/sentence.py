@@ -57,22 +57,34 @@ def known_word(word: str, words: Collection[str]) -> str:
     return Sentence(word) if word in words else word
 
 
-def said_by(error: Exception) -> str:
-    """What an error was raised with: `str` of it would be English alone."""
+def quotation(text: str) -> Sentence:
+    """Words of a library or a tool: who reads another language sees them in quotation marks."""
+    return _("{quotation}", quotation=text)
+
+
+def said_by(error: BaseException) -> str:
+    """What an error was raised with: `str` of it would be English alone. One that is not ours is
+    quoted.
+    """
     first = error.args[0] if error.args else ""
-    return first if isinstance(first, Sentence) else str(error)
+    return first if isinstance(first, Sentence) else quotation(str(error))
 
 
-def chained(template: str, parts: Sequence[str]) -> str:
+def chained(template: str, parts: Sequence[Any]) -> str:
     """The parts in a row, by a template of two fields: `first` and `second`; '' of none."""
     if not parts:
         return ""
-    return functools.reduce(lambda a, b: Sentence(template, first=a, second=b), parts)
+    whole: str = functools.reduce(lambda a, b: Sentence(template, first=a, second=b), parts)
+    return whole
 
 
 def in_language(text: Any, language: str) -> Any:
-    """A sentence in this language, also one of a profile; whatever else it is as it is."""
+    """A sentence in this language, also one of a profile or an error; whatever else it is as it
+    is.
+    """
     said = getattr(text, "said", None)
+    if said is None and isinstance(text, Exception):
+        said = getattr(said_by(text), "said", None)
     return said(language) if said else text
 
 

@@ -14,11 +14,12 @@ from typing import Any, ClassVar
 
 from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.event_words import heard
+from boxcar.shared.event_words import SENTENCES, hear_in, heard
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.process import end_reason
 from boxcar.shared.record import dataclass, replace
+from boxcar.shared.sentence import _
 from boxcar.shared.triage.evidence import course_of
 
 
@@ -192,7 +193,9 @@ class Replay:
         try:
             self._take(event)
         except (KeyError, TypeError) as error:
-            raise DamagedError(f"the journal holds an event that lacks {error}") from error
+            raise DamagedError(
+                _("the journal holds an event that lacks {error}", error=error)
+            ) from error
 
     def _take(self, event: Event) -> None:
         self._seq = event.seq
@@ -369,7 +372,8 @@ def _succeeded(record: CellRecord, event: Event) -> CellRecord:
 
 
 def _doubt(event: Event) -> str:
-    return str(event.data.get("doubt") or "")
+    doubt = event.data.get("doubt")
+    return hear_in(doubt, event.data.get(SENTENCES)) if isinstance(doubt, str) else ""
 
 
 def _synced(record: CellRecord, event: Event) -> CellRecord:

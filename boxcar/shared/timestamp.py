@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from boxcar.shared.sentence import _
+
 # Not typing's, and datetime is imported late: an attempt's wrapper needs no more than the time.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def utc(moment: datetime) -> str:
 def parse_utc(text: str) -> datetime:
     """The inverse of `utc`; raises ValueError."""
     if not text.endswith("Z") or "T" not in text:
-        raise ValueError(f"{text!r} is not a UTC time that ends in Z")
+        raise ValueError(_("{text!r} is not a UTC time that ends in Z", text=text))
     if not _from_iso:
         from datetime import datetime
 

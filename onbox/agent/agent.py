@@ -19,10 +19,7 @@ from dataclasses import replace
 
 from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.errors import (
-    DamagedError,
-    NoRoomError,
-)
+from boxcar.shared.errors import DamagedError, NoRoomError, words_of
 from boxcar.shared.files import heartbeat, journal, resume_pointer
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal import Journal
@@ -176,7 +173,7 @@ class Agent:
         except StopQueue as stop:
             return self.ending.stopped(str(stop), stop.exit_code)
         except DamagedError as error:
-            return self.ending.stopped(str(error), exit_codes.STOP_QUEUE)
+            return self.ending.stopped(words_of(error), exit_codes.STOP_QUEUE)
         except (NoRoomError, OSError) as error:
             if not room_wait.is_no_room(error):
                 return self.ending.stopped(room_wait.reason(error), exit_codes.TEMPORARY)

@@ -11,6 +11,7 @@ from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from onbox.slurm import ownership
 
 
@@ -30,7 +31,9 @@ def held(tier: DurablePaths, queue: str) -> Iterator[Held]:
     with contextlib.ExitStack() as ends:
         fd = take_lock(tier.lock(queue), is_alone=is_slurms)
         if fd is None:
-            raise TemporaryError(f"{queue}: its agent is already running; it was left alone")
+            raise TemporaryError(
+                _("{queue}: its agent is already running; it was left alone", queue=queue)
+            )
         ends.callback(os.close, fd)
         owned = ownership.take(tier, queue) if is_slurms else None
         if owned is not None:
@@ -46,7 +49,10 @@ def take_lock(path: Path, *, is_alone: bool = False) -> int | None:
     """
     if not is_alone and not lock.is_true(path):
         raise InputError(
-            f"{path}: its file system has no file locks (flock), by which an agent owns its queue. "
-            "Name another one as the durable tier"
+            _(
+                "{path}: its file system has no file locks (flock), by which an agent owns its "
+                "queue. Name another one as the durable tier",
+                path=path,
+            )
         )
     return lock.hold(path)

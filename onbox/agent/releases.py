@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, words_of
 from boxcar.shared.files import attempt_spec, plan, release
 from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.sentence import _
@@ -85,7 +85,7 @@ class Releases:
         try:
             return release.releases(self._place.durable.newest)
         except (BoxcarError, OSError) as error:
-            text = _("the list of releases cannot be read: {why}", why=str(error))
+            text = _("the list of releases cannot be read: {why}", why=words_of(error))
             self._reporter.warn("releases_unread", text)
             return ()
 
@@ -96,7 +96,7 @@ class Releases:
                 self._runners[digest] = self._open(digest)
             except (BoxcarError, OSError) as error:
                 # It may be readable at the next look.
-                self._warn(digest, str(error))
+                self._warn(digest, words_of(error))
                 return None
         return self._runners[digest]
 

@@ -22,7 +22,7 @@ from boxcar.shared.cell import cell_line, said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import SaidCell
 from boxcar.shared.disk import lock
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, words_of
 from boxcar.shared.files import attempt, attempt_spec, resume_pointer
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.attempt_spec import AttemptSpec
@@ -251,7 +251,9 @@ class Runner:
     def _not_mirrored(self, cell: CellLine, error: Exception) -> None:
         """A tier that is full or away costs the mirror, not the cell."""
         text = _(
-            "the checkpoint of {cell} could not be mirrored: {why}", cell=cell.name, why=str(error)
+            "the checkpoint of {cell} could not be mirrored: {why}",
+            cell=cell.name,
+            why=words_of(error),
         )
         with contextlib.suppress(OSError):
             self._reporter.warn("mirror_failed", text, cell.name)

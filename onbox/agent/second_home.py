@@ -193,7 +193,9 @@ class SecondHome:
         folder = self._place.durable.cell(due.cell)
         made = manifest.read_manifest(folder / paths.MANIFEST)
         if self._put(folder, made.all_files, paths.MANIFEST) != due.version:
-            raise DamagedError(f"{folder}: its manifest is not the one that was published")
+            raise DamagedError(
+                _("{folder}: its manifest is not the one that was published", folder=folder)
+            )
         about = {"cell": due.cell, "attempt": made.attempt, "manifest_sha256": due.version}
         size_bytes, files = made.size_bytes, len(made.all_files)
         self._reporter.say(

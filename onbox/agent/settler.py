@@ -12,10 +12,11 @@ from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from boxcar.shared import state, timestamp
+from boxcar.shared import event_words, state, timestamp
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk.checked_copy import OnChunk
-from boxcar.shared.errors import BoxcarError, DamagedError, message_of
+from boxcar.shared.errors import BoxcarError, DamagedError, message_of, words_of
+from boxcar.shared.event_words import SENTENCES
 from boxcar.shared.files import attempt, manifest
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.heartbeat import Copying
@@ -192,7 +193,9 @@ class Settler:
         try:
             settle.prune(self._place_of(cell), cell)
         except (DamagedError, OSError) as error:
-            text = _("{cell} could not be removed from scratch: {why}", cell=cell, why=str(error))
+            text = _(
+                "{cell} could not be removed from scratch: {why}", cell=cell, why=words_of(error)
+            )
             self._reporter.warn("prune_failed", text, cell)
 
     def _publish(self, cell: CellLine, number: int) -> Manifest:
@@ -230,13 +233,18 @@ class Settler:
     def _warnings(self, cell: str) -> tuple[str, ...]:
         """What the attempt was warned of when it ended."""
         succeeded = self._reporter.last("cell.succeeded", cell)
-        return tuple(succeeded.data.get("warnings", ())) if succeeded else ()
+        data = (
+            event_words.hear_in(succeeded.data, succeeded.data.get(SENTENCES)) if succeeded else {}
+        )
+        return tuple(data.get("warnings", ()))
 
     def _doubt(self, cell: CellLine, done: Done) -> str | None:
         """As it was said; what a person has put right since was never said to have ended well."""
         succeeded = self._reporter.last("cell.succeeded", cell.name)
         if succeeded and succeeded.data.get("attempt") == done.attempt:
-            return succeeded.data.get("doubt")
+            return event_words.hear_in(  # type: ignore[no-any-return]
+                succeeded.data.get("doubt"), succeeded.data.get(SENTENCES)
+            )
         started = self._reporter.last("cell.started", cell.name)
         return ended_well.doubt_of(self._place_of(cell.name), cell, done, started) or None
 

@@ -14,7 +14,7 @@ from boxcar.shared.cell import said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, regular_file
 from boxcar.shared.disk.proven_folder import Seen, shown
-from boxcar.shared.errors import some
+from boxcar.shared.errors import message_of, some, words_of
 from boxcar.shared.sentence import _
 from onbox.attempt.stage import Stage
 from onbox.checkpoint import older_checkpoint, restored_checkpoint
@@ -132,7 +132,7 @@ class Staging:
             text = _(
                 "what {cell} left to be collected stays beside its code: {why}",
                 cell=cell.name,
-                why=str(error),
+                why=words_of(error),
             )
             self._reporter.warn("not_carried", text, cell.name)
             return self._stage.look()
@@ -147,7 +147,7 @@ class Staging:
             self._stage.move_added(folder)
         except OSError as error:
             # The next attempt of any cell waits for it: see _prove_stage.
-            why = f"{error.filename}: {error.strerror}"
+            why = message_of(error).text
             kept = _("It could not be moved away: {why}", why=why)
         way_out = classify.way_out(self._place.plan.workdir)
         if resume:

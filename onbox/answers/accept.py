@@ -11,6 +11,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import Command, InputError
 from boxcar.shared.files import codec, manifest
 from boxcar.shared.files.receipt import Accepted
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 
@@ -19,7 +20,7 @@ def answer(question: run_asks.Accept, run: RunOnBox) -> run_asks.AcceptanceKept:
     """Done twice it is done once. Raises InputError where it is of no result that is here."""
     made, path = question.document, run.tier.accepted(question.document.cell)
     if paths.has_symlink(run.tier.root, f"{path.parent.name}/{path.name}"):
-        raise InputError(f"{path}: is a symbolic link; nothing is written through it")
+        raise InputError(_("{path}: is a symbolic link; nothing is written through it", path=path))
     _refuse_another(made, run)
     data = codec.to_document(made)
     if path.exists() and path.read_bytes() == data:
@@ -32,7 +33,12 @@ def answer(question: run_asks.Accept, run: RunOnBox) -> run_asks.AcceptanceKept:
 def _refuse_another(made: Accepted, run: RunOnBox) -> None:
     if made.run != run.run:
         raise InputError(
-            f"{made.cell}: what was proven is of the run {made.run!r}, not {run.run!r}"
+            _(
+                "{cell}: what was proven is of the run {run!r}, not {run_2!r}",
+                cell=made.cell,
+                run=made.run,
+                run_2=run.run,
+            )
         )
     try:
         found = manifest.sha256(run.tier.manifest(made.cell))
@@ -41,5 +47,6 @@ def _refuse_another(made: Accepted, run: RunOnBox) -> None:
     if found != made.manifest_sha256:
         what = "was published again since" if found else "is not published here"
         raise InputError(
-            f"{made.cell} {what}, so what was proven is not kept. See", Command("pull")
+            _("{cell} {what}, so what was proven is not kept. See", cell=made.cell, what=what),
+            Command("pull"),
         )

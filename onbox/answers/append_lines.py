@@ -17,6 +17,7 @@ from typing import NoReturn
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.errors import Command, InputError, TemporaryError
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import Prefix, RunOnBox
 
@@ -60,7 +61,9 @@ def _comment_out(question: run_asks.CommentOut, run: RunOnBox) -> run_asks.Appen
             if (len(there), digest.of_bytes(there)) != question.expected:
                 _refuse_changed(path, question.expected, there)
             if not queue_line.is_commented_out(queue_line.normalise(there), data):
-                raise InputError(f"{path}: a line would be changed by more than a # before it")
+                raise InputError(
+                    _("{path}: a line would be changed by more than a # before it", path=path)
+                )
             mode = path.stat().st_mode
             atomic.write_whole(path, data)
             path.chmod(mode & 0o777)  # a group that types there goes on to
@@ -72,15 +75,20 @@ def _queue_file(run: RunOnBox, queue: str) -> Path:
     path = run.tier.queue(queue)
     if paths.has_symlink(run.tier.root, f"queues/{path.name}"):
         raise InputError(
-            f"{path}: a folder of it is a symbolic link; nothing is written through it"
+            _("{path}: a folder of it is a symbolic link; nothing is written through it", path=path)
         )
     return path
 
 
 def _refuse_changed(path: Path, begins: Prefix, there: bytes) -> NoReturn:
     raise InputError(
-        f"{path}: was changed meanwhile: it had {begins[0]} bytes when it was read, and has "
-        f"{len(there)} now. Nothing was written. See what came",
+        _(
+            "{path}: was changed meanwhile: it had {begins} bytes when it was read, and has {n} "
+            "now. Nothing was written. See what came",
+            path=path,
+            begins=begins[0],
+            n=len(there),
+        ),
         Command("push"),
     )
 
@@ -110,7 +118,9 @@ def _locked(path: Path) -> Iterator[None]:
     until = time.monotonic() + LOCK_S
     while (fd := _try_lock(path)) is None:
         if time.monotonic() > until:
-            raise TemporaryError(f"{path}: somebody else is appending to it; try again")
+            raise TemporaryError(
+                _("{path}: somebody else is appending to it; try again", path=path)
+            )
         time.sleep(0.05)
     try:
         yield

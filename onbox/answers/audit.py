@@ -20,8 +20,9 @@ from typing import Any
 
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, mounts
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, reason_of, words_of
 from boxcar.shared.files import codec
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.facts import Facts, Folder, Folders, Gpu, HasRun, TrainingPython
 from boxcar.shared.wire.question import RunOnBox
@@ -74,7 +75,7 @@ def place(folder: Path) -> Folder:
         _write_once(there)
         facts["is_writable"] = True
     except OSError as error:
-        facts["problem"] = f"{error.filename or folder}: {error.strerror}"
+        facts["problem"] = _("{head}: {text}", head=error.filename or folder, text=reason_of(error))
     return Folder(**facts)
 
 
@@ -107,7 +108,7 @@ def _hostname_problem(name: str) -> str | None:
             socket.getaddrinfo(name, None)
             ended.append(None)
         except (OSError, UnicodeError) as error:
-            ended.append(str(error))
+            ended.append(words_of(error))
 
     asking = threading.Thread(target=resolve, daemon=True)
     asking.start()
@@ -145,7 +146,7 @@ def _gpus() -> tuple[Gpu, ...]:
     try:
         return tuple(codec.decode(Gpu, row, "the GPU's driver") for row in rows)
     except DamagedError as error:
-        return (Gpu(problem=str(error)),)
+        return (Gpu(problem=words_of(error)),)
 
 
 def _training(question: box_asks.Audit, *, has_gpus: bool) -> TrainingPython:
@@ -157,7 +158,7 @@ def _training(question: box_asks.Audit, *, has_gpus: bool) -> TrainingPython:
     try:
         return codec.decode(TrainingPython, facts, python)
     except DamagedError as error:  # what it printed was another program's
-        return TrainingPython(problem=str(error))
+        return TrainingPython(problem=words_of(error))
 
 
 def _bash() -> str | None:

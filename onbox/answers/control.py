@@ -6,6 +6,7 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 
@@ -14,7 +15,9 @@ def answer(question: run_asks.WriteControl, run: RunOnBox) -> run_asks.ControlWr
     """Replace the queue's control file."""
     path = run.tier.control(question.queue)
     if paths.has_symlink(run.tier.root, path.parent.name):
-        raise InputError(f"{path.parent}: is a symbolic link; nothing is written through it")
+        raise InputError(
+            _("{parent}: is a symbolic link; nothing is written through it", parent=path.parent)
+        )
     atomic.make_folder(path.parent)
     atomic.write_whole(path, codec.to_document(question.document))
     return run_asks.ControlWritten()

@@ -11,6 +11,7 @@ from pathlib import Path
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import BoxcarError, Command, InputError, TemporaryError
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.machine import credentials
@@ -46,7 +47,8 @@ def _alone_with(path: Path) -> Iterator[None]:
     """
     if (fd := lock.hold(path, PATIENCE_S, is_stand_in=True)) is None:
         raise TemporaryError(
-            f"{path}: another hand-over of credentials is still at work", Command("launch")
+            _("{path}: another hand-over of credentials is still at work", path=path),
+            Command("launch"),
         )
     try:
         yield
@@ -64,10 +66,17 @@ def remove_unfinished(path: Path) -> None:
 def _refuse_place(path: Path, tier: Path) -> None:
     if path.resolve().is_relative_to(tier.resolve()):
         raise InputError(
-            f"{path}: lies on the durable tier {tier}, which others may read; expected a file on "
-            "the box's own disk. Fix `credentials` in the profile"
+            _(
+                "{path}: lies on the durable tier {tier}, which others may read; expected a file "
+                "on the box's own disk. Fix `credentials` in the profile",
+                path=path,
+                tier=tier,
+            )
         )
     if path.is_symlink() or path.parent.is_symlink():
         raise InputError(
-            f"{path}: it or its folder is a symbolic link; no secret is written through it"
+            _(
+                "{path}: it or its folder is a symbolic link; no secret is written through it",
+                path=path,
+            )
         )

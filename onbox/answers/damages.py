@@ -12,7 +12,7 @@ from typing import Any
 
 from boxcar.shared import names
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, reason_of, words_of
 from boxcar.shared.files import (
     attempt,
     codec,
@@ -29,6 +29,7 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 COPY, JOURNAL, NOTHING = "a copy", "the journal", "nothing"
 
@@ -108,7 +109,12 @@ def find(paths: DurablePaths, copies: Copies) -> list[Damaged]:
         try:
             found += look(tier, path)
         except OSError as error:
-            found.append(Damaged(tier.name(path), f"{path}: cannot be read: {error.strerror}"))
+            found.append(
+                Damaged(
+                    tier.name(path),
+                    _("{path}: cannot be read: {error}", path=path, error=reason_of(error)),
+                )
+            )
     return found
 
 
@@ -165,12 +171,21 @@ def _problem_of_claim(path: Path, cell: str, owner: tuple[str, Event] | None) ->
     except DamagedError as error:
         return error.messages[0].text
     if claim is None:
-        return f"is missing, though {owner[0]} has claimed {cell}" if owner else None
+        return (
+            _("is missing, though {owner} has claimed {cell}", owner=owner[0], cell=cell)
+            if owner
+            else None
+        )
     if claim.cell not in (cell, attempt.OF_NO_CELL):
-        return f"is the claim of {claim.cell}"
+        return _("is the claim of {cell}", cell=claim.cell)
     if owner is None or claim.queue == owner[0] or _was_moved_since(claim, owner[1]):
         return None
-    return f"names {claim.queue}, though the journal of {owner[0]} has claimed {cell}"
+    return _(
+        "names {queue}, though the journal of {owner} has claimed {cell}",
+        queue=claim.queue,
+        owner=owner[0],
+        cell=cell,
+    )
 
 
 def _was_moved_since(claim: Claim, claimed: Event) -> bool:
@@ -197,8 +212,10 @@ def _manifests(tier: Tier, path: Path) -> Iterator[Damaged]:
     sha256 = published[-1][1].data["manifest_sha256"]
     data = path.read_bytes() if path.exists() else b""
     if digest.of_bytes(data) != sha256:
-        what = "is not the one that the journal names" if data else "is missing"
-        damaged = Damaged(tier.name(path), f"{path}: {what}", tier.queue_of(cell))
+        what = _("is not the one that the journal names") if data else _("is missing")
+        damaged = Damaged(
+            tier.name(path), _("{head}: {text}", head=path, text=what), tier.queue_of(cell)
+        )
         yield _by_digest(tier, damaged, path, sha256)
 
 
@@ -209,7 +226,7 @@ def _unreadable_manifest(tier: Tier, path: Path, cell: str) -> Iterator[Damaged]
     except FileNotFoundError:
         return
     except DamagedError as error:
-        problem = f"{error.messages[0].text}. Only a journal can prove what it was"
+        problem = _("{text}. Only a journal can prove what it was", text=error.messages[0].text)
         yield Damaged(tier.name(path), problem, tier.queue_of(cell))
 
 
@@ -250,7 +267,7 @@ def _accepted(tier: Tier, path: Path) -> Iterator[Damaged]:
     try:
         receipt.read_accepted(path)
     except DamagedError as error:
-        yield Damaged(tier.name(path), str(error))
+        yield Damaged(tier.name(path), words_of(error))
 
 
 def _releases(tier: Tier, folder: Path) -> Iterator[Damaged]:
@@ -265,7 +282,7 @@ def _releases(tier: Tier, folder: Path) -> Iterator[Damaged]:
     for difference in manifest.compare(folder, listed.files):
         file = next(file for file in listed.files if file.path == difference.path)
         at = folder / file.path
-        about = Damaged(tier.name(at), f"{at}: {difference.problem}")
+        about = Damaged(tier.name(at), _("{head}: {text}", head=at, text=difference.problem))
         yield _by_digest(tier, about, at, file.sha256)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from boxcar.shared import paths
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.files import release
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import news_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.machine import credentials, place
@@ -33,7 +34,7 @@ def deliver_late(folder: Path, queue: str, credentials_path: Path | None) -> int
     tier = place.tier(made)
     held = ownership.hold(tier, queue)
     if held is None:
-        raise TemporaryError(f"{queue}: its agent is running and delivers by itself")
+        raise TemporaryError(_("{queue}: its agent is running and delivers by itself", queue=queue))
     try:
         known = (
             credentials.read(credentials_path) if credentials_path else credentials.Credentials()

@@ -15,6 +15,7 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.errors import InputError
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.box_asks import AtWork
 from boxcar.shared.wire.question import RunOnBox
@@ -82,8 +83,11 @@ def _refuse_other_file(path: Path) -> None:
         record = None
     if not isinstance(record, dict) or not {"env", "webhooks"} <= set(record):
         raise InputError(
-            f"{path}: expected the credentials that Boxcar wrote, found another file. It stays, "
-            "and nothing was removed: look at it, and remove it yourself"
+            _(
+                "{path}: expected the credentials that Boxcar wrote, found another file. It "
+                "stays, and nothing was removed: look at it, and remove it yourself",
+                path=path,
+            )
         )
 
 

@@ -18,6 +18,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import Command, InputError
 from boxcar.shared.files import attempt, codec
 from boxcar.shared.files.attempt import Claim
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.slurm import ownership
@@ -30,7 +31,7 @@ def answer(question: run_asks.MoveClaim, run: RunOnBox) -> run_asks.ClaimMoved:
     """Done twice it is done once. Raises InputError where the cell is not that queue's to give."""
     path, claim = run.tier.claim(question.claim.cell), question.claim
     if paths.has_symlink(run.tier.root, f"claims/{path.name}"):
-        raise InputError(f"{path}: is a symbolic link; nothing is written through it")
+        raise InputError(_("{path}: is a symbolic link; nothing is written through it", path=path))
     atomic.make_folder(path.parent)
     if attempt.read_claim(path) is None and atomic.create_once(path, codec.to_document(claim)):
         return run_asks.ClaimMoved(is_new=True)
@@ -41,11 +42,13 @@ def answer(question: run_asks.MoveClaim, run: RunOnBox) -> run_asks.ClaimMoved:
         if there is None or there.queue not in (question.queue_before, claim.queue):
             owner = there.queue if there else "somebody else"
             raise InputError(
-                f"{claim.cell} belongs to {owner} by now. Look again", Command("status")
+                _("{cell} belongs to {owner} by now. Look again", cell=claim.cell, owner=owner),
+                Command("status"),
             )
         if run.tier.manifest(claim.cell).exists() and not question.is_told:
             raise InputError(
-                f"{claim.cell} is published by now, so it stays. See", Command("status")
+                _("{cell} is published by now, so it stays. See", cell=claim.cell),
+                Command("status"),
             )
         atomic.write_whole(path, codec.to_document(replace(claim, saying=there.saying)))
     return run_asks.ClaimMoved(is_new=True)
@@ -67,7 +70,11 @@ def _kept_still(question: run_asks.MoveClaim, run: RunOnBox) -> Iterator[None]:
     fd = ownership.hold(run.tier, question.queue_before, PATIENCE_S)
     if fd is None:
         raise InputError(
-            f"the agent of {question.queue_before} is at work, so {question.claim.cell} stays",
+            _(
+                "the agent of {queue_before} is at work, so {cell} stays",
+                queue_before=question.queue_before,
+                cell=question.claim.cell,
+            ),
             Command("stop", ("--queue", question.queue_before)),
         )
     try:

@@ -10,6 +10,7 @@ from boxcar.shared.errors import Command, DamagedError, InputError, TemporaryErr
 from boxcar.shared.files import codec, release
 from boxcar.shared.files.release import Newest
 from boxcar.shared.paths import DurablePaths
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 
@@ -20,11 +21,13 @@ def answer(question: run_asks.PointTo, run: RunOnBox) -> run_asks.Pointed:
     """Raises InputError for a release that is not there, TemporaryError."""
     tier = run.tier
     if not tier.release(question.digest).is_dir():
-        raise InputError(f"{tier.release(question.digest)}: is not there", Command("push"))
+        raise InputError(
+            _("{digest}: is not there", digest=tier.release(question.digest)), Command("push")
+        )
     # Two laptops may push at once: neither takes the other's release out of the list.
     held = lock.hold(tier.newest.with_suffix(".lock"), LOCK_S)
     if held is None:
-        raise TemporaryError(f"{tier.newest}: somebody else is pushing; try again")
+        raise TemporaryError(_("{newest}: somebody else is pushing; try again", newest=tier.newest))
     try:
         before = _pushed(tier)
         after = release.with_newest(before, question.digest)

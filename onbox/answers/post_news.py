@@ -11,6 +11,7 @@ from boxcar.shared.channels import known
 from boxcar.shared.channels.answer import WEBHOOK, Endpoint, Later, Refused, Taken
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import news_asks, webhook_secret
 from boxcar.shared.wire.question import RunOnBox
 from onbox.machine import interpreter
@@ -39,9 +40,9 @@ def answer(question: news_asks.PostNews, run: RunOnBox) -> news_asks.NewsPosted:
 
 def _refuse_unknown(endpoint: Endpoint) -> None:
     if endpoint.channel == WEBHOOK and not webhook_secret.is_secret(endpoint.secret):
-        raise InputError("a webhook's secret is whsec_ and base64")
+        raise InputError(_("a webhook's secret is whsec_ and base64"))
     if endpoint.channel != WEBHOOK and endpoint.channel not in known.NAMES:
-        raise InputError(f"{endpoint.channel!r} is no channel of this agent")
+        raise InputError(_("{channel!r} is no channel of this agent", channel=endpoint.channel))
 
 
 def _event(question: news_asks.PostNews, run: RunOnBox) -> Event:

@@ -16,9 +16,17 @@ from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.disk.digest import short
 from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.disk.tree_sync import TreeSync
-from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, TemporaryError
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    DamagedError,
+    InputError,
+    TemporaryError,
+    words_of,
+)
 from boxcar.shared.files import codec, manifest, release
 from boxcar.shared.files.release import Release, is_unfinished
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import newest_release
@@ -61,8 +69,11 @@ def prepare(question: run_asks.Prepare, run: RunOnBox) -> run_asks.Prepared:
         return run_asks.Prepared(None)
     if question.is_mounted and not tier.durable_dir.is_dir():
         raise InputError(
-            f"{tier.durable_dir} is not there on this box: its shared file system is not mounted "
-            "or not initialised yet. See the platform's console, then",
+            _(
+                "{durable_dir} is not there on this box: its shared file system is not mounted or "
+                "not initialised yet. See the platform's console, then",
+                durable_dir=tier.durable_dir,
+            ),
             Command("audit"),
         )
     for folder in (*tier.folders(), run.scratch.root):
@@ -141,7 +152,10 @@ def _install(folder: Path, target: Path) -> bool:
 def _sync(folder: Path) -> None:
     if folder.is_symlink() or not folder.is_dir():
         raise TemporaryError(
-            f"{folder}: what was sent is gone, and nothing else was touched. Send it again",
+            _(
+                "{folder}: what was sent is gone, and nothing else was touched. Send it again",
+                folder=folder,
+            ),
             Command("push"),
         )
     found = [path for path in folder.rglob("*") if not path.is_symlink()]
@@ -164,7 +178,7 @@ def _problems(folder: Path, digest: str) -> list[str]:
             return [f"{release.FILE} has digest {short(found.digest)}, expected {short(digest)}"]
         return [f"{one.path} {one.problem}" for one in manifest.compare(folder, found.files)]
     except DamagedError as error:
-        return [str(error)]
+        return [words_of(error)]
 
 
 def _refuse(
@@ -172,7 +186,15 @@ def _refuse(
 ) -> None:
     if problems:
         told = "; ".join(problems[:_MOST_TOLD])
-        raise DamagedError(f"{folder}: is not as it was pushed: {told}. {what_now}", command)
+        raise DamagedError(
+            _(
+                "{folder}: is not as it was pushed: {told}. {what_now}",
+                folder=folder,
+                told=told,
+                what_now=what_now,
+            ),
+            command,
+        )
 
 
 def _remove(path: Path) -> None:

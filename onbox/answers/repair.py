@@ -13,6 +13,7 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import Command, InputError, TemporaryError
 from boxcar.shared.paths import DurablePaths
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import damages
@@ -27,7 +28,12 @@ def answer(question: run_asks.Repair, run: RunOnBox) -> run_asks.Repaired:
     found = damages.find(run.tier, question.copies)
     if found and not run.tier.root.is_dir():
         # Below a mount point, what is written would be hidden by the tier once that is back.
-        raise InputError(f"the run is not in {run.tier.durable_dir} here: is it mounted?")
+        raise InputError(
+            _(
+                "the run is not in {durable_dir} here: is it mounted?",
+                durable_dir=run.tier.durable_dir,
+            )
+        )
     if not question.is_to_write:
         return run_asks.Repaired(tuple(map(_shown, found)))
     queues = damages.queues(found)
@@ -35,7 +41,7 @@ def answer(question: run_asks.Repair, run: RunOnBox) -> run_asks.Repaired:
         # Again: until the lock was held an agent may have written.
         found = damages.find(run.tier, question.copies)
         if set(damages.queues(found)) - set(queues):
-            raise TemporaryError("more is damaged than a moment ago", Command("repair"))
+            raise TemporaryError(_("more is damaged than a moment ago"), Command("repair"))
         return run_asks.Repaired(tuple(_put_back(run.tier, damaged) for damaged in found))
 
 
@@ -47,7 +53,9 @@ def _put_back(tier: DurablePaths, damaged: Damaged) -> run_asks.Damage:
     if damaged.source is None:
         return _shown(damaged)
     if paths.has_symlink(tier.root, damaged.path):
-        raise InputError(f"{tier.root / damaged.path}: a symbolic link; nothing is written there")
+        raise InputError(
+            _("{path}: a symbolic link; nothing is written there", path=tier.root / damaged.path)
+        )
     path = paths.inside(tier.root, damaged.path)
     aside = _keep_beside(path)
     if damaged.source != NOTHING:
@@ -87,7 +95,8 @@ def _held(tier: DurablePaths, queues: Sequence[str]) -> Iterator[None]:
             fd = ownership.hold(tier, queue)
             if fd is None:
                 raise TemporaryError(
-                    f"{queue}: its agent is running, so nothing was put back", Command("stop")
+                    _("{queue}: its agent is running, so nothing was put back", queue=queue),
+                    Command("stop"),
                 )
             held.append(fd)
         yield

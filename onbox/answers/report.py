@@ -16,6 +16,7 @@ from boxcar.shared import names, timestamp
 from boxcar.shared.cell.cell_name import CELL_NAME
 from boxcar.shared.disk import lock
 from boxcar.shared.disk.regular_file import read_plain
+from boxcar.shared.errors import reason_of
 from boxcar.shared.files import progress, release
 from boxcar.shared.paths import MANIFEST, RECEIPT, RESUME, DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass
@@ -112,7 +113,7 @@ def _lacking(tier: DurablePaths, wanted: list[str], have: dict[str, Prefix]) -> 
         try:
             data = read_plain(tier.root, name)
         except OSError as error:  # what the laptop has of it stays
-            unread[name] = str(error.strerror)
+            unread[name] = reason_of(error)
             continue
         found = None if data is None else part(name, data, have.get(name))
         if found is None:

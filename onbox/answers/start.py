@@ -20,6 +20,7 @@ from boxcar.shared.files import codec, release
 from boxcar.shared.files.control import AgentStart
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from boxcar.shared.wire.run_asks import RUNNING, SETSID, TMUX, Started
@@ -67,7 +68,7 @@ def start(wanted: AgentStart, scratch: ScratchPaths) -> Started:
     log = scratch.agent_log(wanted.queue)
     starter = lock.hold(log, STARTER_S)
     if starter is None:
-        raise TemporaryError(f"{log}: somebody else is starting this agent; try again")
+        raise TemporaryError(_("{log}: somebody else is starting this agent; try again", log=log))
     try:
         if lock.is_held(tier.lock(wanted.queue)):
             return Started(RUNNING, None)
@@ -92,7 +93,10 @@ def file_of(folder: Path, name: str) -> Path:
     path = folder / name
     if not path.is_file():
         raise InputError(
-            f"{path}: is not there. Is the durable tier mounted? If it is, send the release",
+            _(
+                "{path}: is not there. Is the durable tier mounted? If it is, send the release",
+                path=path,
+            ),
             Command("push"),
         )
     return path

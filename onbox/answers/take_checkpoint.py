@@ -10,6 +10,7 @@ from boxcar.shared import paths
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, manifest, resume_pointer
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import know_results
@@ -19,7 +20,9 @@ def answer(question: run_asks.TakeCheckpoint, run: RunOnBox) -> run_asks.Checkpo
     """Have the cell continue from the file once it is what the pointer says. Raises InputError."""
     folder, file = run.tier.resume(question.cell), question.pointer.file
     if paths.has_symlink(run.tier.root, str(folder.relative_to(run.tier.root))):
-        raise InputError(f"{folder}: is a symbolic link; nothing is written through it")
+        raise InputError(
+            _("{folder}: is a symbolic link; nothing is written through it", folder=folder)
+        )
     if (folder / resume_pointer.FILE).exists() or _is_known(question, run):
         return run_asks.CheckpointTaken(is_taken=False, is_lacking=False)
     if manifest.compare_one(folder, file):

@@ -18,6 +18,7 @@ from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, manifest, receipt
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.paths import DurablePaths
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from boxcar.shared.wire.run_asks import LentResult
@@ -55,13 +56,21 @@ def _checked(lent: LentResult, run: RunOnBox, queue: str) -> Manifest:
         bound_to += [codec.from_document(receipt.CellReceipt, lent.receipt, cell).manifest_sha256]
     is_its_own = (found.run, found.cell, lent.claim.queue) == (run.run, cell, queue)
     if not is_its_own or {*bound_to, lent.document.manifest_sha256} != {sha256}:
-        raise InputError(f"{cell}: what was lent of it is not one result of the run {run.run}")
+        raise InputError(
+            _(
+                "{cell}: what was lent of it is not one result of the run {run}",
+                cell=cell,
+                run=run.run,
+            )
+        )
     for path in (run.tier.manifest(cell), run.tier.accepted(cell), run.tier.claim(cell)):
         if paths.has_symlink(run.tier.root, path.relative_to(run.tier.root).as_posix()):
-            raise InputError(f"{path}: is a symbolic link; nothing is written through it")
+            raise InputError(
+                _("{path}: is a symbolic link; nothing is written through it", path=path)
+            )
     there = run.tier.manifest(cell)
     if there.exists() and there.read_bytes() != lent.manifest:
-        raise InputError(f"{cell}: has another result here, which stays")
+        raise InputError(_("{cell}: has another result here, which stays", cell=cell))
     return found
 
 
@@ -74,7 +83,9 @@ def _put_in_place(tier: DurablePaths, made: Manifest) -> str | None:
     for file in left:
         source, target = paths.inside(sent, file.path), paths.inside(folder, file.path)
         if paths.has_symlink(folder, file.path):
-            raise DamagedError(f"{target}: is a symbolic link; nothing is written through it")
+            raise DamagedError(
+                _("{target}: is a symbolic link; nothing is written through it", target=target)
+            )
         atomic.make_folder(target.parent)
         atomic.sync_file(source)
         source.replace(target)
@@ -111,7 +122,9 @@ def _kept_still(question: run_asks.TakeResults, tier: DurablePaths) -> Iterator[
     atomic.make_folder(path.parent)
     fd = ownership.hold(tier, question.queue, PATIENCE_S)
     if fd is None:
-        raise TemporaryError(f"the agent of {question.queue} is at work, so nothing was lent to it")
+        raise TemporaryError(
+            _("the agent of {queue} is at work, so nothing was lent to it", queue=question.queue)
+        )
     try:
         yield
     finally:

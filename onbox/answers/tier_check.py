@@ -11,6 +11,8 @@ import shutil
 from pathlib import Path
 
 from boxcar.shared.disk import atomic, digest
+from boxcar.shared.errors import reason_of
+from boxcar.shared.sentence import _
 from boxcar.shared.wire.box_asks import TierProbe, TierProbed
 from boxcar.shared.wire.question import RunOnBox
 
@@ -26,7 +28,9 @@ def answer(question: TierProbe, run: RunOnBox) -> TierProbed:
     try:
         return steps[question.step](folder, question)
     except OSError as error:
-        return TierProbed(problem=f"{error.filename or folder}: {error.strerror}")
+        return TierProbed(
+            problem=_("{head}: {text}", head=error.filename or folder, text=reason_of(error))
+        )
 
 
 def _write(folder: Path, question: TierProbe) -> TierProbed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from boxcar.shared.environment import after_hook
-from boxcar.shared.errors import TemporaryError
+from boxcar.shared.errors import TemporaryError, words_of
 from boxcar.shared.process import second_home_child
 from boxcar.shared.process.second_home_child import Child
 from boxcar.shared.wire import box_asks
@@ -27,5 +27,5 @@ def answer(question: box_asks.TrySecondHome, run: RunOnBox) -> box_asks.SecondHo
     try:
         second_home_child.ask(child, {"do": "try", "url": question.url}, silent_s=SILENT_S)
     except TemporaryError as error:
-        return box_asks.SecondHomeTried(str(error))
+        return box_asks.SecondHomeTried(words_of(error))
     return box_asks.SecondHomeTried()

@@ -28,6 +28,7 @@ from boxcar.shared.files.attempt import Done, Running, read_running
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.process import exit_codes
+from boxcar.shared.sentence import _
 from onbox.attempt.stop import Stop
 from onbox.attempt.watch import Watch
 from onbox.machine import cgroup, oom_kills, process, secret_env, terminal
@@ -131,12 +132,12 @@ def _sync_folders(scratch: ScratchPaths, cell: str) -> None:
 def _take_lock(log: Path) -> int:
     log.parent.mkdir(parents=True, exist_ok=True)
     fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _FLAGS, 0o644)
-    for _ in range(_LOCK_TRIES):
+    for _try in range(_LOCK_TRIES):
         if _try_lock(log, fd):
             return fd
         time.sleep(_LOCK_WAIT_S)  # the agent may be looking, for an instant
     os.close(fd)
-    raise TemporaryError(f"{log}: an earlier attempt at this cell is still running")
+    raise TemporaryError(_("{log}: an earlier attempt at this cell is still running", log=log))
 
 
 def _try_lock(log: Path, fd: int) -> bool:

@@ -16,12 +16,13 @@ from pathlib import Path
 from boxcar.shared import paths
 from boxcar.shared.disk import digest, regular_file
 from boxcar.shared.disk.proven_folder import ProvenFolder, Seen
-from boxcar.shared.errors import DamagedError, counted
+from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest, release
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Release
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.process import strays
+from boxcar.shared.sentence import _
 from onbox.result import beside, collect
 
 _UNLIKE = (
@@ -133,8 +134,13 @@ def _refuse(folder: Path, differences: list[manifest.Difference]) -> None:
     if differences:
         told = "; ".join(f"{found.path} {found.problem}" for found in differences[:5])
         raise DamagedError(
-            f"{folder}: {counted(len(differences), 'file')} not as pushed: {told}. "
-            "Remove the folder and push again."
+            _(
+                "{folder}: {n} {n:file|files} not as pushed: {told}. Remove the folder and push "
+                "again.",
+                folder=folder,
+                n=len(differences),
+                told=told,
+            )
         )
 
 

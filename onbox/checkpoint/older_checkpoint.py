@@ -18,7 +18,7 @@ from boxcar.shared.artifacts.resume_match import parts
 from boxcar.shared.artifacts.seen_checkpoint import Seen
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, words_of
 from boxcar.shared.files import progress
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.paths import ScratchPaths
@@ -82,7 +82,9 @@ def instead(
         if is_from_older(reporter, cell, done.attempt):
             return _as_before(place.scratch, cell, resume, failed, done.attempt)
     except (BoxcarError, OSError) as error:
-        text = _("{cell}: an older checkpoint could not be tried: {why}", cell=cell, why=str(error))
+        text = _(
+            "{cell}: an older checkpoint could not be tried: {why}", cell=cell, why=words_of(error)
+        )
         reporter.warn("older_checkpoint", text, cell)
         return verdict
     if reporter.record(cell).retries.get(RESUME):

@@ -54,7 +54,12 @@ def restore(
         return False
     if difference := manifest.compare_one(folder, pointer.file):
         raise DamagedError(
-            f"{folder}: the mirrored checkpoint {difference.path} {difference.problem}"
+            _(
+                "{folder}: the mirrored checkpoint {difference} {problem}",
+                folder=folder,
+                difference=difference.path,
+                problem=difference.problem,
+            )
         )
     target = paths.inside(out, _name(pointer, resume))
     _remove_part(target)
@@ -64,7 +69,9 @@ def restore(
     copied = checked_copy.checked_copy(folder / pointer.file.path, target, target.name)
     if copied.sha256 != pointer.file.sha256:
         target.unlink()
-        raise DamagedError(f"{folder}: the mirrored checkpoint changed while it was read")
+        raise DamagedError(
+            _("{folder}: the mirrored checkpoint changed while it was read", folder=folder)
+        )
     return True
 
 

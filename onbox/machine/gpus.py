@@ -17,7 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, words_of
+from boxcar.shared.sentence import _
 from onbox.machine import process
 
 TIMEOUT_S = 20.0
@@ -62,8 +63,10 @@ def count() -> int:
     found = len(ask_child())
     if not found and _DEVICES[0].exists():
         raise DamagedError(
-            "this box has an NVIDIA driver that names no GPU; if that is intended, write "
-            "nproc_per_node into job.yaml"
+            _(
+                "this box has an NVIDIA driver that names no GPU; if that is intended, write "
+                "nproc_per_node into job.yaml"
+            )
         )
     return found
 
@@ -154,7 +157,7 @@ def _row(index: int) -> dict[str, Any]:
             "temperature_c": pynvml.nvmlDeviceGetTemperature(handle, 0),
         }
     except pynvml.NVMLError as error:
-        return {"problem": str(error)}
+        return {"problem": words_of(error)}
 
 
 def _slices(handle: Any) -> list[str]:

@@ -10,6 +10,7 @@ from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.release import Release
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass, replace
+from boxcar.shared.sentence import _
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,9 @@ def box_of(plan: Plan, queue: str) -> str:
     """The box that has the queue. Raises InputError for a queue that is not in the plan."""
     if queue not in plan.queues:
         known = ", ".join(plan.queues)
-        raise InputError(f"this release has no queue {queue!r}; it has {known}")
+        raise InputError(
+            _("this release has no queue {queue!r}; it has {known}", queue=queue, known=known)
+        )
     return plan.queues[queue]
 
 
@@ -54,5 +57,5 @@ def scratch(plan: Plan, box: str) -> ScratchPaths:
     try:
         data_dir = plan.box(box).data_dir
     except KeyError:
-        raise InputError(f"this release has no box {box!r}") from None
+        raise InputError(_("this release has no box {box!r}", box=box)) from None
     return ScratchPaths(paths.on_box(data_dir), plan.run)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from boxcar.shared.disk.mounts import disk_room, is_full
-from boxcar.shared.errors import NoRoomError
+from boxcar.shared.errors import NoRoomError, reason_of, words_of
 from boxcar.shared.sentence import _
 
 LOOK_EVERY_S = 15.0
@@ -81,8 +81,8 @@ def is_no_room(error: BaseException) -> bool:
 def reason(error: BaseException) -> str:
     """What an error says; of a disk that is full with what it has left."""
     if not isinstance(error, OSError) or not error.filename:
-        return str(error)
-    text = f"{error.filename}: {error.strerror}"
+        return words_of(error)
+    text = _("{head}: {text}", head=error.filename, text=reason_of(error))
     return _with_what_is_left(text, error) if is_full(error) else text
 
 

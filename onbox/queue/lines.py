@@ -155,8 +155,12 @@ class Lines:
             self._above = next_cell.above(self._begin, self.queue, self._file.commented_out())
         if self._above is None:
             raise DamagedError(
-                f"{self._file.path}: it is to begin with {self._begin.cell}, which has no line any "
-                "more. Put it back, or name another beginning",
+                _(
+                    "{path}: it is to begin with {cell}, which has no line any more. Put it back, "
+                    "or name another beginning",
+                    path=self._file.path,
+                    cell=self._begin.cell,
+                ),
                 Command("launch", ("--start-index", "N")),
             )
         return self._above

@@ -15,6 +15,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.queue_line import Queue
+from boxcar.shared.sentence import _
 
 STILL_S = 3.0
 # For a file that is gone, or empty.
@@ -48,7 +49,9 @@ class QueueFile:
         self._seen_since = None
         if not data and (data is None or self.queue.lines):
             raise DamagedError(
-                f"{self.path}: the queue file is {'gone' if data is None else 'empty'}"
+                _("{path}: the queue file is gone", path=self.path)
+                if data is None
+                else _("{path}: the queue file is empty", path=self.path)
             )
         if data != self._believed:
             self._believed, self._believed_since = data, time.monotonic()

@@ -200,7 +200,9 @@ class Reporter:
         started = self.last("cell.started", cell)
         if started is None:
             queue = self._journal.path.stem
-            raise DamagedError(f"{queue}: {cell} ran, but no event says how it ended")
+            raise DamagedError(
+                _("{queue}: {cell} ran, but no event says how it ended", queue=queue, cell=cell)
+            )
         return cell_line.begun_line(started)
 
     def was_left(self, cell: str) -> bool:

@@ -18,18 +18,19 @@ from boxcar.shared.artifacts import resume_match
 from boxcar.shared.disk import regular_file
 from boxcar.shared.disk.digest import BLOCK_BYTES
 from boxcar.shared.disk.proven_folder import shown
-from boxcar.shared.errors import DamagedError, some
+from boxcar.shared.errors import DamagedError, reason_of, some
 from boxcar.shared.process import strays
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from onbox.result import beside, left, left_artifacts
 
 MOST_BYTES = 1024**3
 # Each is a line of the manifest, and two writes to the tier.
 MOST_FILES = 10_000
-SECRET = "may hold a secret"
-NOT_OURS = "not a file of this cell"
-TOO_MUCH = "over the bound of 1 GiB a cell"
-TOO_MANY = f"over the bound of {MOST_FILES:,} files a cell"
+SECRET = _("may hold a secret")
+NOT_OURS = _("not a file of this cell")
+TOO_MUCH = _("over the bound of 1 GiB a cell")
+TOO_MANY = _("over the bound of {n:,} files a cell", n=MOST_FILES)
 _MOST_NAMED = 10
 
 
@@ -47,7 +48,8 @@ class Collected:
     def sentences(self) -> tuple[str, ...]:
         """What was left out, for the manifest."""
         return tuple(
-            f"{why}: {some(map(shown, names), _MOST_NAMED)}" for why, names in self.left_out.items()
+            _("{head}: {text}", head=why, text=some(map(shown, names), _MOST_NAMED))
+            for why, names in self.left_out.items()
         )
 
 
@@ -74,7 +76,7 @@ def look(
     """
     found, values = Collected(), long_enough(secrets)
     if left.is_elsewhere(out):
-        found.leave_out(NOT_OURS, "{out} is a link by now")
+        found.leave_out(NOT_OURS, _("{{out}} is a link by now"))
         return found
     size_bytes = 0
     # Its log is published, and one of that name in {out} is another file.
@@ -131,7 +133,9 @@ def _refusal(name: str, path: Path, values: Sequence[bytes]) -> str:
         paths.inside(Path(), name)
         return SECRET if holds_any(path, values) else ""
     except (OSError, DamagedError) as error:
-        return f"cannot be read ({getattr(error, 'strerror', None) or 'a name of no file'})"
+        is_named = isinstance(error, DamagedError)
+        why = _("a name of no file") if is_named else reason_of(error)
+        return _("cannot be read ({why})", why=why)
 
 
 def _size_bytes(path: Path) -> int:

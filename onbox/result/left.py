@@ -15,14 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from boxcar.shared.disk import regular_file
+from boxcar.shared.errors import reason_of
+from boxcar.shared.sentence import Sentence, _, mark
 
 # Links to links to folders multiply: twenty pairs of them are a million ways.
 _MOST_WAYS = 1000
 _KINDS = {
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
+    stat.S_IFIFO: mark("a pipe"),
+    stat.S_IFSOCK: mark("a socket"),
+    stat.S_IFCHR: mark("a device"),
+    stat.S_IFBLK: mark("a device"),
 }
 
 
@@ -53,6 +55,10 @@ def is_elsewhere(out: Path) -> bool:
     there is not what the cell was given.
     """
     return out.is_symlink() or out.parent.is_symlink()
+
+
+def _kind(mode: int) -> str:
+    return _("is {kind}", kind=Sentence(_KINDS.get(stat.S_IFMT(mode), mark("no file"))))
 
 
 def look(out: Path, artifact: str) -> Left:
@@ -86,19 +92,23 @@ class _Look:
         if problems or any(path.stat().st_size for path in files.values()):
             return
         if artifact in files:
-            problems.append(f"{artifact} is empty (0 bytes)")
+            problems.append(_("{path} is empty (0 bytes)", path=artifact))
         elif files:
-            problems.append(f"{artifact} holds only empty files")
+            problems.append(_("{path} holds only empty files", path=artifact))
         elif self._left.left_out:
-            problems.append(f"{artifact} holds no file: {self._left.left_out[0]}")
+            problems.append(
+                _("{path} holds no file: {why}", path=artifact, why=self._left.left_out[0])
+            )
         elif self._ways:
-            problems.append(f"{artifact} is an empty folder")
+            problems.append(_("{path} is an empty folder", path=artifact))
 
     def _list(self, folder: _Folder) -> None:
         try:
             names = sorted(path.name for path in folder.path.iterdir())
         except OSError as error:
-            self._left.problems.append(f"{folder.name} cannot be read: {error.strerror}")
+            self._left.problems.append(
+                _("{path} cannot be read: {why}", path=folder.name, why=reason_of(error))
+            )
             return
         for name in names:
             path = (folder.path / name).relative_to(self._out).as_posix()
@@ -112,19 +122,18 @@ class _Look:
         except (FileNotFoundError, NotADirectoryError):
             return  # never written, or removed by what is left of the cell
         except OSError as error:
-            what = error.strerror or str(error)
-            is_strange = isinstance(error, regular_file.StrangeFileError)
-            self._left.problems.append(
-                f"{name} {what if is_strange else f'cannot be read: {what}'}"
-            )
+            why = reason_of(error)
+            if not isinstance(error, regular_file.StrangeFileError):
+                why = _("cannot be read: {error}", error=why)
+            self._left.problems.append(_("{path} {problem}", path=name, problem=why))
 
     def _keep(self, name: str, path: Path, mode: int, above: tuple[Path, ...]) -> None:
         if stat.S_ISDIR(mode):
             self._go_into(name, path, above)
         elif not stat.S_ISREG(mode):
-            self._left.left_out.append(f"{name} is {_KINDS.get(stat.S_IFMT(mode), 'no file')}")
+            self._left.left_out.append(_("{path} {problem}", path=name, problem=_kind(mode)))
         elif not os.access(path, os.R_OK):
-            self._left.problems.append(f"{name} cannot be read: permission denied")
+            self._left.problems.append(_("{path} cannot be read: permission denied", path=name))
         else:
             self._left.files[name] = path
 
@@ -132,11 +141,18 @@ class _Look:
         if self._once and self._is_twice(name, path):
             return
         if any(folder.is_relative_to(path) for folder in above):
-            self._left.left_out.append(f"{name} is a link to a folder that holds it")
+            self._left.left_out.append(_("{path} is a link to a folder that holds it", path=name))
             return
         self._ways[path] += 1
         if self._ways[path] > _MOST_WAYS:
-            self._left.problems.append(f"{name} is one of more than {_MOST_WAYS} links to {path}")
+            self._left.problems.append(
+                _(
+                    "{name} is one of more than {most} links to {path}",
+                    name=name,
+                    most=_MOST_WAYS,
+                    path=path,
+                )
+            )
             return
         self._folders.append(_Folder(name, path, above))
 

@@ -34,7 +34,9 @@ class LeftArtifacts:
     def missing(self) -> list[str]:
         """The artifacts of which it wrote nothing; where that is all, with what was left out."""
         return [
-            f"{path} ({'; '.join(it.left_out)})" if it.left_out else path
+            _("{path} ({why})", path=path, why=chained(mark("{first}; {second}"), it.left_out))
+            if it.left_out
+            else path
             for path, it in self.by_path.items()
             if not (it.files or it.problems)
         ]
@@ -81,7 +83,9 @@ def look_at(
     found = {path: _left(out, names) for path, names in taken.items()}
     for path, names in ours.items():
         there = (name for name in names if (out / name).exists())
-        found[path].left_out.extend(f"{name} {paths.OWN_NAME}: rename it" for name in there)
+        found[path].left_out.extend(
+            _("{name} {why}: rename it", name=name, why=paths.OWN_NAME) for name in there
+        )
     patterns = {path for path in named if is_pattern(path)}
     return LeftArtifacts(
         out, found, {path: names for path, names in taken.items() if names and path in patterns}

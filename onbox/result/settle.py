@@ -21,7 +21,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import atomic, checked_copy, checked_tree, regular_file
 from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.disk.checked_tree import ToCopy
-from boxcar.shared.errors import BoxcarError, message_of
+from boxcar.shared.errors import BoxcarError, message_of, reason_of
 from boxcar.shared.files import attempt, codec, manifest, progress, receipt, release
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.manifest import Carried, FileRecord, Manifest, TrainedOn
@@ -32,7 +32,7 @@ from boxcar.shared.metrics import measure
 from boxcar.shared.process import load_child
 from boxcar.shared.process.load_child import Loaded
 from boxcar.shared.record import replace
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, chained, mark
 from onbox.machine.place import Place
 from onbox.result import collect, left, left_artifacts, published
 from onbox.result.asked import NOT_KNOWN, Asked
@@ -234,7 +234,8 @@ def trusted(made: CellReceipt) -> list[str]:
 
 def problems(made: CellReceipt) -> str:
     """What is wrong with the artifacts, in one line."""
-    return "; ".join(f"{f.path}: {', '.join(f.problems)}" for f in made.findings if f.problems)
+    wrong = [found.sentence for found in made.findings if found.problems]
+    return chained(mark("{first}; {second}"), wrong)
 
 
 def _beside(place: Place, cell: str) -> dict[str, Path]:
@@ -264,7 +265,7 @@ def _copy_all(
             "{named} cannot be copied to {folder}: {error}",
             named=named,
             folder=folder,
-            error=error.strerror,
+            error=reason_of(error),
         )
         raise UnfitError(text) from error
 
@@ -290,7 +291,7 @@ def _carry(
             checked_copy.check_room(folder, [source.stat().st_size])
             files.extend(_copy_all({name: source}, folder))
         except (BoxcarError, OSError) as error:
-            found.leave_out(f"could not be copied ({message_of(error).text})", name)
+            found.leave_out(_("could not be copied ({why})", why=message_of(error).text), name)
     return Carried(tuple(files), found.sentences)
 
 
@@ -299,7 +300,8 @@ def _refuse_unchecked(cell: str, loaded: Loaded) -> None:
     problems = [finding for finding in loaded.findings.values() if not finding.is_good]
     unchecked = [finding for finding in problems if finding.kind == load_child.UNCHECKED]
     if unchecked and len(unchecked) == len(problems):
-        raise UncheckedError(f"{cell}: {unchecked[0].path} {unchecked[0].problems[0]}")
+        what = _("{path} {problem}", path=unchecked[0].path, problem=unchecked[0].problems[0])
+        raise UncheckedError(_("{cell}: {reason}", cell=cell, reason=what))
 
 
 def _metrics(place: Place, made: Manifest) -> tuple[Number, ...]:

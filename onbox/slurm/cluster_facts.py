@@ -8,7 +8,15 @@ from pathlib import Path
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import BoxcarError, Command, InputError, TemporaryError
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    InputError,
+    TemporaryError,
+    reason_of,
+    words_of,
+)
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import cluster_asks
 from boxcar.shared.wire.question import RunOnBox
 from onbox.slurm import commands
@@ -27,7 +35,10 @@ def answer(question: cluster_asks.SlurmAudit, run: RunOnBox) -> cluster_asks.Slu
     config = commands.run("scontrol", "show", "config")
     if config.code:
         raise TemporaryError(
-            f"Slurm does not answer: {config.said}. Nothing was submitted. Once it does",
+            _(
+                "Slurm does not answer: {said}. Nothing was submitted. Once it does",
+                said=config.said,
+            ),
             Command("launch"),
         )
     partitions = _partitions(commands.run("scontrol", "show", "partition", "-o").out)
@@ -77,14 +88,14 @@ def _problem(folder: Path, *, is_made: bool = False) -> str | None:
     """Why nothing can be written there. With `is_made` a folder that is missing is made later."""
     place = next((one for one in (folder, *folder.parents) if one.is_dir()), folder)
     if place != folder and not is_made:
-        return "it is not there: is the file system mounted on the login node?"
+        return _("it is not there: is the file system mounted on the login node?")
     path = atomic.temporary_name(place / "audit")
     try:
         atomic.write_whole(path, b"written by boxcar's audit\n")
     except OSError as error:
-        return error.strerror or str(error)
+        return reason_of(error)
     except BoxcarError as error:
-        return str(error)
+        return words_of(error)
     finally:
         path.unlink(missing_ok=True)
     return None

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 TIMEOUT_S = 25.0
 # Where sites have them that give the path to login shells only.
@@ -35,9 +36,13 @@ def run(program: str, *words: str, timeout_s: float = TIMEOUT_S) -> Ran:
     found = shutil.which(program, path=env["PATH"])
     if found is None:
         raise InputError(
-            f"there is no {program} on {os.uname().nodename}: expected a login node of the "
-            "cluster. Name its alias in your ~/.ssh/config as slurm: {login: …}, in job.yaml or in "
-            "the profile"
+            _(
+                "there is no {program} on {nodename}: expected a login node of the cluster. Name "
+                "its alias in your ~/.ssh/config as slurm: {{login: …}}, in job.yaml or in the "
+                "profile",
+                program=program,
+                nodename=os.uname().nodename,
+            )
         )
     try:
         done = subprocess.run(
@@ -52,7 +57,12 @@ def run(program: str, *words: str, timeout_s: float = TIMEOUT_S) -> Ran:
         )
     except subprocess.TimeoutExpired:
         raise TemporaryError(
-            f"{program} gave no answer in {timeout_s:.0f} s: Slurm is not reachable at the moment"
+            _(
+                "{program} gave no answer in {timeout_s:.0f} s: Slurm is not reachable at the "
+                "moment",
+                program=program,
+                timeout_s=timeout_s,
+            )
         ) from None
     return Ran(done.returncode, done.stdout, done.stderr)
 

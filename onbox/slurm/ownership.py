@@ -19,6 +19,7 @@ from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import BoxcarError, Command, InputError, TemporaryError, message_of
 from boxcar.shared.files import codec
 from boxcar.shared.paths import DurablePaths
+from boxcar.shared.sentence import _
 from boxcar.shared.slurm import lease
 from boxcar.shared.slurm.lease import Lease, Standing
 from onbox.slurm import ended, squeue
@@ -84,7 +85,12 @@ def take(
         environ, queue, environ.get(_NODE) or os.uname().nodename, timestamp.utc_now()
     )
     if own is None:
-        raise InputError(f"{VARIABLE} is set, and SLURM_JOB_ID is not: this is no job of Slurm")
+        raise InputError(
+            _(
+                "{variable} is set, and SLURM_JOB_ID is not: this is no job of Slurm",
+                variable=VARIABLE,
+            )
+        )
     folder = tier.slurm_leases(queue)
     atomic.make_folder(folder)
     until = time.monotonic() + patience_s
@@ -123,7 +129,9 @@ def _is_free(tier: DurablePaths, queue: str) -> bool:
     states = {task.task: task.state for task in squeue.look_now(tier).tasks}
     standing = lease.of_job(newest, states)
     if standing is Standing.UNKNOWN:
-        raise TemporaryError(f"{queue}: Slurm says {states.get(newest.named)} of its job")
+        raise TemporaryError(
+            _("{queue}: Slurm says {named} of its job", queue=queue, named=states.get(newest.named))
+        )
     return standing is Standing.FREE
 
 
@@ -135,8 +143,13 @@ def _try(tier: DurablePaths, folder: Path, own: Lease) -> Owned | None:
         found = lease.standing(newest, own, _states(tier, own))
     if found is Standing.HELD and newest:
         raise TemporaryError(
-            f"{own.queue}: its agent is already running, in Slurm's job {newest.named} on "
-            f"{newest.node}; it was left alone"
+            _(
+                "{queue}: its agent is already running, in Slurm's job {named} on {node}; it was "
+                "left alone",
+                queue=own.queue,
+                named=newest.named,
+                node=newest.node,
+            )
         )
     if found is Standing.OURS:
         return Owned(folder, number, own)

@@ -16,6 +16,7 @@ from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError, mess
 from boxcar.shared.files import codec
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.slurm import job_comment, lease, submitted
 from boxcar.shared.slurm.job_comment import Comment
 from boxcar.shared.slurm.submitted import FRESH_S, Seen, Task
@@ -100,7 +101,7 @@ def rows(tier: DurablePaths) -> list[Row]:
     words = ("--me", "-h", "-r", "-t", "all", "-n", job_comment.job_name(tier.run), "-o", _FORMAT)
     ran = commands.run("squeue", *words)
     if ran.code:
-        raise TemporaryError(f"Slurm does not answer: {ran.said}")
+        raise TemporaryError(_("Slurm does not answer: {said}", said=ran.said))
     return list(parse(ran.out, tier))
 
 

@@ -19,6 +19,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, Command, InputError, TemporaryError
 from boxcar.shared.files import codec, queue_line, resume_pointer
 from boxcar.shared.paths import DurablePaths
+from boxcar.shared.sentence import _
 from boxcar.shared.slurm import job_comment, submitted
 from boxcar.shared.slurm.job_comment import Comment
 from boxcar.shared.slurm.submitted import Submit
@@ -42,14 +43,18 @@ def answer(question: cluster_asks.SlurmSubmit, run: RunOnBox) -> cluster_asks.Sl
     tier = run.tier
     script = tier.release(question.digest) / question.script
     if not script.is_file():
-        raise InputError(f"{script}: is not there: send the release", Command("push"))
+        raise InputError(
+            _("{script}: is not there: send the release", script=script), Command("push")
+        )
     for folder in (tier.slurm_submit("x").parent, run.scratch.root):
         atomic.make_folder(folder)
     settle(tier)
     queues = _tasks_of(tier, question.queues) if question.is_per_cell else None
     intent = _intent(question, queues or question.queues)
     if not atomic.create_once(tier.slurm_intent, codec.to_document(intent)):
-        raise TemporaryError(f"somebody else submits {tier.run} at this moment", Command("status"))
+        raise TemporaryError(
+            _("somebody else submits {run} at this moment", run=tier.run), Command("status")
+        )
     try:
         held = {task.queue for task in squeue.look_now(tier).tasks if task.waits or task.has_nodes}
         mine = {index: name for index, name in intent.queues.items() if name not in held}
@@ -74,13 +79,19 @@ def settle(tier: DurablePaths) -> None:
     is_ours = left.host == os.uname().nodename
     is_at_it = is_ours and process.start_time(left.pid) == left.started
     if is_at_it or (not is_ours and 0 <= age_s < SETTLED_S and not left.is_sent):
-        raise TemporaryError(f"somebody else submits {tier.run} at this moment", Command("status"))
+        raise TemporaryError(
+            _("somebody else submits {run} at this moment", run=tier.run), Command("status")
+        )
     if left.is_sent:
         job = _job_of(tier, left.token)
         if job is None and age_s < SETTLED_S:
             raise TemporaryError(
-                f"whether Slurm has taken what was submitted at {left.at} shows "
-                f"{SETTLED_S:.0f} s after it; nothing is submitted twice. Then",
+                _(
+                    "whether Slurm has taken what was submitted at {at} shows {settled_s:.0f} s "
+                    "after it; nothing is submitted twice. Then",
+                    at=left.at,
+                    settled_s=SETTLED_S,
+                ),
                 Command("launch"),
             )
         if job is not None:
@@ -109,14 +120,17 @@ def _submit(tier: DurablePaths, intent: Submit, question: cluster_asks.SlurmSubm
     if job is None:
         if ran.code == 0 or any(word in ran.said.lower() for word in _UNSURE):
             raise TemporaryError(
-                f"sbatch did not say whether Slurm has taken the job: {ran.said}. Nothing is "
-                "submitted twice; in two minutes",
+                _(
+                    "sbatch did not say whether Slurm has taken the job: {said}. Nothing is "
+                    "submitted twice; in two minutes",
+                    said=ran.said,
+                ),
                 Command("launch"),
             )
         # Refused, which is an outcome: the intent can be taken back.
         unsent = codec.to_document(replace(intent, is_sent=False))
         atomic.write_whole(tier.slurm_intent, unsent)
-        raise InputError(f"Slurm refuses {intent.script}: {ran.said}")
+        raise InputError(_("Slurm refuses {script}: {said}", script=intent.script, said=ran.said))
     _note(tier, intent, job)
     squeue.forget(tier)
     return job

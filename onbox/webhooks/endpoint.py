@@ -18,7 +18,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.channels import answer, known
 from boxcar.shared.channels.answer import WEBHOOK, Later, Refused, Taken, key_of
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, words_of
 from boxcar.shared.files import codec, delivered
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.journal_chain import Event
@@ -129,7 +129,7 @@ class Endpoint:
                 self.problem = f"the journal cannot be read: {error}"
                 is_on = self._back_off(JOURNAL_AGAIN_S)
             except DamagedError as error:
-                self.problem = str(error)
+                self.problem = words_of(error)
                 is_on = False
 
     def _follow(self) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from boxcar.shared.errors import DamagedError, NewerError
 from boxcar.shared.files.journal_chain import LINE_FEED, NO_EVENT, Chain, Event
+from boxcar.shared.sentence import _
 
 # Of a journal on the network each time that it is opened is a round trip.
 READ_BYTES = 64 * 2**10
@@ -75,13 +76,15 @@ class JournalTail:
             return None
 
     def _parse(self, line: bytes) -> Event:
-        where = f"{self._path}: line {self._chain.seq + 1}"
+        where = _("{path}: line {line}", path=self._path, line=self._chain.seq + 1)
         try:
             return self._chain.take(line.removesuffix(LINE_FEED))
         except NewerError as error:
-            raise NewerError(f"{where}: {error}") from error
+            raise NewerError(_("{head}: {text}", head=where, text=error)) from error
         except NO_EVENT as error:
-            raise DamagedError(f"{where} is damaged ({error})") from error
+            raise DamagedError(
+                _("{where} is damaged ({error})", where=where, error=error)
+            ) from error
 
 
 def count_lines(path: Path) -> int:

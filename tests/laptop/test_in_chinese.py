@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shutil
 from collections.abc import Callable
@@ -38,12 +39,16 @@ from boxcar.laptop.verbs.repair import repair
 from boxcar.laptop.verbs.status import status
 from boxcar.laptop.verbs.stop import stop
 from boxcar.laptop.verbs.verify import verify
-from boxcar.shared.errors import BoxcarError
-from boxcar.shared.sentence import Sentence, _
+from boxcar.shared.errors import BoxcarError, InputError, message_of
+from boxcar.shared.files import codec, receipt
+from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.sentence import Sentence, _, in_language
+from boxcar.shared.wire import envelope, run_asks
 
 # What is typed, and where something lies.
 NO_SENTENCE = re.compile(r"(?:boxcar|invoke) [\w -]+|/\S+|\{[^}]*\}|`[^`]*`|\S+\.\S+")
 ENGLISH = re.compile(r"(?<![\w-])[A-Za-z']+ [a-z']+ [a-z']+")
+QUOTED = re.compile(r"“[^”]*”")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -195,3 +200,51 @@ def test_a_row_of_an_audit_in_a_line() -> None:
     said = audit.line(rules.ALL, row)
     assert said == "OK: all: box clock: as here"
     assert english(said.said("zh")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a: b: c", "a: @x", "a:\n\tb: 1", "a: [1", "a: 'x", "a: *x", 'a: "\\d"', "a: >\nb", "a: ]"],
+)
+def test_yaml_that_is_none_is_told_without_words_of_its_library(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(text)
+    with pytest.raises(BoxcarError) as refused:
+        load(path, ProfileModel)
+    said = refused.value.messages[0].typed(language="zh")
+    assert CHINESE.search(said) and english(QUOTED.sub("", said)) == [], said
+
+
+def test_what_is_damaged_and_what_the_system_refuses(tmp_path: Path) -> None:
+    damaged = tmp_path / "receipt.json"
+    damaged.write_text("{")
+    with pytest.raises(BoxcarError) as refused:
+        receipt.read_cell(damaged)
+    said = refused.value.messages[0].typed(language="zh")
+    assert said.endswith(
+        "“Expecting property name enclosed in double quotes: line 1 column 2 (char 1)”"
+    )
+    full = OSError(errno.ENOSPC, "No space left on device", "/data/x")
+    assert message_of(full).typed(language="zh") == "/data/x：磁盘空间不足"
+    assert str(message_of(full)) == "/data/x: No space left on device"
+
+
+def test_what_a_box_answers(tmp_path: Path) -> None:
+    """Its English, and what it was made of: an error of the box, and sentences of its answer."""
+    said = InputError(_("{queue}: its agent is already running; it was left alone", queue="q1"))
+    line = envelope.write_answer(envelope.error(InputError, message_of(said)))
+    with pytest.raises(InputError) as refused:
+        envelope.read_answer(
+            run_asks.Start("q1", "0" * 64, None, ("tmux",), None), "box-a", 0, line, ""
+        )
+    assert str(refused.value) == "box-a: q1: its agent is already running; it was left alone"
+    assert refused.value.said("zh") == "box-a：q1：它的 agent 已在运行，没有改动它"
+
+
+def test_a_warning_and_a_doubt_in_a_file_keep_what_they_were_made_of() -> None:
+    warning = _("{path} holds only empty files", path="ckpt")
+    made = Manifest("r", "a", "q", "b", "x", 1, "t", "-", 1, "", "", (), warnings=(warning, "old"))
+    data = codec.to_document(made)
+    heard = codec.from_document(Manifest, data, "manifest.json")
+    assert heard == made and codec.to_document(heard) == data
+    assert [in_language(text, "zh") for text in heard.warnings] == ["ckpt 只含空文件", "old"]

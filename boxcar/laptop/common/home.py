@@ -16,7 +16,7 @@ from pathlib import Path
 import boxcar
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import InputError, reason_of
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
@@ -150,7 +150,7 @@ def results_to(folder: Path) -> Iterator[None]:
                 "writable (owner: `ls -ld`; is its disk mounted read-only?), then repeat the "
                 "command. Nothing changed on the boxes",
                 what=error.filename or folder,
-                error=error.strerror,
+                error=reason_of(error),
                 folder=folder,
             )
         ) from error

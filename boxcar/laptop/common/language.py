@@ -9,16 +9,15 @@ from boxcar.shared.sentence import LANGUAGES, _
 
 
 def language_of(given: str, environ: Mapping[str, str]) -> str:
-    """`en` or `zh`: as asked for, else as the locale says. Raises InputError for another one."""
+    """`en` or `zh`: as asked for, else by the variables that gettext reads, LANGUAGE first. Raises
+    InputError for another one.
+    """
     if given:
         if given not in LANGUAGES:
-            raise InputError(
-                _(
-                    "--lang: expected {languages}, found {given!r}",
-                    languages=" or ".join(LANGUAGES),
-                    given=given,
-                )
-            )
+            raise InputError(_("--lang: expected en or zh, found {given!r}", given=given))
         return given
     locale = next((environ[n] for n in ("LC_ALL", "LC_MESSAGES", "LANG") if environ.get(n)), "")
-    return "zh" if locale.lower().startswith("zh") else "en"
+    if locale in ("C", "POSIX"):  # somebody wants what a script can read, whatever LANGUAGE says
+        return "en"
+    wanted = [*environ.get("LANGUAGE", "").split(":"), locale]
+    return next((one[:2].lower() for one in wanted if one[:2].lower() in LANGUAGES), "en")

@@ -21,9 +21,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import InputError, reason_of
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import Sentence, _, mark, said_by
+from boxcar.shared.sentence import Sentence, _, mark, quotation, said_by
 
 LARGEST_FILE_BYTES = 1024 * 1024
 # Aliases make a small file large: ten lines of them can mean a billion nodes.
@@ -104,7 +104,7 @@ def read_yaml(path: Path) -> Document:
         ) from error
     except OSError as error:
         raise InputError(
-            _("{file}: cannot be read: {why}", file=path, why=error.strerror)
+            _("{file}: cannot be read: {why}", file=path, why=reason_of(error))
         ) from error
     return parse_document(data, str(path))
 
@@ -239,6 +239,43 @@ def _compose(text: str, where: str) -> yaml.Node:
     return root
 
 
+# By words of PyYAML's own, which nobody has to read.
+_CAUSES = (
+    ("'\\t'", mark("a tab where only spaces are allowed: indent with spaces")),
+    (
+        "mapping values are not allowed",
+        mark(
+            "a second ': ' in this line, or the line is indented too far. A value that contains "
+            "': ' must be quoted"
+        ),
+    ),
+    ("could not find expected ':'", mark("a key without a ': ' behind it")),
+    (
+        "cannot start any token",
+        mark("a value that begins with @, % or ` must be quoted"),
+    ),
+    (
+        "alias",
+        mark("a value that begins with * or & must be quoted"),
+    ),
+    (
+        "unknown escape character",
+        mark("in \"double quotes\" a backslash is special: use 'single quotes'"),
+    ),
+    (
+        "flow",
+        mark(
+            "a bracket or a comma is missing here, or a value that begins with {{ or [ must be "
+            "quoted"
+        ),
+    ),
+    (
+        "expected <block end>",
+        mark("this line does not fit the lines above it: check its indent, and quotes above it"),
+    ),
+)
+
+
 def _syntax(error: yaml.MarkedYAMLError, where: str) -> str:
     context, problem = error.context or "", error.problem or ""
     is_open = "end of stream" in problem or "stream end" in problem
@@ -248,20 +285,16 @@ def _syntax(error: yaml.MarkedYAMLError, where: str) -> str:
         return _("{at}{text}", at=at, text=_("the quote that opens here is never closed"))
     if is_open and "flow" in context:
         return _("{at}{text}", at=at, text=_("the bracket that opens here is never closed"))
-    if "'\\t'" in problem:
-        return _(
-            "{at}{text}", at=at, text=_("a tab where only spaces are allowed: indent with spaces")
-        )
-    why = ", ".join(filter(None, (context, problem)))
-    return _(
-        "{at}{text}",
-        at=at,
-        text=_(
-            "not YAML: {why}. A value must be quoted if it begins with one of {{ [ * & ! @ % ` or "
-            "contains ': '",
-            why=why,
-        ),
+    said = ", ".join(filter(None, (context, problem)))
+    cause = next((cause for words, cause in _CAUSES if words in said), "")
+    if cause:
+        return _("{at}{text}", at=at, text=_(cause))
+    what = _(
+        "not YAML ({said}). A value must be quoted if it begins with one of {{ [ * & ! @ % ` or "
+        "contains ': '",
+        said=quotation(said),
     )
+    return _("{at}{text}", at=at, text=what)
 
 
 class _Walk:

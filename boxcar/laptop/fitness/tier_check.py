@@ -13,7 +13,7 @@ from typing import Protocol
 
 from boxcar.laptop.common import side_by_side
 from boxcar.laptop.fitness.rules import ALL, Row
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, words_of
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.box_asks import TierProbed
@@ -120,7 +120,7 @@ def _ask_one(ask: Ask, box: str, question: box_asks.TierProbe) -> TierProbed:
     try:
         return ask(box, question)
     except (BoxcarError, OSError) as error:
-        return TierProbed(problem=str(error))
+        return TierProbed(problem=words_of(error))
 
 
 def _seen(box: str, probe: Probe, group: Collection[str]) -> Row:

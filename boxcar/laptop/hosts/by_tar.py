@@ -28,7 +28,7 @@ from boxcar.laptop.hosts import remote_folder, ssh_errors
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
-from boxcar.shared.errors import BoxcarError, NoRoomError, TemporaryError
+from boxcar.shared.errors import BoxcarError, NoRoomError, TemporaryError, reason_of
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
@@ -405,7 +405,9 @@ def _write(pipe: RemotePipe, target: Path, entry: Entry) -> None:
     except OSError as error:
         if remote_folder.is_no_room(str(error.strerror)):
             raise NoRoomError(
-                remote_folder.no_room(f"{target}: {error.strerror}", target)
+                remote_folder.no_room(
+                    _("{head}: {text}", head=target, text=reason_of(error)), target
+                )
             ) from error
         raise
     finally:

@@ -12,6 +12,7 @@ from boxcar.laptop.common.home import SCHEMA_COMMENT
 from boxcar.laptop.init.draft import Draft
 from boxcar.laptop.init.frameworks import Kept
 from boxcar.shared.files.plan import ALL, SAFE
+from boxcar.shared.sentence import _, in_language, mark
 
 # The .boxcarignore of a project: what git ignores, but for data that the script may need.
 
@@ -20,19 +21,30 @@ from boxcar.shared.files.plan import ALL, SAFE
 _USUAL = ("wandb/", "runs/", "outputs/", "multirun/", "lightning_logs/", "mlruns/", "logs/")
 _DATA = ("data", "dataset", "datasets", "inputs")
 _MOST_BYTES, _MOST_FILES = 50_000_000, 10_000
-_HEAD = "# What is not sent to the boxes, in git's syntax. This file replaces .gitignore."
+_HEAD = mark("What is not sent to the boxes, in git's syntax. This file replaces .gitignore.")
+_SENT = mark("sent, because your script may need it: {line}")
 
 
-def text(root: Path, of_git: Sequence[str]) -> str:
+def text(root: Path, of_git: Sequence[str], language: str = "en") -> str:
     """`of_git` are the lines of .gitignore. A small folder of data is shipped whole, whatever other
     lines would keep, such as *.jpg.
     """
     names = [re.sub(r"(/\*+)?/?$", "", line.strip().lstrip("/")) for line in of_git]
     small = [name for name in _DATA if name in names and _is_small(root / name)]
-    kept = "# sent, because your script may need it: "
-    lines = [kept * (name in small) + line for name, line in zip(names, of_git, strict=True)]
+    lines = [
+        _comment(_(_SENT, line=line), language) if name in small else line
+        for name, line in zip(names, of_git, strict=True)
+    ]
     lines += [each for each in _USUAL if each[:-1] not in names and (root / each).is_dir()]
-    return "\n".join([_HEAD, *lines, *(f"!{name}/**" for name in small)]) + "\n"
+    return (
+        "\n".join([_comment(_(_HEAD), language), *lines, *(f"!{name}/**" for name in small)]) + "\n"
+    )
+
+
+def _comment(sentence: str, language: str) -> str:
+    """What a person reads in a file is in their language, line by line."""
+    said = str(in_language(sentence, language))
+    return "\n".join(f"# {line}" for line in said.splitlines())
 
 
 def _is_small(folder: Path) -> bool:
@@ -51,40 +63,52 @@ KEYS = (
 )
 
 
-def job(draft: Draft, aliases: Sequence[str]) -> str:
+def job(draft: Draft, aliases: Sequence[str], language: str = "en") -> str:
     """job.yaml. `aliases` are the boxes that the person's ssh knows."""
     blocks = [
-        f"{SCHEMA_COMMENT}\n"
-        f"# Made by `boxcar init` from {draft.script.path}, which was {_how(draft)}.\n"
-        "# Correct what is wrong, then type: boxcar plan",
+        f"{SCHEMA_COMMENT}\n{_comment(_how(draft), language)}",
         f"name: {_scalar(draft.name)}",
     ]
     for key in KEYS:
-        lines = [f"# TODO: {sentence}" for sentence in draft.open.get(key, ())]
+        lines = [f"# TODO: {in_language(open_, language)}" for open_ in draft.open.get(key, ())]
         if text := _value(draft, key):
             why = draft.why.get(key, "")
-            lines += [f"# {why}"] * bool(why) + [text]
+            lines += [_comment(why, language)] * bool(why) + [text]
         blocks += ["\n".join(lines)] * bool(lines)
     if not draft.smoke:
-        why = f"# {draft.script.path} has no known flag for a short run. If it has one, add it:"
-        blocks.append(f"{why}\n# smoke: --epochs 1")
-    blocks.append("\n".join(_queues(aliases)))
+        why = _(
+            "{script} has no known flag for a short run. If it has one, add it:",
+            script=draft.script.path,
+        )
+        blocks.append(f"{_comment(why, language)}\n# smoke: --epochs 1")
+    blocks.append("\n".join(_queues(aliases, language)))
     return "\n\n".join(blocks) + "\n"
 
 
 def _how(draft: Draft) -> str:
     """A script, or the config of a program."""
     is_helped = any(not flag.line for flag in draft.script.flags)
-    return "read; its --help was run" if is_helped else "read and not run"
-
-
-def queue(draft: Draft) -> str:
-    """The first queue file."""
-    head = (
-        "# One cell a line: <config> <task> [epochs] [words for the script]; - means no config.\n"
-        "# To make many: boxcar grid\n"
+    return _(
+        mark(
+            "Made by `boxcar init` from {script}, which was read; its --help was run.\n"
+            "Correct what is wrong, then type: boxcar plan"
+        )
+        if is_helped
+        else mark(
+            "Made by `boxcar init` from {script}, which was read and not run.\n"
+            "Correct what is wrong, then type: boxcar plan"
+        ),
+        script=draft.script.path,
     )
-    return head + "".join(f"{line}\n" for line in draft.lines)
+
+
+def queue(draft: Draft, language: str = "en") -> str:
+    """The first queue file."""
+    head = _(
+        "One cell a line: <config> <task> [epochs] [words for the script]; - means no config.\n"
+        "To make many: boxcar grid"
+    )
+    return "\n".join([_comment(head, language), *draft.lines, ""])
 
 
 def values(draft: Draft) -> list[tuple[str, str]]:
@@ -122,11 +146,14 @@ def _artifact(kept: Kept) -> str:
     return f"{{{whole}}}" if more else _scalar(kept.path)
 
 
-def _queues(aliases: Sequence[str]) -> Iterator[str]:
-    yield "# Each queue file runs on one box. With --profile local a box is a folder of this"
-    yield "# machine, else the name of a rented one in ~/.ssh/config (--profile ssh, autodl, ...)."
+def _queues(aliases: Sequence[str], language: str) -> Iterator[str]:
+    what = _(
+        "Each queue file runs on one box. With --profile local a box is a folder of this\n"
+        "machine, else the name of a rented one in ~/.ssh/config (--profile ssh, autodl, ...)."
+    )
+    yield _comment(what, language)
     if aliases:
-        yield f"# Yours: {', '.join(aliases[:10])}"
+        yield _comment(_("Yours: {names}", names=", ".join(aliases[:10])), language)
     yield "queues:"
     yield f"  {QUEUE}: {BOX}"
 

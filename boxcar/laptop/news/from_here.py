@@ -27,7 +27,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.channels import answer, known
 from boxcar.shared.channels.answer import WEBHOOK, Later, Refused, Taken, key_of
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, words_of
 from boxcar.shared.files import codec, delivered
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.journal_chain import Event
@@ -116,7 +116,7 @@ def _at_each(
         sender = Sender(run.project, environ) if is_to_send else None
         return [told for queue in view.queues for told in _of_queue(run, queue, found, sender)]
     except (BoxcarError, OSError) as error:
-        return [str(error)]
+        return [words_of(error)]
 
 
 def _of_queue(

@@ -421,7 +421,7 @@ def _after(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
     if circle := _circle(
         {line.name: line.own.after for _, line in queue_lines(queues) if line.own.after}
     ):
-        yield _("after= is circular: {circle}", circle=" after ".join(circle))
+        yield _("after= is circular: {circle}", circle=" → ".join(circle))
 
 
 def _circle(after: Mapping[str, Sequence[str]]) -> list[str]:

@@ -23,7 +23,7 @@ from boxcar.shared.cell.placeholders import KNOWN, MORE, UnknownPlaceholderError
 from boxcar.shared.channels import known
 from boxcar.shared.files import plan
 from boxcar.shared.files.plan import ALL, BYTES_ONLY, CSV, JSON, LOG
-from boxcar.shared.sentence import Sentence, _
+from boxcar.shared.sentence import Sentence, _, chained, mark
 
 # Which keys of an artifact in job.yaml go together.
 
@@ -506,7 +506,7 @@ def cutting_pattern(metrics: Mapping[str, Metric]) -> Iterator[tuple[str, str]]:
                 "({pattern}) does not match all of {no}. Boxcar still reads numbers to their end; "
                 "(\\S+) matches every number",
                 pattern=taken.pattern,
-                no=" and ".join(no),
+                no=chained(mark("{first} and {second}"), no),
             )
             yield name, text
 

@@ -25,7 +25,7 @@ from boxcar.laptop.project.profiles.profile import Profile, known, load_profile
 from boxcar.laptop.project.resources import Offer, Resources
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import DamagedError, InputError, Message, joined
+from boxcar.shared.errors import SEMICOLON, DamagedError, InputError, Message, joined
 from boxcar.shared.files import codec
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
@@ -161,7 +161,7 @@ def _why_not(name: str, wishes: Resources, root: Path, kinds: Collection[str]) -
         found = problems(load_profile(name, root), root, wishes, kinds)
     except InputError as error:
         found = list(error.messages)
-    return joined(found, "; ") if found else None
+    return joined(found, SEMICOLON) if found else None
 
 
 def _open_paths(profile: Profile, root: Path) -> Sequence[Message]:

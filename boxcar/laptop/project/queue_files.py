@@ -13,6 +13,7 @@ from boxcar.laptop.project.queues.sync import complete
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import stored_names
 from boxcar.shared.disk import regular_file
+from boxcar.shared.errors import reason_of
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.queue_line import Queue
 from boxcar.shared.record import dataclass
@@ -106,7 +107,7 @@ def read_queue_file(root: Path, file: str, box: str, *, in_use: Collection[str] 
         )
         return QueueFile(name, box, file, path, Queue(), why)
     except OSError as error:
-        why = _("the queue file cannot be read: {why}", why=error.strerror)
+        why = _("the queue file cannot be read: {why}", why=reason_of(error))
         return QueueFile(name, box, file, path, Queue(), why)
     return QueueFile(name, box, file, path, queue_line.parse_queue(complete(data)))
 

@@ -252,6 +252,11 @@ def _wrong_configs(
     for queue, line in missing:
         near = nearest_file(code, line.cfg) if len(missing) <= MOST_HINTS else ""
         said = _("there is no config {name!r} in {code}{near}", name=line.cfg, code=code, near=near)
+        if not {".", "/"} & {*line.cfg}:  # a word of a shell, such as python
+            said = _(
+                "{said}. A line is <config> <task> [epochs], not a command; - means no config",
+                said=said,
+            )
         yield _said(queue.at(line), said)
 
 

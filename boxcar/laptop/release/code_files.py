@@ -21,10 +21,10 @@ from boxcar.laptop.common import home
 from boxcar.laptop.common.units import size
 from boxcar.laptop.release import git
 from boxcar.shared.disk import regular_file
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import InputError, reason_of
 from boxcar.shared.files.release import Code
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, said_by
 
 if TYPE_CHECKING:
     import pathspec
@@ -237,7 +237,7 @@ def text_of(ignore_file: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
+        why = reason_of(error) if isinstance(error, OSError) else said_by(error)
         raise InputError(_("{head}: {text}", head=ignore_file, text=why)) from error
 
 
@@ -245,7 +245,7 @@ def _read_patterns(ignore_file: Path) -> pathspec.GitIgnoreSpec:
     try:
         return _patterns(text_of(ignore_file).split("\n"))
     except ValueError as error:
-        raise InputError(f"{ignore_file}: {error}") from error
+        raise InputError(_("{head}: {text}", head=ignore_file, text=error)) from error
 
 
 def _patterns(lines: Sequence[str]) -> pathspec.GitIgnoreSpec:
@@ -266,7 +266,14 @@ def _walk(rules: _Rules) -> Iterator[str]:
 
 
 def _refuse(error: OSError) -> None:
-    raise InputError(f"{error.filename}: {error.strerror}; {_LEAVE_IT_OUT}") from error
+    raise InputError(
+        _(
+            "{path}: {why}; {leave_it_out}",
+            path=error.filename,
+            why=reason_of(error),
+            leave_it_out=_LEAVE_IT_OUT,
+        )
+    ) from error
 
 
 def _withheld(rules: _Rules, listed: Sequence[str]) -> tuple[str, ...]:
@@ -283,7 +290,9 @@ def _code_files(rules: _Rules, names: Sequence[str]) -> tuple[CodeFile, ...]:
         try:
             source = _source(rules, name)
         except ValueError as error:
-            problems.append(f"{rules.folder}: {name!r} {error}")
+            problems.append(
+                _("{folder}: {name!r} {why}", folder=rules.folder, name=name, why=error)
+            )
         else:
             (linked_folders if source.is_dir() else sources)[name] = source
     problems += _nested_links(rules, linked_folders)

@@ -21,7 +21,7 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files import attempt_spec
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.release import RUN_ONE, RUN_QUEUE, RUN_SLURM
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, quotation
 from boxcar.shared.slurm import job_comment
 
 if TYPE_CHECKING:
@@ -123,7 +123,13 @@ def _render(name: str, values: dict[str, Any], templates: Path | None) -> str:
     try:
         return environment.get_template(name).render(values)
     except jinja2.TemplateError as error:
-        raise InputError(f"{_where(error, name)}: {error.message}") from error
+        raise InputError(
+            _(
+                "{head}: {text}",
+                head=_where(error, name),
+                text=quotation(error.message or str(error)),
+            )
+        ) from error
 
 
 def _shell(value: object) -> str:

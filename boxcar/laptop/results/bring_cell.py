@@ -25,7 +25,7 @@ from boxcar.laptop.run.view import CellView
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.disk.tree_sync import TreeSync
-from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
+from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError, words_of
 from boxcar.shared.files import manifest, resume_pointer
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.record import dataclass
@@ -490,7 +490,7 @@ def _bring(run: OpenRun, cell: CellView) -> BroughtLog | None:
         atomic.make_folder(path.parent)
         atomic.write_whole(path, found.data)
     except (BoxcarError, OSError) as error:
-        return BroughtLog(cell.name, None, str(error))
+        return BroughtLog(cell.name, None, words_of(error))
     return BroughtLog(cell.name, path)
 
 

@@ -22,7 +22,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView, RunView
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy, lock
-from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError
+from boxcar.shared.errors import BoxcarError, DamagedError, TemporaryError, words_of
 from boxcar.shared.files import codec, manifest, resume_pointer
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.record import dataclass
@@ -185,7 +185,7 @@ class Bringing:
             bring(self._run, wanted, self._end_if_over)
         except (BoxcarError, OSError) as error:
             # Once is nothing: the box may have mirrored a newer one before the copy began.
-            self._problems.setdefault(wanted.cell, []).append(str(error))
+            self._problems.setdefault(wanted.cell, []).append(words_of(error))
         else:
             self._problems.pop(wanted.cell, None)
 

@@ -17,7 +17,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing, RosterCell
 from boxcar.shared import paths
 from boxcar.shared.disk import digest, tree_sync
-from boxcar.shared.errors import Command, DamagedError, NewerError, message_of
+from boxcar.shared.errors import Command, DamagedError, NewerError, message_of, words_of
 from boxcar.shared.files import journal, manifest, receipt
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.receipt import CellReceipt
@@ -72,7 +72,7 @@ def compare_folder(
         facts = _with_tier(facts, run)
         return replace(facts, pulled=_pulled(run, cell.name, on_file, compare_one))
     except (OSError, DamagedError) as error:
-        return replace(facts, problem=str(error))
+        return replace(facts, problem=words_of(error))
 
 
 def look_here(run: OpenRun, cell: RosterCell) -> CellFacts:
@@ -81,7 +81,7 @@ def look_here(run: OpenRun, cell: RosterCell) -> CellFacts:
     try:
         return replace(facts, pulled=_pulled(run, cell.name, lambda size_bytes: None))
     except (OSError, DamagedError) as error:
-        return replace(facts, problem=str(error))
+        return replace(facts, problem=words_of(error))
 
 
 def beside_the_manifests(run: OpenRun, cells: Iterable[RosterCell]) -> list[Missing]:

@@ -345,7 +345,8 @@ def _load_rows(cell: str, file: Artifact, finding: Finding | None) -> Iterator[M
         yield Missing(cell, what, Command("verify"))
         return
     for problem in finding.problems:
-        yield Missing(cell, f"{file.path}: {problem}", _fix(cell, finding))
+        what = _("{head}: {text}", head=file.path, text=problem)
+        yield Missing(cell, what, _fix(cell, finding))
 
 
 def _fix(cell: str, finding: Finding) -> Command:

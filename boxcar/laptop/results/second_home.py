@@ -28,7 +28,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import CellView
 from boxcar.shared import paths
 from boxcar.shared.disk import checked_copy, digest
-from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
+from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError, words_of
 from boxcar.shared.files import manifest, resume_pointer
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.resume_pointer import Resume
@@ -36,7 +36,7 @@ from boxcar.shared.paths import DurablePaths
 from boxcar.shared.process import second_home_child
 from boxcar.shared.process.second_home_child import Child
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, chained, mark
 from boxcar.shared.state import Synced, Verified
 from boxcar.shared.wire import box_asks
 
@@ -74,7 +74,7 @@ def check(
         try:
             problem = ask(box, question, timeout_s=TRY_TIMEOUT_S).problem
         except (BoxcarError, OSError) as error:
-            problem = str(error)
+            problem = words_of(error)
         return Row(box, WHAT, "refuse" if problem else "ok", url, problem or "")
 
     return side_by_side.each(boxes, of_box)
@@ -113,7 +113,14 @@ def bring_result(run: OpenRun, cell: CellView, wanted: Published) -> Path | None
     _get(run, run.tier.cell(cell.name), partial, wanted.proven)
     _get_carried(run, partial, wanted)
     if wrong := bring_cell.wrong(partial, wanted):
-        raise DamagedError(f"{run.plan.second}: {cell.name}: {'; '.join(wrong)}")
+        raise DamagedError(
+            _(
+                "{url}: {cell}: {problems}",
+                url=run.plan.second,
+                cell=cell.name,
+                problems=chained(mark("{first}; {second}"), wrong),
+            )
+        )
     aside = bring_cell.keep_cell(run, partial, wanted)
     results_folder.keep_from_second_home(run.results, cell.name, digest.of_bytes(wanted.data))
     return aside
@@ -143,7 +150,7 @@ def _lying(cell: str, folder: Path, names: tuple[str, str], wrong: Mapping[str, 
             return Lying(Published(cell, data, manifest.parse_manifest(data, published)))
         return Lying(pointer=resume_pointer.read_file(folder / pointer))
     except (DamagedError, OSError) as error:
-        return Lying(problem=str(error))
+        return Lying(problem=words_of(error))
 
 
 def _refuse_other(run: OpenRun, cell: CellView, wanted: Published) -> None:

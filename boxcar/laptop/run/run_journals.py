@@ -15,6 +15,7 @@ from boxcar.shared.files.journal import JournalEnd, Reading
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.record import replace
+from boxcar.shared.sentence import _
 
 
 def cells_begun(queue: str, events: Iterable[Event]) -> tuple[RosterCell, ...]:
@@ -55,7 +56,7 @@ def read_whole_journal(run: OpenRun, queue: str) -> Reading:
     copies = () if begins_anew(run, queue) else _ends_of_copies(run, path)
     for end in (*([seen] if seen else []), *copies):
         if problem := journal.lack(reading, end):
-            raise DamagedError(f"{path}: {problem}", Command("repair"))
+            raise DamagedError(_("{head}: {text}", head=path, text=problem), Command("repair"))
     return reading
 
 

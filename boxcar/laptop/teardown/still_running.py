@@ -16,7 +16,7 @@ from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing
 from boxcar.shared.disk import digest, lock
-from boxcar.shared.errors import Command, DamagedError, some
+from boxcar.shared.errors import Command, DamagedError, message_of, some
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import CellVerdict
 from boxcar.shared.paths import ResultPaths
@@ -208,7 +208,7 @@ def _asked(ask: Callable[[], bool | None], row: Missing) -> Iterator[Missing]:
     try:
         found = ask()
     except OSError as error:
-        found, why = None, f"{error.filename}: {error.strerror}"
+        found, why = None, message_of(error).text
     if found:
         yield row
     elif found is None:

@@ -18,7 +18,7 @@ from boxcar.laptop.view.report.cell_series import Pulled, Series
 from boxcar.laptop.view.report.groups import ReportCell
 from boxcar.laptop.view.report.run_report import Report
 from boxcar.shared import paths
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, words_of
 from boxcar.shared.files import manifest
 from boxcar.shared.files.plan import Metric
 from boxcar.shared.record import dataclass
@@ -86,7 +86,7 @@ def _proven(project: Project, cell: ReportCell, metrics: Sequence[Metric]) -> Pu
                 )
                 return NotExported(cell.run, cell.name, changed)
     except (OSError, DamagedError, ValueError) as error:
-        return NotExported(cell.run, cell.name, str(error))
+        return NotExported(cell.run, cell.name, words_of(error))
     return cell_series.without(pulled, {found.path for found in differing})
 
 

@@ -8,7 +8,7 @@ import stat
 import sys
 from pathlib import Path
 
-from boxcar.shared.errors import Command, InputError
+from boxcar.shared.errors import Command, InputError, reason_of
 from boxcar.shared.sentence import _
 from boxcar.shared.triage import log_lines
 from boxcar.shared.triage.log_lines import Tail
@@ -53,7 +53,7 @@ def _of_file(log: str) -> Tail:
         raise InputError(text, Command("explain", ("--cell", "CELL"))) from None
     except OSError as error:
         raise InputError(
-            _("{log} cannot be read: {what}", log=log, what=error.strerror or error)
+            _("{log} cannot be read: {what}", log=log, what=reason_of(error))
         ) from None
 
 

@@ -45,7 +45,7 @@ from boxcar.shared.metrics import measure
 from boxcar.shared.process import load_child, strays
 from boxcar.shared.process.load_child import UNCHECKED, Child, Manner
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, chained, mark
 from boxcar.shared.triage import exit_signals
 
 # What a try left of its artifacts: whether it loads, as its box will load it, and what is lacking
@@ -72,7 +72,7 @@ def problem(stage: Stage, cell: Cell) -> str:
     bad = [one for one in found if one.problems and one.kind != UNCHECKED]
     if not bad:
         return ""
-    told = "; ".join(f"{one.path}: {', '.join(one.problems)}" for one in bad[:MOST_NAMED])
+    told = chained(mark("{first}; {second}"), [one.sentence for one in bad[:MOST_NAMED]])
     return _("a box would refuse its artifacts (BAD-ART): {problems}", problems=told)
 
 

@@ -19,7 +19,9 @@ from pathlib import Path
 
 from boxcar.laptop.common import run_program
 from boxcar.laptop.release import code_files
+from boxcar.shared.errors import reason_of
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _, quotation
 
 TIMEOUT_S = 60.0
 # Code and configs: a --help needs no data.
@@ -63,13 +65,17 @@ def run(root: Path, python: str, words: Sequence[str]) -> Said:
                 command, b"", TIMEOUT_S, cwd=copy, environment=_environment(os.environ, home)
             )
         except subprocess.TimeoutExpired:
-            return Said("", f"did not end within {TIMEOUT_S:g} s and was ended")
+            return Said("", _("did not end within {seconds:g} s and was ended", seconds=TIMEOUT_S))
         except run_program.TooMuchSaid:
-            return Said("", "printed without end and was ended")
+            return Said("", _("printed without end and was ended"))
         except OSError as error:
-            return Said("", f"could not be started with {python}: {error.strerror}")
+            why = reason_of(error)
+            return Said("", _("could not be started with {python}: {why}", python=python, why=why))
     text = (done.stdout + b"\n" + done.stderr).decode("utf-8", "replace")
-    return Said(text, f"ended with {done.returncode}: {_last_line(text)}" * bool(done.returncode))
+    if not done.returncode:
+        return Said(text, "")
+    last = quotation(_last_line(text))
+    return Said(text, _("ended with {code}: {last}", code=done.returncode, last=last))
 
 
 def _copy(root: Path, copy: Path) -> None:

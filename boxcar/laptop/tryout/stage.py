@@ -31,7 +31,7 @@ from boxcar.shared.cell.launch import Machine, Start
 from boxcar.shared.cell.said import Places, SaidCell
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.environment import clean_environment
-from boxcar.shared.errors import TemporaryError
+from boxcar.shared.errors import TemporaryError, reason_of
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.record import dataclass
@@ -194,7 +194,7 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
                 pass_fds=(stage.held,),
             )
     except OSError as error:
-        return f"{begins.argv[0]}: {error.strerror}", False
+        return _("{head}: {text}", head=begins.argv[0], text=reason_of(error)), False
     return _wait(stage, process)
 
 
@@ -221,7 +221,7 @@ def log_end(log: Path) -> str:
             file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
             return file.read().decode("utf-8", "replace")
     except OSError as error:
-        return _("(the log cannot be read: {error})", error=error.strerror)
+        return _("(the log cannot be read: {error})", error=reason_of(error))
 
 
 def has_printed(log: Path) -> bool:
@@ -324,8 +324,8 @@ def _wait(stage: Stage, process: subprocess.Popen[bytes]) -> tuple[str, bool]:
     finally:
         _end(process)
     if code < 0:
-        return _("killed by signal {what}", what=-code), False
-    return (f"exit code {code}" if code else ""), False
+        return _("killed by signal {number}", number=-code), False
+    return (_("exit code {code}", code=code) if code else ""), False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -28,7 +28,15 @@ from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs.next_step import before_launch, has_begun, next_step
 from boxcar.shared import state, timestamp
 from boxcar.shared.cell import visible_gpus
-from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of, some
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    InputError,
+    Message,
+    message_of,
+    some,
+    words_of,
+)
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, mark
@@ -253,7 +261,7 @@ def _ask(ask: Ask, plan: Plan, wanted: Wanted, box: str) -> Told:
         replies = Replies(box, asked, ask(box, several(asked), timeout_s=ASK_TIMEOUT_S))
         facts = replies.to(question)
     except (BoxcarError, OSError) as error:
-        return Told(None, why=str(error))
+        return Told(None, why=words_of(error))
     told = Told(facts, skew_s(before, facts.at, timestamp.utc_now()))
     with contextlib.suppress(BoxcarError):
         told = replace(told, others=replies.to(asked[1]))

@@ -43,7 +43,7 @@ from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.disk.digest import short
-from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message
+from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message, words_of
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import RunReceipt, Teardown
 from boxcar.shared.sentence import _
@@ -183,7 +183,7 @@ def _tell_last_news(site: Site, begun: Teardown | None) -> None:
         ):
             left = from_here.deliver_news(site, queues, os.environ)
     except (BoxcarError, OSError) as error:
-        show.say(str(error))
+        show.say(words_of(error))
         return
     for queue, count in left.items():
         if count:
@@ -279,7 +279,7 @@ def _read_receipt(site: Site) -> tuple[RunReceipt | None, list[Missing]]:
     except FileNotFoundError:
         return None, []
     except (OSError, DamagedError) as error:
-        return None, [Missing(None, str(error), Command("verify"))]
+        return None, [Missing(None, words_of(error), Command("verify"))]
 
 
 def _approved(

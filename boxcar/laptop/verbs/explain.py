@@ -466,14 +466,14 @@ def _published(found: manifest.Manifest) -> str:
 def _checked(found: receipt.CellReceipt) -> str:
     if found.is_good:
         why = [
-            f"{f.path} {f.facts[receipt.WHY_BYTES]}"
+            _("{path} {problem}", path=f.path, problem=f.facts[receipt.WHY_BYTES])
             for f in found.findings
             if receipt.WHY_BYTES in f.facts
         ]
         good = _("good: {how}, at {at}", how=how_checked(found.findings), at=found.checked_at)
         return chained(mark("{first}, {second}"), [good, *why]) if why else good
-    bad = [f"{f.path}: {', '.join(f.problems)}" for f in found.findings if f.problems]
-    return "; ".join(bad)
+    bad = [f.sentence for f in found.findings if f.problems]
+    return chained(mark("{first}; {second}"), bad)
 
 
 def _explain_cell(found: Explanation, as_json: bool) -> None:

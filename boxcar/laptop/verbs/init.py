@@ -53,7 +53,9 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
     made = drafted(found, named, can_ask=can_ask, with_help=with_help)
     if can_ask:
         made = _with_launcher(made)
-    text = job_text.job(made, connection.read_aliases(Path.home() / ".ssh" / "config"))
+    text = job_text.job(
+        made, connection.read_aliases(Path.home() / ".ssh" / "config"), show.language()
+    )
     if not can_ask and not yes:
         show.verbatim(text.rstrip())
         show.say(Message(_("Nothing was written. To write it"), Command("init", ("--yes",))))
@@ -207,12 +209,13 @@ def _tell(made: Draft) -> None:
 
 def _write(root: Path, made: Draft, text: str) -> int:
     _create(root / BOXCARIGNORE, _ignore_text(root))
-    _create(root / job_text.QUEUE, job_text.queue(made))
+    _create(root / job_text.QUEUE, job_text.queue(made, show.language()))
     problems = _refused(root, text)
     _create(root / JOB, text)
     job_schema.write_job_schema(root, show.language())
     for problem in problems:
-        show.say(_("plan refuses: {what}", what=problem))
+        said = show.typed(problem).replace(str(root / _TRIED), JOB)
+        show.say(_("plan refuses: {what}", what=said))
     todo = [*made.todo, *problems]
     if todo:
         show.say(
@@ -231,16 +234,16 @@ def _create(path: Path, text: str) -> None:
     show.say(_(mark("wrote {file}") if is_new else mark("left unchanged: {file}"), file=path))
 
 
-def _refused(root: Path, text: str) -> list[str]:
+def _refused(root: Path, text: str) -> list[Message]:
     """What `plan` says of such a job.yaml, which is not there yet."""
     tried = root / _TRIED
     atomic.write_whole(tried, text.encode())
     try:
         project = open_project(tried)
         shipped = code_files.take_snapshot(root / project.job.code)
-        return [str(text) for text in not_shipped(project.plan, shipped)]
+        return [Message(text) for text in not_shipped(project.plan, shipped)]
     except InputError as error:
-        return [str(text).replace(str(tried), JOB) for text in error.messages]
+        return list(error.messages)
     finally:
         tried.unlink(missing_ok=True)
 
@@ -250,4 +253,4 @@ def _ignore_text(root: Path) -> str:
         lines = code_files.text_of(root / ".gitignore").splitlines()
     except InputError:
         lines = []  # as `plan` will say
-    return job_text.text(root, lines)
+    return job_text.text(root, lines, show.language())

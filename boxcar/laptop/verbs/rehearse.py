@@ -28,7 +28,7 @@ from boxcar.laptop.tryout import passes
 from boxcar.laptop.tryout.stage import Stage, begin_try, note_try, prepare, start, write_files
 from boxcar.shared.artifacts import resume_match
 from boxcar.shared.cell import terms
-from boxcar.shared.errors import BoxcarError, InputError, some
+from boxcar.shared.errors import BoxcarError, InputError, reason_of, some
 from boxcar.shared.files.plan import IN_OUT, Cell
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
@@ -226,7 +226,7 @@ def _run_child(stage: Stage, argv: Sequence[str], environment: dict[str, str]) -
         )
     except OSError as error:
         raise InputError(
-            _("{argv}: cannot be started: {error}", argv=argv[0], error=error.strerror)
+            _("{argv}: cannot be started: {error}", argv=argv[0], error=reason_of(error))
         ) from error
     try:
         note_try(stage.folder, process.pid)

@@ -80,7 +80,7 @@ def serve_all(
     problems = [
         Message(
             _(
-                "{queue}: not launched: {why} When that is fixed",
+                "{queue}: not launched: {why}. When that is fixed",
                 queue=queue,
                 why=_sentence(error),
             ),
@@ -100,7 +100,8 @@ def serve_all(
 
 
 def _sentence(error: Exception) -> str:
-    return message_of(error).text.rstrip(".") + "."
+    text = message_of(error).text
+    return text.removesuffix(".") if text.endswith(".") else text
 
 
 def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Progress) -> Served:

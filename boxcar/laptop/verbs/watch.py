@@ -51,11 +51,11 @@ from boxcar.laptop.view.board.screen import Terminal
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.run_rows import RunRows
 from boxcar.shared import paths, timestamp
-from boxcar.shared.errors import BoxcarError, Command, Message
+from boxcar.shared.errors import BoxcarError, Command, Message, words_of
 from boxcar.shared.files import delivered
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.process import exit_codes
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.wire import news_asks
 
 # `watch` on a terminal: who looks, who reads the log of an opened cell, and who draws, at once.
@@ -214,7 +214,7 @@ def pull_new(site: Site, view: RunView) -> None:
     with results_folder.hold(site) as held:
         # Shown by nobody: the board of watch is on the screen already.
         for outcome in pull_cells(site, view, cells, held, Progress("")):
-            about = {"name": outcome.name, "word": outcome.word}
+            about = {"name": outcome.name, "word": Sentence(outcome.word)}
             if outcome.why:
                 show.say(_("{name}: {word}: {why}", **about, why=outcome.why))
             else:
@@ -335,7 +335,7 @@ def deliver(site: Site, queue: QueueView) -> None:
         site.refresh()
         sent = delivered.read_delivered(path)
     except (BoxcarError, OSError) as error:
-        _say_undelivered(queue, str(error))
+        _say_undelivered(queue, words_of(error))
         return
     if left:
         _say_undelivered(queue, _("{n} {n:event|events} not delivered yet", n=left))

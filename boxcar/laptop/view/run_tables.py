@@ -169,7 +169,7 @@ def notes_of_run(rows: RunRows) -> list[str]:
                     queue=queue.name,
                 )
             )
-        found += [f"{queue.name}: {problem}" for problem in queue.problems]
+        found += [_("{head}: {text}", head=queue.name, text=problem) for problem in queue.problems]
         found += queue.undelivered
     return found
 

@@ -18,6 +18,7 @@ from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.receipt import BYTES
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # torch.distributed.checkpoint's own names.
 SHARDED_INDEX, SHARD_SUFFIX = ".metadata", ".distcp"
@@ -56,11 +57,11 @@ KINDS = {
 BY_TORCH = frozenset(name for name, kind in KINDS.items() if kind.is_by_torch)
 # Suffixes of several libraries, or of one whose files do not say how long they are.
 WHY_BYTES = {
-    ".bin": "is neither a pickle nor of torch.save, and does not say how long it is",
-    ".cbm": "is CatBoost's own format, which does not say how long it is",
-    ".ckpt": "is neither of torch.save nor of MindSpore, or encrypted",
+    ".bin": _("is neither a pickle nor of torch.save, and does not say how long it is"),
+    ".cbm": _("is CatBoost's own format, which does not say how long it is"),
+    ".ckpt": _("is neither of torch.save nor of MindSpore, or encrypted"),
 }
-_PICKLED = "is a pickle, by a name that claims something else"
+_PICKLED = _("is a pickle, by a name that claims something else")
 _CLAIMED = {suffix: name for name, kind in KINDS.items() for suffix in kind.suffixes.split()}
 # A pickle may be compressed as a whole; nobody looks into other files that are.
 _COMPRESSED = (".bz2", ".gz", ".lz4", ".lzma", ".xz", ".z")

@@ -14,8 +14,9 @@ from pathlib import Path
 from boxcar.shared.disk import atomic, digest, pipeline, regular_file
 from boxcar.shared.disk.mounts import disk_room, is_full
 from boxcar.shared.disk.sink import Sink
-from boxcar.shared.errors import DamagedError, NoRoomError
+from boxcar.shared.errors import DamagedError, NoRoomError, reason_of
 from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.sentence import _
 
 OnChunk = Callable[[int], None]
 # Left free beyond what a copy needs, for journals and other people's small files.
@@ -77,13 +78,24 @@ def put(
 
 def did_not_read_back(destination: Path, what: str) -> DamagedError:
     return DamagedError(
-        f"{destination}: {what} did not read back as it was written. Its source is still the only "
-        "good one"
+        _(
+            "{destination}: {what} did not read back as it was written. Its source is still the "
+            "only good one",
+            destination=destination,
+            what=what,
+        )
     )
 
 
 def no_room(destination: Path, what: str, error: OSError) -> NoRoomError:
-    return NoRoomError(f"{destination}: {error.strerror} while writing {what}")
+    return NoRoomError(
+        _(
+            "{destination}: {error} while writing {what}",
+            destination=destination,
+            error=reason_of(error),
+            what=what,
+        )
+    )
 
 
 def check_room(folder: Path, sizes_bytes: Iterable[int]) -> None:
@@ -142,8 +154,13 @@ def copy_and_hash(
             )
         if size_bytes < expected_bytes:
             raise DamagedError(
-                f"{source}: only {size_bytes} of its {expected_bytes} bytes could be read; "
-                "try again"
+                _(
+                    "{source}: only {size_bytes} of its {expected_bytes} bytes could be read; try "
+                    "again",
+                    source=source,
+                    size_bytes=size_bytes,
+                    expected_bytes=expected_bytes,
+                )
             )
         if is_synced:
             os.fsync(writer.fileno())

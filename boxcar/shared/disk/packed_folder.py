@@ -15,6 +15,7 @@ from boxcar.shared.disk.checked_copy import OnChunk
 from boxcar.shared.disk.sink import Sink
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.sentence import _
 
 # tarfile moves what it holds with each of them: 10 kB or 1 MB take 1.2 to 1.6 times as long.
 _BLOCK_BYTES = 128 * 1024
@@ -66,7 +67,9 @@ def unpack(packed: Path, target: Path) -> None:
             for member in archive:
                 _unpack_one(archive, member, unfinished, packed)
     except tarfile.TarError as error:
-        raise DamagedError(f"{packed}: is not a folder that was packed: {error}") from error
+        raise DamagedError(
+            _("{packed}: is not a folder that was packed: {error}", packed=packed, error=error)
+        ) from error
     for folder in [unfinished, *(path for path in unfinished.rglob("*") if path.is_dir())]:
         atomic.sync_folder(folder)
     unfinished.rename(target)
@@ -95,7 +98,9 @@ def _unpack_one(
 ) -> None:
     source = archive.extractfile(member) if member.isreg() else None
     if source is None:
-        raise DamagedError(f"{packed}: holds {member.name!r}, which is not a file")
+        raise DamagedError(
+            _("{packed}: holds {member!r}, which is not a file", packed=packed, member=member.name)
+        )
     target = paths.inside(folder, member.name)
     target.parent.mkdir(parents=True, exist_ok=True)
     with source, target.open("xb") as file:

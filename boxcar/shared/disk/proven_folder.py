@@ -19,6 +19,7 @@ from boxcar.shared.disk import atomic, checked_copy, digest, regular_file
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 _BYTECODE = "__pycache__"
 
@@ -132,7 +133,7 @@ class ProvenFolder:
         try:
             self._fetch(file, temporary)
             if digest.of_file(temporary) != file.sha256:
-                raise DamagedError(f"{file.path}: {self._unlike}")
+                raise DamagedError(_("{head}: {text}", head=file.path, text=self._unlike))
             if target.is_dir() and not target.is_symlink():
                 shutil.rmtree(target)
             temporary.replace(target)

@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from boxcar.shared import paths
 from boxcar.shared.disk import mounts
+from boxcar.shared.sentence import _
 
 # Removing what others have left under a name, whatever it is.
 #
@@ -49,7 +50,7 @@ def refuse_mounted(folder: Path) -> None:
 def open_up(folder: Path) -> None:
     """Let the owner into a folder, and those below it, that scripts made read-only."""
     folder.chmod(0o700)
-    for at, names, _ in os.walk(folder):
+    for at, names, _files in os.walk(folder):
         for name in names:
             if not (path := Path(at, name)).is_symlink():
                 path.chmod(0o700)
@@ -143,14 +144,14 @@ def resolve_left(folder: Path, relative: str) -> Path:
     except FileNotFoundError:
         if (link := _dangling(folder, path)) is None:
             raise
-        below = f"lies below {link.relative_to(folder)}, a link to nothing"
-        raise StrangeFileError(path, "is a link to nothing" if link == path else below) from None
+        below = _("lies below {link}, a link to nothing", link=link.relative_to(folder))
+        raise StrangeFileError(path, _("is a link to nothing") if link == path else below) from None
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
-        raise StrangeFileError(path, "is a link that goes round in a circle") from None
+        raise StrangeFileError(path, _("is a link that goes round in a circle")) from None
     if not real.is_relative_to(os.path.realpath(folder)):
-        raise StrangeFileError(path, f"is a link that leads out of {folder}")
+        raise StrangeFileError(path, _("is a link that leads out of {folder}", folder=folder))
     return real
 
 
@@ -176,7 +177,7 @@ def read_at(path: Path, most_bytes: int) -> bytes:
     with open_at(path) as file:
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
-        raise StrangeFileError(path, f"is larger than {most_bytes} bytes")
+        raise StrangeFileError(path, _("is larger than {most_bytes} bytes", most_bytes=most_bytes))
     return data
 
 
@@ -187,7 +188,7 @@ def open_fd(path: Path) -> int:
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.ENXIO):
             raise
-        what = "is a link" if error.errno == errno.ELOOP else "is a socket or a device"
+        what = _("is a link") if error.errno == errno.ELOOP else _("is a socket or a device")
         raise StrangeFileError(path, what) from None
     mode = os.fstat(fd).st_mode
     if stat.S_ISREG(mode):
@@ -195,4 +196,4 @@ def open_fd(path: Path) -> int:
     os.close(fd)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    raise StrangeFileError(path, "is not a regular file")
+    raise StrangeFileError(path, _("is not a regular file"))

@@ -14,6 +14,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 
 @dataclass(frozen=True)
@@ -66,4 +67,4 @@ def read_attempt_spec(path: Path) -> AttemptSpec:
     try:
         return codec.from_document(AttemptSpec, path.read_bytes(), str(path))
     except DamagedError as error:
-        raise InputError(f"{error}. Nothing was run") from error
+        raise InputError(_("{error}. Nothing was run", error=error)) from error

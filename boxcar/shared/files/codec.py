@@ -24,8 +24,10 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
+from boxcar.shared import event_words
 from boxcar.shared.errors import DamagedError, NewerError
 from boxcar.shared.files import journal_chain
+from boxcar.shared.sentence import _
 
 T = TypeVar("T")
 
@@ -46,6 +48,8 @@ def to_document(record: Any) -> bytes:
     head = {"format": f"boxcar.{record.FORMAT}/{record.VERSION}"}
     # Head again: a field of that name that was kept must not take its place.
     document = head | finite(encode(record)) | head
+    if said := event_words.sentences_in(document):
+        document[event_words.SENTENCES] = said
     is_checked = _is_checked(record, record.VERSION)
     if is_checked:
         document.pop(journal_chain.FIELD, None)
@@ -75,13 +79,22 @@ def _from_document(cls: type[T], data: bytes, where: str) -> T:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise DamagedError(f"{where}: not a JSON document: {error}") from error
+        raise DamagedError(
+            _("{where}: not a JSON document: {error}", where=where, error=error)
+        ) from error
     if not isinstance(value, dict):
-        raise DamagedError(f"{where}: expected a JSON object, found {type(value).__name__}")
+        raise DamagedError(
+            _(
+                "{where}: expected a JSON object, found {name}",
+                where=where,
+                name=type(value).__name__,
+            )
+        )
+    value = event_words.hear_in(value, value.pop(event_words.SENTENCES, None))
     if _is_checked(cls, _version(cls, value.pop("format", None), where)):
         value.pop(journal_chain.FIELD, None)
         if not _SEAL.fits(data):
-            raise DamagedError(f"{where}: its check is not that of its bytes")
+            raise DamagedError(_("{where}: its check is not that of its bytes", where=where))
     return decode(cls, value, where)
 
 
@@ -125,7 +138,9 @@ def decode(cls: type[T], value: object, where: str) -> T:
 def _decode_object(cls: type[T], value: object, where: str, prefix: str) -> T:
     """`prefix` stands before the name of a field: `here.json: ` and then `here.json: files[0].`"""
     if not isinstance(value, dict):
-        raise DamagedError(f"{where}: expected an object, found {_kind(value)}")
+        raise DamagedError(
+            _("{where}: expected an object, found {value}", where=where, value=_kind(value))
+        )
     hints = _hints(cls)  # type: ignore[arg-type]
     found: dict[str, Any] = {}
     for name, is_required in _fields(cls):  # type: ignore[arg-type]
@@ -135,13 +150,13 @@ def _decode_object(cls: type[T], value: object, where: str, prefix: str) -> T:
             is_plain = type(item) is hint
             found[name] = item if is_plain else _decode_as(hint, item, f"{prefix}{name}")
         elif is_required:
-            raise DamagedError(f"{where}: the field {name!r} is missing")
+            raise DamagedError(_("{where}: the field {name!r} is missing", where=where, name=name))
     if EXTRA in hints:
         found[EXTRA] = {key: item for key, item in value.items() if key not in found}
     try:
         return cls(**found)
     except ValueError as error:
-        raise DamagedError(f"{where}: {error}") from None
+        raise DamagedError(_("{head}: {text}", head=where, text=error)) from None
 
 
 @functools.cache
@@ -179,10 +194,22 @@ def _version(cls: Any, found: object, where: str) -> int:
     newer = re.fullmatch(rf"boxcar\.{cls.FORMAT}/([1-9][0-9]{{0,8}})", str(found))
     if newer and int(newer[1]) > cls.VERSION:
         raise NewerError(
-            f"{where}: found {found!r}, written by a newer Boxcar: update this one, which expected "
-            f"format {wanted!r}"
+            _(
+                "{where}: found {found!r}, written by a newer Boxcar: update this one, which "
+                "expected format {wanted!r}",
+                where=where,
+                found=found,
+                wanted=wanted,
+            )
         )
-    raise DamagedError(f"{where}: expected format {wanted!r}, found {found!r}")
+    raise DamagedError(
+        _(
+            "{where}: expected format {wanted!r}, found {found!r}",
+            where=where,
+            wanted=wanted,
+            found=found,
+        )
+    )
 
 
 def _is_checked(cls: Any, version: int) -> bool:
@@ -202,7 +229,9 @@ def _decode_as(hint: Any, value: Any, where: str) -> Any:
         return _decode_list(arguments, value, where)
     if origin in (dict, Mapping):
         if not isinstance(value, dict):
-            raise DamagedError(f"{where}: expected an object, found {_kind(value)}")
+            raise DamagedError(
+                _("{where}: expected an object, found {value}", where=where, value=_kind(value))
+            )
         return {
             key: _decode_as(arguments[1], item, f"{where}.{key}") for key, item in value.items()
         }
@@ -225,7 +254,7 @@ def _decode_ruled(arguments: tuple[Any, ...], value: Any, where: str) -> Any:
         for rule in arguments[1:]:
             rule(found)
     except ValueError as error:
-        raise DamagedError(f"{where}: {error}") from None
+        raise DamagedError(_("{head}: {text}", head=where, text=error)) from None
     return found
 
 
@@ -244,10 +273,20 @@ def _decode_union(choices: tuple[Any, ...], value: Any, where: str) -> Any:
 def _decode_list(arguments: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
     """`tuple[X, ...]`, or one of so many as `tuple[X, Y]` has."""
     if not isinstance(value, list):
-        raise DamagedError(f"{where}: expected a list, found {_kind(value)}")
+        raise DamagedError(
+            _("{where}: expected a list, found {value}", where=where, value=_kind(value))
+        )
     hints = arguments[:1] * len(value) if arguments[-1] is ... else arguments
     if len(hints) != len(value):
-        raise DamagedError(f"{where}: expected a list of {len(hints)}, found one of {len(value)}")
+        wanted, found = len(hints), len(value)
+        raise DamagedError(
+            _(
+                "{where}: expected a list of {wanted}, found one of {found}",
+                where=where,
+                wanted=wanted,
+                found=found,
+            )
+        )
     pairs = zip(hints, value, strict=True)
     return tuple(_decode_as(hint, item, f"{where}[{at}]") for at, (hint, item) in enumerate(pairs))
 
@@ -259,9 +298,16 @@ def _decode_scalar(hint: Any, value: Any, where: str) -> Any:
         return float(value)
     if hint is bytes:
         return _decode_bytes(value, where)
-    # `type(...) is`, because True would pass as an int.
-    if type(value) is not hint:
-        raise DamagedError(f"{where}: expected {hint.__name__}, found {_kind(value)}")
+    # `type(...) is`, because True would pass as an int. A sentence is a text.
+    if type(value) is not hint and not (hint is str and isinstance(value, str)):
+        raise DamagedError(
+            _(
+                "{where}: expected {name}, found {value}",
+                where=where,
+                name=hint.__name__,
+                value=_kind(value),
+            )
+        )
     return value
 
 
@@ -269,7 +315,9 @@ def _decode_bytes(value: Any, where: str) -> bytes:
     try:
         return base64.b64decode(value, validate=True)
     except (TypeError, ValueError):
-        raise DamagedError(f"{where}: expected base64, found {_kind(value)}") from None
+        raise DamagedError(
+            _("{where}: expected base64, found {value}", where=where, value=_kind(value))
+        ) from None
 
 
 def _kind(value: object) -> str:

@@ -12,6 +12,7 @@ from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.journal import JournalEnd
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # Of a folder or a link that leads nowhere in its place.
 _NO_FILE = (errno.EISDIR, errno.ELOOP)
@@ -110,9 +111,9 @@ def read_heartbeat(path: Path) -> Heartbeat | None:
         for at in (beat.at, *([beat.copying.since] if beat.copying else [])):
             timestamp.parse_utc(at)
     except ValueError as error:
-        raise DamagedError(f"{path}: at: {error}") from error
+        raise DamagedError(_("{path}: at: {error}", path=path, error=error)) from error
     if beat.copying and not 0 <= beat.copying.done_bytes <= beat.copying.total_bytes:
-        raise DamagedError(f"{path}: copying: more is done than there is")
+        raise DamagedError(_("{path}: copying: more is done than there is", path=path))
     return beat
 
 

@@ -26,6 +26,7 @@ from boxcar.shared.errors import Command, DamagedError, NewerError, TemporaryErr
 from boxcar.shared.files import codec, journal_chain
 from boxcar.shared.files.journal_chain import LINE_FEED, NO_EVENT, Chain, Event, is_readable
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # What webhooks carry; the other types are the journal's own.
 PUBLIC_TYPES = frozenset(
@@ -128,7 +129,9 @@ class Walk:
                 last = collections.deque((one for one in lines if one.endswith(LINE_FEED)), 1)
                 newest = last[0] if last else line
                 raise _unreadable(
-                    f"{self._where}: line {self.chain.seq + 1}", error, newest
+                    _("{path}: line {line}", path=self._where, line=self.chain.seq + 1),
+                    error,
+                    newest,
                 ) from error
             yield event
         if found := self.chain.take_last(self.torn):
@@ -140,9 +143,13 @@ class Walk:
 def _unreadable(where: str, error: Exception, last_line: bytes) -> DamagedError:
     # A newer Boxcar writes on in its own version.
     if isinstance(error, NewerError) and not is_readable(last_line):
-        return NewerError(f"{where}: {error}")
+        return NewerError(_("{head}: {text}", head=where, text=error))
     return DamagedError(
-        f"{where} is damaged ({error}). The file is kept as it is; lines before it are good",
+        _(
+            "{where} is damaged ({error}). The file is kept as it is; lines before it are good",
+            where=where,
+            error=error,
+        ),
         Command("repair"),
     )
 
@@ -190,7 +197,10 @@ class Journal:
                 take(event)
                 was_so = was_so or walk.end == seen
         if seen and not was_so:
-            raise DamagedError(f"{self.path}: {_lack(walk.end.seq, seen)}", Command("repair"))
+            raise DamagedError(
+                _("{head}: {text}", head=self.path, text=_lack(walk.end.seq, seen)),
+                Command("repair"),
+            )
         return walk
 
     def append(self, type: str, **data: Any) -> Event:
@@ -216,14 +226,20 @@ class Journal:
         """Who came while the lock was lost may have gone again, and left events."""
         if self._end.seq and not self.path.exists():
             raise TemporaryError(
-                f"{self.path}: this queue's journal is not there any more, and nothing was "
-                "written. The durable tier seems to be unmounted: mount it again, then",
+                _(
+                    "{path}: this queue's journal is not there any more, and nothing was written. "
+                    "The durable tier seems to be unmounted: mount it again, then",
+                    path=self.path,
+                ),
                 Command("launch"),
             )
         if not is_ours() or _size_bytes(self.path) != self._size_bytes:
             raise TemporaryError(
-                f"{self.path}: another agent has taken this queue over while the durable tier was "
-                "out of reach from here; nothing was written. See where it runs",
+                _(
+                    "{path}: another agent has taken this queue over while the durable tier was "
+                    "unreachable from here; nothing was written. See where it runs",
+                    path=self.path,
+                ),
                 Command("status"),
             )
 
@@ -247,9 +263,12 @@ def lack(reading: Reading, seen: JournalEnd) -> str | None:
 
 def _lack(last_seq: int, seen: JournalEnd) -> str:
     if missing := max(0, seen.seq - last_seq):
-        lost = f"its last {missing} events are" if missing > 1 else "its last event is"
-        return f"it ends after event {last_seq}: {lost} missing"
-    return f"up to event {seen.seq} it is not what it was"
+        if missing == 1:
+            return _("it ends after event {seq}: its last event is missing", seq=last_seq)
+        return _(
+            "it ends after event {seq}: its last {n} events are missing", seq=last_seq, n=missing
+        )
+    return _("up to event {seq} it is not what it was", seq=seen.seq)
 
 
 def _write_line_feed(path: Path, offset: int) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from boxcar.shared import timestamp
 from boxcar.shared.errors import NewerError
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # The check of a journal's line or of a document: eight bytes of BLAKE2b, its last field.
 #
@@ -153,10 +154,12 @@ class Chain:
         else:
             own = record.pop(FIELD)
             if not _SEAL.fits(line, self.check):
-                raise ValueError("its check is not that of its bytes and of all before it")
+                raise ValueError(_("its check is not that of its bytes and of all before it"))
         event = _event(record)
         if event.seq != self.seq + 1:
-            raise ValueError(f"event {event.seq} is in the place of event {self.seq + 1}")
+            raise ValueError(
+                _("event {seq} is in the place of event {n}", seq=event.seq, n=self.seq + 1)
+            )
         if version == VERSION:
             self.seq, self.check, self._of_v1 = event.seq, own, None
         else:
@@ -183,14 +186,22 @@ class Chain:
 
     def _refuse_version(self, version: object) -> None:
         if type(version) is not int or not version >= 1:
-            raise ValueError(f"version {version!r} is not {VERSION}")
+            raise ValueError(
+                _("version {version!r} is not {version_2}", version=version, version_2=VERSION)
+            )
         if version > VERSION:
             raise NewerError(
-                f"version {version} was written by a newer Boxcar: update this one, which reads "
-                f"up to version {VERSION}"
+                _(
+                    "version {version} was written by a newer Boxcar: update this one, which "
+                    "reads up to version {version_2}",
+                    version=version,
+                    version_2=VERSION,
+                )
             )
         if version < VERSION and self._of_v1 is None:
-            raise ValueError(f"version {version} after version {VERSION}")
+            raise ValueError(
+                _("version {version} after version {version_2}", version=version, version_2=VERSION)
+            )
 
     def _go_on(self, line: bytes, version: int) -> None:
         self.seq += 1

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import digest
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, reason_of
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _
@@ -134,7 +134,7 @@ def parse_manifest(data: bytes, where: str) -> Manifest:
         try:
             paths.inside(Path(), file.path)
         except DamagedError as error:
-            raise DamagedError(f"{where}: {error}") from error
+            raise DamagedError(_("{head}: {text}", head=where, text=error)) from error
     return manifest
 
 
@@ -173,7 +173,7 @@ def compare_one(folder: Path, file: FileRecord, *, from_disk: bool = False) -> D
     except (FileNotFoundError, NotADirectoryError):
         return Difference(file.path, _("is missing"))
     except OSError as error:
-        return Difference(file.path, _("cannot be read: {error}", error=error.strerror))
+        return Difference(file.path, _("cannot be read: {error}", error=reason_of(error)))
     if found != file.sha256:
         return Difference(file.path, digest.other(found, file.sha256))
     return None

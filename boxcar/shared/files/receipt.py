@@ -17,6 +17,7 @@ from boxcar.shared.files.plan import SAFE, TRUSTED
 from boxcar.shared.known_secrets import KnownSecrets
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass, replace
+from boxcar.shared.sentence import _, chained, mark
 
 # That the laptop has proven a result which its box called bad, could not check, or has lost.
 #
@@ -59,7 +60,9 @@ def read_accepted(path: Path) -> Accepted | None:
     except NewerError:
         raise
     except DamagedError as error:
-        raise DamagedError(f"{error}; `verify` on the laptop writes it anew") from error
+        raise DamagedError(
+            _("{error}; `verify` on the laptop writes it anew", error=error)
+        ) from error
 
 
 def accepted_result(tier: DurablePaths, cell: str) -> Accepted | None:
@@ -102,6 +105,12 @@ class Finding:
     @property
     def is_good(self) -> bool:
         return not self.problems
+
+    @property
+    def sentence(self) -> str:
+        """Its path, and all that is wrong with it."""
+        problems = chained(mark("{first}, {second}"), self.problems)
+        return _("{head}: {text}", head=self.path, text=problems)
 
     @property
     def is_trusted(self) -> bool:

@@ -17,6 +17,7 @@ from boxcar.shared.files import codec, manifest, plan
 from boxcar.shared.files.manifest import Difference, FileRecord
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # Which releases were pushed to a durable tier, the newest last. A push has its box write it.
 #
@@ -92,7 +93,12 @@ def read_release(folder: Path) -> Release:
     path = folder / FILE
     release = codec.from_document(Release, path.read_bytes(), str(path))
     if release.digest != folder.name:
-        problem = f"{path}: has digest {release.digest}, expected {folder.name}"
+        problem = _(
+            "{path}: has digest {found}, expected {wanted}",
+            path=path,
+            found=release.digest,
+            wanted=folder.name,
+        )
         raise DamagedError(problem, Command("repair"))
     return release
 
@@ -106,7 +112,7 @@ def read_plan(folder: Path) -> Plan:
     listed = [file for file in read_release(folder).files if file.path == PLAN]
     data = path.read_bytes()
     if [digest.of_bytes(data)] != [file.sha256 for file in listed]:
-        raise DamagedError(f"{path}: is not as it was pushed", Command("repair"))
+        raise DamagedError(_("{path}: is not as it was pushed", path=path), Command("repair"))
     return plan.parse_plan(data, str(path))
 
 

@@ -17,12 +17,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared import event_words
 from boxcar.shared.disk import regular_file
+from boxcar.shared.errors import reason_of
 from boxcar.shared.files.plan import CSV, LOG
 from boxcar.shared.metrics import read, records, result_files
 from boxcar.shared.metrics.read import Match, NoNumberError
 from boxcar.shared.metrics.records import Point, thin
 from boxcar.shared.process import bounded_child
+from boxcar.shared.sentence import _
 
 # Of a person's expression for each window of a log; of a file that is read as a whole.
 CPU_S, FILE_CPU_S = 1.0, 20.0
@@ -42,18 +45,21 @@ def _answer(task: dict[str, Any]) -> dict[str, Any]:
     try:
         return _found(task)
     except NoNumberError as error:
-        return {"note": f"{of}: {error}"}
+        return _note(_("{head}: {text}", head=of, text=error))
     except FileNotFoundError:
-        return {"note": f"{of} is not there"}
-    except OSError as error:
-        return {"note": f"{of} cannot be read: {error.strerror or error}"}
-    except (MemoryError, RecursionError, ValueError, re.error) as error:
-        return {"note": f"{of} cannot be read: {str(error) or type(error).__name__}"}
+        return _note(_("{file} is not there", file=of))
+    except (OSError, MemoryError, RecursionError, ValueError, re.error) as error:
+        why = reason_of(error) or type(error).__name__
+        return _note(_("{path} cannot be read: {why}", path=of, why=why))
+
+
+def _note(text: str) -> dict[str, Any]:
+    return {"note": text, event_words.SENTENCES: event_words.sentences_in(text)}
 
 
 def _of(task: dict[str, Any]) -> str:
     if metric := task.get("metric"):
-        return "the log" if metric["source"] == LOG else str(metric["of"])
+        return _("the log") if metric["source"] == LOG else str(metric["of"])
     return str(task["file"])
 
 

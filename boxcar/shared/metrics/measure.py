@@ -10,14 +10,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from boxcar.shared import paths
+from boxcar.shared import event_words, paths
+from boxcar.shared.errors import reason_of
 from boxcar.shared.files.plan import LOG, Metric
 from boxcar.shared.files.receipt import Number
 from boxcar.shared.process import bounded_child
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 MODULE = "boxcar.shared.metrics"
-LATE = "took longer than 1 s of CPU, so it was not taken"
+LATE = _("took longer than 1 s of CPU, so it was not taken")
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,13 @@ def task_of(metric: Metric, left: Left) -> dict[str, Any]:
 def _number(metric: Metric, answer: dict[str, Any]) -> Number:
     value = answer.get("value")
     if is_of_ours(metric):
-        return Number(metric.name, None, f"{metric.of} {paths.OWN_NAME}: rename it")
+        return Number(
+            metric.name, None, _("{name} {why}: rename it", name=metric.of, why=paths.OWN_NAME)
+        )
     if isinstance(value, (int, float)):
         return Number(metric.name, float(value))
-    return Number(metric.name, None, str(answer.get("note", "the child gave no answer")))
+    note = answer.get("note", _("the child gave no answer"))
+    return Number(metric.name, None, event_words.hear_in(note, answer.get(event_words.SENTENCES)))
 
 
 def is_of_ours(metric: Metric) -> bool:
@@ -96,11 +101,11 @@ def _ask_child(tasks: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], b
     try:
         rc, lines = bounded_child.ask(MODULE, {"tasks": tasks})
     except OSError as error:
-        return [], False, f"could not be read here: {error.strerror}"
+        return [], False, _("could not be read here: {why}", why=reason_of(error))
     found = [line for line in lines if not line.keys().isdisjoint(("value", "series", "note"))]
     is_at = sum("at" in line for line in lines) > len(found)
-    why = LATE if bounded_child.was_late(rc) else f"ended its reader with code {rc}"
-    return found, is_at, why
+    is_late = bounded_child.was_late(rc)
+    return found, is_at, LATE if is_late else _("ended its reader with code {code}", code=rc)
 
 
 def of_named(numbers: Sequence[Number]) -> dict[str, float | None]:

@@ -28,7 +28,7 @@ _MAY_GO_ON = re.compile(r"[-+.\deE]*")
 _NAN_NORM = re.compile(r"'grad_norm': '?-?(?:nan|inf)\b")
 _NAMED, _LONGEST_SHOWN, _LONGEST_WHERE = 8, 40, 72
 # How a note ends of what was found and is none; and of nothing.
-NO_NUMBER, NOTHING = "is not a number", "nothing was found"
+NO_NUMBER, NOTHING = _("is not a number"), _("nothing was found")
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,9 @@ def chosen(found: Iterable[Match], best: str | None) -> tuple[float, Match]:
             kept = number, match
     if kept is not None:
         return kept
-    raise NoNumberError(NOTHING if odd is None else f"{_shown(odd)} {NO_NUMBER}")
+    if odd is None:
+        raise NoNumberError(NOTHING)
+    raise NoNumberError(_("{path} {problem}", path=_shown(odd), problem=NO_NUMBER))
 
 
 def _is_better(number: float, before: float, best: str | None) -> bool:

@@ -23,11 +23,13 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import IO, Any
 
-from boxcar.shared.errors import BoxcarError, DamagedError
+from boxcar.shared.errors import BoxcarError, DamagedError, reason_of
+from boxcar.shared.event_words import SENTENCES, hear_in
 from boxcar.shared.files import codec
 from boxcar.shared.files.plan import SAFE, Artifact
 from boxcar.shared.files.receipt import Finding
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _, quotation
 
 MODULE = "boxcar.training.load_check"
 TIMEOUT_S = 900.0
@@ -132,7 +134,7 @@ def _with_modes(findings: Mapping[str, Finding], modes: Mapping[str, str]) -> di
 
 
 def _unchecked(files: Sequence[Artifact], last_words: str) -> dict[str, Finding]:
-    problem = f"could not be checked: {last_words}"
+    problem = _("could not be checked: {last_words}", last_words=last_words)
     return {file.path: Finding(file.path, UNCHECKED, (problem,)) for file in files}
 
 
@@ -148,8 +150,12 @@ def _ask(
             wanted = {file.path for file in files}
             loaded = _listen(process, wanted, child.timeout_s, manner.on_finding)
         return loaded, (
-            f"the load check reported on no file. {' '.join(child.argv)} ended with code "
-            f"{process.returncode}: {_last_words(words)}"
+            _(
+                "the load check reported on no file. {argv} ended with code {returncode}: {words}",
+                argv=" ".join(child.argv),
+                returncode=process.returncode,
+                words=_last_words(words),
+            )
         )
 
 
@@ -167,7 +173,9 @@ def _started(child: Child, asked: IO[bytes], words: IO[bytes]) -> Iterator[subpr
             start_new_session=True,
         )
     except OSError as error:
-        raise BoxcarError(f"{child.python}: cannot be started: {error.strerror}") from error
+        raise BoxcarError(
+            _("{python}: cannot be started: {error}", python=child.python, error=reason_of(error))
+        ) from error
     try:
         yield process
     finally:
@@ -188,25 +196,28 @@ def _listen(
             if "at" in message:
                 at = message["at"]
             elif "finding" in message:
-                finding = codec.decode(Finding, message["finding"], "finding")
+                told = hear_in(message["finding"], message.get(SENTENCES))
+                finding = codec.decode(Finding, told, "finding")
                 if finding.path != at:
-                    raise DamagedError(f"{finding.path!r} while it was at {at!r}")
+                    raise DamagedError(
+                        _("{finding!r} while it was at {at!r}", finding=finding.path, at=at)
+                    )
                 findings[at], at = finding, None
                 on_finding(finding)
             elif at is not None:
-                raise DamagedError(f"that it is done, while it was at {at!r}")
+                raise DamagedError(_("that it is done, while it was at {at!r}", at=at))
             else:
                 return Loaded(findings, message["loader"], tuple(message["sandbox"]))
-        problem = f"killed the checker ({_how_it_ended(process)})"
+        problem = _("killed the checker ({process})", process=_how_it_ended(process))
         if process.returncode == -signal.SIGKILL:
             # So the system ends who takes the last memory: that says nothing of the file.
             kind = UNCHECKED
     except TimeoutError:
-        problem = f"took longer than {timeout_s:g} s"
+        problem = _("took longer than {seconds:g} s", seconds=timeout_s)
     except (DamagedError, KeyError, TypeError) as error:
-        problem = f"made the checker give an answer that it never gives ({error})"
+        problem = _("made the checker give an answer that it never gives ({error})", error=error)
     if at is not None:
-        findings[at] = Finding(at, kind, (f"loading it {problem}",))
+        findings[at] = Finding(at, kind, (_("loading it {problem}", problem=problem),))
     return Loaded(findings)
 
 
@@ -258,10 +269,11 @@ def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
     try:
         code = process.wait(timeout=_CLOSED_S)
     except subprocess.TimeoutExpired:
-        return "it closed its output and kept running"
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
+        return _("it closed its output and kept running")
+    return _("signal {number}", number=-code) if code < 0 else _("exit code {code}", code=code)
 
 
 def _last_words(words: IO[bytes]) -> str:
     words.seek(max(0, words.seek(0, os.SEEK_END) - _WORDS_BYTES))
-    return words.read().decode("utf-8", "replace").strip() or "no output on stderr"
+    last = words.read().decode("utf-8", "replace").strip()
+    return quotation(last) if last else _("no output on stderr")

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from boxcar.shared.cell import placeholders
-from boxcar.shared.errors import TemporaryError
+from boxcar.shared.errors import TemporaryError, reason_of
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 MODULE = "boxcar.training.second_home"
 # Without a byte that moves; a store may take minutes to put the parts of a large file together.
@@ -103,7 +104,13 @@ def ask(
                 start_new_session=True,
             )
         except OSError as error:
-            raise TemporaryError(f"{child.python}: cannot be started: {error.strerror}") from error
+            raise TemporaryError(
+                _(
+                    "{python}: cannot be started: {error}",
+                    python=child.python,
+                    error=reason_of(error),
+                )
+            ) from error
         try:
             _wait(process, said, is_over, silent_s)
         finally:
@@ -122,12 +129,12 @@ def _wait(
     size_bytes, moved_at = 0, time.monotonic()
     while process.poll() is None:
         if is_over():
-            raise TemporaryError("it was given up before it was done")
+            raise TemporaryError(_("it was given up before it was done"))
         now_bytes = os.fstat(said.fileno()).st_size
         if now_bytes != size_bytes:
             size_bytes, moved_at = now_bytes, time.monotonic()
         if time.monotonic() - moved_at > silent_s:
-            raise TemporaryError(f"nothing moved for {silent_s:g} s")
+            raise TemporaryError(_("nothing moved for {silent_s:g} s", silent_s=silent_s))
         time.sleep(_LOOK_EVERY_S)
 
 
@@ -142,4 +149,11 @@ def _answer(child: Child, code: int, said: IO[bytes], words: IO[bytes]) -> dict[
     words.seek(max(0, words.seek(0, os.SEEK_END) - _WORDS_BYTES))
     last = words.read().decode("utf-8", "replace").strip() or "no output on stderr"
     last = child.without_secrets(last)
-    raise TemporaryError(f"{child.python}: the copy ended with code {code}: {last}")
+    raise TemporaryError(
+        _(
+            "{python}: the copy ended with code {code}: {last}",
+            python=child.python,
+            code=code,
+            last=last,
+        )
+    )

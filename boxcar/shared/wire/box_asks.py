@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Annotated, Any
 
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.wire.facts import Facts
 from boxcar.shared.wire.question import (
     SILENT,
@@ -97,7 +98,7 @@ class AtWork:
 
     def __post_init__(self) -> None:
         if (self.cell is None) == (self.queue is None):
-            raise ValueError("expected a cell or a queue, and not both")
+            raise ValueError(_("expected a cell or a queue, and not both"))
 
 
 @dataclass(frozen=True)
@@ -160,9 +161,9 @@ class TierProbe(Question[TierProbed], name="tier_probe"):
         if answer.problem is not None or wanted is None:
             return
         if getattr(answer, wanted) is None:
-            raise ValueError(f"the field {wanted!r} is missing")
+            raise ValueError(_("the field {wanted!r} is missing", wanted=wanted))
         if self.step == "read" and set(answer.files or ()) != set(self.names):
-            raise ValueError(f"files: expected those of {', '.join(self.names)}")
+            raise ValueError(_("files: expected those of {names}", names=", ".join(self.names)))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from boxcar.shared import errors
+from boxcar.shared import errors, event_words
 from boxcar.shared.errors import (
     BoxcarError,
     Command,
@@ -19,9 +19,11 @@ from boxcar.shared.errors import (
     InputError,
     Message,
     TemporaryError,
+    message_of,
 )
 from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _, quotation
 from boxcar.shared.wire.all_questions import QUESTIONS
 from boxcar.shared.wire.box_asks import Answers, Several
 from boxcar.shared.wire.question import A, Question, RunOnBox
@@ -29,11 +31,11 @@ from boxcar.shared.wire.question import A, Question, RunOnBox
 MARK = b"BOXCAR-ANSWER "
 # Another meaning of a field, or a new one that must be there, is another version.
 VERSION = 1
-_SEND_OURS = (
+_SEND_OURS = _(
     "Remove the agent's file there (onbox-*.pyz in boxcar/ of its data folder; for a box of this "
     "machine in .boxcar/onbox/), and type the same command again: it sends its own"
 )
-_UPDATE = "Update Boxcar on this machine, and type the same command again"
+_UPDATE = _("Update Boxcar on this machine, and type the same command again")
 
 
 @dataclass(frozen=True)
@@ -60,27 +62,44 @@ def read_question(data: bytes) -> tuple[Question[Any], RunOnBox]:
         document = json.loads(data)
     except (ValueError, RecursionError):
         # `from None`, and not a word of it: it may hold secrets.
-        raise InputError("the question is not a JSON document") from None
+        raise InputError(_("the question is not a JSON document")) from None
     if not isinstance(document, dict):
-        raise InputError(f"expected a question, found {type(document).__name__}")
+        raise InputError(_("expected a question, found {name}", name=type(document).__name__))
     name, version = document.get("ask"), document.get("wire", 1)
     if not _is_ours(version):
-        told = f"the question {name!r} is of version {version!r} of the wire, and the agent here"
-        raise InputError(f"{told} speaks version {VERSION}. {_SEND_OURS}")
+        raise InputError(
+            _(
+                "the question {name!r} is of version {version!r} of the wire, and the agent here "
+                "speaks version {ours}. {send_ours}",
+                name=name,
+                version=version,
+                ours=VERSION,
+                send_ours=_SEND_OURS,
+            )
+        )
     if not isinstance(name, str) or name not in QUESTIONS:
         known = ", ".join(QUESTIONS)
-        raise InputError(f"the agent here has no answer to {name!r}, only to {known}. {_SEND_OURS}")
-    where = f"the question {name!r} is not as expected"
+        raise InputError(
+            _(
+                "the agent here has no answer to {name!r}, only to {known}. {send_ours}",
+                name=name,
+                known=known,
+                send_ours=_SEND_OURS,
+            )
+        )
+    where = _("the question {name!r} is not as expected", name=name)
     try:
         run = codec.decode(RunOnBox, document, where)
         return codec.decode(QUESTIONS[name], document, where), run
     except DamagedError as error:
-        raise InputError(str(error)) from None
+        raise InputError(message_of(error)) from None
 
 
 def write_answer(answer: dict[str, Any]) -> bytes:
     """The marked line of an answer, or of an error, that was made a JSON object."""
-    spelled = json.dumps(codec.finite({"wire": VERSION} | answer))
+    said = event_words.sentences_in(answer)
+    told = {event_words.SENTENCES: said} if said else {}
+    spelled = json.dumps(codec.finite({"wire": VERSION} | told | answer))
     return MARK + spelled.encode() + b"\n"
 
 
@@ -100,14 +119,15 @@ def read_answer(question: Question[A], box: str, code: int, out: bytes, err: str
 
 def _read(question: Question[A], box: str, document: dict[str, Any]) -> A:
     _check_version(question, box, document.pop("wire", 1))
+    document = event_words.hear_in(document, document.pop(event_words.SENTENCES, None))
     if "error" in document:
         raise _raised(box, document["error"])
-    where = f"{box}: its answer to {question.NAME!r} is not as expected"
+    where = _("{box}: its answer to {name!r} is not as expected", box=box, name=question.NAME)
     answer: A = codec.decode(question.ANSWER, document, where)
     try:
         question.check(answer)
     except ValueError as problem:
-        raise DamagedError(f"{where}: {problem}") from None
+        raise DamagedError(_("{head}: {text}", head=where, text=problem)) from None
     return answer
 
 
@@ -139,10 +159,15 @@ def _marked(box: str, code: int, out: bytes, err: str) -> dict[str, Any]:
     try:
         document = json.loads(lines[-1][len(MARK) :])
     except (IndexError, ValueError, RecursionError):
-        told = err.strip()[-1500:] or "it printed nothing"
-        raise TemporaryError(f"{box}: did not answer (code {code}): {told}") from None
+        words = err.strip()[-1500:]
+        told = quotation(words) if words else _("it printed nothing")
+        raise TemporaryError(
+            _("{box}: did not answer (code {code}): {told}", box=box, code=code, told=told)
+        ) from None
     if not isinstance(document, dict):
-        raise TemporaryError(f"{box}: expected an answer, found {type(document).__name__}")
+        raise TemporaryError(
+            _("{box}: expected an answer, found {name}", box=box, name=type(document).__name__)
+        )
     return document
 
 
@@ -150,10 +175,23 @@ def _check_version(question: Question[Any], box: str, version: object) -> None:
     if _is_ours(version):
         return
     is_newer = type(version) is int and version > VERSION
+    about = {"box": box, "name": question.NAME, "version": version, "ours": VERSION}
+    if is_newer:
+        raise InputError(
+            _(
+                "{box}: its answer to {name!r} is of version {version!r} of the wire, from a newer "
+                "Boxcar than this one, which speaks version {ours}. {what_now}",
+                what_now=_UPDATE,
+                **about,
+            )
+        )
     raise InputError(
-        f"{box}: its answer to {question.NAME!r} is of version {version!r} of the wire, from "
-        f"{'a newer' if is_newer else 'another'} Boxcar than this one, which speaks version "
-        f"{VERSION}. {_UPDATE if is_newer else _SEND_OURS}"
+        _(
+            "{box}: its answer to {name!r} is of version {version!r} of the wire, from another "
+            "Boxcar than this one, which speaks version {ours}. {what_now}",
+            what_now=_SEND_OURS,
+            **about,
+        )
     )
 
 
@@ -170,5 +208,5 @@ def _raised(box: str, told: object) -> BoxcarError:
         failure = Failure(BoxcarError.__name__, str(text))
     known = getattr(errors, failure.kind, BoxcarError)
     is_ours = isinstance(known, type) and issubclass(known, BoxcarError)
-    message = Message(f"{box}: {failure.text}", failure.command)
+    message = Message(failure.text, failure.command).under(box)
     return known(message) if is_ours else BoxcarError(message)

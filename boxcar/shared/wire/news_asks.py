@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import Annotated, Any
 
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.wire.question import (
     SILENT,
     BoxPath,
@@ -92,4 +93,4 @@ class PostNews(Question[NewsPosted], name="post_news"):
 
     def check(self, answer: NewsPosted) -> None:
         if len(answer.posted) != len(self.endpoints):
-            raise ValueError(f"posted: expected {len(self.endpoints)} of them")
+            raise ValueError(_("posted: expected {n} of them", n=len(self.endpoints)))

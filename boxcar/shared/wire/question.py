@@ -14,10 +14,11 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from boxcar.shared import names, paths, timestamp
 from boxcar.shared.cell.cell_name import CELL_NAME, LONGEST_BYTES
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, words_of
 from boxcar.shared.files import codec
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # The kinds of fields that questions and answers are made of.
 #
@@ -29,7 +30,9 @@ from boxcar.shared.record import dataclass
 def _named(rule: re.Pattern[str]) -> Callable[[str], None]:
     def check(name: str) -> None:
         if not rule.fullmatch(name):
-            raise ValueError(f"{name!r} is no such name; expected {rule.pattern}")
+            raise ValueError(
+                _("{name!r} is no such name; expected {pattern}", name=name, pattern=rule.pattern)
+            )
 
     return check
 
@@ -37,26 +40,28 @@ def _named(rule: re.Pattern[str]) -> Callable[[str], None]:
 def one_of(*words: str) -> Callable[[str], None]:
     def check(word: str) -> None:
         if word not in words:
-            raise ValueError(f"expected {' or '.join(words)}, found {word!r}")
+            raise ValueError(
+                _("expected {words}, found {word!r}", words=" or ".join(words), word=word)
+            )
 
     return check
 
 
 def _check_cell(name: str) -> None:
     if not CELL_NAME.fullmatch(name) or len(name.encode()) > LONGEST_BYTES or name[-1] == ".":
-        raise ValueError(f"expected the name of a cell, found {name!r}")
+        raise ValueError(_("expected the name of a cell, found {name!r}", name=name))
 
 
 def _check_count(number: int) -> None:
     if number < 0:
-        raise ValueError(f"expected 0 or more, found {number}")
+        raise ValueError(_("expected 0 or more, found {number}", number=number))
 
 
 def _check_box_path(text: str) -> None:
     try:
         paths.on_box(text)
     except DamagedError as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(words_of(error)) from None
 
 
 def _check_time(text: str) -> None:

@@ -13,6 +13,7 @@ from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.files.release import is_unfinished
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.wire.question import (
     SILENT,
     BoxPath,
@@ -129,9 +130,9 @@ class Prepare(Question[Prepared], name="prepare"):
 
     def check(self, answer: Prepared) -> None:
         if answer.kept is not None and not is_unfinished(answer.kept, self.digest):
-            raise ValueError("kept: expected the name of this release, unfinished")
+            raise ValueError(_("kept: expected the name of this release, unfinished"))
         if not all(is_base(one) for one in answer.bases):
-            raise ValueError("bases: expected releases and plain absolute paths")
+            raise ValueError(_("bases: expected releases and plain absolute paths"))
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,11 @@ class Install(Question[Installed], name="install"):
     def __post_init__(self) -> None:
         if not is_unfinished(self.unfinished, self.digest):
             raise ValueError(
-                f"unfinished: {self.unfinished!r} is not the name of an unfinished {self.digest}"
+                _(
+                    "unfinished: {unfinished!r} is not the name of an unfinished {digest}",
+                    unfinished=self.unfinished,
+                    digest=self.digest,
+                )
             )
 
 
@@ -252,7 +257,7 @@ class MoveClaim(Question[ClaimMoved], name="move"):
 
     def __post_init__(self) -> None:
         if not CELL_NAME.fullmatch(self.claim.cell):
-            raise ValueError(f"claim: {self.claim.cell!r} cannot be a cell's name")
+            raise ValueError(_("claim: {cell!r} cannot be a cell's name", cell=self.claim.cell))
 
 
 # --- a checkpoint
@@ -316,7 +321,10 @@ class LentResult:
         cell = self.document.cell
         if not CELL_NAME.fullmatch(cell) or self.claim.cell != cell:
             raise ValueError(
-                f"document: {cell!r} cannot be a cell's name, or the claim is another's"
+                _(
+                    "document: {cell!r} cannot be a cell's name, or the claim is another's",
+                    cell=cell,
+                )
             )
 
 
@@ -353,7 +361,9 @@ class Accept(Question[AcceptanceKept], name="accept"):
 
     def __post_init__(self) -> None:
         if not CELL_NAME.fullmatch(self.document.cell):
-            raise ValueError(f"document: {self.document.cell!r} cannot be a cell's name")
+            raise ValueError(
+                _("document: {cell!r} cannot be a cell's name", cell=self.document.cell)
+            )
 
 
 # --- what is damaged
@@ -424,6 +434,6 @@ class ReadLog(Question[LogSlice], name="log"):
 
     def __post_init__(self) -> None:
         if (self.cell is None) == (self.queue is None):
-            raise ValueError("expected the name of a cell or of a queue, and not both")
+            raise ValueError(_("expected the name of a cell or of a queue, and not both"))
         if self.credentials and self.offset is not None:
-            raise ValueError("credentials: a value may lie across an offset")
+            raise ValueError(_("credentials: a value may lie across an offset"))

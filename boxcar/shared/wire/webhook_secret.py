@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 
+from boxcar.shared.sentence import _
+
 # An event as it travels to a webhook: `{"type", "timestamp", "data"}`.
 
 
@@ -17,7 +19,7 @@ PREFIX = "whsec_"
 def key(secret: str) -> bytes:
     """The signing key. Raises ValueError, whose message does not repeat the secret."""
     if not secret.startswith(PREFIX):
-        raise ValueError(f"expected {PREFIX} and base64")
+        raise ValueError(_("expected {prefix} and base64", prefix=PREFIX))
     text = secret.removeprefix(PREFIX).rstrip("=")
     try:
         # `validate`: else what is no base64 is left out, and a typing error makes another key.
@@ -25,7 +27,7 @@ def key(secret: str) -> bytes:
     except ValueError:
         found = b""
     if not found:
-        raise ValueError(f"expected {PREFIX} and base64") from None
+        raise ValueError(_("expected {prefix} and base64", prefix=PREFIX)) from None
     return found
 
 

@@ -39,6 +39,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared import event_words
 from boxcar.shared.artifacts.file_kinds import kind_of
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
@@ -83,7 +84,9 @@ def main() -> int:
     granted += sandbox.restrict(sizes_bytes, writes_to=(answer_fd, 2))
     for file in sorted(request.files, key=request.may_run_code):
         _say(answer_fd, {"at": file.path})
-        _say(answer_fd, {"finding": codec.encode(_look(request, file))})
+        found_in = codec.encode(_look(request, file))
+        said = event_words.sentences_in(found_in)
+        _say(answer_fd, {"finding": found_in, event_words.SENTENCES: said})
     loader = ", ".join(libraries) or f"python {platform.python_version()}"
     _say(answer_fd, {"done": True, "loader": loader, "sandbox": granted})
     return 0

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from boxcar.shared.artifacts.file_kinds import ZIP
+from boxcar.shared.sentence import _, mark, quotation
 from boxcar.training.load_check import checkpoints, pickles, refusals, survey
 from boxcar.training.load_check.refusals import How, NotItsKindError
 
@@ -74,14 +75,17 @@ def _begins_with_objects(file: IO[bytes]) -> bool:
 
 
 def look_at_safetensors(
-    path: Path, keys: Sequence[str], _: How
+    path: Path, keys: Sequence[str], ignored: How
 ) -> tuple[list[str], dict[str, Any]]:
     header = _read_header(path)
-    problems = survey.missing_keys(header, keys) if header else ["holds nothing: no tensor"]
+    nothing: list[str] = [_("holds nothing: no tensor")]
+    problems = survey.missing_keys(header, keys) if header else nothing
     try:
         found, facts = _look_at_values(path)
     except ImportError as error:
-        return problems, _header_facts(header) | {"unlooked": [f"every value: {error}"]}
+        return problems, _header_facts(header) | {
+            "unlooked": [_("every value: {error}", error=error)]
+        }
     return [*found, *problems], facts
 
 
@@ -109,8 +113,12 @@ def _header_length(head: bytes, size_bytes: int) -> int:
     length = struct.unpack("<Q", head)[0] if len(head) == _LENGTH_BYTES else _LENGTH_BYTES
     if length > min(size_bytes - _LENGTH_BYTES, _LARGEST_HEADER_BYTES):
         raise NotItsKindError(
-            f"is truncated, or no safetensors file: it has {size_bytes} bytes, and its header "
-            f"alone claims {length}"
+            _(
+                "is truncated, or no safetensors file: it has {size_bytes} bytes, and its header "
+                "alone claims {length}",
+                size_bytes=size_bytes,
+                length=length,
+            )
         )
     return length
 
@@ -121,26 +129,32 @@ def _parse_header(data: bytes) -> dict[str, Any]:
         header.pop("__metadata__", None)
         return {name: (entry["shape"], *entry["data_offsets"]) for name, entry in header.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise NotItsKindError(f"is damaged: its header cannot be read: {error!r}") from error
+        raise NotItsKindError(
+            _("is damaged: its header cannot be read: {error}", error=quotation(repr(error)))
+        ) from error
 
 
 def _check_spans(header: dict[str, Any], data_bytes: int) -> None:
     """Tensors follow each other without a gap, to the end of the file."""
     end = 0
-    for begin, stop in sorted((begin, stop) for _, begin, stop in header.values()):
+    for begin, stop in sorted((begin, stop) for _shape, begin, stop in header.values()):
         if begin != end or stop < begin:
             raise NotItsKindError(
-                f"is damaged: its tensors leave or share bytes at {min(begin, end)}"
+                _("is damaged: its tensors leave or share bytes at {begin}", begin=min(begin, end))
             )
         end = stop
     if end != data_bytes:
-        word = "truncated" if end > data_bytes else "damaged"
-        raise NotItsKindError(f"is {word}: its tensors take {end} bytes, {data_bytes} are there")
+        how = (
+            mark("is truncated: its tensors take {end} bytes, {data_bytes} are there")
+            if end > data_bytes
+            else mark("is damaged: its tensors take {end} bytes, {data_bytes} are there")
+        )
+        raise NotItsKindError(_(how, end=end, data_bytes=data_bytes))
 
 
 def _header_facts(header: dict[str, Any]) -> dict[str, Any]:
     return {
         "tensors": len(header),
         "parameters": sum(math.prod(shape) for shape, _, _ in header.values()),
-        "bytes": sum(stop - begin for _, begin, stop in header.values()),
+        "bytes": sum(stop - begin for _shape, begin, stop in header.values()),
     }

@@ -17,11 +17,12 @@ from typing import Any
 from boxcar.shared import paths
 from boxcar.shared.artifacts import file_kinds
 from boxcar.shared.artifacts.file_kinds import SHARD, SHARDED, kind_of
-from boxcar.shared.errors import DamagedError
+from boxcar.shared.errors import DamagedError, reason_of, words_of
 from boxcar.shared.files.plan import BYTES_ONLY, Artifact
 from boxcar.shared.files.receipt import BYTES, WHY_BYTES, Finding
 from boxcar.shared.metrics.result_files import last_of_file
 from boxcar.shared.process.load_child import UNCHECKED
+from boxcar.shared.sentence import _, quotation
 from boxcar.training.load_check import (
     arrays,
     checkpoints,
@@ -82,19 +83,19 @@ def _not_a_file(folder: Path, relative: str) -> str | None:
     try:
         path = paths.inside(folder, relative)
         if paths.has_symlink(folder, relative):
-            return "is a symbolic link, expected a file"
+            return _("is a symbolic link, expected a file")
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            return "is not a file"
+            return _("is not a file")
         if status.st_size == 0:
-            return "is empty (0 bytes)"
+            return _("is empty (0 bytes)")
         path.open("rb").close()
     except DamagedError as error:
-        return str(error)
+        return words_of(error)
     except FileNotFoundError:
-        return "is missing"
+        return _("is missing")
     except OSError as error:
-        return f"cannot be read: {error.strerror}"
+        return _("cannot be read: {error}", error=reason_of(error))
     return None
 
 
@@ -104,7 +105,14 @@ def _look_as(kind: str, path: Path, artifact: Artifact, how: How) -> Looked:
         return problems, facts if artifact.load == BYTES_ONLY else facts | last_of_file(path)
     except ImportError as error:
         problem = refusals.own_code_problem(error, how) if how.is_trusted else None
-        return [problem or f"cannot be loaded here: {error}. Install it for {sys.executable}"], {}
+        return [
+            problem
+            or _(
+                "cannot be loaded here: {error}. Install it for {executable}",
+                error=error,
+                executable=sys.executable,
+            )
+        ], {}
     except NotItsKindError as error:
         return [error.sentence(how)], {}
     # These bytes are damaged or made to harm, and fail inside other people's libraries.
@@ -115,8 +123,8 @@ def _look_as(kind: str, path: Path, artifact: Artifact, how: How) -> Looked:
         return [problem or _reason(error)], {}
 
 
-def _look_at_bytes(_: Path, keys: Sequence[str], __: How) -> Looked:
-    return [f"cannot be asked for the key {key!r}: it is only bytes" for key in keys], {}
+def _look_at_bytes(ignored: Path, keys: Sequence[str], __: How) -> Looked:
+    return [_("cannot be asked for the key {key!r}: it is only bytes", key=key) for key in keys], {}
 
 
 _LOOKS: dict[str, Callable[[Path, Sequence[str], How], Looked]] = {
@@ -143,14 +151,19 @@ def _too_large(path: Path) -> str:
     """Nothing is known of it, good or bad: another machine may have the memory."""
     limit_bytes = resource.getrlimit(resource.RLIMIT_AS)[0]
     bound = "" if limit_bytes == resource.RLIM_INFINITY else f", {limit_bytes / 1e9:.1f} GB"
-    return (
-        f"needs more memory than this check may use{bound}: the file has "
-        f"{path.stat().st_size / 1e9:.1f} GB"
+    return _(
+        "needs more memory than this check may use{bound}: the file has {size:.1f} GB",
+        bound=bound,
+        size=path.stat().st_size / 1e9,
     )
 
 
 def _reason(error: Exception) -> str:
     lines = str(error).splitlines() or [""]
-    said = f"{type(error).__name__}: {lines[0][:_LONGEST_REASON]}"
+    said = quotation(f"{type(error).__name__}: {lines[0][:_LONGEST_REASON]}")
     is_cut = isinstance(error, EOFError) or "truncated" in said
-    return f"is truncated ({said})" if is_cut else f"cannot be loaded ({said})"
+    return (
+        _("is truncated ({said})", said=said)
+        if is_cut
+        else _("cannot be loaded ({said})", said=said)
+    )

@@ -27,6 +27,7 @@ from boxcar.shared.artifacts.file_kinds import SHARDED_INDEX, ZIP, has_zip_end
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.receipt import GLOBALS
+from boxcar.shared.sentence import _, quotation
 from boxcar.training import torch_private
 from boxcar.training.load_check import documents, pickles, refusals, stand_ins
 from boxcar.training.load_check.pickles import Named
@@ -112,7 +113,9 @@ def damages(source: Source) -> Iterator[str]:
     with _opened(source) as file, zipfile.ZipFile(file) as archive:
         for entry in archive.infolist():
             if entry.CRC and _has_wrong_sum(archive, entry):
-                yield f"is damaged: {entry.filename} is not what its checksum says"
+                yield _(
+                    "is damaged: {filename} is not what its checksum says", filename=entry.filename
+                )
 
 
 def _has_wrong_sum(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bool:
@@ -242,7 +245,7 @@ def judge(
         survey = tensors.survey(leaves if is_lazy else tensors.distinct(leaves))
     problems = [*survey.problems, *missing_keys(value, keys)]
     if survey.is_empty:
-        problems.append("holds nothing: no tensor and no value")
+        problems.append(_("holds nothing: no tensor and no value"))
     return problems, survey.facts | _counters(value)
 
 
@@ -260,11 +263,11 @@ def _unfit(path: Path, how: How) -> str | None:
     """Why torch should not even be asked to load this."""
     if not (begins_with(path, ZIP) or begins_with(path, PICKLE)):
         with path.open("rb") as file:
-            what = f"is not a torch checkpoint: it begins with {file.read(8)!r}"
+            what = _("is not a torch checkpoint: it begins with {file!r}", file=file.read(8))
             raise refusals.NotItsKindError(what)
     # Before 2.6 torch goes on to load these two although only weights were asked for.
     if begins_with(path, PICKLE) and tarfile.is_tarfile(path):
-        return "is a tar archive, which torch cannot load without executing code"
+        return _("is a tar archive, which torch cannot load without executing code")
     found = archive_entries(path)
     is_script = any(entry.filename.endswith("/constants.pkl") for entry in found)
     if is_script and not (how.may_run_code or how.is_trusted):
@@ -278,16 +281,18 @@ def _is_inflating(entry: zipfile.ZipInfo) -> bool:
 
 
 def _inflating(entry: zipfile.ZipInfo) -> str:
-    return (
-        f"holds {entry.filename} compressed, {entry.file_size} bytes when it is not; "
-        "torch stores its tensors as they are"
+    return _(
+        "holds {filename} compressed, {file_size} bytes when it is not; torch stores its tensors "
+        "as they are",
+        filename=entry.filename,
+        file_size=entry.file_size,
     )
 
 
 def _why_not_loaded(path: Path, error: Exception, how: How) -> str:
-    said = f"(torch: {_one_line(error)})"
+    said = _("(torch: {said})", said=quotation(_one_line(error)))
     if begins_with(path, ZIP) and not has_end(path):
-        return f"is truncated: the end of its archive is missing {said}"
+        return _("is truncated: the end of its archive is missing {said}", said=said)
     if how.is_trusted and (problem := refusals.own_code_problem(error, how)):
         return problem
     refused = () if how.may_run_code else torch_named_in(path).refused
@@ -298,8 +303,8 @@ def _why_not_loaded(path: Path, error: Exception, how: How) -> str:
     if "Unsupported operand" in str(error):
         return refusals.of_protocol(said, how)
     if isinstance(error, (EOFError, IndexError)) or "unexpected EOF" in str(error):
-        return f"is truncated {said}"
-    return f"cannot be loaded {said}"
+        return _("is truncated {said}", said=said)
+    return _("cannot be loaded {said}", said=said)
 
 
 def _one_line(error: Exception) -> str:
@@ -337,16 +342,21 @@ def look_at_index(path: Path, keys: Sequence[str], how: How) -> tuple[list[str],
     unlooked: list[str] = []
     survey = tensors.survey(_leaves(folder, metadata, problems, unlooked, how))
     if survey.is_empty and not problems:
-        problems.append("holds nothing: no tensor and no value")
+        problems.append(_("holds nothing: no tensor and no value"))
     facts = survey.facts | names | ({"unlooked": unlooked[:_NAMED_PIECES]} if unlooked else {})
     return [*survey.problems, *problems[:_NAMED_PIECES]], facts
 
 
-def look_at_shard(path: Path, _: Sequence[str], __: How) -> tuple[list[str], dict[str, Any]]:
+def look_at_shard(path: Path, ignored: Sequence[str], __: How) -> tuple[list[str], dict[str, Any]]:
     """A shard says nothing without its index, whose look covers it."""
     if path.with_name(SHARDED_INDEX).is_file():
         return [], {}
-    return [f"is a part of a sharded checkpoint, whose {SHARDED_INDEX} is not beside it"], {}
+    return [
+        _(
+            "is a part of a sharded checkpoint, whose {sharded_index} is not beside it",
+            sharded_index=SHARDED_INDEX,
+        )
+    ], {}
 
 
 def _files(folder: Path) -> set[str]:
@@ -364,12 +374,18 @@ def _gaps(metadata: Any) -> Iterator[str]:
         chunks = getattr(saved, "chunks", None)
         if chunks is None:
             if not any(fqn == name for fqn, _ in stored):
-                yield f"{name} lies in no shard"
+                yield _("{name} lies in no shard", name=name)
             continue
         if missing := [chunk for chunk in chunks if (name, _at(chunk.offsets)) not in stored]:
-            yield f"{name} lacks {len(missing)} of its {len(chunks)} pieces"
+            yield _(
+                "{name} lacks {n} of its {all} pieces", name=name, n=len(missing), all=len(chunks)
+            )
         elif sum(math.prod(chunk.sizes) for chunk in chunks) < math.prod(saved.size):
-            yield f"{name} lacks a piece: its shards hold less than its shape {tuple(saved.size)}"
+            yield _(
+                "{name} lacks a piece: its shards hold less than its shape {size}",
+                name=name,
+                size=tuple(saved.size),
+            )
 
 
 def _at(offset: Any) -> tuple[int, ...] | None:
@@ -392,10 +408,24 @@ def _leaves(
         # Damaged bytes fail inside zip, pickle or torch, with a different exception each time.
         except Exception as error:
             said = (str(error).splitlines() or [""])[0][:200]
-            problems.append(f"{name} in {info.relative_path} cannot be loaded ({said})")
+            problems.append(
+                _(
+                    "{name} in {relative_path} cannot be loaded ({said})",
+                    name=name,
+                    relative_path=info.relative_path,
+                    said=said,
+                )
+            )
             continue
         if problem := _unlike(value, index, metadata.state_dict_metadata.get(name)):
-            problems.append(f"{name} in {info.relative_path} {problem}")
+            problems.append(
+                _(
+                    "{name} in {relative_path} {problem}",
+                    name=name,
+                    relative_path=info.relative_path,
+                    problem=problem,
+                )
+            )
         yield from ((f"{name}.{path}" if path else name, leaf) for path, leaf in tree_leaves(value))
 
 
@@ -404,7 +434,9 @@ def _piece(folder: Path, info: Any, how: How) -> Any:
         file.seek(info.offset)
         data = file.read(max(0, info.length))
     if len(data) < info.length:
-        raise DamagedError(f"truncated: {len(data)} of its {info.length} bytes are there")
+        raise DamagedError(
+            _("truncated: {n} of its {length} bytes are there", n=len(data), length=info.length)
+        )
     return load_torch(io.BytesIO(data), how)
 
 
@@ -415,5 +447,7 @@ def _unlike(value: Any, index: Any, saved: Any) -> str | None:
         return None
     found = tuple(getattr(value, "shape", ()))
     return (
-        None if found == tuple(sizes[0]) else f"has the shape {found}, expected {tuple(sizes[0])}"
+        None
+        if found == tuple(sizes[0])
+        else _("has the shape {found}, expected {tuple}", found=found, tuple=tuple(sizes[0]))
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.metrics import records
+from boxcar.shared.sentence import _, chained, mark
 from boxcar.training.load_check import survey
 from boxcar.training.load_check.refusals import How, NotItsKindError
 
@@ -30,7 +31,7 @@ def look_at_json(path: Path, keys: Sequence[str], how: How) -> tuple[list[str], 
         value = json.loads(data)
     except ValueError as error:
         if not _begins_with_document(data):
-            raise NotItsKindError(f"is not JSON: {error}") from error
+            raise NotItsKindError(_("is not JSON: {error}", error=error)) from error
         return look_at_jsonl(path, keys, how)
     columns: dict[str, _Column] = {}
     problems = _take("", value, columns)
@@ -54,7 +55,7 @@ def _missing_shards(path: Path, value: Any) -> list[str]:
     names = dict.fromkeys(name for name in of.values() if isinstance(name, str))
     return _first(
         [
-            f"names {name!r}, which is not beside it"
+            _("names {name!r}, which is not beside it", name=name)
             for name in names
             if not (path.parent / name).is_file()
         ]
@@ -76,7 +77,9 @@ def is_json(path: Path) -> bool:
     return True
 
 
-def look_at_jsonl(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dict[str, Any]]:
+def look_at_jsonl(
+    path: Path, keys: Sequence[str], ignored: How
+) -> tuple[list[str], dict[str, Any]]:
     """One JSON document a line. A key must be in some line: not all lines are alike."""
     problems: list[str] = []
     seen: dict[str, Any] = {}
@@ -89,19 +92,19 @@ def look_at_jsonl(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], d
             try:
                 value = json.loads(line)
             except ValueError as error:
-                problems.append(f"line {number} is not JSON: {error}")
+                problems.append(_("line {number} is not JSON: {error}", number=number, error=error))
                 continue
             rows += 1
             _take("[]", value, columns)
             seen |= value if isinstance(value, dict) else {}
     if problems:
-        raise NotItsKindError("; ".join(_first(problems)))
+        raise NotItsKindError(chained(mark("{first}; {second}"), _first(problems)))
     wrong, gaps = _judged(columns)
     wrong += [*survey.missing_keys(seen, keys), *_no_metrics(path, rows or seen)]
     return wrong, {"rows": rows} | gaps
 
 
-def look_at_csv(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dict[str, Any]]:
+def look_at_csv(path: Path, keys: Sequence[str], ignored: How) -> tuple[list[str], dict[str, Any]]:
     """A header and at least one row, all with the same number of fields. Keys are columns.
 
     A column of numbers that ends in NaN or Inf, or holds nothing else, is a problem; `gaps` counts
@@ -115,7 +118,7 @@ def look_at_csv(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dic
             header, rows = records.csv_of(_without_nul(file), is_strict=True)
             count = _check_rows(rows, len(header), columns)
     except csv.Error as error:
-        raise NotItsKindError(f"is not CSV: {error}") from error
+        raise NotItsKindError(_("is not CSV: {error}", error=error)) from error
     problems, gaps = _judged({header[at]: column for at, column in columns.items()})
     problems += survey.missing_keys(dict.fromkeys(header), keys)
     return problems, {"rows": count, "columns": len(header)} | gaps
@@ -124,7 +127,7 @@ def look_at_csv(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dic
 def _without_nul(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if "\0" in line:
-            raise csv.Error("it holds a NUL")
+            raise csv.Error(_("it holds a NUL"))
         yield line
 
 
@@ -163,8 +166,8 @@ class _Column:
     @property
     def problem(self) -> str:
         if not self.finite:
-            return f"holds nothing but {self.last}"
-        return "" if math.isfinite(float(self.last)) else f"ends in {self.last}"
+            return _("holds nothing but {last}", last=self.last)
+        return "" if math.isfinite(float(self.last)) else _("ends in {last}", last=self.last)
 
 
 def _check_rows(
@@ -177,27 +180,36 @@ def _check_rows(
             continue
         count += 1
         if len(fields) != columns:
-            problems.append(f"line {line} has {len(fields)} fields, the header {columns}")
+            problems.append(
+                _(
+                    "line {line} has {n} fields, the header {columns}",
+                    line=line,
+                    n=len(fields),
+                    columns=columns,
+                )
+            )
         for at, field in enumerate(fields[:columns]):
             by_column.setdefault(at, _Column()).take(field)
     if not count:
-        problems.append("has no row below its header")
+        problems.append(_("has no row below its header"))
     if problems:
-        raise NotItsKindError("; ".join(_first(problems)))
+        raise NotItsKindError(chained(mark("{first}; {second}"), _first(problems)))
     return count
 
 
 def _no_metrics(path: Path, value: Any) -> list[str]:
     """An empty document may be right, but not as the metrics of a training."""
     is_empty = value in ({}, [], None, "")
-    return ["holds no metrics: it is empty"] if is_empty and "metrics" in path.stem.lower() else []
+    return (
+        [_("holds no metrics: it is empty")] if is_empty and "metrics" in path.stem.lower() else []
+    )
 
 
 def _judged(columns: Mapping[str, _Column]) -> tuple[list[str], dict[str, int]]:
     """The problems of those that are of numbers, and the fact how many gaps they have."""
     numbers = {name: column for name, column in columns.items() if column.is_of_numbers}
     wrong = [
-        f"{name.removeprefix('[].')} {column.problem}"
+        _("{path} {problem}", path=name.removeprefix("[]."), problem=column.problem)
         for name, column in numbers.items()
         if column.problem
     ]
@@ -215,7 +227,13 @@ def _take(path: str, value: Any, columns: dict[str, _Column]) -> list[str]:
         if "[]" in place and type(leaf) in (int, float):
             columns.setdefault(place, _Column()).take(str(leaf))
         elif isinstance(leaf, float) and not math.isfinite(leaf):
-            wrong.append(f"{place or 'the document'} is {leaf}, which is not standard JSON")
+            wrong.append(
+                _(
+                    "{what} is {leaf}, which is not standard JSON",
+                    what=place or _("the document"),
+                    leaf=leaf,
+                )
+            )
     return _first(wrong)
 
 
@@ -240,6 +258,6 @@ def is_finite_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
-def _first(problems: list[str]) -> list[str]:
+def _first(problems: Sequence[str]) -> list[str]:
     more = len(problems) - _NAMED
-    return problems[:_NAMED] + ([f"{more} more like these"] if more > 0 else [])
+    return [*problems[:_NAMED], *[_("{more} more like these", more=more)] * (more > 0)]

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.training.load_check import stand_ins
 from boxcar.training.load_check.stand_ins import Array, DType, Fixed
 
@@ -40,7 +41,7 @@ def raw_array_stand_in(read: Callable[[int], bytes], load_pickle: Callable[[], o
     def set_state(self: Array, state: Any) -> None:
         shape, dtype = state["shape"], state["dtype"]
         if not isinstance(dtype, DType):
-            raise pickle.UnpicklingError("holds an array of no type")
+            raise pickle.UnpicklingError(_("holds an array of no type"))
         if dtype.has_objects:
             load_pickle()
             return
@@ -54,9 +55,11 @@ def raw_array_stand_in(read: Callable[[int], bytes], load_pickle: Callable[[], o
 
 def _size_bytes(shape: Any, dtype: DType) -> int:
     if not isinstance(shape, tuple) or any(type(n) is not int or n < 0 for n in shape):
-        raise pickle.UnpicklingError("holds an array of no shape")
+        raise pickle.UnpicklingError(_("holds an array of no shape"))
     if dtype.stored_bytes is None:
-        raise pickle.UnpicklingError(f"holds an array of {dtype.spelled!r}, which is of no size")
+        raise pickle.UnpicklingError(
+            _("holds an array of {spelled!r}, which is of no size", spelled=dtype.spelled)
+        )
     return math.prod(shape) * dtype.stored_bytes
 
 
@@ -65,7 +68,13 @@ def _exactly(read: Callable[[int], bytes], size_bytes: int) -> bytes:
     while len(data) < size_bytes:
         more = read(min(_ARRAY_CHUNK_BYTES, size_bytes - len(data)))
         if not more:
-            raise EOFError(f"an array of {size_bytes} bytes ends after {len(data)}")
+            raise EOFError(
+                _(
+                    "an array of {size_bytes} bytes ends after {n}",
+                    size_bytes=size_bytes,
+                    n=len(data),
+                )
+            )
         data += more
     return bytes(data)
 
@@ -124,7 +133,7 @@ class _Zlib(io.RawIOBase):
                 buffer[: len(found)] = found
                 return len(found)
             if not data:
-                raise EOFError("the end of its compressed data is missing")
+                raise EOFError(_("the end of its compressed data is missing"))
         return 0
 
 
@@ -188,7 +197,7 @@ def named_in(file: IO[bytes], allowed: Collection[str] = ()) -> Named:
     """
     names: dict[str, None] = {}
     refused: dict[str, None] = {}
-    for _ in range(_LEGACY_PICKLES):
+    for _pickle in range(_LEGACY_PICKLES):
         unpickler = _CheckpointUnpickler(file)
         unpickler.allowed = allowed
         try:
@@ -207,10 +216,10 @@ def named_in(file: IO[bytes], allowed: Collection[str] = ()) -> Named:
 class _Inert:
     """Takes the place of every function, class and object: accepts all and does nothing."""
 
-    def __new__(cls, *_: Any, **__: Any) -> _Inert:
+    def __new__(cls, *ignored: Any, **__: Any) -> _Inert:
         return super().__new__(cls)
 
-    def __call__(self, *_: Any, **__: Any) -> _Inert:
+    def __call__(self, *ignored: Any, **__: Any) -> _Inert:
         return self
 
     __setstate__ = __setitem__ = append = extend = add = __call__

@@ -11,6 +11,7 @@ from typing import Any
 
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import DamagedError
+from boxcar.shared.sentence import _
 from boxcar.training.load_check import survey
 from boxcar.training.load_check.refusals import How, NotItsKindError
 
@@ -42,10 +43,15 @@ def fields(view: memoryview) -> Iterator[tuple[int, Any]]:
         if wire_type == _LENGTH:
             length, at = _varint(view, at)
         if length is None or number == 0:
-            raise WireError(f"no field begins at byte {at}")
+            raise WireError(_("no field begins at byte {at}", at=at))
         if at + length > len(view):
             raise WireError(
-                f"field {number} claims {length} bytes, but only {len(view) - at} are left"
+                _(
+                    "field {number} claims {length} bytes, but only {n} are left",
+                    number=number,
+                    length=length,
+                    n=len(view) - at,
+                )
             )
         yield number, view[at : at + length]
         at += length
@@ -57,7 +63,7 @@ def _varint(view: memoryview, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << (7 * step)
         if byte < 0x80:
             return value, at + step + 1
-    raise WireError(f"a number that begins at byte {at} does not end")
+    raise WireError(_("a number that begins at byte {at} does not end", at=at))
 
 
 def packed(view: memoryview) -> list[int]:
@@ -71,7 +77,7 @@ def packed(view: memoryview) -> list[int]:
 def message(value: Any, what: str) -> memoryview:
     if isinstance(value, memoryview):
         return value
-    raise WireError(f"{what} is a number")
+    raise WireError(_("{what} is a number", what=what))
 
 
 def text(value: Any) -> str:
@@ -106,12 +112,14 @@ class _Graph:
     problems: list[str] = field(default_factory=list)
 
 
-def look_at_onnx(path: Path, keys: Sequence[str], _: How) -> tuple[list[str], dict[str, Any]]:
+def look_at_onnx(path: Path, keys: Sequence[str], ignored: How) -> tuple[list[str], dict[str, Any]]:
     """Keys are names of tensors, inputs and outputs."""
     try:
         return _look(mapped(path), path.parent, keys)
     except WireError as error:
-        raise NotItsKindError(f"is truncated or not an ONNX model: {error}") from error
+        raise NotItsKindError(
+            _("is truncated or not an ONNX model: {error}", error=error)
+        ) from error
 
 
 def _look(view: memoryview, folder: Path, keys: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
@@ -119,27 +127,32 @@ def _look(view: memoryview, folder: Path, keys: Sequence[str]) -> tuple[list[str
     for number, value in fields(view):
         numbers.add(number)
         if number == _GRAPH:
-            _read_graph(message(value, "a graph"), folder, graph)
+            _read_graph(message(value, _("a graph")), folder, graph)
     if lacking := {_IR_VERSION, _GRAPH, _OPERATORS} - numbers:
-        raise WireError(f"a model has the fields 1, 7 and 8, this one lacks {sorted(lacking)}")
+        raise WireError(
+            _(
+                "a model has the fields 1, 7 and 8, this one lacks {lacking}",
+                lacking=sorted(lacking),
+            )
+        )
     problems = [*graph.problems[:_NAMED], *survey.missing_keys(dict.fromkeys(graph.names), keys)]
     if not graph.nodes and not graph.tensors:
-        problems.append("holds nothing: its graph has no node and no tensor")
+        problems.append(_("holds nothing: its graph has no node and no tensor"))
     facts = {"nodes": graph.nodes, "tensors": graph.tensors, "parameters": graph.parameters}
-    return problems, facts | {"unlooked": ["every value"]}
+    return problems, facts | {"unlooked": [_("every value")]}
 
 
 def _read_graph(view: memoryview, folder: Path, graph: _Graph) -> None:
     for number, value in fields(view):
         if number == _NODE:
-            node = dict(fields(message(value, "a node")))
+            node = dict(fields(message(value, _("a node"))))
             if _NODE_OPERATOR not in node:
-                raise WireError("a node without an operator")
+                raise WireError(_("a node without an operator"))
             graph.nodes += 1
         elif number == _INITIALIZER:
-            _read_tensor(message(value, "a tensor"), folder, graph)
+            _read_tensor(message(value, _("a tensor")), folder, graph)
         elif number in (_INPUT, _OUTPUT):
-            about = dict(fields(message(value, "a value")))
+            about = dict(fields(message(value, _("a value"))))
             graph.names.append(text(about.get(_VALUE_NAME, b"")))
 
 
@@ -151,7 +164,7 @@ def _read_tensor(view: memoryview, folder: Path, graph: _Graph) -> None:
         if number == _DIMS:
             shape += [value] if isinstance(value, int) else packed(value)
         elif number == _ELSEWHERE:
-            entry = dict(fields(message(value, "a place")))
+            entry = dict(fields(message(value, _("a place"))))
             elsewhere[text(entry.get(1, b""))] = text(entry.get(2, b""))
         found[number] = value
     name = text(found.get(_NAME, b""))
@@ -161,9 +174,23 @@ def _read_tensor(view: memoryview, folder: Path, graph: _Graph) -> None:
     raw = found.get(_RAW)
     wanted_bytes = math.prod(shape) * _ITEM_BYTES.get(found.get(_TYPE, 0), 0)
     if raw is not None and wanted_bytes and len(message(raw, "data")) != wanted_bytes:
-        graph.problems.append(f"{name} has {len(raw)} bytes, its shape asks for {wanted_bytes}")
+        graph.problems.append(
+            _(
+                "{name} has {n} bytes, its shape asks for {wanted_bytes}",
+                name=name,
+                n=len(raw),
+                wanted_bytes=wanted_bytes,
+            )
+        )
     if found.get(_LOCATION) == 1 and (problem := _elsewhere_problem(folder, elsewhere)):
-        graph.problems.append(f"{name} lies in the file {elsewhere.get('location')!r}, {problem}")
+        graph.problems.append(
+            _(
+                "{name} lies in the file {elsewhere!r}, {problem}",
+                name=name,
+                elsewhere=elsewhere.get("location"),
+                problem=problem,
+            )
+        )
 
 
 def _elsewhere_problem(folder: Path, place: Mapping[str, str]) -> str | None:
@@ -173,5 +200,9 @@ def _elsewhere_problem(folder: Path, place: Mapping[str, str]) -> str | None:
         with regular_file.open_left(folder, place.get("location", "")) as file:
             size_bytes = file.seek(0, 2)
     except (OSError, ValueError, DamagedError):
-        return "which is not beside it"
-    return f"up to byte {end}, and {size_bytes} are there" if end > size_bytes else None
+        return _("which is not beside it")
+    return (
+        _("up to byte {end}, and {size_bytes} are there", end=end, size_bytes=size_bytes)
+        if end > size_bytes
+        else None
+    )

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 
 # How one file is looked at: whether its code may run, and what job.yaml calls it.
 
@@ -29,28 +30,37 @@ _OF_THE_SCRIPT = re.compile(r"attribute '([^']+)' on <module '__main__'")
 
 
 def would_run(names: Sequence[str], how: How) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return (
-        f"would execute code when it is loaded: {', '.join(names[:_NAMED])}{more}. Save plain "
-        f"values and tensors, or write into job.yaml {line(how, 'trusted')} where that is your own "
-        f"code, and its box alone loads it; or {line(how, 'bytes')}, and nobody looks into it. "
-        "verify --allow-pickle loads it once on your machine, if you trust who wrote it"
+    more = _(" and {n} more", n=len(names) - _NAMED) if len(names) > _NAMED else ""
+    return _(
+        "would execute code when it is loaded: {names}{more}. Save plain values and tensors, or "
+        "write into job.yaml {how} where that is your own code, and its box alone loads it; or "
+        "{how_2}, and nobody looks into it. verify --allow-pickle loads it once on your machine, "
+        "if you trust who wrote it",
+        names=", ".join(names[:_NAMED]),
+        more=more,
+        how=line(how, "trusted"),
+        how_2=line(how, "bytes"),
     )
 
 
 def of_old_torch(names: Sequence[str], how: How) -> str:
     """Nothing in it would run, and this torch cannot be told so: 2.4 makes no object at all."""
-    return (
-        f"names {', '.join(names[:_NAMED])}, which this torch does not take without running code: "
-        f"a newer one does; or write into job.yaml {line(how, 'trusted')}"
+    return _(
+        "names {names}, which this torch does not take without running code: a newer one does; or "
+        "write into job.yaml {how}",
+        names=", ".join(names[:_NAMED]),
+        how=line(how, "trusted"),
     )
 
 
 def of_protocol(said: str, how: How) -> str:
     """Of `torch.save(..., pickle_protocol=4)`, which torch.load reads with code alone."""
-    return (
-        f"was saved with a pickle protocol that torch reads only with its code {said}: save with "
-        f"protocol 2, or write into job.yaml {line(how, 'trusted')} or {line(how, 'bytes')}"
+    return _(
+        "was saved with a pickle protocol that torch reads only with its code {said}: save with "
+        "protocol 2, or write into job.yaml {how} or {how_2}",
+        said=said,
+        how=line(how, "trusted"),
+        how_2=line(how, "bytes"),
     )
 
 
@@ -58,9 +68,11 @@ class NotItsKindError(ValueError):
     """What a file is not, of which only the name says that it is one: it may be another's."""
 
     def sentence(self, how: How) -> str:
-        return (
-            f"{self}. If it is as it should be, {line(how, 'bytes')} in job.yaml has it judged "
-            "anew, without training"
+        return _(
+            "{what}. If it is as it should be, {how} in job.yaml has it judged anew, without "
+            "training",
+            what=self,
+            how=line(how, "bytes"),
         )
 
 
@@ -75,19 +87,25 @@ def line(how: How, load: str) -> str:
 def own_code_problem(error: BaseException, how: How) -> str | None:
     """What a file of `load: trusted` lacks of the code that wrote it; None for another error."""
     if isinstance(error, ModuleNotFoundError) and error.name == "joblib":
-        return (
-            "was written by joblib, which its box has not: install joblib for "
-            f"{sys.executable}, or write {line(how, 'bytes')}"
+        return _(
+            "was written by joblib, which its box has not: install joblib for {executable}, or "
+            "write {how}",
+            executable=sys.executable,
+            how=line(how, "bytes"),
         )
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return (
-            f"needs the module {error.name!r}, which is neither in the code of its release nor "
-            "installed on its box: add it to the code folder, or its folder to PYTHONPATH in `env` "
-            f"of job.yaml; or write {line(how, 'bytes')}"
+        return _(
+            "needs the module {error!r}, which is neither in the code of its release nor "
+            "installed on its box: add it to the code folder, or its folder to PYTHONPATH in "
+            "`env` of job.yaml; or write {how}",
+            error=error.name,
+            how=line(how, "bytes"),
         )
     if found := _OF_THE_SCRIPT.search(str(error)):
-        return (
-            f"holds a {found[1]} of the script itself (__main__.{found[1]}), which nothing else "
-            f"can load: move {found[1]} into a module of its own, or write {line(how, 'bytes')}"
+        return _(
+            "holds a {found} of the script itself (__main__.{found}), which nothing else can "
+            "load: move {found} into a module of its own, or write {how}",
+            found=found[1],
+            how=line(how, "bytes"),
         )
     return None

@@ -32,6 +32,7 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
+from boxcar.shared.sentence import _
 from boxcar.training import torch_private
 
 
@@ -39,7 +40,7 @@ class Fixed(type):
     """A class whose attributes no pickle sets: it would change how other files are read."""
 
     def __setattr__(cls, name: str, value: object) -> None:
-        raise pickle.UnpicklingError(f"sets {name} of {cls.__name__}")
+        raise pickle.UnpicklingError(_("sets {name} of {kind}", name=name, kind=cls.__name__))
 
 
 class _Leaf(metaclass=Fixed):
@@ -47,7 +48,7 @@ class _Leaf(metaclass=Fixed):
 
     __slots__ = ()
 
-    def __new__(cls, *_: object, **__: object) -> Any:
+    def __new__(cls, *ignored: object, **__: object) -> Any:
         return super().__new__(cls)
 
     def __setstate__(self, state: object) -> None:
@@ -59,7 +60,7 @@ class Word(metaclass=Fixed):
 
     __slots__ = ()
 
-    def __new__(cls, *_: object, **__: object) -> Any:
+    def __new__(cls, *ignored: object, **__: object) -> Any:
         raise MadeError(f"{cls.__module__}.{cls.__name__}")
 
 
@@ -70,7 +71,7 @@ class MadeError(pickle.UnpicklingError):
 class _Fields(dict[Any, Any], metaclass=Fixed):
     """A container by name. Attributes of its own become entries."""
 
-    def __new__(cls, *_: object, **__: object) -> Any:
+    def __new__(cls, *ignored: object, **__: object) -> Any:
         return super().__new__(cls)
 
     def __init__(self, *values: object) -> None:
@@ -92,19 +93,19 @@ class _Fields(dict[Any, Any], metaclass=Fixed):
 class _Dict(metaclass=Fixed):
     """A defaultdict, whose first argument is its factory."""
 
-    def __new__(cls, *_: object) -> Any:
+    def __new__(cls, *ignored: object) -> Any:
         return {}
 
 
 class _List(metaclass=Fixed):
-    def __new__(cls, values: Any = (), *_: object) -> Any:
+    def __new__(cls, values: Any = (), *ignored: object) -> Any:
         return list(values) if isinstance(values, (list, tuple, set)) else []
 
 
 class _Tuple(metaclass=Fixed):
     """What may be a key stays one."""
 
-    def __new__(cls, values: Any = (), *_: object) -> Any:
+    def __new__(cls, values: Any = (), *ignored: object) -> Any:
         return tuple(values) if isinstance(values, (list, tuple, set)) else ()
 
 
@@ -121,7 +122,7 @@ class _Bytes(metaclass=Fixed):
             return data.encode("latin1")
         if isinstance(data, (bytes, bytearray)):
             return bytes(data)
-        raise pickle.UnpicklingError(f"makes bytes of a {type(data).__name__}")
+        raise pickle.UnpicklingError(_("makes bytes of a {name}", name=type(data).__name__))
 
 
 class DType(metaclass=Fixed):
@@ -136,7 +137,7 @@ class DType(metaclass=Fixed):
     order: str
     spelled: str
 
-    def __new__(cls, spelled: object = "", *_: object) -> Any:
+    def __new__(cls, spelled: object = "", *ignored: object) -> Any:
         made = super().__new__(cls)
         made.spelled = spelled if isinstance(spelled, str) else ""
         made.order = "="
@@ -181,23 +182,25 @@ class Array(metaclass=Fixed):
     number: str | None
     shape: tuple[int, ...]
 
-    def __new__(cls, *_: object) -> Any:
+    def __new__(cls, *ignored: object) -> Any:
         made = super().__new__(cls)
         made.data, made.number, made.shape = b"", None, ()
         return made
 
     def __setstate__(self, state: Any) -> None:
         if not isinstance(state, tuple) or len(state) < 5:
-            raise pickle.UnpicklingError("holds an array without a state")
+            raise pickle.UnpicklingError(_("holds an array without a state"))
         self.fill(state[1], state[2], state[4])
 
     def fill(self, shape: object, dtype: object, data: object) -> None:
         if not isinstance(dtype, DType) or not isinstance(data, (bytes, bytearray)):
             return
         if not isinstance(shape, tuple) or any(type(n) is not int or n < 0 for n in shape):
-            raise pickle.UnpicklingError("holds an array of no shape")
+            raise pickle.UnpicklingError(_("holds an array of no shape"))
         if dtype.item_bytes and len(data) != (wanted := math.prod(shape) * dtype.item_bytes):
-            raise pickle.UnpicklingError(f"holds an array of {len(data)} bytes, expected {wanted}")
+            raise pickle.UnpicklingError(
+                _("holds an array of {n} bytes, expected {wanted}", n=len(data), wanted=wanted)
+            )
         self.data, self.number, self.shape = bytes(data), dtype.number, shape
 
 
@@ -205,7 +208,7 @@ class _Buffer(metaclass=Fixed):
     """An array as protocol 5 writes it: bytes, type, shape."""
 
     def __new__(
-        cls, data: object = b"", dtype: object = None, shape: object = (), *_: object
+        cls, data: object = b"", dtype: object = None, shape: object = (), *ignored: object
     ) -> Any:
         made = Array()
         made.fill(shape, dtype, data)
@@ -215,7 +218,7 @@ class _Buffer(metaclass=Fixed):
 class _Number(metaclass=Fixed):
     """A NumPy scalar, as the number that it is."""
 
-    def __new__(cls, dtype: object = None, data: object = b"", *_: object) -> Any:
+    def __new__(cls, dtype: object = None, data: object = b"", *ignored: object) -> Any:
         kind = dtype.number if isinstance(dtype, DType) else None
         if kind is None or not isinstance(data, bytes) or len(data) != int(kind[1:]):
             return _Leaf()

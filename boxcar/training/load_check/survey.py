@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from boxcar.shared.sentence import _, chained, mark
 from boxcar.training.load_check.stand_ins import Array
 
 _NAMED = 10
@@ -45,7 +46,9 @@ class Survey:
     def problems(self) -> list[str]:
         found = [look.problem for look in self.looks if look.problem]
         more = len(found) - _NAMED
-        return found[:_NAMED] + ([f"{more} more tensors are not as they should be"] * (more > 0))
+        return found[:_NAMED] + (
+            [_("{more} more tensors are not as they should be", more=more)] * (more > 0)
+        )
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -82,8 +85,14 @@ def _problem(counts: Counts, look: Look) -> str | None:
     if not (counts.nan or infinite) or _is_mask(counts):
         return None
     kinds = ((counts.nan, "NaN"), (infinite, "Inf"))
-    found = " and ".join(f"{count} {word}" for count, word in kinds if count)
-    return f"{look.path} holds {found} among {look.values} values"
+    counted = [f"{count} {word}" for count, word in kinds if count]
+    found = chained(mark("{first} and {second}"), counted)
+    return _(
+        "{path} holds {found} among {values} values",
+        path=look.path,
+        found=found,
+        values=look.values,
+    )
 
 
 def _is_mask(counts: Counts) -> bool:
@@ -114,7 +123,7 @@ def survey_arrays(leaves: Iterable[tuple[str, Any]]) -> Survey:
         if array is None:
             others += 1
         else:
-            looks.append(look_at_array(path or "the array", array))
+            looks.append(look_at_array(path or _("the array"), array))
     return Survey(tuple(looks), others)
 
 
@@ -190,7 +199,11 @@ def tree_leaves(tree: Any) -> Iterator[tuple[str, Any]]:
 
 def missing_keys(tree: Any, keys: Iterable[str]) -> list[str]:
     """One sentence for each key that is not there."""
-    return [f"lacks the key {key!r}; {_holds(tree)}" for key in keys if not has_key(tree, key)]
+    return [
+        _("lacks the key {key!r}; {tree}", key=key, tree=_holds(tree))
+        for key in keys
+        if not has_key(tree, key)
+    ]
 
 
 def has_key(tree: Any, key: str) -> bool:
@@ -247,7 +260,9 @@ def _join(path: str, name: str) -> str:
 def _holds(tree: Any) -> str:
     names = [name for name, _ in _names(tree)] if _is_container(tree) else []
     if not names:
-        return "it holds none"
+        return _("it holds none")
     shown = ", ".join(name[:_LONGEST_NAME] for name in names[:_NAMES_SHOWN])
     more = len(names) - _NAMES_SHOWN
-    return f"it holds {shown}" + (f" and {more} more" if more > 0 else "")
+    if more > 0:
+        return _("it holds {shown} and {more} more", shown=shown, more=more)
+    return _("it holds {shown}", shown=shown)

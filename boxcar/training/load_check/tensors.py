@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from boxcar.shared.sentence import _
 from boxcar.training import torch_private
 from boxcar.training.load_check.stand_ins import Array
 from boxcar.training.load_check.survey import Counts, Look, Survey, judged
@@ -47,7 +48,7 @@ def survey(leaves: Iterable[tuple[str, Any]]) -> Survey:
         if tensor is None:
             others += 1
         else:
-            looks.append(look_at(path or "the tensor", tensor))
+            looks.append(look_at(path or _("the tensor"), tensor))
     return Survey(tuple(looks), others)
 
 
@@ -73,7 +74,7 @@ def look_at(path: str, tensor: torch.Tensor) -> Look:
     size_bytes = values.numel() * values.element_size()
     look = Look(path, values.numel(), size_bytes)
     if values.is_meta:
-        return replace(look, problem=f"{path} has a shape but no data (a meta tensor)")
+        return replace(look, problem=_("{path} has a shape but no data (a meta tensor)", path=path))
     if not (values.is_floating_point() or values.is_complex()) or not values.numel():
         return replace(look, is_unlooked=values.is_quantized)
     try:

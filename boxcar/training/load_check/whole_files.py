@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.artifacts.file_kinds import HDF5, has_zip_end
+from boxcar.shared.sentence import _, quotation
 from boxcar.training.load_check import protobuf, survey
 from boxcar.training.load_check.protobuf import WireError
 from boxcar.training.load_check.refusals import How, NotItsKindError
 
 Looked = tuple[list[str], dict[str, Any]]
-_UNLOOKED = {"unlooked": ["every value"]}
+_UNLOOKED = {"unlooked": [_("every value")]}
 # HDF5's superblock may stand behind somebody else's bytes, at each power of two from here on.
 _FIRST_BLOCK, _BLOCKS = 512, 32
 _LONGEST_SUPERBLOCK = 96
@@ -32,16 +33,18 @@ _PANDAS = b"pandas_categorical:"
 _BLOCK_BYTES = 1 << 20
 
 
-def look_at_zip(path: Path, keys: Sequence[str], _: How) -> Looked:
+def look_at_zip(path: Path, keys: Sequence[str], ignored: How) -> Looked:
     """Of keras, torch.export, Stable-Baselines3, skops. Keys are names of its entries."""
     with path.open("rb") as file:
         is_whole = has_zip_end(file)
     if not is_whole:
-        raise NotItsKindError("is truncated or not a zip file: the end of its archive is missing")
+        raise NotItsKindError(
+            _("is truncated or not a zip file: the end of its archive is missing")
+        )
     with zipfile.ZipFile(path) as archive:
         problems = [problem for entry in archive.infolist() if (problem := _torn(archive, entry))]
         problems += survey.missing_keys(dict.fromkeys(archive.namelist()), keys)
-        return problems if archive.namelist() else ["holds nothing: no entry"], _UNLOOKED
+        return problems if archive.namelist() else [_("holds nothing: no entry")], _UNLOOKED
 
 
 def _torn(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str | None:
@@ -52,11 +55,15 @@ def _torn(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str | None:
     except (NotImplementedError, RuntimeError):
         return None  # encrypted, or compressed as this Python cannot
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        return f"is damaged: {entry.filename} is not what its checksum says ({error})"
+        return _(
+            "is damaged: {filename} is not what its checksum says ({error})",
+            filename=entry.filename,
+            error=error,
+        )
     return None
 
 
-def look_at_hdf5(path: Path, keys: Sequence[str], _: How) -> Looked:
+def look_at_hdf5(path: Path, keys: Sequence[str], ignored: How) -> Looked:
     """Of keras and h5py: where it ends stands in its superblock, which is written at the close."""
     with path.open("rb") as file:
         size_bytes = file.seek(0, 2)
@@ -66,24 +73,35 @@ def look_at_hdf5(path: Path, keys: Sequence[str], _: How) -> Looked:
             if block.startswith(HDF5) and len(block) == _LONGEST_SUPERBLOCK:
                 break
         else:
-            raise NotItsKindError("is truncated or not an HDF5 file: it has no superblock")
+            raise NotItsKindError(_("is truncated or not an HDF5 file: it has no superblock"))
     width, at = (block[13], 24 + 4 * block[8]) if block[8] < 2 else (block[9], 12)
     end = block[at + 2 * width : at + 3 * width]
     if int.from_bytes(end, "little") > size_bytes:
-        return [f"is truncated: it has {size_bytes} bytes, and its superblock says more"], {}
+        return [
+            _(
+                "is truncated: it has {size_bytes} bytes, and its superblock says more",
+                size_bytes=size_bytes,
+            )
+        ], {}
     return _not_asked(keys), _UNLOOKED
 
 
-def look_at_ubjson(path: Path, keys: Sequence[str], _: How) -> Looked:
+def look_at_ubjson(path: Path, keys: Sequence[str], ignored: How) -> Looked:
     """Of XGBoost: its outermost bracket closes where the file ends."""
     view = protobuf.mapped(path)
     try:
         end = _end_of_value(view, 0)
     except (IndexError, KeyError) as error:
-        raise NotItsKindError(f"is truncated or not UBJSON: {error!r}") from error
+        raise NotItsKindError(
+            _("is truncated or not UBJSON: {error}", error=quotation(repr(error)))
+        ) from error
     if end != len(view):
         raise NotItsKindError(
-            f"is truncated or not UBJSON: its value ends at byte {end}, the file at {len(view)}"
+            _(
+                "is truncated or not UBJSON: its value ends at byte {end}, the file at {n}",
+                end=end,
+                n=len(view),
+            )
         )
     return _not_asked(keys), _UNLOOKED
 
@@ -119,11 +137,11 @@ def _length(view: memoryview, at: int) -> tuple[int, int]:
     return int.from_bytes(view[at + 1 : end], "big"), end
 
 
-def look_at_lightgbm(path: Path, keys: Sequence[str], _: How) -> Looked:
+def look_at_lightgbm(path: Path, keys: Sequence[str], ignored: How) -> Looked:
     """Its text: trees, their parameters, and what pandas knew of the columns, if it was asked."""
     __, end, rest = path.read_bytes().partition(b"\nend of parameters\n")
     if not end:
-        return ["is truncated: `end of parameters` is missing"], {}
+        return [_("is truncated: `end of parameters` is missing")], {}
     section = rest.strip()
     is_whole = not section or not _PANDAS.startswith(section[: len(_PANDAS)])
     if section.startswith(_PANDAS):
@@ -131,29 +149,29 @@ def look_at_lightgbm(path: Path, keys: Sequence[str], _: How) -> Looked:
             json.loads(section.removeprefix(_PANDAS))
             is_whole = True
     if not is_whole:
-        return [f"is truncated: it ends in {section[:40]!r}"], {}
+        return [_("is truncated: it ends in {section!r}", section=section[:40])], {}
     return _not_asked(keys), _UNLOOKED
 
 
-def look_at_mindspore(path: Path, keys: Sequence[str], _: How) -> Looked:
+def look_at_mindspore(path: Path, keys: Sequence[str], ignored: How) -> Looked:
     """Of `save_checkpoint`: parameters one after the other. Keys are their names."""
     view, names = protobuf.mapped(path), []
     if bytes(view[-_CRC_BYTES:]).startswith(_CRC):
         wanted = int.from_bytes(view[len(_CRC) - _CRC_BYTES :], "big")
         view = view[:-_CRC_BYTES]
         if zlib.crc32(view) != wanted:
-            return ["is damaged: it is not what its checksum says"], {}
+            return [_("is damaged: it is not what its checksum says")], {}
     try:
         for number, value in protobuf.fields(view):
             if number != 1:
-                raise WireError(f"field {number} does not belong to a checkpoint")
-            parameter = dict(protobuf.fields(protobuf.message(value, "a parameter")))
+                raise WireError(_("field {number} does not belong to a checkpoint", number=number))
+            parameter = dict(protobuf.fields(protobuf.message(value, _("a parameter"))))
             names.append(protobuf.text(parameter.get(1)))
     except WireError as error:
-        return [f"is truncated or not a MindSpore checkpoint: {error}"], {}
+        return [_("is truncated or not a MindSpore checkpoint: {error}", error=error)], {}
     unique = dict.fromkeys(names)
     return survey.missing_keys(unique, keys), {"tensors": len(unique), **_UNLOOKED}
 
 
 def _not_asked(keys: Sequence[str]) -> list[str]:
-    return [f"cannot be asked for the key {key!r}: nobody looks into it" for key in keys]
+    return [_("cannot be asked for the key {key!r}: nobody looks into it", key=key) for key in keys]

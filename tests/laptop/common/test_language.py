@@ -19,6 +19,14 @@ from boxcar.shared.sentence import _
         ("en", {"LANG": "zh_CN.UTF-8"}, "en"),
         ("zh", {"LANG": "de_DE.UTF-8"}, "zh"),
         ("", {"LC_ALL": "", "LANG": "zh_TW"}, "zh"),
+        ("", {"LC_MESSAGES": "zh_CN", "LANG": "en_US.UTF-8"}, "zh"),
+        ("", {"LANGUAGE": "zh"}, "zh"),
+        ("", {"LANGUAGE": "zh_CN:en", "LC_ALL": "en_US.UTF-8"}, "zh"),
+        ("", {"LANGUAGE": "de:zh_CN:en", "LANG": "de_DE.UTF-8"}, "zh"),
+        ("", {"LANGUAGE": "en", "LANG": "zh_CN.UTF-8"}, "en"),
+        ("", {"LANGUAGE": "zh_CN", "LC_ALL": "C"}, "en"),
+        ("", {"LANGUAGE": "zh_CN", "LC_ALL": "C.UTF-8"}, "zh"),
+        ("", {"LANGUAGE": "", "LANG": "zh_CN.UTF-8"}, "zh"),
     ],
 )
 def test_the_language_is_asked_for_or_the_locales(

@@ -95,13 +95,13 @@ def test_a_cell_that_nobody_has_cannot_come_before(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("q1", "q2", "circle"),
     [
-        ("a.json t after=a\n", "", "a after a"),
+        ("a.json t after=a\n", "", "a → a"),
         ("a.json t after=b\n", "a.json t name=b after=c\na.json t name=c after=a\n", ""),
     ],
 )
 def test_a_circle_over_all_queues_is_refused(tmp_path: Path, q1: str, q2: str, circle: str) -> None:
     [found] = faults(tmp_path, q1, q2=q2)
-    assert found == f"after= is circular: {circle or 'a after b after c after a'}"
+    assert found == f"after= is circular: {circle or 'a → b → c → a'}"
 
 
 def test_two_ways_to_one_cell_are_no_circle(tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ def test_all_problems_of_all_queues_are_told_at_once(tmp_path: Path) -> None:
         (b"configs/b\xe4se.json recon\n", "byte 10 is 0xe4): save the file as UTF-8"),
         (b"configs/none/x.json recon\n", "no folder"),
         (b"configs/" + b"x" * 300 + b"/y.json recon\n", "there is no config"),
+        (b"python fit.py\n", "A line is <config> <task> [epochs], not a command"),
         (b"configs/small.json recon\nconfigs/small.yaml seg\n", "is already on line 1"),
         (b"configs/base.json " + b"x" * 5000 + b"\n", "at most 4096 are allowed"),
         (b"x" * 34_000_000, "the queue file is larger than 33554432 bytes"),

@@ -18,8 +18,8 @@ from boxcar.laptop.common.near import did_you_mean
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import config_path
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import InputError
-from boxcar.shared.sentence import _
+from boxcar.shared.errors import InputError, reason_of
+from boxcar.shared.sentence import _, quotation
 
 _JSON, _YAML = (".json",), (".yaml", ".yml")
 _NEW = "+"
@@ -82,7 +82,8 @@ def _base(path: Path, suffix: str) -> dict[str, Any]:
         text = path.read_text("utf-8")
         base = json.loads(text) if suffix in _JSON else yaml.safe_load(text)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        why = getattr(error, "strerror", None) or " ".join(str(error).split())
+        told = quotation(" ".join(str(error).split()))
+        why = reason_of(error) if isinstance(error, OSError) else told
         raise InputError(
             _("{path}: cannot be read as the base of --configs: {why}", path=path, why=why)
         ) from error

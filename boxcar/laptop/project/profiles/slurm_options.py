@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import Sentence, _, mark
 
 _TIME = re.compile(
     r"(?:(?P<days>\d{1,4})-(?P<dh>\d{1,2})(?::(?P<dm>\d{1,2})(?::(?P<ds>\d{1,2}))?)?"
@@ -38,7 +38,7 @@ def _plain(what: str, pattern: str) -> Callable[[str], str]:
 
     def check(text: str) -> str:
         if not rule.fullmatch(text):
-            raise ValueError(_("expected {what}, found {text!r}", what=what, text=text))
+            raise ValueError(_("expected {what}, found {text!r}", what=Sentence(what), text=text))
         return text
 
     return check
@@ -127,26 +127,26 @@ def _container(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _WORD = r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,99}"
-Word = Annotated[str, AfterValidator(_plain("letters, digits and _.@+-", _WORD))]
+Word = Annotated[str, AfterValidator(_plain(mark("letters, digits and _.@+-"), _WORD))]
 # Slurm tries several partitions that are named at once.
 Words = Annotated[
-    str, AfterValidator(_plain("names, with a comma between two", rf"{_WORD}(?:,{_WORD})*"))
+    str, AfterValidator(_plain(mark("names, with a comma between two"), rf"{_WORD}(?:,{_WORD})*"))
 ]
 Time = Annotated[str, AfterValidator(_time)]
 Gres = Annotated[
     str,
     AfterValidator(
-        _plain("a resource such as gpu:2 or gpu:a100:1", r"[A-Za-z][A-Za-z0-9_.:,/=-]{0,199}")
+        _plain(mark("a resource such as gpu:2 or gpu:a100:1"), r"[A-Za-z][A-Za-z0-9_.:,/=-]{0,199}")
     ),
 ]
 Memory = Annotated[
-    str, AfterValidator(_plain("a size such as 64G or 800M", r"\d{1,9}(?:\.\d{1,3})?[KMGT]?"))
+    str, AfterValidator(_plain(mark("a size such as 64G or 800M"), r"\d{1,9}(?:\.\d{1,3})?[KMGT]?"))
 ]
 Constraint = Annotated[
     str,
     AfterValidator(
         _plain(
-            "features of a node such as a100 or 'a100|h100'",
+            mark("features of a node such as a100 or 'a100|h100'"),
             r"[A-Za-z0-9\[(][A-Za-z0-9_.:@+*&|,()\[\]-]{0,199}",
         )
     ),
@@ -157,7 +157,10 @@ Cpus = Annotated[int, Field(ge=1, le=10_000)]
 Login = Annotated[
     str,
     AfterValidator(
-        _plain("the alias of a login node in ~/.ssh/config", r"[A-Za-z0-9_][A-Za-z0-9._@:+-]{0,99}")
+        _plain(
+            mark("the alias of a login node in ~/.ssh/config"),
+            r"[A-Za-z0-9_][A-Za-z0-9._@:+-]{0,99}",
+        )
     ),
 ]
 Container = Annotated[tuple[str, ...], BeforeValidator(_words), AfterValidator(_container)]

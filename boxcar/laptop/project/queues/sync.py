@@ -15,7 +15,7 @@ from pathlib import Path
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import queue_line
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, chained, mark
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,8 @@ def _lines(data: bytes) -> list[str]:
 
 def _diverged(local: Path, shared: Path, change: Diverged) -> str:
     there, here = shlex.quote(str(shared)), shlex.quote(str(local))
-    return "\n".join(
+    return chained(
+        mark("{first}\n{second}"),
         (
             _(
                 "{local}: does not continue {shared}. Queue lines can only be appended or "
@@ -201,5 +202,5 @@ def _diverged(local: Path, shared: Path, change: Diverged) -> str:
                 here=here,
                 there=there,
             ),
-        )
+        ),
     )
