@@ -293,6 +293,7 @@ class Agent:
         found, must_wait = self.find_place()
         if found:
             self.begin_cell(*found)
+            self.next_look_at = 0.0  # there may be room for another
             return True, True
         if not self.under_way and not must_wait and self.lines.count_last_line():
             return False, True
