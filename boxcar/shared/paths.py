@@ -167,8 +167,9 @@ class ScratchPaths:
     def root(self) -> Path:
         return self.data_dir / "boxcar" / self.run
 
-    def code(self, release: str) -> Path:
-        return self.root / "code" / release
+    def code(self, release: str, slot: int = 0) -> Path:
+        """Each slot has its own: a script may write beside its code."""
+        return self.root / "code" / (f"{release}.{slot}" if slot else release)
 
     def wrapper(self, release: str) -> Path:
         """run_one.sh and what it looks for beside itself."""
@@ -190,6 +191,11 @@ class ScratchPaths:
         """The queues that have such a record."""
         found = sorted(path.stem for path in self.root.glob("start-*.json"))
         return [stem.removeprefix("start-") for stem in found]
+
+    @property
+    def gpu_locks(self) -> Path:
+        """Of all runs on this box."""
+        return self.data_dir / "boxcar" / ".gpus"
 
     @cached_property
     def cells(self) -> Path:

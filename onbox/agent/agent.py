@@ -9,6 +9,7 @@ All steps of a queue stand here in their order; what each does has a file of its
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import sys
@@ -25,6 +26,7 @@ from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
 from boxcar.shared.process import exit_codes
+from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 from onbox.agent.beat import Beat
 from onbox.agent.ending import Ending
@@ -35,9 +37,10 @@ from onbox.agent.orders import Orders
 from onbox.agent.outcome import Outcome, StopQueue
 from onbox.agent.queue_watch import QueueWatch
 from onbox.agent.releases import Releases
-from onbox.agent.runner import TICK_S, Runner
+from onbox.agent.runner import TICK_S, Runner, Steps
 from onbox.agent.second_home import SecondHome
 from onbox.agent.settler import Settler
+from onbox.agent.slots import Slot, Slots, slot_of_start
 from onbox.checkpoint import older_checkpoint
 from onbox.judging import classify, ended_well, judgement
 from onbox.judging.verdict import Action
@@ -57,12 +60,20 @@ from onbox.result.asked import NOT_KNOWN, Asked
 from onbox.slurm import in_vain
 from onbox.webhooks.deliver import Deliverer
 
+# What ends a queue, once all that is under way has ended.
+ENDS_QUEUE = (StopQueue, DamagedError, NoRoomError, OSError)
 # Of the environment: this agent ends after one cell.
 ONE_CELL = "BOXCAR_ONE_CELL"
 # For so long at a time a thread computes that settles a result, and the loop waits.
 SWITCH_S = 0.0005
 # How soon it is seen that another queue has come to what a cell here waits for.
 LOOK_S = 2.0
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    slot: Slot
+    steps: Steps[None]
 
 
 def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | None) -> int:
@@ -101,6 +112,7 @@ class Agent:
         self.watch = watch
         secrets = BoxSecrets(place.plan.box(place.box).credentials)
         self.reporter = Reporter(writer, deliverer, remembered, secrets)
+        self.slots = Slots(place, self.reporter)
         self.orders = Orders(place.durable.control(place.queue), watch.wake)
         self.settler = Settler(
             place,
@@ -108,14 +120,15 @@ class Agent:
             lambda cell: self.releases.judge_of(cell).place,
             self.asked_of,
             wait_for_mirror=lambda cell: self.releases.of_attempt(cell).wait_for_mirror(cell),
+            trained_on=self.slots.trained_on,
         )
-        beat = Beat(place, LiveMetrics(place, self.reporter.warn_once).numbers, secrets)
+        beat = Beat(place, LiveMetrics(place, self.reporter.warn_once), secrets)
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
         self.releases = Releases(
             place,
             release,
             self.reporter,
-            lambda where, found: Runner(where, found, self.reporter, self.orders, self.loop.tick),
+            self.make_runner,
         )
         self.second = SecondHome(place, self.reporter) if place.plan.second else None
         self.claims = Claims(place, self.reporter, self.loop.room, self.loop.say)
@@ -135,6 +148,13 @@ class Agent:
         self.outcome = Outcome(self.loop, self.lines, is_for_one_cell=self.is_for_one_cell)
         self.ending = Ending(self.loop, self.lines, self.second)
         self.is_turn_over = False
+        self.under_way: dict[str, UnderWay] = {}
+        self.trouble: Exception | None = None
+        self.next_look_at = 0.0
+
+    def make_runner(self, where: Place, found: Release) -> Runner:
+        wake = self.watch.wake
+        return Runner(where, found, self.reporter, self.orders, slots=self.slots, wake=wake)
 
     def run(self) -> int:
         try:
@@ -219,45 +239,117 @@ class Agent:
             if isinstance(record.state, state.Verified):
                 self.settler.prune(name)  # the agent may have been killed just before it
             if isinstance(record.state, state.Running):
-                self.run_cell(self.reporter.line_of(name), adopted=record.state.attempt)
+                slot = slot_of_start(self.reporter.last("cell.started", name))
+                self.begin_cell(self.reporter.line_of(name), slot, record.state.attempt)
 
     def asked_of(self, cell: CellLine) -> Asked:
         lines = self.releases.of_attempt(cell.name).lines
-        return lines.asked(cell) if lines.has_config(cell) else NOT_KNOWN
+        slot = slot_of_start(self.reporter.last("cell.started", cell.name))
+        return lines.asked(cell, slot.number) if lines.has_config(cell) else NOT_KNOWN
 
-    # --- which cell is next
-
-    def next_cell(self) -> CellLine | None:
-        """The next cell, once there is one; None when the queue is done, drained or stopped."""
-        idle_since = time.monotonic()
-        while True:
-            self.orders.look_again()
-            if self.orders.is_to_end:
-                return None
-            self.ending.raise_settling_failure()
-            if not self.lines.read():
-                self.loop.tick()
-                time.sleep(TICK_S)
-                continue
-            if self.acceptance.take(self.lines.queue.cells):
-                self.lines.warn_of_used_names()
-            cell = self.lines.next()
-            if cell is None and self.lines.count_last_line():
-                continue
-            left_s = self.place.plan.linger_s - (time.monotonic() - idle_since)
-            # A result that is lost before it is settled makes a cell to run again.
-            is_idle = not (self.settler.is_busy or self.lines.has_waiting)
-            if cell is not None or (left_s <= 0 and is_idle):
-                return cell
-            self.loop.tick()
-            wait_s = LOOK_S if self.lines.has_waiting else left_s
-            self.watch.wait(TICK_S if self.settler.is_busy else wait_s)
+    # --- which cells are under way, and which is next
 
     def run_what_is_there(self) -> None:
-        while not self.is_turn_over and (cell := self.next_cell()) is not None:
-            self.run_cell(cell)
-        if not self.is_turn_over:
-            self.refuse_waiting()
+        """Cell after cell, as many side by side as there are slots, until none is left to run."""
+        idle_since = time.monotonic()
+        while True:
+            has_begun, may_come = False, True
+            try:
+                if self.may_begin():
+                    has_begun, may_come = self.begin_next()
+            except ENDS_QUEUE as error:
+                self.take_trouble(error)
+            self.step()
+            if self.under_way:
+                idle_since = time.monotonic()
+            elif self.trouble:
+                raise self.trouble
+            elif self.is_turn_over:
+                return
+            left_s = self.place.plan.linger_s - (time.monotonic() - idle_since)
+            if not has_begun and not may_come and (left_s <= 0 or self.orders.is_to_end):
+                break
+            self.loop.tick()
+            if not has_begun:
+                self.wait(left_s)
+        self.refuse_waiting()
+
+    def may_begin(self) -> bool:
+        if self.is_turn_over or self.trouble or len(self.under_way) >= self.slots.most:
+            return False
+        return not self.under_way or time.monotonic() >= self.next_look_at
+
+    def begin_next(self) -> tuple[bool, bool]:
+        """Begin the next cell: whether there was one, and whether one may still come."""
+        self.next_look_at = time.monotonic() + LOOK_S
+        self.orders.look_again()
+        if self.orders.is_to_end:
+            return False, bool(self.under_way)
+        self.ending.raise_settling_failure()
+        if not self.lines.read():
+            return False, True
+        if self.acceptance.take(self.lines.queue.cells):
+            self.lines.warn_of_used_names()
+        found, must_wait = self.find_place()
+        if found:
+            self.begin_cell(*found)
+            self.next_look_at = 0.0  # there may be room for another
+            return True, True
+        if not self.under_way and not must_wait and self.lines.count_last_line():
+            return False, True
+        # A result that is lost before it is settled makes a cell to run again.
+        is_busy = self.under_way or self.settler.is_busy or self.lines.has_waiting
+        return False, bool(is_busy or must_wait)
+
+    def find_place(self) -> tuple[tuple[CellLine, Slot] | None, bool]:
+        """The first cell that there is a place for, with that; and whether one has to wait for
+        GPUs. Smaller ones behind it pass only where the job says so.
+        """
+        taken = [one.slot for one in self.under_way.values()]
+        passed_over = set(self.under_way)
+        while (cell := self.lines.next(passed_over)) is not None:
+            if (slot := self.slots.take(cell, taken)) is not None:
+                return (cell, slot), False
+            passed_over.add(cell.name)
+            if not self.place.plan.backfill:
+                break
+        return None, len(passed_over) > len(taken)
+
+    def begin_cell(self, cell: CellLine, slot: Slot, adopted: int | None = None) -> None:
+        self.under_way[cell.name] = UnderWay(slot, self.run_cell(cell, slot, adopted))
+
+    def step(self) -> None:
+        """Go on with each cell that is under way. One that ends the queue lets the others end."""
+        for name, one in list(self.under_way.items()):
+            try:
+                next(one.steps)
+                continue
+            except StopIteration:
+                pass
+            except ENDS_QUEUE as error:
+                self.take_trouble(error, name)
+            self.slots.give_back(self.under_way.pop(name).slot)
+            self.next_look_at = 0.0
+
+    def take_trouble(self, error: Exception, of: str = "") -> None:
+        """The queue ends by the first; who still runs goes on to its end, and a person is told."""
+        self.trouble = self.trouble or error
+        if others := [name for name in self.under_way if name != of]:
+            text = _(
+                "{reason}. Nothing new starts; {cells} {n:runs|run} to the end",
+                reason=str(error),
+                cells=", ".join(others),
+                n=len(others),
+            )
+            with contextlib.suppress(OSError):
+                self.reporter.warn("queue_ends", text)
+
+    def wait(self, left_s: float) -> None:
+        if not self.under_way and self.lines.has_waiting:
+            left_s = LOOK_S
+        is_busy = self.under_way or self.settler.is_busy
+        if self.watch.wait(TICK_S if is_busy else left_s):
+            self.next_look_at = 0.0
 
     def has_more(self) -> bool:
         """Whether a line has come since; who is just saving the queue may be writing one."""
@@ -271,7 +363,8 @@ class Agent:
         """A line that has waited in vain until the end is not forgotten."""
         if not self.orders.is_to_end:
             for line in self.lines.waiting():
-                self.run_cell(line)
+                for _ in self.run_cell(line, Slot()):
+                    self.loop.tick()
 
     def runner_of(self, cell: CellLine, *, is_adopted: bool) -> Runner:
         if is_adopted:
@@ -280,7 +373,7 @@ class Agent:
 
     # --- one cell
 
-    def run_cell(self, cell: CellLine, adopted: int | None = None) -> None:
+    def run_cell(self, cell: CellLine, slot: Slot, adopted: int | None = None) -> Steps[None]:
         """Attempt the cell until it succeeds, fails for good, or the agent is asked to end."""
         runner = self.runner_of(cell, is_adopted=adopted is not None)
         asked = runner.lines.saying(cell)
@@ -297,7 +390,9 @@ class Agent:
             if not adopted and not self.is_as_begun(cell, claim):
                 return
             number = adopted or self.reporter.record(cell.name).attempts + 1
-            is_over = self.attempt(cell, number, is_adopted=adopted is not None)
+            is_over = yield from self.attempt(cell, slot, number, is_adopted=adopted is not None)
+            # Of GPUs that an adopted attempt had, this agent holds no lock: they are asked for.
+            is_over = is_over or bool(adopted and slot.gpus)
             adopted = claim = None
 
     def is_as_begun(self, cell: CellLine, claim: Claim | None) -> bool:
@@ -327,22 +422,24 @@ class Agent:
         self.claims.renew(claim, asked)
         return True
 
-    def attempt(self, cell: CellLine, number: int, *, is_adopted: bool) -> bool:
+    def attempt(self, cell: CellLine, slot: Slot, number: int, *, is_adopted: bool) -> Steps[bool]:
         """One attempt, from its start to what follows from it; True when the cell is through."""
         runner = self.runner_of(cell, is_adopted=is_adopted)
-        if not is_adopted and (problem := runner.lines.problem(cell)):
+        problem = None if is_adopted else runner.lines.problem(cell) or self.slots.problem(cell)
+        if problem:
             self.outcome.refuse(cell, number, problem)
             return True
-        child = None
+        child, staging = None, runner.staging(slot.number)
+        beside = len(self.under_way) - 1
         if not is_adopted:
-            self.loop.room.through(lambda: runner.staging.set(cell, number))
-            child = self.loop.room.through(lambda: runner.start(cell, number))
-        self.loop.beat.at(cell.name, number)
-        done = runner.see_to_its_end(cell, number, child)
-        self.loop.beat.at(None)
+            yield from self.loop.with_room(lambda: staging.set(cell, number))
+            child = yield from self.loop.with_room(lambda: runner.start(cell, number, slot, beside))
+        self.loop.beat.begins(cell.name, number, slot.gpus)
+        done = yield from runner.see_to_its_end(cell, number, child)
+        self.loop.beat.ends(cell.name)
         if self.claims.leave_what_is_anothers(cell.name):
             return True
-        looked = runner.staging.look(cell)
+        looked = staging.look(cell)
         wrapper_rc = child.returncode if child else None
         verdict = judgement.of_attempt(runner.place, cell.name, done, wrapper_rc, looked)
         if is_adopted and (job_ended := self.slurm.get("before")):
@@ -350,7 +447,7 @@ class Agent:
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)
         warnings = looked.warnings
         if done and not looked.changed and ended_well.is_worth_a_look(done, verdict):
-            verdict = self.loop.ticking(
+            verdict = yield from self.loop.beside(
                 lambda: ended_well.instead(runner.place, cell, done, verdict)
             )
             is_proven = verdict.action is Action.SUCCEED and verdict.reason
@@ -359,4 +456,4 @@ class Agent:
             started = self.reporter.last("cell.started", cell.name)
             doubt = ended_well.doubt_of(runner.place, cell, done, started, verdict.doubt)
             verdict = replace(verdict, doubt=doubt)
-        return self.outcome.conclude(cell, number, done, verdict, warnings)
+        return (yield from self.outcome.conclude(cell, number, done, verdict, warnings))

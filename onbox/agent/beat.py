@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import codec
-from boxcar.shared.files.heartbeat import Copying, Heartbeat, Seen
+from boxcar.shared.files.heartbeat import CellBeat, Copying, Heartbeat
 from boxcar.shared.files.journal import JournalEnd
 from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
 from boxcar.shared.record import replace
@@ -20,7 +20,7 @@ from boxcar.shared.sentence import _
 from onbox.agent.live_metrics import LiveNumbers
 from onbox.agent.seen_in_cell import SeenInCell
 from onbox.judging import progress_tail
-from onbox.machine import gauges
+from onbox.machine import devices, gauges
 from onbox.machine.credentials import BoxSecrets
 from onbox.machine.gpus import Gpus
 from onbox.machine.place import Place
@@ -29,36 +29,49 @@ EVERY_S = 5.0
 PROGRESS_EVENT_S = 60.0
 
 
-# Of a cell and the number of its attempt.
-Numbers = Callable[[str, int | None], LiveNumbers]
+class Numbers(Protocol):
+    """What is known of the numbers that the job names; it does not wait."""
+
+    def numbers(self, cell: str, number: int | None) -> LiveNumbers: ...
+    def forget(self, cell: str) -> None: ...
 
 
 class Beat:
     """Written by the agent's own loop, not by a thread: a loop that hangs must look like it."""
 
     def __init__(self, place: Place, numbers: Numbers, secrets: BoxSecrets | None = None) -> None:
-        """`numbers` gives what is known of those that the job names; it does not wait. None of the
-        `secrets` is in a heartbeat.
-        """
+        """None of the `secrets` is in a heartbeat."""
         self._place = place
         self._secrets = secrets or BoxSecrets()
         self._numbers = numbers
         self._seen = SeenInCell(place.scratch)
         self._gpus = Gpus()
-        self._idle = IdleGpus()
-        self._idle_news: dict[str, Any] | None = None
-        self.cell: str | None = None
-        self.attempt: int | None = None
+        self._at_work: dict[str, _AtWork] = {}
         self._next_at = 0.0
-        self._next_event_at = 0.0
-        self._last_sign: Any = None
 
-    def at(self, cell: str | None, attempt: int | None = None) -> None:
-        """From now on the agent is at this cell; None: it waits for one."""
-        self.cell, self.attempt, self._next_at = cell, attempt, 0.0
-        self._next_event_at = time.monotonic() + PROGRESS_EVENT_S
+    @property
+    def cell(self) -> str | None:
+        """The first of those that run."""
+        return next(iter(self._at_work), None)
+
+    def begins(self, cell: str, attempt: int, gpus: tuple[str, ...] = ()) -> None:
+        """From now on this cell runs; `gpus`: those that it has for itself."""
+        one = self._at_work[cell] = _AtWork(attempt, gpus)
         # A second attempt finds the first one's last line in the file: it is no news.
-        self._last_sign = self._progress().get("step")
+        one.last_sign = self._progress(cell).get("step")
+        self._next_at = 0.0
+
+    def ends(self, cell: str) -> None:
+        self._at_work.pop(cell, None)
+        self._numbers.forget(cell)
+        self._seen.forget(cell)
+        self._next_at = 0.0
+
+    def ends_all(self) -> None:
+        """The agent ends: the next heartbeat, which is due, is the last one."""
+        for cell in list(self._at_work):
+            self.ends(cell)
+        self._next_at = 0.0
 
     def tick(
         self,
@@ -67,53 +80,68 @@ class Beat:
         is_settling: bool,
         webhooks: dict[str, Any],
         copying: Copying | None = None,
-    ) -> dict[str, Any] | None:
-        """Write the heartbeat if it is due; what an event says of the progress that is worth one,
-        else None.
+    ) -> list[dict[str, Any]]:
+        """Write the heartbeat if it is due; what events say of the progress that is worth one.
 
         `journal` is its end as it is on the disk, `copying` how far the copy of a result is.
         """
         if time.monotonic() < self._next_at:
-            return None
+            return []
         self._next_at = time.monotonic() + EVERY_S
-        named = self._numbers(self.cell, self.attempt) if self.cell else LiveNumbers()
-        found = self._progress()
-        beside = {name: value for name, value in found.items() if name not in named.last}
-        told = LiveNumbers(named.last | beside, named.best)
-        phase = "running" if self.cell else "syncing" if is_settling else "idle"
-        self._write(phase, told, journal, webhooks, copying)
-        if not self._is_worth_an_event(told.last.get("step", named.last or None)):
-            return None
-        return {"progress": told.last} | ({"best": told.best} if told.best else {})
+        cells = tuple(self._beat_of(cell, one) for cell, one in self._at_work.items())
+        phase = "running" if cells else "syncing" if is_settling else "idle"
+        self._write(phase, cells, journal, webhooks, copying)
+        return [
+            {"cell": beat.cell, "attempt": beat.attempt, "progress": beat.progress}
+            | ({"best": beat.best} if beat.best else {})
+            for beat, one in zip(cells, self._at_work.values(), strict=True)
+            if one.is_worth_an_event(beat.progress.get("step", one.named or None))
+        ]
 
-    def idle(self) -> dict[str, Any] | None:
-        """What an event says of GPUs that idle, once."""
-        news, self._idle_news = self._idle_news, None
+    def idle(self) -> list[dict[str, Any]]:
+        """What events say of GPUs that idle, each once."""
+        news = [one.idle_news for one in self._at_work.values() if one.idle_news]
+        for one in self._at_work.values():
+            one.idle_news = None
         return news
 
-    def _progress(self) -> dict[str, Any]:
-        return progress_tail.last(self._place.scratch.out(self.cell)) if self.cell else {}
+    def _progress(self, cell: str) -> dict[str, Any]:
+        return progress_tail.last(self._place.scratch.out(cell))
 
-    def _seen_now(self) -> Seen | None:
-        seen = self._seen.seen(self.cell, self.attempt) if self.cell else None
-        return seen and replace(seen, numbers=self._secrets.known().left_out_of(seen.numbers))
+    def _beat_of(self, cell: str, one: _AtWork) -> CellBeat:
+        known, found = self._secrets.known(), self._progress(cell)
+        live = self._numbers.numbers(cell, one.attempt)
+        one.named = live.last
+        beside = {name: value for name, value in found.items() if name not in live.last}
+        seen = self._seen.seen(cell, one.attempt)
+        return CellBeat(
+            cell,
+            one.attempt,
+            known.left_out_of(live.last | beside),
+            known.left_out_of(live.best),
+            seen and replace(seen, numbers=known.left_out_of(seen.numbers)),
+            one.gpus,
+        )
 
     def _gauges(self) -> dict[str, Any]:
         read = gauges.read(Path(self._place.scratch.data_dir), self._place.durable.root)
         gpus = self._gpus.read()
-        found = self._idle.look(self.cell, self.attempt, gpus, time.monotonic())
-        self._idle_news = found or self._idle_news
+        for cell, one in self._at_work.items():
+            rows = [devices.row_of(gpu, gpus) for gpu in one.gpus] or gpus
+            found = one.idle.look(cell, one.attempt, rows, time.monotonic())
+            one.idle_news = found or one.idle_news
         return read | ({"gpus": gpus} if gpus else {})
 
     def _write(
         self,
         phase: str,
-        numbers: LiveNumbers,
+        cells: tuple[CellBeat, ...],
         journal: JournalEnd,
         webhooks: dict[str, Any],
         copying: Copying | None,
     ) -> None:
         place, known = self._place, self._secrets.known()
+        first = cells[0] if cells else None
         beat = Heartbeat(
             queue=place.queue,
             box=place.box,
@@ -121,11 +149,12 @@ class Beat:
             at=timestamp.utc_now(),
             pid=os.getpid(),
             phase=phase,
-            cell=self.cell,
-            attempt=self.attempt,
-            progress=known.left_out_of(numbers.last),
-            best=known.left_out_of(numbers.best),
-            seen=self._seen_now(),
+            cell=first.cell if first else None,
+            attempt=first.attempt if first else None,
+            progress=first.progress if first else {},
+            best=first.best if first else {},
+            seen=first.seen if first else None,
+            cells=cells if len(cells) > 1 else (),
             gauges=self._gauges(),
             journal=journal,
             copying=copying,
@@ -135,11 +164,23 @@ class Beat:
         with contextlib.suppress(OSError):
             atomic.write_whole(place.durable.heartbeat(place.queue), codec.to_document(beat))
 
-    def _is_worth_an_event(self, sign: Any) -> bool:
+
+class _AtWork:
+    """One cell that runs."""
+
+    def __init__(self, attempt: int, gpus: tuple[str, ...]) -> None:
+        self.attempt, self.gpus = attempt, gpus
+        self.last_sign: Any = None
+        self.named: dict[str, Any] = {}
+        self.idle = IdleGpus()
+        self.idle_news: dict[str, Any] | None = None
+        self._next_event_at = time.monotonic() + PROGRESS_EVENT_S
+
+    def is_worth_an_event(self, sign: Any) -> bool:
         """`sign` is what changes when the cell gets on: its step, else the job's numbers."""
-        if sign is None or sign == self._last_sign or time.monotonic() < self._next_event_at:
+        if sign is None or sign == self.last_sign or time.monotonic() < self._next_event_at:
             return False
-        self._last_sign = sign
+        self.last_sign = sign
         self._next_event_at = time.monotonic() + PROGRESS_EVENT_S
         return True
 

@@ -87,6 +87,6 @@ class Ending:
         self._loop.settler.close()
         self.end_copies()
         self._loop.reporter.say("agent.stopped", reason=reason, by=by)
-        self._loop.beat.at(None)
+        self._loop.beat.ends_all()
         self._loop.tick()
         self._loop.reporter.close(FLUSH_S)

@@ -46,17 +46,22 @@ class LiveMetrics:
     def __init__(self, place: Place, warn: Callable[[str, str, str], None]) -> None:
         self._place = place
         self._warn = warn
-        self._cell: _Cell | None = None
+        self._cells: dict[str, _Cell] = {}
 
     def numbers(self, cell: str, number: int | None) -> LiveNumbers:
         """What is known by now of this attempt, in the order of the job; returns at once."""
         metrics = self._place.plan.metrics
         if not metrics:
             return LiveNumbers()
-        if self._cell is None or self._cell.is_of != (cell, number):
-            self._cell = _Cell(self._place.scratch, cell, number, metrics)
-        self._cell.look_again(lambda text: self._warn("metric_off", text, cell))
-        return self._cell.known
+        one = self._cells.get(cell)
+        if one is None or one.is_of != (cell, number):
+            one = self._cells[cell] = _Cell(self._place.scratch, cell, number, metrics)
+        one.look_again(lambda text: self._warn("metric_off", text, cell))
+        return one.known
+
+    def forget(self, cell: str) -> None:
+        """It does not run any more."""
+        self._cells.pop(cell, None)
 
 
 class _Cell:

@@ -1,6 +1,7 @@
 """What the agent's loop does whatever it is busy with: it beats, says what happens, and waits.
 
-Whatever may take a while asks for `tick`. Nothing here hangs: a loop that hangs must look like it.
+What takes a while comes in steps: a generator that yields where it waits, so that the loop beats
+and goes on with what else is under way. Nothing here hangs: a loop that hangs must look like it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 
 from onbox.agent.beat import Beat
 from onbox.agent.orders import Orders
-from onbox.agent.runner import TICK_S
+from onbox.agent.runner import TICK_S, Steps
 from onbox.agent.settler import Settler
 from onbox.machine import terminal
 from onbox.machine.place import Place
@@ -37,32 +38,45 @@ class Loop:
 
     def tick(self) -> None:
         """Everything that is due every few seconds."""
-        found = self.beat.tick(
+        worth = self.beat.tick(
             journal=self.reporter.journal_end,
             is_settling=self.settler.is_busy,
             webhooks=self.reporter.webhooks(),
             copying=self.settler.copy.now,
         )
-        if found:
-            about = {"cell": self.beat.cell, "attempt": self.beat.attempt}
-            self._say_beside("cell.progress", **about, **found)
-        if idle := self.beat.idle():
+        for found in worth:
+            self._say_beside("cell.progress", **found)
+        for idle in self.beat.idle():
             self._say_beside("box.idle", **idle)
 
     def pause(self, wait_s: float) -> None:
-        until = time.monotonic() + wait_s
-        while time.monotonic() < until and not self.orders.is_to_end:
+        for _ in self.pausing(wait_s):
             self.tick()
             time.sleep(TICK_S)
 
-    def ticking(self, act: Callable[[], T]) -> T:
-        """What takes a while, done beside the loop: the heartbeat goes on."""
+    def pausing(self, wait_s: float) -> Steps[None]:
+        until = time.monotonic() + wait_s
+        while time.monotonic() < until and not self.orders.is_to_end:
+            yield
+
+    def beside(self, act: Callable[[], T]) -> Steps[T]:
+        """What takes a while, done beside the loop."""
         with ThreadPoolExecutor(1) as executor:
             future = executor.submit(act)
             while not future.done():
-                self.tick()
-                time.sleep(TICK_S)
+                yield
             return future.result()
+
+    def with_room(self, act: Callable[[], T]) -> Steps[T]:
+        """Do it; while a disk is full, others go on: the end of one of them may make room."""
+        tries = self.room.tries(act)
+        while True:
+            try:
+                wait_s = next(tries)
+            except StopIteration as done:
+                found: T = done.value
+                return found
+            yield from self.pausing(wait_s)
 
     def say(self, type: str, **data: Any) -> None:
         """An event, which waits for room on the tier; what is said beside a cell does not."""

@@ -12,6 +12,7 @@ from boxcar.shared.process import exit_codes
 from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.triage.evidence import OF_BOX_OR_CODE, Course
 from onbox.agent.loop import Loop
+from onbox.agent.runner import Steps
 from onbox.judging import classify
 from onbox.judging.verdict import Action, Verdict
 from onbox.machine import room_wait
@@ -52,7 +53,7 @@ class Outcome:
         done: Done | None,
         verdict: Verdict,
         warnings: Sequence[str],
-    ) -> bool:
+    ) -> Steps[bool]:
         """Write the verdict down and act on it; True when this agent is through with the cell, also
         where it comes again later.
 
@@ -77,7 +78,7 @@ class Outcome:
         about |= {"awaits_room": verdict.action is Action.AWAIT_ROOM or None}
         self._loop.say("cell.retried", **about, wait_s=wait_s, aside=verdict.aside or None)
         if self._holds_others_up(verdict, wait_s):
-            self._loop.pause(wait_s)
+            yield from self._loop.pausing(wait_s)
             return self._loop.orders.is_to_end
         self._lines.put_off(cell.name, wait_s)
         return True

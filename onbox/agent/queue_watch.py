@@ -52,14 +52,18 @@ class QueueWatch:
             if fd is not None:
                 os.close(fd)
 
-    def wait(self, timeout_s: float) -> None:
-        """Until something changed or has to be looked for; at most `timeout_s` seconds."""
+    def wait(self, timeout_s: float) -> bool:
+        """Until something changed, which it says, or has to be looked for; at most `timeout_s`
+        seconds.
+        """
         fds, most_s = [self._woken], POLL_S
         if self._told is not None:
             fds, most_s = [self._woken, self._told], FLOOR_S
-        for fd in select.select(fds, [], [], max(0.0, min(timeout_s, most_s)))[0]:
+        told = select.select(fds, [], [], max(0.0, min(timeout_s, most_s)))[0]
+        for fd in told:
             with contextlib.suppress(BlockingIOError):
                 os.read(fd, _SOME_BYTES)
+        return bool(told)
 
     def wake(self) -> None:
         """End a wait, from a signal handler or a thread."""

@@ -13,8 +13,9 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 from boxcar.shared import paths
 from boxcar.shared.cell import cell_line, said, terms
@@ -30,6 +31,7 @@ from boxcar.shared.news import text
 from boxcar.shared.process import end_reason, exit_codes
 from boxcar.shared.sentence import _
 from onbox.agent.orders import Orders
+from onbox.agent.slots import Slot, Slots
 from onbox.agent.staging import Staging
 from onbox.attempt import leftovers, stage
 from onbox.checkpoint.live_checkpoint import Mirror, Mirroring, Warn
@@ -38,6 +40,9 @@ from onbox.machine.place import Place
 from onbox.queue.release_lines import ReleaseLines
 from onbox.queue.reporter import Reporter
 
+T = TypeVar("T")
+# What the agent's loop goes on with, a step at a time: it waits at each `yield`.
+Steps: TypeAlias = Generator[None, None, T]
 TICK_S = 0.1
 CLAIM_LOOK_EVERY_S = 5.0
 MOST_NAMED = 10
@@ -54,35 +59,43 @@ class Runner:
         release: Release,
         reporter: Reporter,
         orders: Orders,
-        tick: Callable[[], None],
+        *,
+        slots: Slots,
+        wake: Callable[[], None],
     ) -> None:
+        """`wake` ends the loop's wait: an attempt has ended."""
         self._place = place
         self._release = release
         self._reporter = reporter
         self._orders = orders
-        self._tick = tick
-        self._next_claim_look_at = 0.0
+        self._wake, self._slots = wake, slots
         self._mirrors: dict[str, Mirroring] = {}  # of cells that nobody settles yet
         self.lines = ReleaseLines(place, release)
-        self.staging = Staging(
-            place,
-            stage.of_release(place.release, release, place.scratch),
-            reporter,
-            self.lines.saying,
-        )
+        self._stagings: dict[int, Staging] = {}
 
     @property
     def place(self) -> Place:
         return self._place
 
+    def staging(self, slot: int) -> Staging:
+        """Of each slot its own."""
+        if slot not in self._stagings:
+            place = self._place
+            made = stage.of_release(place.release, self._release, place.scratch, slot)
+            self._stagings[slot] = Staging(place, made, self._reporter, self.lines.saying, slot)
+        return self._stagings[slot]
+
     def is_running(self, cell: CellLine) -> bool:
         return lock.is_held(self._place.scratch.log(cell.name))
 
-    def start(self, cell: CellLine, number: int) -> subprocess.Popen[bytes]:
-        """Say that an attempt starts, then start it."""
+    def start(
+        self, cell: CellLine, number: int, slot: Slot, beside: int = 0
+    ) -> subprocess.Popen[bytes]:
+        """Say that an attempt starts, then start it; `beside`: how many others run."""
         place, stored = self._place, self.lines.as_stored(cell)
-        what = self.lines.said(cell, was_left=self._reporter.was_left(cell.name))
-        spec = self.spec(cell, number, what)
+        was_left = self._reporter.was_left(cell.name)
+        what = self.lines.said(cell, slot.number, was_left=was_left)
+        spec = self.spec(cell, number, what, slot)
         path = place.scratch.spec(cell.name, number)
         line = cell_line.begun_fields(cell) | {
             "cfg": stored.cfg,
@@ -90,6 +103,8 @@ class Runner:
         }
         line |= {"nproc": spec.ranks * spec.nodes, "saying": self.lines.saying(cell)}
         line |= {"resumes": what.has_checkpoint or None}
+        line |= {"slot": slot.number or None, "gpus": list(slot.gpus) or None}
+        line |= {"beside": beside or None}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
         with self._log(cell).open("ab") as log:
             attempt_spec.write_attempt_spec(path, spec)
@@ -100,9 +115,10 @@ class Runner:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                pass_fds=self._slots.locks(slot),
             )
 
-    def spec(self, cell: CellLine, number: int, what: SaidCell) -> AttemptSpec:
+    def spec(self, cell: CellLine, number: int, what: SaidCell, slot: Slot) -> AttemptSpec:
         """What this attempt runs, and where."""
         place, release = self._place, self._place.release.name
         plan, box = place.plan, place.plan.box(place.box)
@@ -113,8 +129,8 @@ class Runner:
             release=release,
             launcher=what.launcher,
             words=what.words,
-            env=what.env,
-            ranks=what.nproc or gpus.count() or 1,
+            env=self._slots.env(slot, what.env),
+            ranks=what.nproc or len(slot.gpus) or gpus.count() or 1,
             nodes=what.nodes,
             python=paths.program_on_box(plan.training_python),
             python_path=(
@@ -129,6 +145,8 @@ class Runner:
             credentials=str(paths.on_box(box.credentials)),
             grace_s=plan.grace_s,
             limit_s=what.time_s,
+            slot=slot.number,
+            gpus=slot.gpus,
         )
 
     def _log(self, cell: CellLine) -> Path:
@@ -148,38 +166,36 @@ class Runner:
         cell: CellLine,
         number: int,
         child: subprocess.Popen[bytes] | None,
-    ) -> Done | None:
+    ) -> Steps[Done | None]:
         """Wait until no process of the attempt is left; its record, or None where it left none.
 
         `child` is the wrapper where this agent started it; an adopted attempt has none.
         """
         live = self._mirror(cell, number)
-        end = AttemptEnd(self._place.scratch.log(cell.name), child)
+        tell_of_end(self._place.scratch.log(cell.name), child, self._wake)
         was_told = False
-        self._next_claim_look_at = time.monotonic() + CLAIM_LOOK_EVERY_S  # it was just looked at
+        next_claim_look_at = time.monotonic() + CLAIM_LOOK_EVERY_S  # it was just looked at
         while self._lives(cell, child):
-            if self._is_taken(cell):
-                self.end(cell, number)
+            if time.monotonic() >= next_claim_look_at:
+                next_claim_look_at = time.monotonic() + CLAIM_LOOK_EVERY_S
+                if self._is_taken(cell):
+                    self.end(cell, number)
             if not was_told and self._orders.is_to_stop:
                 if live and self._is_in_a_hurry:
-                    self._flush(cell, live)
+                    yield from self._flush(cell, live)
                 was_told = self._tell_to_leave(cell, child)
             if not self._has_wrapper(cell, child):
                 leftovers.end_processes(self._place.scratch, cell.name, number)
-            self._tick()
-            end.wait(TICK_S)
+            yield
         done = attempt.read_done(self._place.scratch.done(cell.name, number))
         if live:
-            self._end_mirror(cell, live, done)
+            yield from self._end_mirror(cell, live, done)
         if done is None:
             self.end(cell, number)
         return done
 
     def _is_taken(self, cell: CellLine) -> bool:
-        """Whether the claim was given to another queue since; looked at every few seconds."""
-        if time.monotonic() < self._next_claim_look_at:
-            return False
-        self._next_claim_look_at = time.monotonic() + CLAIM_LOOK_EVERY_S
+        """Whether the claim was given to another queue since."""
         path = self._place.durable.claim(cell.name)
         # What cannot be read for a moment ends nothing.
         with contextlib.suppress(BoxcarError, OSError):
@@ -198,22 +214,22 @@ class Runner:
         """End what is left of an attempt: another one begins, or the cell is another queue's."""
         leftovers.end_all(self._place.scratch, cell.name, number, self._reporter.warn)
 
-    def _end_mirror(self, cell: CellLine, live: Mirroring, done: Done | None) -> None:
+    def _end_mirror(self, cell: CellLine, live: Mirroring, done: Done | None) -> Steps[None]:
         """Of a success nothing is awaited. At a stop the newest checkpoint is what must arrive."""
         if self._orders.is_to_stop:
-            if live.was_late or not self._flush(cell, live):
+            if live.was_late or not (yield from self._flush(cell, live)):
                 return
         elif done is not None and done.rc == exit_codes.DONE:
             live.give_up()
             return
-        live.finish(self._tick, TICK_S)
+        yield from live.finish()
 
-    def _flush(self, cell: CellLine, live: Mirroring) -> bool:
+    def _flush(self, cell: CellLine, live: Mirroring) -> Steps[bool]:
         """Mirror the newest checkpoint before the box is gone; where it cannot be, that is said."""
         at, grace_s = self._orders.signalled_at, self._place.plan.grace_s
         # A person's stop ends no box; a platform that gives no time has sent no signal.
         until = at + grace_s - LAST_WORDS_S if at is not None and grace_s else math.inf
-        if live.flush(self._tick, TICK_S, until):
+        if (yield from live.flush(until)):
             return True
         about = {"cell": cell.name, "seconds": grace_s, "mirrored_at": self._mirrored_at(cell)}
         told = text.late_mirror(about)
@@ -290,24 +306,22 @@ class Runner:
 # loop looks for itself, also every TICK_S, for where the thread cannot wait.
 
 
-class AttemptEnd:
-    def __init__(self, log: Path, child: subprocess.Popen[bytes] | None) -> None:
-        self._log, self._child = log, child
-        self._news = threading.Event()
-        # A daemon: an agent that stops leaves its attempt running.
-        threading.Thread(target=self._watch, name="attempt-end", daemon=True).start()
+def tell_of_end(
+    log: Path, child: subprocess.Popen[bytes] | None, wake: Callable[[], None]
+) -> threading.Thread:
+    """`wake` is called when the wrapper and when the attempt ends, each once."""
 
-    def wait(self, timeout_s: float) -> None:
-        """Return when the wrapper or the attempt ends, each once; at the latest after that time."""
-        if self._news.wait(timeout_s):
-            self._news.clear()
-
-    def _watch(self) -> None:
-        if self._child is not None:
-            self._child.wait()
-            self._news.set()
+    def watch() -> None:
+        if child is not None:
+            child.wait()
+            wake()
         try:
-            lock.wait_until_free(self._log)
+            lock.wait_until_free(log)
         except OSError:
             return  # the log is gone, or its disk has no locks: the loop looks
-        self._news.set()
+        wake()
+
+    # A daemon: an agent that stops leaves its attempt running.
+    thread = threading.Thread(target=watch, name="attempt-end", daemon=True)
+    thread.start()
+    return thread

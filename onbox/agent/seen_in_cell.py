@@ -35,29 +35,33 @@ _ROWS = (".csv", ".tsv", ".jsonl")
 
 
 class SeenInCell:
-    """Of one attempt after the other; `seen` returns at once."""
+    """Of the attempts that run; `seen` returns at once."""
 
     def __init__(self, scratch: ScratchPaths) -> None:
         self._scratch = scratch
-        self._is_of: tuple[str, int | None] | None = None
-        self._look = _Look(scratch, "")
-        self._next_at = 0.0
+        self._looks: dict[str, _Look] = {}
         self._thread: threading.Thread | None = None
 
     def seen(self, cell: str, number: int | None) -> Seen | None:
         """What is known by now; None where nothing is."""
-        if self._is_of != (cell, number):
-            self._is_of, self._look, self._next_at = (cell, number), _Look(self._scratch, cell), 0.0
+        look = self._looks.get(cell)
+        if look is None or look.number != number:
+            look = self._looks[cell] = _Look(self._scratch, cell, number)
         now = time.monotonic()
-        if now >= self._next_at and not (self._thread and self._thread.is_alive()):
-            self._next_at = now + EVERY_S
-            self._thread = threading.Thread(target=self._look.again, daemon=True)
+        if now >= look.next_at and not (self._thread and self._thread.is_alive()):
+            look.next_at = now + EVERY_S
+            self._thread = threading.Thread(target=look.again, daemon=True)
             self._thread.start()
-        return self._look.seen
+        return look.seen
+
+    def forget(self, cell: str) -> None:
+        """It does not run any more."""
+        self._looks.pop(cell, None)
 
 
 class _Look:
-    def __init__(self, scratch: ScratchPaths, cell: str) -> None:
+    def __init__(self, scratch: ScratchPaths, cell: str, number: int | None) -> None:
+        self.number, self.next_at = number, 0.0
         self.seen: Seen | None = None
         self._scratch, self._cell = scratch, cell
         self._reader, self._files = LogReader(), _Files(scratch.out(cell), time.time())

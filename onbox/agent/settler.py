@@ -20,7 +20,8 @@ from boxcar.shared.event_words import SENTENCES
 from boxcar.shared.files import attempt, manifest
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.heartbeat import Copying
-from boxcar.shared.files.manifest import Manifest
+from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.files.manifest import Manifest, TrainedOn
 from boxcar.shared.files.receipt import LAPTOP, Accepted, accepted_result
 from boxcar.shared.metrics import measure, result_files
 from boxcar.shared.sentence import _
@@ -43,10 +44,13 @@ class Settler:
         asked_of: Callable[[CellLine], Asked],
         *,
         wait_for_mirror: Callable[[str], None] = lambda cell: None,
+        trained_on: Callable[[Event | None], TrainedOn | None] = lambda started: None,
     ) -> None:
         """`place` is the agent's. By its own release a cell is judged, `place_of`, and was it asked
-        for, `asked_of`. `wait_for_mirror`: until nobody writes to a cell's mirror.
+        for, `asked_of`. `wait_for_mirror`: until nobody writes to a cell's mirror. `trained_on`:
+        what an attempt had, of how it was started.
         """
+        self._trained_on = trained_on
         self._wait_for_mirror = wait_for_mirror
         self._place = place
         self._place_of = place_of
@@ -206,6 +210,7 @@ class Settler:
                 self._warnings(name),
                 self._asked_of(cell),
                 doubt=self._doubt(cell, done),
+                trained_on=self._trained_on(self._reporter.last("cell.started", name)),
                 secrets=self._reporter.secrets.values(),
                 begin_copy=self.copy.begin,
             )

@@ -34,8 +34,10 @@ class Staging:
         stage: Stage,
         reporter: Reporter,
         saying: Callable[[CellLine], str | None],
+        slot: int = 0,
     ) -> None:
         self._place, self._stage, self._reporter, self._saying = place, stage, reporter, saying
+        self._slot = slot
 
     def set(self, cell: CellLine, number: int) -> None:
         """Code, wrapper and cell's folder on scratch, its mirrored checkpoint, room for a result.
@@ -89,7 +91,7 @@ class Staging:
 
     def _folder_of_strays(self) -> Path:
         """For what nobody has moved after an attempt: that of the cell that ran last."""
-        if cell := self._reporter.last_started_from(self._place.release.name):
+        if cell := self._reporter.last_started_from(self._place.release.name, self._slot):
             return self._place.scratch.beside(cell)
         return self._place.scratch.earlier / f"beside-{timestamp.utc_now().replace(':', '')}"
 
@@ -177,7 +179,7 @@ class Staging:
 
     def _place_links(self, cell: CellLine, out: Path) -> None:
         scratch, links = self._place.scratch, self._place.plan.links
-        code = scratch.code(self._place.release.name)
+        code = scratch.code(self._place.release.name, self._slot)
         for moved in said.place(out, code, links, scratch.earlier):
             text = _(
                 "{cell} had something in the place of one of its links; it is {moved} now",

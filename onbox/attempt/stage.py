@@ -77,10 +77,12 @@ class Stage:
         self._last = Seen(self._last.changed)
 
 
-def of_release(folder: Path, found: Release, scratch: ScratchPaths) -> Stage:
-    """The stage of the release that lies in `folder`. Nothing is copied yet."""
+def of_release(folder: Path, found: Release, scratch: ScratchPaths, slot: int = 0) -> Stage:
+    """The stage of the release that lies in `folder`, of one slot. Nothing is copied yet. The
+    wrapper is that of all slots.
+    """
     fetch = _fetch_from(folder / release.CODE)
-    code = ProvenFolder(scratch.code(found.digest), code_files(found), fetch, _UNLIKE)
+    code = ProvenFolder(scratch.code(found.digest, slot), code_files(found), fetch, _UNLIKE)
     return Stage(code, _wrapper(folder, found, scratch))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path, PurePosixPath
 
 from boxcar.shared import timestamp
@@ -245,28 +245,27 @@ class Mirroring:
         self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
         self._thread.start()
 
-    def flush(self, tick: Callable[[], None], every_s: float, until: float = math.inf) -> bool:
+    def flush(self, until: float = math.inf) -> Generator[None, None, bool]:
         """Mirror the newest checkpoint; False where that was not through at `until`, in the seconds
-        of time.monotonic(). It is given up then, and the one before stays. `tick` is called
-        meanwhile. A copy under way goes on, unless a newer one is complete.
+        of time.monotonic(). It is given up then, and the one before stays. A copy under way goes
+        on, unless a newer one is complete.
         """
         self._was_tried.clear()
         self._is_behind = self._mirror.is_behind()
         self._is_hurried.set()
-        while self._thread.is_alive() and not self._was_tried.wait(every_s):
-            tick()
+        while self._thread.is_alive() and not self._was_tried.is_set():
+            yield
             if time.monotonic() >= until:
                 self.was_late = True
                 self.give_up()
                 return False
         return True
 
-    def finish(self, tick: Callable[[], None], every_s: float) -> None:
+    def finish(self) -> Generator[None, None, None]:
         """The last copy is that under way, which is waited for."""
         self._end()
         while self._thread.is_alive():
-            self._thread.join(every_s)
-            tick()
+            yield
 
     def give_up(self) -> None:
         """Without waiting: the copy under way ends at its next block."""

@@ -6,6 +6,7 @@ may hang whoever asks it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -26,6 +27,8 @@ EVERY_S = 60.0
 _DEVICES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 _SMI_FIELDS = {
     "name": "name",
+    "uuid": "uuid",
+    "driver_version": "driver",
     "utilization.gpu": "utilization_percent",
     "memory.used": "memory_used_bytes",
     "memory.total": "memory_total_bytes",
@@ -114,10 +117,11 @@ def ask_nvidia_smi() -> list[dict[str, Any]]:
 
 def _smi_row(line: str) -> dict[str, Any]:
     """One line of nvidia-smi; memory is in MiB there, and what it cannot tell is `[N/A]`."""
+    texts = ("name", "uuid", "driver")
     row: dict[str, Any] = {}
     for name, text in zip(_SMI_FIELDS.values(), line.split(","), strict=True):
         value = text.strip()
-        if name == "name":
+        if name in texts:
             row[name] = value
         elif value.isdigit():
             row[name] = int(value) * (1 << 20 if name.endswith("_bytes") else 1)
@@ -141,8 +145,12 @@ def _row(index: int) -> dict[str, Any]:
     try:
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
         memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
+        slices = _slices(handle)
         return {
             "name": pynvml.nvmlDeviceGetName(handle),
+            "uuid": pynvml.nvmlDeviceGetUUID(handle),
+            "driver": pynvml.nvmlSystemGetDriverVersion(),
+            **({"mig": slices} if slices else {}),
             "utilization_percent": pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
             "memory_used_bytes": memory.used,
             "memory_total_bytes": memory.total,
@@ -150,3 +158,17 @@ def _row(index: int) -> dict[str, Any]:
         }
     except pynvml.NVMLError as error:
         return {"problem": words_of(error)}
+
+
+def _slices(handle: Any) -> list[str]:
+    """The UUIDs of what a card was divided into (MIG); CUDA knows these by no number."""
+    import pynvml
+
+    found = []
+    with contextlib.suppress(pynvml.NVMLError):
+        if pynvml.nvmlDeviceGetMigMode(handle)[0]:
+            for index in range(pynvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+                with contextlib.suppress(pynvml.NVMLError):  # there may be fewer
+                    one = pynvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
+                    found.append(pynvml.nvmlDeviceGetUUID(one))
+    return found

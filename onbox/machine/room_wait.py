@@ -7,7 +7,7 @@ a full disk is done again, until there is room or the profile's patience is at i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TypeVar
 
@@ -39,6 +39,16 @@ class RoomWait:
 
         `act` has to be harmless when it is done again.
         """
+        tries = self.tries(act)
+        while True:
+            try:
+                self._wait(next(tries))
+            except StopIteration as done:
+                found: T = done.value
+                return found
+
+    def tries(self, act: Callable[[], T]) -> Generator[float, None, T]:
+        """The same in steps: each is the time to wait before the next."""
         ends_at = None
         while True:
             try:
@@ -51,7 +61,7 @@ class RoomWait:
                     self._say(error)
                 if time.monotonic() >= ends_at or self._is_to_end():
                     raise
-            self._wait(min(LOOK_EVERY_S, max(0.0, ends_at - time.monotonic())))
+            yield min(LOOK_EVERY_S, max(0.0, ends_at - time.monotonic()))
 
     def _say(self, error: BaseException) -> None:
         if self._limit_s:

@@ -5,7 +5,7 @@ that another queue has, those that wait for a release with their config or for a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from boxcar.shared.cell import said
 from boxcar.shared.cell.cell_line import CellLine
@@ -82,9 +82,9 @@ class Lines:
     def begins(self, cell: str) -> None:
         self._not_before.pop(cell, None)
 
-    def next(self) -> CellLine | None:
-        """The first line that is to be run now, or None. What was put off comes before all others
-        once it is time.
+    def next(self, under_way: Collection[str] = ()) -> CellLine | None:
+        """The first line that is to be run now, beside those under way, or None. What was put off
+        comes before all others once it is time.
         """
         mine = self._mine()
         elsewhere = self._elsewhere(mine)
@@ -100,7 +100,7 @@ class Lines:
             self._reporter.record,
             release=self._release,
             elsewhere=elsewhere,
-            passed_over=not_now | self._turns.waiting.keys() | self._turns.blocked.keys() | later,
+            passed_over={*not_now, *later, *under_way, *self._turns.waiting, *self._turns.blocked},
             first=self._not_before.keys() - later,
         )
 

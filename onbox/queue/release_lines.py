@@ -53,8 +53,9 @@ class ReleaseLines:
         (cfg,) = self._stored_names[config_path(cell.cfg)]
         return cell if cfg == cell.cfg else replace(cell, cfg=cfg)
 
-    def said(self, cell: CellLine, *, was_left: bool = False) -> SaidCell:
-        """What is run now: with resume_args where there is a checkpoint. Raises OSError.
+    def said(self, cell: CellLine, slot: int = 0, *, was_left: bool = False) -> SaidCell:
+        """What is run now in that slot: with resume_args where there is a checkpoint. Raises
+        OSError.
 
         `was_left`: the attempt before it saved and left when it was asked to.
         """
@@ -64,7 +65,7 @@ class ReleaseLines:
         plain = said.resume_place(str(out), resume)
         path = plain or str(found or "")
         after = after_folders(self.place.durable, cell)
-        places = Places(str(out), str(self._code), path, found is not None, after)
+        places = Places(str(out), str(self._code(slot)), path, found is not None, after)
         return said.say_cell(self.place.plan, self.as_stored(cell), places)
 
     def saying(self, cell: CellLine) -> str | None:
@@ -74,14 +75,13 @@ class ReleaseLines:
         stored = self.as_stored(cell)
         return saying_of(self.place.plan, stored, self._sha256(stored))
 
-    def asked(self, cell: CellLine) -> Asked:
-        """What the line asks for, for its result."""
+    def asked(self, cell: CellLine, slot: int = 0) -> Asked:
+        """What the line asks for, for its result, and was run in that slot."""
         stored = self.as_stored(cell)
-        return asked.of_cell(self.place, stored, self._code, self._sha256(stored))
+        return asked.of_cell(self.place, stored, self._code(slot), self._sha256(stored))
 
     def _sha256(self, stored: CellLine) -> str | None:
         return self._sha256s[stored.cfg] if stored.has_config else None
 
-    @property
-    def _code(self) -> Path:
-        return self.place.scratch.code(self.place.release.name)
+    def _code(self, slot: int) -> Path:
+        return self.place.scratch.code(self.place.release.name, slot)

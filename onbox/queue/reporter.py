@@ -45,7 +45,7 @@ class Remembered:
 
     `newest` is by type, of KEPT or OF_COPIES, and cell; `begun` says how each cell was started
     last, here or on a box whose result was lent to this one; `started_from` which cell last, by
-    release. `is_copied`: whether OF_COPIES is asked for.
+    release and slot. `is_copied`: whether OF_COPIES is asked for.
     """
 
     def __init__(self, events: Iterable[Event] = (), *, is_copied: bool = False) -> None:
@@ -53,7 +53,7 @@ class Remembered:
         kept = (*KEPT, *OF_COPIES) if is_copied else KEPT
         self.newest = {type: PackedEvents(packing) for type in kept}
         self.begun = PackedEvents(packing)
-        self.started_from: dict[str, str] = {}
+        self.started_from: dict[tuple[str, int], str] = {}
         self.largest_result_bytes = 0
         self._warned: set[tuple[str, str]] = set()
         self._replay = state.Replay()
@@ -78,7 +78,7 @@ class Remembered:
         elif cell_line.tells_begun(event):
             self.begun.put(cell, event)
         if event.type == "cell.started" and "release" in event.data:
-            self.started_from[event.data["release"]] = cell
+            self.started_from[event.data["release"], event.data.get("slot", 0)] = cell
         elif event.type == "cell.synced":
             size_bytes = event.data.get("size_bytes", 0)
             self.largest_result_bytes = max(self.largest_result_bytes, size_bytes)
@@ -212,10 +212,10 @@ class Reporter:
             isinstance(before, state.Waiting) and before.failure == classify.PREEMPTED
         )
 
-    def last_started_from(self, release: str) -> str | None:
-        """The cell that was started last from a release, by any agent of this queue."""
+    def last_started_from(self, release: str, slot: int = 0) -> str | None:
+        """The cell that was started last from a release in a slot, by any agent of this queue."""
         with self._lock:
-            return self._remembered.started_from.get(release)
+            return self._remembered.started_from.get((release, slot))
 
     def begun(self, cell: str) -> Event | None:
         """How a cell was started last, here or on a box whose result was lent to this one."""

@@ -24,7 +24,7 @@ from boxcar.shared.disk.checked_tree import ToCopy
 from boxcar.shared.errors import BoxcarError, message_of, reason_of
 from boxcar.shared.files import attempt, codec, manifest, progress, receipt, release
 from boxcar.shared.files.attempt import Done
-from boxcar.shared.files.manifest import Carried, FileRecord, Manifest
+from boxcar.shared.files.manifest import Carried, FileRecord, Manifest, TrainedOn
 from boxcar.shared.files.plan import LOG
 from boxcar.shared.files.receipt import BYTES, CellReceipt, Finding, Number
 from boxcar.shared.known_secrets import NONE_KNOWN, KnownSecrets
@@ -74,6 +74,7 @@ def publish(
     asked: Asked = NOT_KNOWN,
     *,
     doubt: str | None = None,
+    trained_on: TrainedOn | None = None,
     secrets: Collection[str] = (),
     begin_copy: BeginCopy = _not_told,
 ) -> Manifest:
@@ -132,6 +133,7 @@ def publish(
         matches=found.matches,
         carried=replace(carried, left_out=known.left_out_of(carried.left_out)),
         doubt=doubt,
+        trained_on=trained_on,
     )
     _refuse_moved(place, cell.name)
     atomic.create_once(place.durable.manifest(cell.name), codec.to_document(made))

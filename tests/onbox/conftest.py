@@ -55,6 +55,7 @@ from boxcar.shared.files.release import (
 )
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent.runner import Runner
+from onbox.agent.slots import Slot, Slots
 from onbox.machine import cgroup, place
 
 RUN = "tiny"
@@ -281,11 +282,13 @@ class TinyRun:
     def spec(self, cell: str, number: int = 1) -> AttemptSpec:
         made, found = release.read_plan(self.release), release.read_release(self.release)
         where = place.of_queue(made, self.release, found, "q1")
-        runner = Runner(where, found, SimpleNamespace(), SimpleNamespace(), lambda: None)
+        silent = SimpleNamespace()
+        slots = Slots(where, silent)
+        runner = Runner(where, found, silent, silent, slots=slots, wake=lambda: None)
         code, out = self.scratch().code(self.release.name), str(self.out(cell))
         line = CellLine(0, 1, cell, f"configs/{cell}.json", "count", 3)
         places = Places(out, str(code), said.resume_place(out, made.resume))
-        return runner.spec(line, number, said.say_cell(made, line, places))
+        return runner.spec(line, number, said.say_cell(made, line, places), Slot())
 
     def run(self, wrapper: str, *words: str) -> subprocess.Popen[bytes]:
         is_agent = wrapper == RUN_QUEUE and not self.enter

@@ -40,10 +40,11 @@ from boxcar.laptop.project.job_values import (
 )
 from boxcar.laptop.project.notify.endpoints import Notify
 from boxcar.laptop.project.profiles.slurm_options import SlurmOfJob
-from boxcar.laptop.project.resources import Resources
+from boxcar.laptop.project.resources import Resources, Size
 from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared import errors
 from boxcar.shared.errors import InputError
+from boxcar.shared.files.plan import GPU_FREE_BELOW_BYTES
 from boxcar.shared.sentence import _
 
 
@@ -135,6 +136,10 @@ class Job(Model):
     workdir: Literal["code", "out"] = "code"
     launcher: Launcher = "torchrun"
     nproc_per_node: Ranks = None
+    gpus_per_cell: Count | None = None
+    slots: Count | None = None
+    backfill: bool = False
+    gpu_free_below: Size = GPU_FREE_BELOW_BYTES
     cells: dict[str, CellException] = Field(default_factory=dict)
     epochs: Count | None = None
     run: str | None = None

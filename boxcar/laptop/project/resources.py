@@ -77,6 +77,15 @@ def _size_from(value: object) -> object:
     return Range(found.least, None, found.text) if isinstance(found, Range) else found
 
 
+def _one_size(value: object) -> object:
+    found = _range(value, _bytes, _("a size such as 2GB"))
+    return found.least if isinstance(found, Range) else found
+
+
+# Such as `2GB` or `512MiB`.
+Size = Annotated[int, BeforeValidator(_one_size)]
+
+
 def _count(value: object) -> object:
     return _range(value, _number, _("a number of GPUs such as 1, 2+ or 1-4"))
 

@@ -73,9 +73,10 @@ def _seen(
     if not isinstance(record.state, Running):
         return told
     told["seconds"] = record.seconds + condition.ran_s(queue, record.state, now)
-    if (beat := queue.heartbeat) and beat.cell == cell and beat.progress:
+    beat = queue.heartbeat.of_cell(cell) if queue.heartbeat else None
+    if beat and beat.progress:
         told |= {"progress": beat.progress, "best": beat.best}
-    if beat and (beat.cell, beat.attempt) == (cell, record.state.attempt):
+    if beat and beat.attempt == record.state.attempt:
         told["seen"] = beat.seen
     return told | {"is_broken_off": condition.is_broken_off(queue)}
 

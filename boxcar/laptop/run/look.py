@@ -259,8 +259,8 @@ def _moved_at(
     name, now = running
     signs = [event.at for event in steps[-1:]]
     signs += [changed_at] if changed_at else []
-    if steps and beat and beat.cell == name:
-        is_further = beat.progress.get("step") != steps[-1].data["progress"]["step"]
+    if steps and beat and (one := beat.of_cell(name)):
+        is_further = one.progress.get("step") != steps[-1].data["progress"]["step"]
         signs += [beat.at] if is_further else []
     # The progress file of the attempt before says nothing about this one.
     return max((sign for sign in signs if sign >= now.at), default=None)

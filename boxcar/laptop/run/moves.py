@@ -223,7 +223,8 @@ def _last_step(run: OpenRun, move: Move) -> object:
         beat = heartbeat.read_heartbeat(run.tier.heartbeat(move.queue_before))
     except (DamagedError, OSError):
         return None
-    return beat.progress.get("step") if beat and beat.cell == move.claim.cell else None
+    one = beat.of_cell(move.claim.cell) if beat else None
+    return one.progress.get("step") if one else None
 
 
 def _untold(run: OpenRun) -> list[Move]:

@@ -14,7 +14,7 @@ from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
 from boxcar.shared.record import dataclass
 
 # A cell's name, and which of its attempts.
-Attempt = tuple[str, int | None]
+Attempt = tuple[str, int]
 
 SPAN_S = 30 * 60.0
 # Of one attempt; of more each second one is dropped.
@@ -26,8 +26,8 @@ _MINUTE_S = 60
 
 @dataclass(frozen=True)
 class GpuSample:
-    """One minute of a box, by the laptop's clock: the mean of its GPUs, the busiest of them and the
-    fullest, and the attempt that ran.
+    """One minute of a box, or of an attempt's own GPUs, by the laptop's clock: the mean of its
+    GPUs, the busiest of them and the fullest.
     """
 
     at_s: float
@@ -35,20 +35,17 @@ class GpuSample:
     busiest_percent: float
     is_at_work: bool
     memory_percent: float | None = None
-    attempt: Attempt | None = None
 
 
 @dataclass(frozen=True)
 class History:
-    """By queue, oldest first, at most one a minute; and of each attempt that runs the numbers of
-    each look, with those that its log seemed to say.
+    """By queue and by attempt that runs, oldest first, at most one a minute; and of each attempt
+    the numbers of each look, with those that its log seemed to say.
     """
 
     gpus: dict[str, tuple[GpuSample, ...]]
+    gpus_of: dict[Attempt, tuple[GpuSample, ...]] = field(default_factory=dict)
     seen: dict[Attempt, tuple[dict[str, Any], ...]] = field(default_factory=dict)
-
-    def gpus_of(self, attempt: Attempt) -> list[GpuSample]:
-        return [one for of in self.gpus.values() for one in of if one.attempt == attempt]
 
 
 NOTHING_SEEN = History({})
@@ -57,29 +54,25 @@ NOTHING_SEEN = History({})
 def history_after_look(history: History, view: RunView) -> History:
     """With what this look found."""
     now_s = _epoch_s(view.at)
-    gpus = {}
+    gpus, of = {}, {}
     for queue in view.queues:
-        kept = [s for s in history.gpus.get(queue.name, ()) if now_s - s.at_s <= SPAN_S]
-        new = _sample(queue)
-        # A box whose clock runs ahead unseen must not hide what it says later.
-        if new and new.at_s <= now_s + _MINUTE_S:
-            gpus[queue.name] = _with(kept, new)
-        else:
-            gpus[queue.name] = tuple(kept)
-    return History(gpus, _seen_after_look(history, view))
+        gpus[queue.name] = _after(history.gpus.get(queue.name, ()), _sample(queue), now_s)
+        for one in queue.heartbeat.at_work if queue.heartbeat else ():
+            attempt = one.cell, one.attempt
+            new = _sample(queue, one.gpus)
+            of[attempt] = _after(history.gpus_of.get(attempt, ()), new, now_s)
+    return History(gpus, of, _seen_after_look(history, view))
 
 
 def _seen_after_look(history: History, view: RunView) -> dict[Attempt, tuple[dict[str, Any], ...]]:
     found = {}
     for queue in view.queues:
-        beat = queue.heartbeat
-        if beat is None or beat.cell is None:
-            continue
-        attempt = beat.cell, beat.attempt
-        told = history.seen.get(attempt, ())
-        new = beat.progress | guessed_numbers(beat.progress, beat.seen)
-        told = told if told[-1:] == (new,) else (*told, new)
-        found[attempt] = (*told[:-1:2], told[-1]) if len(told) > _MOST_SEEN else told
+        for beat in queue.heartbeat.at_work if queue.heartbeat else ():
+            attempt = beat.cell, beat.attempt
+            told = history.seen.get(attempt, ())
+            new = beat.progress | guessed_numbers(beat.progress, beat.seen)
+            told = told if told[-1:] == (new,) else (*told, new)
+            found[attempt] = (*told[:-1:2], told[-1]) if len(told) > _MOST_SEEN else told
     return found
 
 
@@ -96,8 +89,14 @@ def idle_s(samples: Sequence[GpuSample]) -> float | None:
     return span_s if span_s >= IDLE_FOR_S and len(idle) >= IDLE_SAMPLES else None
 
 
-def _with(kept: list[GpuSample], new: GpuSample) -> tuple[GpuSample, ...]:
-    """Of each minute the newest."""
+def _after(
+    samples: Sequence[GpuSample], new: GpuSample | None, now_s: float
+) -> tuple[GpuSample, ...]:
+    """With the new one, of each minute the newest."""
+    kept = [one for one in samples if now_s - one.at_s <= SPAN_S]
+    # A box whose clock runs ahead unseen must not hide what it says later.
+    if new is None or new.at_s > now_s + _MINUTE_S:
+        return tuple(kept)
     if kept and new.at_s <= kept[-1].at_s:
         return tuple(kept)
     if kept and kept[-1].at_s // _MINUTE_S == new.at_s // _MINUTE_S:
@@ -105,22 +104,26 @@ def _with(kept: list[GpuSample], new: GpuSample) -> tuple[GpuSample, ...]:
     return (*kept, new)
 
 
-def _sample(queue: QueueView) -> GpuSample | None:
+def _sample(queue: QueueView, own: Sequence[str] = ()) -> GpuSample | None:
+    """Of its `own` GPUs, where an attempt has some; else of all."""
     beat = queue.heartbeat
     if beat is None or queue.is_alive is False:
         return None
-    cards = beat.gauges.get("gpus")
-    found = [
-        float(card["utilization_percent"])
-        for card in (cards if isinstance(cards, list) else ())
-        if isinstance(card, dict) and isinstance(card.get("utilization_percent"), (int, float))
-    ]
+    cards = _cards(beat.gauges.get("gpus"), own)
+    percents = (card.get("utilization_percent") for card in cards)
+    found = [float(one) for one in percents if is_number(one)]
     if not found:
         return None
     at_s = _epoch_s(beat.at) - queue.clock_ahead_s
-    percent, attempt = sum(found) / len(found), (beat.cell, beat.attempt) if beat.cell else None
+    percent = sum(found) / len(found)
     fullest = max((100 * used / total for used, total in memory_bytes(cards)), default=None)
-    return GpuSample(at_s, percent, max(found), beat.phase == "running", fullest, attempt)
+    return GpuSample(at_s, percent, max(found), beat.phase == "running", fullest)
+
+
+def _cards(rows: Any, own: Sequence[str]) -> list[dict[str, Any]]:
+    cards = [row for row in (rows if isinstance(rows, list) else ()) if isinstance(row, dict)]
+    numbered = enumerate(cards)
+    return [card for at, card in numbered if not own or {str(at), card.get("uuid")} & {*own}]
 
 
 def memory_bytes(cards: Any) -> list[tuple[float, float]]:

@@ -75,7 +75,8 @@ def _what_it_is_at(row: BoxRow, facts: Facts) -> Field:
     """The cell; of a box that is not simply at work how it is instead."""
     word = row.queue.condition.word
     if word == "running" and row.cell:
-        return Field(row.cell)
+        beside = len(row.beat.at_work) - 1 if row.beat else 0
+        return Field(f"{row.cell} +{beside}" if beside > 0 else row.cell)
     told = facts.said(_("between two cells") if word == "running" else condition_sentence(word))
     if not needs_person(word):
         return Field(f"({told})", DIM)

@@ -466,7 +466,7 @@ class RunRows:
         if not isinstance(now, state.Running):
             return CellRow(cell, self.facts.metrics, queue)
         attempt = (cell.name, now.attempt)
-        gpu, seen = self.history.gpus_of(attempt), self.history.seen.get(attempt, ())
+        gpu, seen = self.history.gpus_of.get(attempt, ()), self.history.seen.get(attempt, ())
         left_s = self.cells_left_s[cell.name]
         return CellRow(cell, self.facts.metrics, queue, left_s, self.view.at, gpu, seen)
 

@@ -228,6 +228,7 @@ def line_of(line: HasLine) -> str:
     words = [line.cfg, line.task, *([str(line.epochs)] if line.epochs else [])]
     words += [f"name={line.name}"] if line.name != derived else []
     words += [f"nproc={own.nproc}"] if own.nproc else []
+    words += [f"gpus={own.gpus}"] if own.gpus else []
     words += [f"after={','.join(own.after)}"] if own.after else []
     words += [f"time={duration.spell_duration(own.time_s)}"] if own.time_s else []
     return " ".join(map(_quoted, (*words, *_variables(own), *_guarded(line.overrides))))

@@ -1,7 +1,7 @@
 """Own words, which a line says to Boxcar, and overrides, which go to the script as they are.
 
-`name= nproc= after= time= env.NAME=` come first, each once. Overrides begin at the first other
-word, or after a `--`, behind which nothing is judged.
+`name= nproc= gpus= after= time= env.NAME=` come first, each once. Overrides begin at the first
+other word, or after a `--`, behind which nothing is judged.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from dataclasses import field
 
 from boxcar.shared.cell import duration
 from boxcar.shared.cell.cell_name import is_one_edit, key_of, nfc
+from boxcar.shared.files import codec
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
 REST = "--"
-OWN_KEYS = ("name", "nproc", "after", "time")
+OWN_KEYS = ("name", "nproc", "gpus", "after", "time")
+# What scripts take themselves, one letter from a key of ours.
+_SCRIPTS_OWN = ("gpu",)
 ENV = "env."
 # What else spells a variable, such as `env.id=CartPole`, is the script's.
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
@@ -29,11 +32,12 @@ _SAY = _("; if your script takes it, put it after {rest}", rest=REST)
 
 @dataclass(frozen=True)
 class Own:
-    """What a line says to Boxcar. `nproc`: the ranks; `after`: cells that are to be done before;
-    `time_s`: for one attempt; `env`: variables of the attempt.
+    """What a line says to Boxcar. `nproc`: the ranks; `gpus`: how many it has for itself; `after`:
+    cells that are to be done before; `time_s`: for one attempt; `env`: variables of the attempt.
     """
 
     nproc: int | None = None
+    gpus: int | None = field(default=None, metadata=codec.LATER)
     after: tuple[str, ...] = ()
     time_s: int | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -116,7 +120,9 @@ def _check_overrides(words: Sequence[str]) -> None:
 def _nearly_own(word: str) -> str | None:
     """The own key that an assignment's key is one edit away from."""
     key, is_assigned, _ = word.partition("=")
-    return None if not is_assigned or word.startswith(MARKS) else _own_near(key)
+    if not is_assigned or word.startswith(MARKS) or key in _SCRIPTS_OWN:
+        return None
+    return _own_near(key)
 
 
 @functools.lru_cache(maxsize=1024)  # the lines of a queue differ in the values of a few keys
@@ -136,7 +142,8 @@ def read_own_words(given: Mapping[str, str]) -> Own:
     for name in env:
         _check_variable(name)
     return Own(
-        nproc=_nproc(given["nproc"]) if "nproc" in given else None,
+        nproc=_count("nproc", given["nproc"]) if "nproc" in given else None,
+        gpus=_count("gpus", given["gpus"]) if "gpus" in given else None,
         after=_after(given["after"]) if "after" in given else (),
         time_s=_time_s(given["time"]) if "time" in given else None,
         env=env,
@@ -169,10 +176,10 @@ def _time_s(text: str) -> int:
         raise ValueError(_("time=: {error}", error=error)) from None
 
 
-def _nproc(text: str) -> int:
+def _count(key: str, text: str) -> int:
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= _MOST_RANKS:
         raise ValueError(
-            _("nproc= must be a number of ranks, at least 1; found {text!r}", text=text)
+            _("{key}= must be a number of at least 1; found {text!r}", key=key, text=text)
         )
     return int(text)
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 from boxcar.shared.cell import placeholders
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK, nfc
-from boxcar.shared.cell.own_words import NOTHING_OWN, Own
+from boxcar.shared.cell.own_words import NOTHING_OWN, REST, Own
 from boxcar.shared.files.plan import Artifact, Cell, Plan, Rule
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
@@ -25,6 +25,8 @@ from boxcar.shared.sentence import _
 # is merged by variable.
 
 
+# Which GPUs CUDA shows to a process.
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 # The keys of a rule, but for `env`.
 KEYS = tuple(f.name for f in fields(Rule) if f.name not in ("cells", "env", "extra"))
 # Which of them a person writes otherwise.
@@ -80,7 +82,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Terms:
-    """`nproc` None: as many ranks as GPUs, else 1; on each of `nodes`. `env` is not filled yet."""
+    """`nproc` None: as many ranks as GPUs, else 1; on each of `nodes`. `gpus` None: all of the box.
+    `env` is not filled yet.
+    """
 
     command: tuple[str, ...]
     launcher: str
@@ -90,6 +94,7 @@ class Terms:
     artifacts: tuple[Artifact, ...]
     resume: str | None
     env: dict[str, str]
+    gpus: int | None = None
 
 
 def terms_of_cell(plan: Plan, cell: str, own: Own = NOTHING_OWN) -> Terms:
@@ -98,7 +103,7 @@ def terms_of_cell(plan: Plan, cell: str, own: Own = NOTHING_OWN) -> Terms:
     One record for all cells of which the same is said.
     """
     found = rules_of_cell(plan.all_rules, cell) if plan.all_rules else ()
-    key = (own.nproc, own.time_s, *(rule.cells for rule in found))
+    key = (own.nproc, own.gpus, own.time_s, *(rule.cells for rule in found))
     if key not in plan.held_terms:
         plan.held_terms[key] = _of_rules(plan, found, own)
     held: Terms = plan.held_terms[key]
@@ -118,6 +123,7 @@ def _of_rules(plan: Plan, found: Sequence[Rule], own: Own) -> Terms:
         artifacts=_first((rule.artifacts for rule in found), plan.artifacts),
         resume=_first((rule.resume for rule in found), plan.resume),
         env=env,
+        gpus=own.gpus or plan.gpus_per_cell,
     )
 
 
@@ -161,6 +167,18 @@ def misfits_of_line(plan: Plan, line: CellLine | Cell) -> Iterator[str]:
             "the command uses {{epochs}}, but the line has none; write them as the third field, or "
             "as epochs: in job.yaml"
         )
+    if line.own.gpus and not plan.gpus_per_cell:
+        yield _(
+            "gpus= gives a cell GPUs for itself, which needs gpus_per_cell: in job.yaml; if your "
+            "script takes it, put it after {rest}",
+            rest=REST,
+        )
+    if found.gpus and found.env.get(VISIBLE, "") != plan.job_env.get(VISIBLE, ""):
+        yield _("gpus_per_cell gives each cell its GPUs: remove {name} from cells:", name=VISIBLE)
+    if found.gpus and VISIBLE in line.own.env:
+        yield _("gpus_per_cell gives each cell its GPUs: remove env.{name}=", name=VISIBLE)
+    if found.gpus and found.nodes > 1:
+        yield _("a cell on several nodes has all GPUs of each: leave gpus= and gpus_per_cell out")
     for name in line.own.env:
         if name in plan.secrets:
             yield _("env.{name}= is in the line, but {name} is one of the secrets", name=name)

@@ -48,6 +48,9 @@ class AttemptSpec:
     credentials: str
     grace_s: float
     limit_s: int | None = None
+    # Where cells run side by side: which of them this is, and the GPUs that it alone sees.
+    slot: int = field(default=0, metadata=codec.LATER)
+    gpus: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

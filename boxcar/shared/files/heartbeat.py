@@ -48,11 +48,25 @@ class Seen:
 
 
 @dataclass(frozen=True)
+class CellBeat:
+    """One of several cells that run side by side. `gpus`: those that it has for itself."""
+
+    cell: str
+    attempt: int
+    progress: dict[str, Any] = field(default_factory=dict)
+    best: dict[str, Any] = field(default_factory=dict)
+    seen: Seen | None = None
+    gpus: tuple[str, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Heartbeat:
     """`progress` are the last numbers, `best` the best ones until now of those that job.yaml wants
     the best of; `seen` is no more than displayed. `gauges` are numbers with their unit in the name,
     such as `scratch_free_bytes`. `journal` is how far the journal was by then: one that ends before
-    has lost its tail.
+    has lost its tail. Where several cells run, `cells` has them all, and what stands outside of it
+    is of the first.
     """
 
     FORMAT: ClassVar[str] = "heartbeat"
@@ -69,10 +83,21 @@ class Heartbeat:
     progress: dict[str, Any] = field(default_factory=dict)
     best: dict[str, Any] = field(default_factory=dict, metadata=codec.LATER)
     seen: Seen | None = field(default=None, metadata=codec.LATER)
+    cells: tuple[CellBeat, ...] = field(default=(), metadata=codec.LATER)
     gauges: dict[str, Any] = field(default_factory=dict)
     journal: JournalEnd | None = field(default=None, metadata=codec.LATER)
     copying: Copying | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def at_work(self) -> tuple[CellBeat, ...]:
+        """The cells that run."""
+        if self.cells or self.cell is None:
+            return self.cells
+        return (CellBeat(self.cell, self.attempt or 1, self.progress, self.best, self.seen),)
+
+    def of_cell(self, cell: str) -> CellBeat | None:
+        return next((one for one in self.at_work if one.cell == cell), None)
 
 
 def read_heartbeat(path: Path) -> Heartbeat | None:

@@ -45,6 +45,27 @@ class Carried:
 
 
 @dataclass(frozen=True)
+class Gpu:
+    name: str
+    uuid: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrainedOn:
+    """What an attempt had: without it nobody can say whether two results may be compared. `gpus`
+    are those that it saw, as far as the driver names them; `ranks` of all nodes; `beside`: how many
+    other cells ran on the box when it began.
+    """
+
+    gpus: tuple[Gpu, ...] = ()
+    driver: str = ""
+    ranks: int | None = None
+    beside: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Manifest:
     FORMAT: ClassVar[str] = "manifest"
     VERSION: ClassVar[int] = 1
@@ -76,6 +97,7 @@ class Manifest:
     carried: Carried = field(default_factory=Carried, metadata=codec.LATER)
     # What marks it in every table: its end is likely and not proven, or it did less than was asked.
     doubt: str | None = field(default=None, metadata=codec.LATER)
+    trained_on: TrainedOn | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property

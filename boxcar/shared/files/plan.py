@@ -108,6 +108,8 @@ IN_CODE, IN_OUT = "code", "out"
 SHARED, EACH_BOX = "shared", "box"
 # In place of an interpreter: the first on the box that is new enough.
 AUTO = "auto"
+# What a driver and a desktop hold of a GPU that nobody computes on.
+GPU_FREE_BELOW_BYTES = 1 << 30
 # How long a queue waits for room on a full disk.
 FULL_DISK_S = 1800.0
 
@@ -175,6 +177,13 @@ class Plan:
     collect: tuple[str, ...] = field(default=(), metadata=codec.LATER)
     # Names below {out} that are links to folders of the code (code_links.py).
     links: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    # Cells side by side on one box: how many GPUs each has for itself (None: all of the box), how
+    # many at most (None: as many as have GPUs, else one), and whether one that needs fewer GPUs
+    # passes one that waits. A GPU of which more memory is in use is not free.
+    gpus_per_cell: int | None = field(default=None, metadata=codec.LATER)
+    slots: int | None = field(default=None, metadata=codec.LATER)
+    backfill: bool = field(default=False, metadata=codec.LATER)
+    gpu_free_below_bytes: int = field(default=GPU_FREE_BELOW_BYTES, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @cached_property

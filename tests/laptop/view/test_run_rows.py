@@ -198,7 +198,7 @@ def test_looks_make_the_curve_of_a_guess_and_gpus_are_of_the_attempt(tmp_path: P
     assert (reports.headline, reports.curve) == ("acc 0.75", (0.5, 0.75))
     assert row.gpu_percent.values == [50.0] * 4
     assert row.memory_percent.values == [75.0] * 4
-    assert history.gpus_of(("a", 2)) == []
+    assert ("a", 2) not in history.gpus_of
 
 
 def test_on_a_narrow_terminal_the_first_number_is_whole_and_its_columns_drop_instead() -> None:

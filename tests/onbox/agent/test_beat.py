@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,15 +36,18 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return Place(plan, Path("/releases/abc"), "training.zip", "q", "box-a", tier, scratch)
 
 
-def none(cell: str, number: int | None) -> LiveNumbers:
-    """The job names no numbers."""
-    return LiveNumbers()
+def numbers(found: Callable[[], LiveNumbers]) -> Any:
+    return SimpleNamespace(numbers=lambda cell, number: found(), forget=lambda cell: None)
+
+
+# The job names no numbers.
+none = numbers(LiveNumbers)
 
 
 def tick(one: Beat, *, is_settling: bool = False, **webhooks: Any) -> dict[str, Any] | None:
     """The progress that is worth an event."""
     found = one.tick(journal=END, is_settling=is_settling, webhooks=webhooks)
-    return found and found["progress"]
+    return found[0]["progress"] if found else None
 
 
 def last(place: Place) -> Heartbeat:
@@ -71,10 +75,10 @@ def test_the_phase_follows_what_the_agent_does(place):
     one = Beat(place, none)
     tick(one, is_settling=True)
     assert last(place).phase == "syncing"
-    one.at("c", 2)
+    one.begins("c", 2)
     tick(one, is_settling=True)
     assert (last(place).phase, last(place).cell, last(place).attempt) == ("running", "c", 2)
-    one.at(None)
+    one.ends("c")
     tick(one)
     assert (last(place).phase, last(place).cell, last(place).attempt) == ("idle", None, None)
 
@@ -86,14 +90,14 @@ def test_it_is_written_only_when_it_is_due_and_at_once_when_the_cell_changes(pla
     place.durable.heartbeat("q").unlink()
     assert tick(one) is None
     assert not place.durable.heartbeat("q").exists()
-    one.at("c", 1)
+    one.begins("c", 1)
     tick(one)
     assert last(place).cell == "c"
 
 
 def test_progress_is_in_every_heartbeat_and_worth_an_event_only_when_it_is_new(place):
     one = Beat(place, none)
-    one.at("c", 1)
+    one.begins("c", 1)
     assert tick(one) is None
     progress(place, "c", '{"step": 1, "loss": 0.5}')
     assert tick(one) == {"step": 1, "loss": 0.5}
@@ -105,7 +109,7 @@ def test_progress_is_in_every_heartbeat_and_worth_an_event_only_when_it_is_new(p
 
 def test_progress_without_a_step_is_no_event(place):
     one = Beat(place, none)
-    one.at("c", 1)
+    one.begins("c", 1)
     progress(place, "c", '{"loss": 0.5}')
     assert tick(one) is None
     assert last(place).progress == {"loss": 0.5}
@@ -114,7 +118,7 @@ def test_progress_without_a_step_is_no_event(place):
 def test_events_of_progress_keep_their_distance(place, monkeypatch):
     monkeypatch.setattr(beat, "PROGRESS_EVENT_S", 3600.0)
     one = Beat(place, none)
-    one.at("c", 1)
+    one.begins("c", 1)
     progress(place, "c", '{"step": 1}')
     assert tick(one) is None
     assert last(place).progress == {"step": 1}
@@ -123,7 +127,7 @@ def test_events_of_progress_keep_their_distance(place, monkeypatch):
 def test_the_last_line_of_an_earlier_attempt_is_no_news(place):
     progress(place, "c", '{"step": 9}')
     one = Beat(place, none)
-    one.at("c", 2)
+    one.begins("c", 2)
     assert tick(one) is None
     progress(place, "c", '{"step": 10}')
     assert tick(one) == {"step": 10}
@@ -131,10 +135,11 @@ def test_the_last_line_of_an_earlier_attempt_is_no_news(place):
 
 def test_the_same_step_of_another_cell_is_news(place):
     one = Beat(place, none)
-    one.at("c", 1)
+    one.begins("c", 1)
     progress(place, "c", '{"step": 1}')
     tick(one)
-    one.at("d", 1)
+    one.ends("c")
+    one.begins("d", 1)
     progress(place, "d", '{"step": 1}')
     assert tick(one) == {"step": 1}
 
@@ -147,7 +152,7 @@ def test_how_the_webhooks_are_doing_is_told(place):
 
 def test_every_json_reader_can_read_it_also_when_a_loss_became_nan(place):
     one = Beat(place, none)
-    one.at("c", 1)
+    one.begins("c", 1)
     progress(place, "c", '{"step": 1, "loss": NaN}')
     tick(one)
 
@@ -168,8 +173,8 @@ def test_a_tier_that_fails_for_a_moment_costs_a_heartbeat_and_not_the_agent(plac
 
 
 def test_numbers_that_the_job_names_come_before_what_the_script_reports(place):
-    one = Beat(place, lambda cell, number: LiveNumbers({"val_loss": 0.5, "top1": 0.25}))
-    one.at("c", 1)
+    one = Beat(place, numbers(lambda: LiveNumbers({"val_loss": 0.5, "top1": 0.25})))
+    one.begins("c", 1)
     progress(place, "c", '{"step": 3, "top1": 9, "lr": 1}')
     told = tick(one)
     assert list((told or {}).items()) == [("val_loss", 0.5), ("top1", 0.25), ("step", 3), ("lr", 1)]
@@ -178,8 +183,8 @@ def test_numbers_that_the_job_names_come_before_what_the_script_reports(place):
 
 def test_of_a_script_that_reports_no_step_a_new_number_is_worth_an_event(place):
     known = {"val_loss": 0.5}
-    one = Beat(place, lambda cell, number: LiveNumbers(dict(known)))
-    one.at("c", 1)
+    one = Beat(place, numbers(lambda: LiveNumbers(dict(known))))
+    one.begins("c", 1)
     assert tick(one) == {"val_loss": 0.5}
     assert tick(one) is None
     known["val_loss"] = 0.25
@@ -187,10 +192,10 @@ def test_of_a_script_that_reports_no_step_a_new_number_is_worth_an_event(place):
 
 
 def test_the_best_number_stands_beside_the_last_in_heartbeat_and_event(place):
-    one = Beat(place, lambda cell, number: LiveNumbers({"val_loss": 5.7}, {"val_loss": 0.0667}))
-    one.at("c", 1)
-    told = one.tick(journal=END, is_settling=False, webhooks={})
-    assert told == {"progress": {"val_loss": 5.7}, "best": {"val_loss": 0.0667}}
+    one = Beat(place, numbers(lambda: LiveNumbers({"val_loss": 5.7}, {"val_loss": 0.0667})))
+    one.begins("c", 1)
+    [told] = one.tick(journal=END, is_settling=False, webhooks={})
+    assert (told["progress"], told["best"]) == ({"val_loss": 5.7}, {"val_loss": 0.0667})
     assert (last(place).progress, last(place).best) == ({"val_loss": 5.7}, {"val_loss": 0.0667})
 
 
@@ -198,11 +203,11 @@ def test_what_a_log_seems_to_say_is_displayed_and_is_no_event(place):
     known: Any = SimpleNamespace(known=lambda: KnownSecrets(["hunter22"]))
     one = Beat(place, none, known)
     place.scratch.log("c").write_text("epoch 3/20 hunter22_loss: 0.5\n")
-    one.at("c", 1)
+    one.begins("c", 1)
     until(lambda: (tick(one), last(place).seen)[1])
     assert last(place).seen == Seen(epoch=3, epochs=20, numbers={"[…]_loss": 0.5})
     assert tick(one) is None and last(place).progress == {}
-    one.at(None)
+    one.ends("c")
     tick(one)
     assert last(place).seen is None
     assert b"seen" not in place.durable.heartbeat("q").read_bytes()
@@ -213,10 +218,9 @@ def test_gpus_that_idle_are_news_once(place, monkeypatch):
     monkeypatch.setattr(beat.time, "monotonic", lambda: float(next(clock)))
     one = Beat(place, none)
     monkeypatch.setattr(one._gpus, "read", lambda: [{"utilization_percent": 3}])
-    one.at("c", 1)
+    one.begins("c", 1)
     for _ in range(99):
         tick(one)
-    found = one.idle()
-    assert found is not None
+    [found] = one.idle()
     assert (found["cell"], found["attempt"], found["percent"]) == ("c", 1, 3)
-    assert one.idle() is None
+    assert one.idle() == []

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from stepping import see_through
 from waiting import LIMIT_S
 
 from onbox.agent import loop
@@ -24,7 +25,7 @@ class Stand:
         reporter = SimpleNamespace(say=self.say, journal_end=None, webhooks=dict)
         settler = SimpleNamespace(is_busy=False)
         settler.copy = CopySoFar()
-        beat = SimpleNamespace(cell="a", attempt=2, tick=self.tick, idle=lambda: idle)
+        beat = SimpleNamespace(cell="a", tick=self.tick, idle=lambda: [idle] if idle else [])
         self._progress = progress
         place = SimpleNamespace(queue="q1", plan=SimpleNamespace(full_disk_s=0.0))
         parts = (place, reporter, beat, self.orders, settler)
@@ -39,7 +40,7 @@ class Stand:
         self.beats += 1
         self.orders.is_to_end = self.beats == self.ends_at_beat
         self.ticked.set()
-        return self._progress
+        return [self._progress] if self._progress else []
 
 
 @pytest.fixture(autouse=True)
@@ -49,12 +50,12 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_heartbeat_goes_on_beside_what_takes_a_while():
     stand = Stand()
-    assert stand.loop.ticking(lambda: stand.ticked.wait(LIMIT_S))
+    assert see_through(stand.loop.beside(lambda: stand.ticked.wait(LIMIT_S)), stand.loop.tick)
 
 
 def test_what_is_done_beside_it_raises_as_if_it_were_done_here():
     with pytest.raises(ZeroDivisionError):
-        Stand().loop.ticking(lambda: 1 // 0)
+        see_through(Stand().loop.beside(lambda: 1 // 0))
 
 
 def test_a_pause_ends_when_the_agent_is_to_end():
@@ -65,9 +66,9 @@ def test_a_pause_ends_when_the_agent_is_to_end():
 
 
 def test_progress_and_idle_gpus_are_said_of_the_cell_that_runs():
-    stand = Stand(progress={"progress": {"step": 7}}, idle={"cell": "a"})
-    stand.loop.tick()
     about = {"cell": "a", "attempt": 2, "progress": {"step": 7}}
+    stand = Stand(progress=about, idle={"cell": "a"})
+    stand.loop.tick()
     assert stand.said == [("cell.progress", about), ("box.idle", {"cell": "a"})]
 
 

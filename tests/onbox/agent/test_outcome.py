@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import queue
 import subprocess
 import sys
-import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from stepping import see_through
 from waiting import LIMIT_S
 
 from boxcar.shared import state
@@ -24,7 +26,7 @@ from onbox.agent import ending
 from onbox.agent.beat import LONGEST_GAP_S, IdleGpus
 from onbox.agent.ending import Ending
 from onbox.agent.outcome import Outcome, StopQueue
-from onbox.agent.runner import AttemptEnd
+from onbox.agent.runner import tell_of_end
 from onbox.judging.verdict import Action, Verdict
 from onbox.machine.credentials import BoxSecrets
 
@@ -51,7 +53,7 @@ class Stand:
         room = SimpleNamespace(through=lambda act: self.did.append(("saves log", None)))
         loop = SimpleNamespace(
             say=lambda type, **data: self.did.append((type, data)),
-            pause=lambda wait_s: self.did.append(("waits", wait_s)),
+            pausing=self.pausing,
             room=room,
         )
         loop.place, loop.reporter, loop.orders = (
@@ -68,9 +70,13 @@ class Stand:
         )
         self.outcome = Outcome(cast(Any, loop), cast(Any, lines), is_for_one_cell=is_for_one_cell)
 
+    def pausing(self, wait_s: float) -> Iterator[None]:
+        self.did.append(("waits", wait_s))
+        yield
+
     def conclude(self, verdict: Verdict, seconds: float = 1.0) -> bool:
         done = SimpleNamespace(seconds=seconds, release="r1", rc=1)
-        return self.outcome.conclude(line("a"), 1, cast(Any, done), verdict, ())
+        return see_through(self.outcome.conclude(line("a"), 1, cast(Any, done), verdict, ()))
 
     @property
     def types(self) -> list[str]:
@@ -176,7 +182,6 @@ def test_a_log_that_cannot_be_kept_is_said_and_costs_nothing_else():
 
 
 # Far longer than any test runs: who waits for it has not been woken.
-NEVER_S = 10 * LIMIT_S
 
 
 @pytest.fixture
@@ -186,21 +191,13 @@ def log(tmp_path):
     return path
 
 
-def woken(end: AttemptEnd) -> threading.Thread:
-    """A thread that is at its end once `end` wakes it."""
-    waits = threading.Thread(target=end.wait, args=(NEVER_S,), daemon=True)
-    waits.start()
-    return waits
-
-
 def test_an_adopted_attempt_wakes_the_agent_as_its_lock_becomes_free(log):
-    held = lock.try_hold(log)
-    waits = woken(AttemptEnd(log, None))
+    held, woken = lock.try_hold(log), []
+    waits = tell_of_end(log, None, lambda: woken.append(lock.is_held(log)))
     assert waits.is_alive()
     os.close(held)
     waits.join(LIMIT_S)
-    assert not waits.is_alive()
-    assert not lock.is_held(log)
+    assert woken == [False]
 
 
 def test_a_wrapper_that_is_gone_wakes_it_and_so_do_the_last_it_left_behind(log):
@@ -208,26 +205,22 @@ def test_a_wrapper_that_is_gone_wakes_it_and_so_do_the_last_it_left_behind(log):
         lock.try_lock(file.fileno())
         left = subprocess.Popen(["sleep", "3600"], stdout=file)
         child = subprocess.Popen([sys.executable, "-c", "pass"], stdout=file)
-    end = AttemptEnd(log, child)
-    end.wait(NEVER_S)
+    woken = queue.Queue()
+    waits = tell_of_end(log, child, lambda: woken.put(lock.is_held(log)))
+    assert woken.get(timeout=LIMIT_S)
     assert child.poll() == 0
-    assert lock.is_held(log)
-    waits = woken(end)
     left.kill()
     left.wait()
+    assert not woken.get(timeout=LIMIT_S)
     waits.join(LIMIT_S)
     assert not waits.is_alive()
 
 
-def test_a_log_that_is_gone_costs_no_more_than_the_wait(log):
+def test_a_log_that_is_gone_wakes_nobody_and_leaves_the_look_to_the_loop(log):
     log.unlink()
-    AttemptEnd(log, None).wait(0.01)
-
-
-def test_whoever_was_woken_waits_again(log):
-    end = AttemptEnd(log, None)
-    end.wait(NEVER_S)
-    end.wait(0.01)
+    woken: list[int] = []
+    tell_of_end(log, None, lambda: woken.append(1)).join(LIMIT_S)
+    assert woken == []
 
 
 # --- the queue's end
@@ -258,7 +251,7 @@ class EndingStand:
             state=lambda: SimpleNamespace(cells=cells),
             secrets=BoxSecrets(),
         )
-        beat = SimpleNamespace(at=lambda cell: None)
+        beat = SimpleNamespace(ends_all=lambda: None)
         loop = SimpleNamespace(say=self.say, tick=lambda: None, beat=beat)
         lines = SimpleNamespace(
             left_open=lambda: list(left_open),

@@ -16,16 +16,19 @@ from typing import Any
 
 import pytest
 from plans import make_plan
+from stepping import comes_to, see_through
 from waiting import LIMIT_S
 
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.files import attempt, attempt_spec, release, resume_pointer
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.agent.runner import Runner
+from onbox.agent.slots import Slot
 from onbox.attempt import stage
 from onbox.checkpoint import live_checkpoint
 from onbox.machine import place, process
 
+NO_SLOTS = SimpleNamespace(locks=lambda slot: (), env=lambda slot, env: env)
 NO_RELEASE = SimpleNamespace(files=(), digest="", onbox="", training="")
 
 
@@ -426,20 +429,20 @@ def test_the_checkpoint_is_saved_before_the_script_where_the_platform_hurries(
     done = []
     live = SimpleNamespace(
         was_late=False,
-        flush=lambda tick, every_s, until: done.append("mirror") or True,
-        finish=lambda tick, every_s: None,
+        flush=lambda until: comes_to(done.append("mirror") or True),
+        finish=lambda: comes_to(None),
     )
     plan, scratch = SimpleNamespace(grace_s=grace_s), ScratchPaths(Path(), "")
     place = SimpleNamespace(plan=plan, scratch=scratch, release=Path())
     orders = SimpleNamespace(is_to_stop=True, by=by, signalled_at=None)
     silent = SimpleNamespace(warn=None)
-    runner = Runner(place, NO_RELEASE, silent, orders, lambda: None)
+    runner = Runner(place, NO_RELEASE, silent, orders, slots=NO_SLOTS, wake=lambda: None)
     looks = iter([True, False])
     monkeypatch.setattr(runner, "_mirror", lambda cell, number: live)
     monkeypatch.setattr(runner, "_lives", lambda cell, child: next(looks))
     monkeypatch.setattr(runner, "_has_wrapper", lambda cell, child: True)
     monkeypatch.setattr(runner, "_tell_to_leave", lambda cell, child: not done.append("tell"))
-    runner.see_to_its_end(SimpleNamespace(name="a"), 1, None)
+    see_through(runner.see_to_its_end(SimpleNamespace(name="a"), 1, None))
     assert done == order
 
 
@@ -463,9 +466,9 @@ def test_at_a_stop_the_mirror_has_until_the_box_is_gone_and_what_did_not_fit_is_
     )
     reporter = SimpleNamespace(say=lambda type, **data: said.append((type, data)))
     orders = SimpleNamespace(signalled_at=signalled_at)
-    runner = Runner(place, NO_RELEASE, reporter, orders, lambda: None)
-    late = SimpleNamespace(flush=lambda tick, every_s, at: asked.append(at))
-    assert not runner._flush(SimpleNamespace(name="a"), late)
+    runner = Runner(place, NO_RELEASE, reporter, orders, slots=NO_SLOTS, wake=lambda: None)
+    late = SimpleNamespace(flush=lambda at: comes_to(asked.append(at) or False))
+    assert not see_through(runner._flush(SimpleNamespace(name="a"), late))
     assert asked == [until]
     [(type, data)] = said
     assert (type, data["what"], data["cell"]) == ("box.warning", "mirror_late", "a")
@@ -481,12 +484,12 @@ def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tm
     said = []
     reporter = SimpleNamespace(warn_once=lambda *words: said.append(words))
     orders = SimpleNamespace(is_to_stop=False)
-    runner = Runner(place, NO_RELEASE, reporter, orders, lambda: None)
+    runner = Runner(place, NO_RELEASE, reporter, orders, slots=NO_SLOTS, wake=lambda: None)
     after = iter([True, True, False])  # it is said, and the mirror looks again
     monkeypatch.setattr(runner, "_lives", lambda cell, child: not said or next(after))
     monkeypatch.setattr(runner, "_has_wrapper", lambda cell, child: True)
     monkeypatch.setattr(runner, "end", lambda cell, number: None)
-    runner.see_to_its_end(CellLine(0, 1, "a", "a.json", "count", 3), 1, None)
+    see_through(runner.see_to_its_end(CellLine(0, 1, "a", "a.json", "count", 3), 1, None))
     [(what, text, cell)] = said
     assert (what, cell) == ("no_checkpoint", "a")
     assert "there is no step_*.pt" in text
@@ -501,7 +504,7 @@ def test_a_persons_stop_and_the_systems_signal_are_told_apart(monkeypatch):
     place = SimpleNamespace(scratch=ScratchPaths(Path(), ""), release=Path())
     for by in ("stop", "signal"):
         orders = SimpleNamespace(is_to_stop=True, by=by)
-        runner = Runner(place, NO_RELEASE, None, orders, lambda: None)
+        runner = Runner(place, NO_RELEASE, None, orders, slots=NO_SLOTS, wake=lambda: None)
         assert runner._tell_to_leave(SimpleNamespace(name="a"), None)
     assert told == [signal.SIGINT, signal.SIGTERM]
 
@@ -517,13 +520,13 @@ def test_nothing_starts_before_it_is_written_that_it_starts(make_run, monkeypatc
     reporter = SimpleNamespace(say=say, was_left=lambda cell: False)
     found = release.read_release(run.release)
     where = place.of_queue(run.plan, run.release, found, "q1")
-    runner = Runner(where, found, reporter, SimpleNamespace(), lambda: None)
+    runner = Runner(where, found, reporter, SimpleNamespace(), slots=NO_SLOTS, wake=lambda: None)
     cell = CellLine(0, 1, "a", "configs/a.json", "count", 3)
     run.scratch().cell("a").mkdir(parents=True)
     monkeypatch.setattr(subprocess, "Popen", lambda words, **how: said.append(words[2]) or 1)
     with pytest.raises(OSError, match="full"):
-        runner.start(cell, 1)
+        runner.start(cell, 1, Slot())
     assert said == ["cell.started"]
-    assert runner.start(cell, 1) == 1
+    assert runner.start(cell, 1, Slot()) == 1
     assert said[1:] == ["cell.started", str(run.scratch().spec("a", 1))]
     assert attempt_spec.read_attempt_spec(run.scratch().spec("a", 1)).words[0] == "train.py"

@@ -100,14 +100,14 @@ def test_each_kind_of_file(scratch, name, step, key):
 
 def seen_of(scratch: ScratchPaths, name: str, data: bytes) -> Seen:
     put(scratch, name, data)
-    one = seen_in_cell._Look(scratch, "c")
+    one = seen_in_cell._Look(scratch, "c", 1)
     one.again()
     return one.seen or Seen()
 
 
 def test_a_file_of_events_is_read_on_from_where_it_was_whole(scratch):
     data = (NUMBERS / "tensorboardx/events.out.tfevents.tensorboardx").read_bytes()
-    one = seen_in_cell._Look(scratch, "c")
+    one = seen_in_cell._Look(scratch, "c", 1)
     steps = []
     for size_bytes in (*range(0, len(data), 10), len(data)):
         put(scratch, "runs/events.out.tfevents.1", data[:size_bytes])
@@ -122,14 +122,14 @@ def test_a_file_of_before_and_one_that_is_none_say_nothing(scratch):
     put(scratch, "config.csv", b"epoch,loss\n1,0.5\n")
     put(scratch, "predictions.csv", b"id,class\n1,3\n")
     os.mkfifo(scratch.out("c") / "pipe.csv")
-    one = seen_in_cell._Look(scratch, "c")
+    one = seen_in_cell._Look(scratch, "c", 1)
     one.again()
     assert one.seen is None
 
 
 def test_a_log_that_is_no_file_is_no_trouble(scratch):
     scratch.log("c").unlink()
-    one = seen_in_cell._Look(scratch, "c")
+    one = seen_in_cell._Look(scratch, "c", 1)
     one.again()
     os.mkfifo(scratch.log("c"))
     one.again()

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from plans import make_plan
+from stepping import see_through
 from waiting import LIMIT_S
 
 from boxcar.shared import timestamp
@@ -102,15 +103,15 @@ def test_of_a_cell_that_failed_the_copy_under_way_is_the_last_and_the_heartbeat_
         ticks.append(1)
         slow.may_go_on.set()
 
-    live.finish(tick, SOON_S)
+    see_through(live.finish(), tick)
     assert slow.copies == ["due"]
     assert ticks
 
 
 def test_at_a_stop_the_newest_checkpoint_follows_the_copy_under_way(slow):
     live = begun(slow)
-    live.flush(slow.may_go_on.set, SOON_S)
-    live.finish(lambda: None, SOON_S)
+    see_through(live.flush(), slow.may_go_on.set)
+    see_through(live.finish())
     assert slow.copies == ["due", "newest"]
 
 
@@ -119,8 +120,8 @@ def test_a_copy_that_cannot_be_made_is_told_and_costs_nothing_else():
     slow = Slow(OSError(5, "Input/output error"))
     slow.may_go_on.set()
     live = begun(slow, failed)
-    live.flush(lambda: None, SOON_S)
-    live.finish(lambda: None, SOON_S)
+    see_through(live.flush())
+    see_through(live.finish())
     assert [str(error) for error in failed] == ["[Errno 5] Input/output error"]
     assert slow.copies == ["newest"]
 
@@ -128,14 +129,14 @@ def test_a_copy_that_cannot_be_made_is_told_and_costs_nothing_else():
 def test_at_a_stop_the_copy_of_an_older_checkpoint_is_dropped_for_the_newest(slow):
     live = begun(slow)
     slow.has_newer = True
-    assert live.flush(slow.may_go_on.set, SOON_S)
+    assert see_through(live.flush(), slow.may_go_on.set)
     assert slow.copies == ["newest"]
 
 
 def test_what_does_not_fit_is_given_up_when_the_box_may_be_gone(slow):
     failed: list[Exception] = []
     live = begun(slow, failed)
-    assert not live.flush(lambda: None, SOON_S, until=0.0)
+    assert not see_through(live.flush(until=0.0))
     assert live.was_late
     slow.may_go_on.set()
     live.wait()
@@ -147,7 +148,7 @@ def test_at_a_stop_no_copy_keeps_to_a_pace(slow):
     slow.may_go_on.set()
     time.sleep(SOON_S)
     assert slow.copies == []
-    assert live.flush(lambda: None, SOON_S)
+    assert see_through(live.flush())
     assert slow.copies == ["due", "newest"]
 
 
@@ -165,7 +166,7 @@ def test_a_copy_beside_a_training_gives_way_to_all_who_wait_for_the_disk(slow, c
     live = begun(slow)
     assert classes == ["usual", "gives way"]
     slow.may_go_on.set()
-    live.finish(lambda: None, SOON_S)
+    see_through(live.finish())
     assert classes == ["usual", "gives way", "usual"]
 
 
@@ -173,7 +174,7 @@ def test_a_copy_that_is_waited_for_gives_way_no_more(slow, classes):
     live = begun(slow)
     at_its_next_block: list[str] = []
     slow.copies = SimpleNamespace(append=lambda _: at_its_next_block.append(classes[-1]))
-    live.finish(slow.may_go_on.set, SOON_S)
+    see_through(live.finish(), slow.may_go_on.set)
     assert at_its_next_block == ["usual"]
 
 
@@ -183,7 +184,7 @@ def test_a_disk_that_is_never_idle_keeps_no_checkpoint_from_the_tier(slow, class
     slow.copies = SimpleNamespace(append=lambda _: at_its_next_block.append(classes[-1]))
     slow.may_go_on.set()
     live = begun(slow)
-    live.finish(lambda: None, SOON_S)
+    see_through(live.finish())
     assert at_its_next_block == ["usual"]
 
 

@@ -236,10 +236,12 @@ def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_the_drivers_own_program_names_them_where_the_library_does_not(smi):
     smi(
-        """echo 'NVIDIA A100-SXM4-80GB, 7, 1024, 81920, 41'; echo 'Tesla T4, [N/A], 0, 15360, 30'"""
+        "echo 'NVIDIA A100-SXM4-80GB, GPU-6f1a, 550.54.15, 7, 1024, 81920, 41'; "
+        "echo 'Tesla T4, GPU-02bb, 550.54.15, [N/A], 0, 15360, 30'"
     )
     first, second = gpus.ask_nvidia_smi()
     assert first["name"] == "NVIDIA A100-SXM4-80GB"
+    assert (first["uuid"], first["driver"]) == ("GPU-6f1a", "550.54.15")
     assert first["memory_total_bytes"] == 80 * 2**30
     assert first["memory_used_bytes"] == 2**30
     assert (first["utilization_percent"], first["temperature_c"]) == (7, 41)

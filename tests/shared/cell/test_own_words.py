@@ -58,9 +58,9 @@ def test_each_own_word_stands_once(words, key):
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
-        ("nproc=0", "a number of ranks"),
-        ("nproc=two", "a number of ranks"),
-        ("nproc=10000", "a number of ranks"),
+        ("nproc=0", "nproc= must be a number"),
+        ("nproc=two", "nproc= must be a number"),
+        ("nproc=10000", "nproc= must be a number"),
         ("after=", "takes cell names"),
         ("after=a,,b", "takes cell names"),
         ("time=90", "expected a time such as"),

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from boxcar.laptop.run.view import RunView, guessed_numbers
+from boxcar.laptop.run.view import QueueView, RunView, guessed_numbers
 from boxcar.laptop.view.report import cell_series, chart
 from boxcar.laptop.view.report.cell_series import Pulled, Series
 from boxcar.laptop.view.report.chart import At, Curve, Point, Points
@@ -21,7 +21,7 @@ from boxcar.laptop.view.run_rows import headline
 from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import manifest
-from boxcar.shared.files.heartbeat import Heartbeat
+from boxcar.shared.files.heartbeat import CellBeat
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import Manifest
 from boxcar.shared.files.plan import Metric
@@ -77,18 +77,23 @@ def reports_after_look(reports: Reports, view: RunView) -> dict[str, Told]:
     """
     found = dict(reports) or _of_events(view, chain(*(queue.events for queue in view.queues)))
     for queue in view.queues:
-        beat = queue.heartbeat
-        numbers = _numbers_of_beat(beat) if beat else {}
-        if beat is None or beat.cell is None or not numbers:
-            continue
-        if beat.cell not in found:
-            found |= _of_events(view, (e for e in queue.events if e.cell == beat.cell))
-        told = found.get(beat.cell) or Told(_places(view, {beat.cell})[beat.cell])
-        found[beat.cell] = _with(told, beat.at, numbers)
+        if queue.heartbeat:
+            for one in queue.heartbeat.at_work:
+                _add_beat(found, view, queue, one)
     return found
 
 
-def _numbers_of_beat(beat: Heartbeat) -> dict[str, Any]:
+def _add_beat(found: dict[str, Told], view: RunView, queue: QueueView, beat: CellBeat) -> None:
+    numbers, cell = _numbers_of_beat(beat), beat.cell
+    if not numbers or queue.heartbeat is None:
+        return
+    if cell not in found:
+        found |= _of_events(view, (event for event in queue.events if event.cell == cell))
+    told = found.get(cell) or Told(_places(view, {cell})[cell])
+    found[cell] = _with(told, queue.heartbeat.at, numbers)
+
+
+def _numbers_of_beat(beat: CellBeat) -> dict[str, Any]:
     """With those that its log seems to say, where it reports none; by its step, where that counts
     through all epochs.
     """
