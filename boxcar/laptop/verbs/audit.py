@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import THINGS
-from boxcar.laptop.fitness import other_runs, rules, tier_check
+from boxcar.laptop.fitness import gpus_of_cells, other_runs, rules, tier_check
 from boxcar.laptop.fitness.rules import ALL, Measured, Row, Told, Verdict, Wanted
 from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.places.open_site import open_site
@@ -146,6 +146,7 @@ def run_audit(
     several = sharing if len(sharing) > 1 else frozenset()
     rows = rules.judge(told, replace(wanted, sharing=several))
     rows += tier_check.judge_tier(probe, suspects) if probe else []
+    rows += gpus_of_cells.judge_gpus_of_cells(told, plan)
     rows += rules.check_space(told, plan, measured, wanted.resources.disk, verified)
     others = {box: one.others for box, one in told.items() if one.others}
     return Report(tuple(rows), {box: one.facts for box, one in told.items()}, others)

@@ -1,0 +1,48 @@
+"""How the GPUs of a run's boxes fit its cells: each has some for itself, and cells are compared.
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from boxcar.laptop.fitness.rules import ALL, Row, Told
+from boxcar.shared.files.plan import Plan
+from boxcar.shared.sentence import Sentence, _
+
+
+def judge_gpus_of_cells(told_by_box: Mapping[str, Told], plan: Plan) -> Iterator[Row]:
+    """A box whose GPUs do not fit the cells, and boxes that have other GPUs than the rest."""
+    found = {box: _names(told) for box, told in told_by_box.items() if told.facts}
+    if plan.gpus_per_cell:
+        for box, names in found.items():
+            yield _side_by_side(box, len(names), plan.gpus_per_cell, plan.slots)
+    different = {names for names in found.values() if names}
+    if len(different) > 1:
+        said = "; ".join(f"{box}: {_listed(names)}" for box, names in found.items() if names)
+        why = _(
+            "cells that other GPUs trained cannot be compared in time, and hardly in the last "
+            "digits: keep what you compare on boxes of one kind"
+        )
+        yield Row(ALL, "GPUs alike", "warn", said, why)
+
+
+def _side_by_side(box: str, gpus: int, each: int, slots: int | None) -> Row:
+    beside = min(gpus // each, slots or gpus)
+    if not beside:
+        why = _("gpus_per_cell is {n}, and this box has {all}", n=each, all=gpus)
+        return Row(box, "cells at once", "refuse", "0", why)
+    unused = gpus - beside * each
+    told: Sentence | str = ""
+    if unused:
+        told = _("{n} {n:GPU|GPUs} of {all} {n:is|are} never used", n=unused, all=gpus)
+    return Row(box, "cells at once", "warn" if unused else "ok", str(beside), told)
+
+
+def _names(told: Told) -> tuple[str, ...]:
+    rows = told.facts.gpus if told.facts else ()
+    return tuple(sorted(row.name for row in rows if row.name is not None))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
