@@ -104,7 +104,8 @@ class Runner:
         line |= {"nproc": spec.ranks * spec.nodes, "saying": self.lines.saying(cell)}
         line |= {"resumes": what.has_checkpoint or None}
         line |= {"slot": slot.number or None, "gpus": list(slot.gpus) or None}
-        line |= {"beside": beside or None}
+        share = self._slots.share(slot)
+        line |= {"beside": beside or None, "share": share if share < 1 else None}
         about = {"cell": cell.name, "attempt": number, "release": place.release.name}
         with self._log(cell).open("ab") as log:
             attempt_spec.write_attempt_spec(path, spec)

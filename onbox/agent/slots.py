@@ -90,6 +90,12 @@ class Slots:
             made[THREADS] = str(max(1, int(cores / self.most)))
         return made
 
+    def share(self, slot: Slot) -> float:
+        """Which part of the box it is."""
+        if slot.gpus and self._pool:
+            return round(len(slot.gpus) / len(self._pool), 4)
+        return round(1 / self.most, 4)
+
     def trained_on(self, started: Event | None) -> TrainedOn:
         """What an attempt had that was started so on this box."""
         said = started.data if started else {}
@@ -99,6 +105,7 @@ class Slots:
             next((row["driver"] for row in rows if "driver" in row), ""),
             said.get("nproc"),
             said.get("beside", 0),
+            said.get("share", 1.0),
         )
 
     def _wanted(self, cell: CellLine) -> int:

@@ -55,13 +55,14 @@ class Gpu:
 class TrainedOn:
     """What an attempt had: without it nobody can say whether two results may be compared. `gpus`
     are those that it saw, as far as the driver names them; `ranks` of all nodes; `beside`: how many
-    other cells ran on the box when it began.
+    other cells ran on the box when it began; `share`: which part of the box was its own.
     """
 
     gpus: tuple[Gpu, ...] = ()
     driver: str = ""
     ranks: int | None = None
     beside: int = 0
+    share: float = 1.0
     extra: dict[str, Any] = field(default_factory=dict)
 
 

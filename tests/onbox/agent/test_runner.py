@@ -28,7 +28,7 @@ from onbox.attempt import stage
 from onbox.checkpoint import live_checkpoint
 from onbox.machine import place, process
 
-NO_SLOTS = SimpleNamespace(locks=lambda slot: (), env=lambda slot, env: env)
+NO_SLOTS = SimpleNamespace(locks=lambda slot: (), env=lambda slot, env: env, share=lambda slot: 1.0)
 NO_RELEASE = SimpleNamespace(files=(), digest="", onbox="", training="")
 
 

@@ -48,9 +48,9 @@ def test_as_many_cells_run_as_have_gpus_each_with_its_own(make_run):
     assert agent.wait(waiting.LIMIT_S) == 0
     assert sorted(events(run, "cell.verified")) == list("abcde")
     started = events(run, "cell.started")["d"]
-    assert (started["gpus"], started["slot"]) == (["3"], 3)
+    assert (started["gpus"], started["slot"], started["share"]) == (["3"], 3, 0.25)
     trained_on = manifest.read_manifest(run.durable.manifest("d")).trained_on
-    assert (trained_on.ranks, trained_on.beside) == (1, 3)
+    assert (trained_on.ranks, trained_on.beside, trained_on.share) == (1, 3, 0.25)
 
 
 def test_cells_that_share_what_there_is_run_side_by_side_too(make_run):

@@ -51,6 +51,7 @@ class Told:
     ranks: int = 1
     box: str = ""
     price: str = ""
+    share: float = 1.0
 
 
 def read_receipt(results: ResultPaths) -> RunReceipt:
@@ -169,6 +170,7 @@ def _cell(
         ranks=told.ranks,
         attempts=record.attempts,
         price=told.price,
+        share=told.share,
         doubt=(made.doubt or "") if made else "",
         values=values,
     )
@@ -205,20 +207,27 @@ def _told(
     ranks = _whole(start.get("nproc")) or 1
     if made:
         words = made.overrides
-        return Told(made.cfg, made.task, made.epochs, words, made.config, ranks, made.box)
+        told = Told(made.cfg, made.task, made.epochs, words, made.config, ranks, made.box)
+        return _shared(told, start)
     if not start:
         return planned.get(name, Told())
     cfg = str(start.get("cfg", ""))
     known = configs.get(cfg) or planned.get(name, Told()).config
     words = tuple(map(str, start.get("overrides", ())))
     epochs = _whole(start.get("epochs"))
-    return Told(
+    told = Told(
         cfg, str(start.get("task", "")), epochs, words, known, ranks, str(start.get("box", ""))
     )
+    return _shared(told, start)
 
 
 def _priced(told: Told, prices: Mapping[str, str]) -> Told:
     return replace(told, price=prices.get(told.box, ""))
+
+
+def _shared(told: Told, start: Mapping[str, Any]) -> Told:
+    share = start.get("share", 1.0)
+    return replace(told, share=share) if isinstance(share, float) and 0 < share <= 1 else told
 
 
 def _whole(value: Any) -> int | None:

@@ -91,7 +91,7 @@ class ReportCell:
     `doubt` is what marks a result that is proven to be what was left, and not to be whole.
     `values` are the settings in their own types.
     `seconds` is the time of all its attempts, `ranks` how many processes it ran in, and `price`
-    that of an hour of its box.
+    that of an hour of its box, of which `share` was its own.
     """
 
     run: str
@@ -105,6 +105,7 @@ class ReportCell:
     ranks: int = 1
     attempts: int = 0
     price: str = ""
+    share: float = 1.0
     doubt: str = ""
     values: Mapping[str, Value] = field(default_factory=dict)
 
@@ -157,7 +158,8 @@ class Group:
         for cell in self.cells:
             if cell.price:
                 amount, currency = units.price_of_text(cell.price)
-                sums[currency] = sums.get(currency, 0.0) + amount * cell.seconds / HOUR_S
+                spent = amount * cell.share * cell.seconds / HOUR_S
+                sums[currency] = sums.get(currency, 0.0) + spent
         return sums
 
     @property

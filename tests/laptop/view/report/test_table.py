@@ -215,6 +215,8 @@ def test_cost_is_that_of_the_boxes_whose_price_is_typed_and_currencies_are_not_a
         cell("a", 3, 1.0),
     ]
     assert rows(*cells)["a"].cost == "2.00 CNY + 1.00 USD"  # an hour each
+    beside = [replace(one, share=0.25) for one in cells]
+    assert rows(*beside)["a"].cost == "0.50 CNY + 0.25 USD", "of four cells on a box"
     assert as_text.columns(made(cells).tables[0])[-2] == "cost"
     assert "cost" not in as_text.columns(made(ablation()).tables[0])
 
