@@ -23,7 +23,7 @@ from boxcar.shared.channels.answer import Endpoint
 TOKEN = "token-0123456789"
 YES: dict[str, bytes] = {
     "feishu": b'{"code": 0}',
-    "lark": b'{"code": 0}',
+    "lark": b'{"StatusCode": 0}',
     "dingtalk": b'{"errcode": 0}',
     "wecom": b'{"errcode": 0}',
     "serverchan": b'{"code": 0}',

@@ -1,8 +1,9 @@
 """The live checkpoint of a cell, mirrored to the durable tier, so that a lost box costs minutes.
 
-How often is Young and Daly's (shared/cadence.py), from the time a copy was measured to take. What
-is mirrored is the newest complete match of the job's `resume` (shared/resume_match.py), under its
-own name; one that changed while it was copied is dropped. A folder travels as one packed file.
+How often is Young and Daly's (shared/artifacts/cadence.py), from the time a copy was measured to
+take. What is mirrored is the newest complete match of the job's `resume`
+(shared/artifacts/resume_match.py), under its own name; one that changed while it was copied is
+dropped. A folder travels as one packed file.
 """
 
 from __future__ import annotations

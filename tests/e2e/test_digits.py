@@ -106,9 +106,9 @@ class Demo:
         for line in self.out.splitlines():
             fields = re.split(r"\s{2,}", line.strip())
             if fields[:2] == ["cell", "n"]:
-                name = fields[2]
+                name = fields[2].split()[0]  # behind it stands which way is better
             elif name and len(fields) > 2:
-                found.append((fields[0], name, fields[2]))
+                found.append((fields[0], name, fields[2].split()[0]))
             else:
                 name = ""
         return found

@@ -17,44 +17,10 @@ from proof import assert_nothing_runs, assert_nothing_torn, assert_published_onc
 from tiny_project import BOXCAR, MakeProject, Said, TinyProject, environment, make_project
 from waiting import LIMIT_S
 
+from boxcar.door.verb_table import VERBS
+
 CHECKOUT = Path(__file__).parents[2]
 CELLS = ["a", "b", "c"]
-VERBS = {
-    *(
-        "demo",
-        "init",
-        "plan",
-        "smoke",
-        "rehearse",
-        "split",
-        "grid",
-        "audit",
-        "push",
-        "launch",
-        "status",
-        "watch",
-        "board",
-        "tb",
-        "logs",
-    ),
-    *(
-        "pull",
-        "verify",
-        "report",
-        "export",
-        "runs",
-        "down",
-        "drain",
-        "stop",
-        "move",
-        "repair",
-        "notify",
-        "listen",
-        "explain",
-        "triage",
-        "check-profiles",
-    ),
-}
 
 
 class Life:
@@ -392,7 +358,7 @@ def test_invoke_lists_every_verb() -> None:
     command = [sys.executable, "-m", "invoke", "--list"]
     said = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True)
     listed = re.findall(r"^  ([\w-]+)  ", said.stdout, re.M)
-    assert len(listed) == len(VERBS) and set(listed) == VERBS
+    assert sorted(listed) == sorted(VERBS)
 
 
 def test_invoke_in_the_checkout_takes_a_job_from_elsewhere(project: MakeProject) -> None:

@@ -117,7 +117,8 @@ def _through_the_gate(
     hashed = HashedBefore(from_disk=True)
     facts, notes = _look(site, hashed, begun)
     if given_up:
-        _refuse_to_lose(facts, given_up)
+        if not gone:
+            _refuse_to_lose(facts, given_up)
         facts = replace(facts, receipt=give_up(site.results, facts, given_up))
         for cell, because in given_up.items():
             abandoned = _("abandoned because {because}", because=because)

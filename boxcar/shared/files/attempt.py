@@ -38,7 +38,7 @@ class Claim:
     at: str
     # The queue that it was taken from, by `move`.
     moved_from: str | None = field(default=None, metadata=codec.LATER)
-    # What its line asked for, see shared/cell/saying.py.
+    # What its line asked for, see shared/cell/said.py.
     saying: str | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -32,7 +32,7 @@ class Resume:
     file: FileRecord
     # Whether `file` is a whole folder, packed: a sharded checkpoint.
     is_folder: bool = field(default=False, metadata=codec.LATER)
-    # What the attempt was asked for, see shared/cell/saying.py.
+    # What the attempt was asked for, see shared/cell/said.py.
     saying: str | None = field(default=None, metadata=codec.LATER)
     # How long its copy took.
     seconds: float | None = field(default=None, metadata=codec.LATER)

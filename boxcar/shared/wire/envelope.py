@@ -151,7 +151,9 @@ class Replies:
             return _read(question, self._box, dict(self._answers[at]))
         if self._answers:
             self.to(self._asked[len(self._answers) - 1])
-        raise DamagedError(f"{self._box}: gave no answer to {question.NAME!r}")
+        raise DamagedError(
+            _("{box}: gave no answer to {question!r}", box=self._box, question=question.NAME)
+        )
 
 
 def _marked(box: str, code: int, out: bytes, err: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""When to save, by Young and Daly (shared/cadence.py), in whole steps.
+"""When to save, by Young and Daly (shared/artifacts/cadence.py), in whole steps.
 
     cadence = Cadence(checkpointer)
     if cadence.is_due(state.step):

@@ -1,6 +1,6 @@
 """One artifact, looked at: is it a file, does it load, does it hold what it must, is it finite.
 
-What is of no known kind (see shared/file_kinds.py) must at least not be empty.
+What is of no known kind (see shared/artifacts/file_kinds.py) must at least not be empty.
 """
 
 from __future__ import annotations

@@ -175,14 +175,15 @@ def test_a_full_disk_is_no_room(tmp_path: Path) -> None:
 def test_rsync_keeps_the_lock_that_it_inherits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _fake_rsync(tmp_path, monkeypatch, f"cat '{tmp_path}/fifo'")
+    begun = tmp_path / "begun"
+    _fake_rsync(tmp_path, monkeypatch, f"touch '{begun}'; cat '{tmp_path}/fifo'")
     os.mkfifo(tmp_path / "fifo")
     fd = lock.try_hold(tmp_path / "lock")
     assert fd is not None
     seen: list[bool] = []
 
     def on_wait() -> None:
-        if not seen:
+        if begun.exists() and not seen:
             os.close(fd)  # as if this process had been killed
             seen.append(lock.is_held(tmp_path / "lock"))
             threading.Thread(target=(tmp_path / "fifo").write_bytes, args=(b"",)).start()

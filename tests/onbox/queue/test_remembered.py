@@ -102,7 +102,7 @@ def test_of_each_kind_the_newest_about_a_cell_is_known():
     assert kept.newest["cell.started"]["a"].data["attempt"] == 2
     assert "bb" not in kept.newest["cell.succeeded"], "it is verified"
     assert kept.begun["a"].data["attempt"] == 2
-    assert kept.started_from == {"r1": "a"}
+    assert kept.started_from == {("r1", 0): "a"}
     assert kept.largest_result_bytes == 20
     assert kept.was_warned("left_out", "a")
     assert not kept.was_warned("left_out", "bb")
