@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
@@ -12,9 +13,11 @@ from boxcar.shared import timestamp
 from boxcar.shared.artifacts import resume_match
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import checked_copy
-from boxcar.shared.errors import BoxcarError
+from boxcar.shared.errors import BoxcarError, some
+from boxcar.shared.files import progress
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.triage import own_rows
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.log_lines import Tail
@@ -53,7 +56,7 @@ def of_attempt(
     if looked.changed:
         return classify.of_changed_code(looked.changed)
     found, its = left_artifacts.look(ran_at, cell), terms.terms_of_cell(ran_at.plan, cell)
-    return classify.classify(
+    verdict = classify.classify(
         done,
         tail.text,
         found.missing,
@@ -65,11 +68,31 @@ def of_attempt(
         has_saved=has_saved(ran_at.scratch.out(cell), its.resume, done),
         seen=_seen(ran_at, tail) if done.rc else classify.NOTHING_SEEN,
     )
+    is_lacking = verdict.failure == classify.NO_ART and not looked.strays
+    return _with_what_is_there(verdict, ran_at.scratch.out(cell)) if is_lacking else verdict
+
+
+def _with_what_is_there(verdict: Verdict, out: Path) -> Verdict:
+    """Mostly a declared artifact has another name or folder."""
+    names = sorted(str(path.relative_to(out)) for path in _files(out) if path.name != progress.FILE)
+    if not names:
+        return verdict
+    about = {"first": verdict.reason, "files": some(names, _MOST_NAMED)}
+    return replace(verdict, reason=_("{first}. In {{out}} there is: {files}", **about))
+
+
+def _files(out: Path) -> Iterator[Path]:
+    """The first that are met."""
+    found = (path for path in out.rglob("*") if path.is_file() and not path.is_symlink())
+    return itertools.islice(found, _MOST_LOOKED_AT)
 
 
 def _seen(ran_at: Place, tail: Tail) -> Evidence:
     own = own_rows.match(ran_at.plan.signatures, tail.text, tail.begins_at_line)
     return replace(end_evidence.beside(tail), own=own)
+
+
+_MOST_NAMED, _MOST_LOOKED_AT = 5, 1000
 
 
 # --- Whether an attempt has left a checkpoint: one that is whole, and newer than its begin.

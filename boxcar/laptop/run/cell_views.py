@@ -72,13 +72,13 @@ def _seen(
         return told | {"metrics": record.metrics, "best": {}, "damage": damage}
     if not isinstance(record.state, Running):
         return told
-    told["seconds"] = record.seconds + condition.ran_s(queue, record.state, now)
+    told["seconds"] = record.seconds + condition.ran_s(queue, cell, record.state, now)
     beat = queue.heartbeat.of_cell(cell) if queue.heartbeat else None
     if beat and beat.progress:
         told |= {"progress": beat.progress, "best": beat.best}
     if beat and beat.attempt == record.state.attempt:
         told["seen"] = beat.seen
-    return told | {"is_broken_off": condition.is_broken_off(queue)}
+    return told | {"is_broken_off": condition.is_broken_off(queue, cell)}
 
 
 def _accepted(

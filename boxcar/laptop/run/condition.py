@@ -144,16 +144,18 @@ def may_run(queue: QueueView) -> bool:
     return bool(queue.is_alive) or queue.condition.word in words
 
 
-def is_broken_off(queue: QueueView) -> bool:
+def is_broken_off(queue: QueueView, cell: str) -> bool:
     """Whether of the attempt that its journal calls running nothing runs any more."""
+    if cell != queue.active:
+        return queue.is_alive is False and cell not in queue.alive_beside
     is_gone = queue.is_alive is False and queue.is_cell_alive is False
     return is_gone or queue.condition.word == "trainer dead"
 
 
-def ran_s(queue: QueueView, attempt: state.Running, now: str) -> float:
-    """For how long the running attempt of the queue has been seen to run."""
-    is_seen = queue.is_alive or queue.is_cell_alive
-    if is_seen and not is_broken_off(queue):
+def ran_s(queue: QueueView, cell: str, attempt: state.Running, now: str) -> float:
+    """For how long a running attempt of the queue has been seen to run."""
+    is_seen = queue.is_alive or queue.is_cell_alive or cell in queue.alive_beside
+    if is_seen and not is_broken_off(queue, cell):
         return _age_s(queue, attempt.at, now)
     return timestamp.seconds_between(attempt.at, _last_seen(queue, attempt))
 

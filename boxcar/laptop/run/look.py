@@ -165,6 +165,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
         silent=run.silent_boxes().get(box),
         clock_ahead_s=run.clock_ahead_s(box),
         is_cell_alive=_ask(problems, lambda: run.is_attempt_alive(box, at), None) if at else None,
+        alive_beside=_ask(problems, lambda: _alive_beside(run, box, state_, at), ()) if at else (),
         steps_at=tuple(event.at for event in steps),
         moved_at=_moved_at(run.progress_at(box, at) if at else None, running, steps, beat),
         undelivered=_ask(problems, lambda: _undelivered(run, name, events, is_over), ()),
@@ -172,6 +173,16 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
         problems=tuple(dict.fromkeys(problems)),
     )
     return replace(queue, condition=condition_of(queue, now))
+
+
+def _alive_beside(run: OpenRun, box: str, known: State | None, cell: str) -> tuple[str, ...]:
+    """Of several that run on a box those beside `cell`, as far as somebody can tell."""
+    others = (
+        name
+        for name, record in (known.cells if known else {}).items()
+        if isinstance(record.state, state.Running) and name != cell
+    )
+    return tuple(name for name in others if run.is_attempt_alive(box, name))
 
 
 def _undelivered(

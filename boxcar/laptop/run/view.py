@@ -60,9 +60,10 @@ class QueueView:
 
     `is_alive` is None where nobody can tell; `silent` says why its box did not answer.
     `clock_ahead_s` is by how much the box's clock, which stamped everything here, is ahead of the
-    laptop's. `is_cell_alive` is whether the attempt of the running cell is. `steps_at` are the
-    reports of that attempt, and `moved_at` is the newest sign of a step. `scheduled`: a scheduler
-    is to start its agent, and has not yet.
+    laptop's. `is_cell_alive` is whether the attempt of the running cell is, and `alive_beside` are
+    the cells beside it whose attempts are. `steps_at` are the reports of that attempt, and
+    `moved_at` is the newest sign of a step. `scheduled`: a scheduler is to start its agent, and has
+    not yet.
     """
 
     name: str
@@ -78,6 +79,7 @@ class QueueView:
     silent: str | None = None
     clock_ahead_s: float = 0.0
     is_cell_alive: bool | None = None
+    alive_beside: tuple[str, ...] = ()
     steps_at: tuple[str, ...] = ()
     moved_at: str | None = None
     scheduled: Scheduled | None = None

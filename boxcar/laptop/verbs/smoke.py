@@ -260,7 +260,11 @@ def _say_numbers(metrics: Sequence[Metric], outcomes: Sequence[Outcome]) -> None
         having = [item for item in outcomes if metric.name in item.numbers]
         if having:
             found = having[0].numbers[metric.name]
-            which = some([item.cell for item in having], outcome.MOST_NAMED)
+            which = having[0].cell
+            if more := len(having) - 1:
+                which = _(
+                    "{cell}; {n} more {n:cell has its|cells have their} own", cell=which, n=more
+                )
             about = {"name": metric.name, "value": units.four_digits(found.value), "cells": which}
             if metric.source == LOG:
                 show.say(

@@ -193,8 +193,8 @@ def _diverged(local: Path, shared: Path, change: Diverged) -> str:
             ),
             *change.diff,
             _(
-                "To correct a line, put a # before the old one and write the new one below, with "
-                "name=... to keep its name"
+                "To correct a line, put a # before the old one and write the new one as the last "
+                "line, with name=... to keep its name"
             ),
             _(
                 "Or take the shared file and put your new lines below it: cp {here} {here}.mine "
