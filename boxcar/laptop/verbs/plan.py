@@ -14,7 +14,7 @@ from boxcar.laptop.common.headings import heading
 from boxcar.laptop.fitness import rules
 from boxcar.laptop.places.open_site import SITES, find_site
 from boxcar.laptop.project import profile_choice
-from boxcar.laptop.project.checks import bare_flags, todos, tracker_logins
+from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.profiles import survival
@@ -77,7 +77,6 @@ def plan(project: Project, *, as_json: bool = False) -> int:
     notes = [
         *todos.notes(project.job_path),
         *tracker_logins.notes(project.root / project.job.code, project.plan),
-        *bare_flags.notes(project.root / project.job.code, project.plan, project.plan.cells),
         *project.take_notes(),
         *_long_queues(project.plan),
     ]

@@ -10,7 +10,7 @@ from boxcar.laptop.project.checks.tracker_logins import own_script
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.terms import terms_of_cell
 from boxcar.shared.errors import InputError
-from boxcar.shared.files.plan import Cell, Plan
+from boxcar.shared.files.plan import Plan
 from boxcar.shared.sentence import _
 
 # They take key=value, though argparse may read the rest; parse_known_args leaves words to others.
@@ -18,13 +18,13 @@ _TAKE_PAIRS = frozenset({"hydra", "omegaconf"})
 _LEAVE_WORDS = frozenset({"parse_known_args", "merge_from_list", "from_cli"})
 
 
-def notes(code: Path, plan: Plan, lines: Sequence[CellLine | Cell], before: str = "") -> list[str]:
+def notes(code: Path, plan: Plan, lines: Sequence[CellLine], before: str = "") -> list[str]:
     """One sentence for each key of each script. `before` stands before what has to be typed."""
     scripts: dict[str, Script | None] = {}
     found: dict[tuple[str, str], str] = {}
     for line in lines:
         command = terms_of_cell(plan, line.name, line.own).command
-        for word in _bare([*command, *line.overrides], len(command)):
+        for word in _bare([*command, *line.overrides[: line.judged]], len(command)):
             path = own_script(code, command)
             if path not in scripts:
                 scripts[path] = _of_argparse(code, path) if path else None
@@ -46,8 +46,6 @@ def _bare(words: Sequence[str], first: int) -> Iterator[str]:
     """The words `key=value` from `first`, but those behind `--opts`, which may take them."""
     is_taken = False
     for number, word in enumerate(words):
-        if word == "--":
-            return
         is_pair = "=" in word and not word.startswith("-")
         if not is_pair:
             is_taken = word.startswith("-") and "=" not in word
