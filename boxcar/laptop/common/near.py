@@ -72,7 +72,7 @@ def no_choice(flag: str, known: Iterable[str], found: str) -> str:
     """`--to: expected html, md, found 'pdf'`."""
     there = list(known)
     return _(
-        "{flag}: expected {known}, found {found!r}. Write such as: {flag} {first}",
+        "{flag}: expected {known}, found {found!r}. For example: {flag} {first}",
         flag=flag,
         known=", ".join(there),
         found=found,
