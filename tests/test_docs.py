@@ -18,7 +18,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 TYPED = re.compile(
     r"(?:^|[\s`/(])(?:invoke|boxcar) ([a-z]+(?:-[a-z]+)*)(?![\w=-])(.*)", re.MULTILINE
 )
-FLAG = re.compile(r"(?<![\w-])(--[a-z]+(?:-[a-z]+)*)")
+FLAG = re.compile(r"(?<![\w=-])(--[a-z]+(?:-[a-z]+)*)")
 CODE = re.compile(r"^```[^\n]*\n(.*?)^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 COMMON = {"--list", "--help", "--version"}
 

@@ -20,7 +20,7 @@ from boxcar.door.verb_table import (
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.shared.errors import InputError
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import Sentence, _
+from boxcar.shared.sentence import Sentence, _, mark
 
 _ALL_BEHIND = "--"
 # What verbs are called elsewhere. They are hints: who types `rm` shall not run `down`.
@@ -50,6 +50,11 @@ ELSEWHERE: Mapping[str, str] = {
 # Groups whose verbs start or end something on boxes: behind another verb one may be a word of it.
 _ACTS = ("run", "end")
 _SHELLS = ("ssh", "shell", "login")
+# Flags of other tools for what a verb, or a key, says here.
+_SAID_ELSEWHERE = {
+    "--dry-run": mark("; to see what would run, type: boxcar plan"),
+    "--gpus": mark("; GPUs stand in job.yaml (nproc_per_node:, gpus_per_cell:) or a line (nproc=)"),
+}
 
 
 class WrongCommand(InputError):
@@ -192,6 +197,8 @@ def _no_flag(verb: Verb, word: str) -> Sentence:
     near = did_you_mean(word.partition("=")[0].lstrip("-"), bare, bare)
     if not (near or word.startswith("-")) and "cell" in bare:
         near = _(" (did you mean {name!r}?)", name=f"--cell {word}")
+    if hint := _SAID_ELSEWHERE.get(word.partition("=")[0]):
+        near = Sentence(hint)
     if word.startswith("-"):
         return _("{verb} has no flag {word!r}{near}", verb=verb.name, word=word, near=near)
     return _("{verb} takes no word {word!r}{near}", verb=verb.name, word=word, near=near)
@@ -204,6 +211,8 @@ def _no_verb(word: str) -> Sentence:
             "there is no verb {word!r}. A box is a host of ~/.ssh/config; type: ssh HOST",
             word=word,
         )
+    if word.lower() == "version":
+        return _("there is no verb {word!r}. Type: boxcar --version", word=word)
     near = did_you_mean(word, (*VERBS, *ELSEWHERE), ELSEWHERE)
     said = _("there is no verb {word!r}{near}", word=word, near=near)
     return _("{text}; for all verbs: boxcar --list", text=said)

@@ -272,7 +272,7 @@ def _seconds(text: str, flag: str) -> float:
     except InputError as error:
         raise InputError(
             _(
-                "{flag}: expected a time such as 90s, 30m or 2h, found {text!r}",
+                "{flag}: expected a time, found {text!r}. For example: {flag} 30m (or 90s, 2h)",
                 flag=flag,
                 text=text,
             )

@@ -127,3 +127,17 @@ def test_a_file_of_settings_that_is_none_is_one_sentence(folder: Path, text: str
     (folder / "invoke.yaml").write_text(text)
     with pytest.raises(InputError, match=r"invoke\.yaml: expected boxcar: \{profile: NAME"):
         read_settings({})
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["version"], "Type: boxcar --version"),
+        (["launch", "--dry-run"], "type: boxcar plan"),
+        (["plan", "--gpus=2"], "gpus_per_cell"),
+    ],
+)
+def test_the_words_of_other_tools_lead_on(typed: list[str], said: str) -> None:
+    with pytest.raises(WrongCommand) as caught:
+        parse_command(typed)
+    assert said in str(caught.value)

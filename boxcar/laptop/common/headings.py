@@ -37,6 +37,7 @@ _KNOWN = frozenset(
         mark("endpoint"),
         mark("message"),
         mark("answer"),
+        mark("facts to check again"),
         mark("sent by"),
         mark("variables"),
         mark("proof of delivery"),

@@ -70,8 +70,13 @@ def unknown_of(name: str, known: Iterable[str], *, what: str, of: str) -> Messag
 
 def no_choice(flag: str, known: Iterable[str], found: str) -> str:
     """`--to: expected html, md, found 'pdf'`."""
+    there = list(known)
     return _(
-        "{flag}: expected {known}, found {found!r}", flag=flag, known=", ".join(known), found=found
+        "{flag}: expected {known}, found {found!r}. For example: {flag} {first}",
+        flag=flag,
+        known=", ".join(there),
+        found=found,
+        first=(nearest(found, there) or there)[0],
     )
 
 

@@ -377,7 +377,13 @@ def _problem(model: type[Model], marks: Mapping[Place, Mark], error: dict[str, A
         mark = marks.get((*place, key), mark)
     if error["type"] == "extra_forbidden":
         key = str(place[-1])
-        near = did_you_mean(key, _known_keys(model, place[:-1]))
+        known = _known_keys(model, place[:-1])
+        near = did_you_mean(key, known)
+        if key == "gpus" and "gpus_per_cell" in known:
+            near = _(
+                ": write gpus_per_cell: for several cells on a box, nproc_per_node: for the ranks "
+                "of all cells, or nproc= in a queue line"
+            )
         return mark, _("unknown key {key!r}{near}", key=spelled(place), near=near)
     if error["type"] == "missing":
         return mark, _with_place(place[:-1], _("the key {key!r} is missing", key=place[-1]))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.project import command_notes, job_values, short_run
+from boxcar.laptop.project.checks import bare_flags
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
 from boxcar.laptop.project.profiles.profile import Profile
@@ -216,6 +217,7 @@ def notes_on_cells(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]
         *idle,
         *command_notes.notes_on_commands(root, job, plan),
         *notes_on_duplicate_flags(plan, queues),
+        *bare_flags.notes(root / job.code, plan, [one[1] for one in queue_lines(queues)]),
         *(
             _("{head}: {text}", head=job.at("metrics", name), text=text)
             for name, text in job_values.cutting_pattern(job.metrics)

@@ -40,7 +40,7 @@ def tell_about(
         raise InputError(
             _(
                 "{word!r} is not a cell of this run, a failure's id, a profile or a page{near}; "
-                "pages: {pages}",
+                "pages: {pages}. To see the cells, type: boxcar status",
                 word=word,
                 near=did_you_mean(word, [*advice.all_ids(), *profiles, *pages]),
                 pages=", ".join(pages),

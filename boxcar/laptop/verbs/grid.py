@@ -12,6 +12,7 @@ from pathlib import Path
 from boxcar.laptop.common import show
 from boxcar.laptop.places.open_site import find_site
 from boxcar.laptop.project import profile_choice, queue_files
+from boxcar.laptop.project.checks import bare_flags
 from boxcar.laptop.project.grids import cell_configs, grid_lines
 from boxcar.laptop.project.grids.grid_lines import Asked, LeftOut
 from boxcar.laptop.project.project import Project
@@ -68,6 +69,9 @@ def grid(
         for cell in new
     ]
     _report(shown, left_out, is_written=is_to_write and bool(new), as_json=as_json)
+    code = project.root / project.job.code
+    for note in bare_flags.notes(code, project.plan, new, before="--set="):
+        show.say(note)
     _say_next(project, shown, is_to_write)
     return 0
 

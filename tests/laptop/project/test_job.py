@@ -180,6 +180,7 @@ def test_quotes_in_the_command_hold_words_together() -> None:
         ("secrets", "[A_KEY=a]", "secrets[0]: expected the name of an environment variable"),
         ("linger_s", "-1", "expected a number of 0 or more"),
         ("artefacts", "[a]", "unknown key 'artefacts' (did you mean 'artifacts'?)"),
+        ("gpus", "2", "unknown key 'gpus': write gpus_per_cell: for several cells on a box"),
     ],
 )
 def test_a_bad_value_is_one_sentence_with_its_line(key: str, value: str, words: str) -> None:

@@ -49,7 +49,7 @@ def lacking(code: Path, plan: Plan) -> dict[str, list[Lacking]]:
     found: dict[str, list[Lacking]] = {}
     for cell in plan.cells:
         what = said.say_cell(plan, cell, Places("{out}", ""))
-        script = _script(code, what.words)
+        script = own_script(code, what.words)
         if script not in used:
             used[script] = list(_used(code, script)) if script else []
         given = {*what.env, *plan.secrets}
@@ -64,7 +64,7 @@ def notes(code: Path, plan: Plan) -> list[str]:
     return list(dict.fromkeys(one.sentence for one in every))
 
 
-def _script(code: Path, words: Sequence[str]) -> str:
+def own_script(code: Path, words: Sequence[str]) -> str:
     """Relative to the code; '' for none of its own."""
     path = next((code / word.lstrip("/") for word in words if is_script(word)), None)
     if words[0] == "-m" and len(words) > 1:

@@ -489,7 +489,13 @@ def _grid(project: Project, asked: Asked) -> Grid:
         said = _(
             "there is no config {name!r} in {code}{near}", name=asked.cfg, code=code, near=near
         )
-        raise InputError(_("{text}. No file was changed", text=said))
+        raise InputError(
+            _(
+                "{text}. No file was changed. If your script takes no config, write: boxcar grid "
+                "- KEY=VALUE,VALUE",
+                text=said,
+            )
+        )
     task = asked.task or NO_TASK
     if task == NO_TASK and placeholders.takes(project.plan.command, "task"):
         raise InputError(_("--task is missing, but the command uses {{task}}. No file was changed"))
