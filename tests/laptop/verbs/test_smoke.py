@@ -471,11 +471,9 @@ def test_what_each_expression_took_is_said_with_its_line_also_of_a_remembered_pa
     for _ in range(2):
         assert smoke(tried.project, cells=["a", "b"]) == 0
         said = capsys.readouterr().err
-        line = (
-            "from this line of the log: step 1: loss 9.5e-05, lr 0.1 (a; 1 more cell has its own)"
-        )
-        assert f"loss = 9.5e-05, {line}" in said
-        assert "dice = 0.5, from dice in metrics.json (a, b)" in said
+        line = "from this line of the log: step 1: loss 9.5e-05, lr 0.1"
+        assert f"loss = 9.5e-05, {line} (a; 1 more cell has its own)" in said
+        assert "dice = 0.5, from dice in metrics.json (a; 1 more cell has its own)" in said
 
 
 # --- what is refused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -216,7 +217,7 @@ def run_until_killed(run, after_s: float) -> None:
     agent = run.start()
     waiting.until(lambda: len(agents_started(run)) > before or agent.poll() is not None)
     time.sleep(after_s)
-    if agent.poll() is None:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(agents_started(run)[-1].data["pid"], signal.SIGKILL)
     agent.wait(waiting.LIMIT_S)
 
