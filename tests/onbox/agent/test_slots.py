@@ -217,8 +217,9 @@ def run_until_killed(run, after_s: float) -> None:
     agent = run.start()
     waiting.until(lambda: len(agents_started(run)) > before or agent.poll() is not None)
     time.sleep(after_s)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(agents_started(run)[-1].data["pid"], signal.SIGKILL)
+    if agent.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(agents_started(run)[-1].data["pid"], signal.SIGKILL)
     agent.wait(waiting.LIMIT_S)
 
 
