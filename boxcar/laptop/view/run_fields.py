@@ -21,13 +21,15 @@ R = TypeVar("R", bound=Need | CellRow | BoxRow)
 class Column:
     """`keep` is how late it drops from a narrow terminal: the column with the least goes first, and
     one of 0 is never there. It shrinks down to `least` columns where that is given; a name in its
-    middle, other text at its end. `name` is what stands above it where there is room for words.
+    middle, numbers by whole ones, other text at its end. `name` is what stands above it where there
+    is room for words.
     """
 
     title: str
     keep: int
     least: int | None = None
     is_name: bool = False
+    are_numbers: bool = False
     is_right: bool = False
     name: str = ""
 
@@ -156,7 +158,7 @@ _CELL_COLUMNS = (
     Column("", keep=7, name=_("state")),
     Column("", keep=6, name=_("number")),
     Column("", keep=5, name=_("curve")),
-    Column("", keep=3, least=10, name=_("other numbers")),
+    Column("", keep=3, least=10, are_numbers=True, name=_("other numbers")),
     Column(_("epoch"), keep=5, is_right=True),
     Column(_("speed"), keep=2, is_right=True),
     Column("", keep=4, is_right=True, name=_("left")),

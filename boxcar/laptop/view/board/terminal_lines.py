@@ -220,6 +220,11 @@ def _fit(column: Column, line: Line, room: int, mark: str) -> Line:
         return line
     if column.is_name:
         return Line(short_name(line.plain, room, mark), line.style)
+    if column.are_numbers:
+        numbers = line.plain.split(", ")
+        while numbers and cell_len(", ".join(numbers)) > room:
+            numbers.pop()
+        return Line(", ".join(numbers), line.style)
     return cut(line, room, mark)
 
 

@@ -238,3 +238,9 @@ def test_the_first_number_of_a_cell_is_whole_or_not_there() -> None:
     for width in range(40, 140):
         shown = told(SHOTS[400, 20], width, 24, Focus(RUNNING))
         assert all("train_loss 0.3333" in line for line in shown.split("\n") if "train" in line)
+
+
+def test_no_number_of_a_cell_is_cut_however_narrow_the_terminal_is() -> None:
+    for width in range(40, 160):
+        shown = told(SHOTS[400, 20], width, 24, Focus(RUNNING))
+        assert not re.search(r"\d…", shown), (width, shown)
