@@ -83,9 +83,10 @@ class _Look:
             size_bytes = log.seek(0, os.SEEK_END)
             if not 0 <= self._read_bytes <= size_bytes:
                 running = attempt.read_running(self._scratch.running(self._cell))
-                if running is None or running.attempt != self.number:
+                if running and running.attempt != self.number:
                     return b"", False  # until it begins, the log is that of the attempt before
-                self._read_bytes = min(size_bytes, running.log_begins_at_bytes)
+                begins_at_bytes = running.log_begins_at_bytes if running else 0
+                self._read_bytes = min(size_bytes, begins_at_bytes)
             begins_at = max(self._read_bytes, size_bytes - MOST_BYTES)
             is_cut, self._read_bytes = begins_at > self._read_bytes, size_bytes
             log.seek(begins_at)

@@ -50,6 +50,11 @@ def test_what_a_log_says_is_known_soon_and_nothing_of_another_attempt(scratch):
     until(lambda: one.seen("c", 1).epoch == 3)
     say(scratch, "ss 0.25\n")
     until(lambda: one.seen("c", 1).numbers == {"loss": 0.25})
+    running = Running("c", 1, 7, "1", "b", "2026-11-28T12:00:00.000Z", 0)
+    atomic.write_whole(scratch.running("c"), codec.to_document(running))
+    before = seen_in_cell._Look(scratch, "c", 2)
+    before.again()
+    assert before.seen is None, "what it reads is of the attempt before"
     size_bytes = scratch.log("c").stat().st_size
     running = Running("c", 2, 7, "1", "b", "2026-11-28T12:00:00.000Z", size_bytes)
     atomic.write_whole(scratch.running("c"), codec.to_document(running))
