@@ -68,6 +68,8 @@ ONE_CELL = "BOXCAR_ONE_CELL"
 SWITCH_S = 0.0005
 # How soon it is seen that another queue has come to what a cell here waits for.
 LOOK_S = 2.0
+# The same of GPUs that somebody else uses: each look asks the driver.
+GPUS_LOOK_S = 15.0
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,7 @@ class Agent:
         self.under_way: dict[str, UnderWay] = {}
         self.trouble: Exception | None = None
         self.next_look_at = 0.0
+        self.is_short_of_gpus = False
 
     def make_runner(self, where: Place, found: Release) -> Runner:
         wake = self.watch.wake
@@ -277,7 +280,8 @@ class Agent:
     def may_begin(self) -> bool:
         if self.is_turn_over or self.trouble or len(self.under_way) >= self.slots.most:
             return False
-        return not self.under_way or time.monotonic() >= self.next_look_at
+        is_waiting = self.under_way or self.is_short_of_gpus
+        return not is_waiting or time.monotonic() >= self.next_look_at
 
     def begin_next(self) -> tuple[bool, bool]:
         """Begin the next cell: whether there was one, and whether one may still come."""
@@ -290,30 +294,36 @@ class Agent:
             return False, True
         if self.acceptance.take(self.lines.queue.cells):
             self.lines.warn_of_used_names()
-        found, must_wait = self.find_place()
-        if found:
+        if found := self.find_place():
             self.begin_cell(*found)
             self.next_look_at = 0.0  # there may be room for another
             return True, True
-        if not self.under_way and not must_wait and self.lines.count_last_line():
+        if self.is_short_of_gpus:
+            self.next_look_at = time.monotonic() + GPUS_LOOK_S
+            return False, True
+        if not self.under_way and self.lines.count_last_line():
             return False, True
         # A result that is lost before it is settled makes a cell to run again.
-        is_busy = self.under_way or self.settler.is_busy or self.lines.has_waiting
-        return False, bool(is_busy or must_wait)
+        return False, bool(self.under_way or self.settler.is_busy or self.lines.has_waiting)
 
-    def find_place(self) -> tuple[tuple[CellLine, Slot] | None, bool]:
-        """The first cell that there is a place for, with that; and whether one has to wait for
-        GPUs. Smaller ones behind it pass only where the job says so.
+    def find_place(self) -> tuple[CellLine, Slot] | None:
+        """The first cell that there is a place for, with that. Smaller ones pass one that waits for
+        GPUs only where the job says so.
         """
         taken = [one.slot for one in self.under_way.values()]
-        passed_over = set(self.under_way)
-        while (cell := self.lines.next(passed_over)) is not None:
+        too_many: int | None = None
+        for cell in self.lines.in_turn(self.under_way):
+            wanted = self.slots.wanted(cell)
+            if too_many is not None and wanted >= too_many:
+                continue
             if (slot := self.slots.take(cell, taken)) is not None:
-                return (cell, slot), False
-            passed_over.add(cell.name)
+                self.is_short_of_gpus = False
+                return cell, slot
+            too_many = wanted
             if not self.place.plan.backfill:
                 break
-        return None, len(passed_over) > len(taken)
+        self.is_short_of_gpus = too_many is not None
+        return None
 
     def begin_cell(self, cell: CellLine, slot: Slot, adopted: int | None = None) -> None:
         self.under_way[cell.name] = UnderWay(slot, self.run_cell(cell, slot, adopted))
@@ -337,7 +347,7 @@ class Agent:
         if others := [name for name in self.under_way if name != of]:
             text = _(
                 "{reason}. Nothing new starts; {cells} {n:runs|run} to the end",
-                reason=str(error),
+                reason=words_of(error),
                 cells=", ".join(others),
                 n=len(others),
             )
@@ -345,10 +355,14 @@ class Agent:
                 self.reporter.warn("queue_ends", text)
 
     def wait(self, left_s: float) -> None:
-        if not self.under_way and self.lines.has_waiting:
+        """For what is under way or settled a moment; else until a line may come, or a GPU."""
+        if self.under_way or self.settler.is_busy:
+            left_s = TICK_S
+        elif self.is_short_of_gpus:
+            left_s = GPUS_LOOK_S
+        elif self.lines.has_waiting:
             left_s = LOOK_S
-        is_busy = self.under_way or self.settler.is_busy
-        if self.watch.wait(TICK_S if is_busy else left_s):
+        if self.watch.wait(max(TICK_S, left_s)):
             self.next_look_at = 0.0
 
     def has_more(self) -> bool:
@@ -365,6 +379,7 @@ class Agent:
             for line in self.lines.waiting():
                 for _ in self.run_cell(line, Slot()):
                     self.loop.tick()
+                    self.watch.wait(TICK_S)
 
     def runner_of(self, cell: CellLine, *, is_adopted: bool) -> Runner:
         if is_adopted:

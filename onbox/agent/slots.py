@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from boxcar.shared.cell import terms
 from boxcar.shared.cell.cell_line import CellLine
-from boxcar.shared.cell.terms import VISIBLE
+from boxcar.shared.cell.visible_gpus import VISIBLE
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import Gpu, TrainedOn
 from boxcar.shared.record import dataclass
@@ -36,9 +36,9 @@ class Slot:
 class Slots:
     def __init__(self, place: Place, reporter: Reporter) -> None:
         self._plan, self._reporter = place.plan, reporter
-        visible = {**os.environ, **self._plan.env, **self._plan.job_env}.get(VISIBLE)
         self._rows = gpus.ask_child()
-        self._pool = devices.pool(visible, self._rows)
+        environ = {**os.environ, **self._plan.env, **self._plan.job_env}
+        self._pool = devices.gpus_to_give_out(environ, self._rows)
         self._devices: Devices | None = None
         if self._plan.gpus_per_cell:
             folder, free_below_bytes = place.scratch.gpu_locks, self._plan.gpu_free_below_bytes
@@ -50,7 +50,7 @@ class Slots:
     def take(self, cell: CellLine, taken: Collection[Slot]) -> Slot | None:
         """A place for the cell beside those that are taken; None while it has to wait."""
         number = next(n for n in range(len(taken) + 1) if all(slot.number != n for slot in taken))
-        wanted = self._wanted(cell)
+        wanted = self.wanted(cell)
         if not self._devices or wanted > len(self._pool):
             return Slot(number)
         held = self._devices.take(wanted, {gpu for slot in taken for gpu in slot.gpus})
@@ -69,7 +69,7 @@ class Slots:
         return tuple(self._held.get(slot, ()))
 
     def problem(self, cell: CellLine) -> Sentence | None:
-        wanted = self._wanted(cell)
+        wanted = self.wanted(cell)
         if not self._devices or wanted <= len(self._pool):
             return None
         return _(
@@ -108,7 +108,8 @@ class Slots:
             said.get("share", 1.0),
         )
 
-    def _wanted(self, cell: CellLine) -> int:
+    def wanted(self, cell: CellLine) -> int:
+        """How many GPUs it has for itself."""
         return terms.terms_of_cell(self._plan, cell.name, cell.own).gpus or 0
 
     def _tell_of_others(self, cell: CellLine, *, has_got: bool) -> None:

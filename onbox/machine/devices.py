@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared.cell import visible_gpus
 from boxcar.shared.disk import atomic, lock
 from onbox.machine import gpus
 
@@ -38,11 +39,15 @@ class Devices:
         """So many that are free, each with the descriptor that holds its lock; None where there are
         fewer. Raises OSError.
         """
+        left = [gpu for gpu in self._pool if gpu not in taken]
+        self.in_use = ()
+        if len(left) < count:
+            return None
         atomic.make_folder(self._locks)
         rows, held, in_use = self._ask(), dict[str, int](), []
-        for gpu in self._pool:
-            if gpu in taken or len(held) == count:
-                continue
+        for gpu in left:
+            if len(held) == count:
+                break
             fd = self._try_hold(gpu, rows)
             if fd is None:
                 in_use.append(gpu)
@@ -68,12 +73,14 @@ def give_back(fds: Collection[int]) -> None:
         os.close(fd)
 
 
-def pool(visible: str | None, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """What can be given out, as CUDA_VISIBLE_DEVICES spells it: what is visible, else what the
-    driver names. Slices of a card only have UUIDs.
+def gpus_to_give_out(
+    environ: Mapping[str, str], rows: Sequence[Mapping[str, Any]]
+) -> tuple[str, ...]:
+    """As CUDA_VISIBLE_DEVICES spells them: those that it shows, else what the driver names. Slices
+    of a card only have UUIDs.
     """
-    if visible is not None:
-        return tuple(name.strip() for name in visible.split(",") if name.strip() not in ("", "-1"))
+    if (visible := visible_gpus.of_env(environ)) is not None:
+        return visible
     found: list[str] = []
     for index, row in enumerate(rows):
         found += row.get("mig") or [str(index)]

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared.cell import visible_gpus
 from boxcar.shared.errors import DamagedError, words_of
 from boxcar.shared.sentence import _
 from onbox.machine import process
@@ -57,9 +58,9 @@ def count() -> int:
     Raises DamagedError where the driver is there and does not answer: one rank instead of eight
     would be another experiment.
     """
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    visible = visible_gpus.of_env(os.environ)
     if visible is not None:
-        return len([name for name in visible.split(",") if name.strip() not in ("", "-1")])
+        return len(visible)
     found = len(ask_child())
     if not found and _DEVICES[0].exists():
         raise DamagedError(

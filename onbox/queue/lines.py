@@ -5,7 +5,7 @@ that another queue has, those that wait for a release with their config or for a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from boxcar.shared.cell import said
 from boxcar.shared.cell.cell_line import CellLine
@@ -82,9 +82,13 @@ class Lines:
     def begins(self, cell: str) -> None:
         self._not_before.pop(cell, None)
 
-    def next(self, under_way: Collection[str] = ()) -> CellLine | None:
-        """The first line that is to be run now, beside those under way, or None. What was put off
-        comes before all others once it is time.
+    def next(self) -> CellLine | None:
+        """The first line that is to be run now, or None."""
+        return next(self.in_turn(), None)
+
+    def in_turn(self, under_way: Collection[str] = ()) -> Iterator[CellLine]:
+        """The lines that are to be run now beside those under way. What was put off comes before
+        all others once it is time.
         """
         mine = self._mine()
         elsewhere = self._elsewhere(mine)
@@ -95,7 +99,7 @@ class Lines:
             line for line in mine if has_after and line.name not in not_now
         )
         later = self._later()
-        return next_cell.next_cell(
+        return next_cell.cells_in_turn(
             mine,
             self._reporter.record,
             release=self._release,

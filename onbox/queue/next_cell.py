@@ -51,7 +51,7 @@ def above(begin: Begin, queue: Queue, commented: Sequence[CellLine]) -> Above | 
     return Above(frozenset(line.name for line in queue.cells if line.number < ends[0]), ends[0])
 
 
-def next_cell(
+def cells_in_turn(
     lines: Iterable[CellLine],
     record_of: Callable[[str], CellRecord],
     *,
@@ -59,8 +59,8 @@ def next_cell(
     passed_over: Collection[str],
     elsewhere: Mapping[str, str | None] | None = None,
     first: Collection[str] = (),
-) -> CellLine | None:
-    """The first of the lines that is to be run now, or None.
+) -> Iterator[CellLine]:
+    """Those of the lines that are to be run now.
 
     `elsewhere` has the release of each line that runs from another than the agent's, `release`.
     `passed_over` are the cells that have to wait, `first` those that have waited.
@@ -70,8 +70,7 @@ def next_cell(
             continue
         ran_from = (elsewhere or {}).get(line.name) or release
         if is_to_run(record_of(line.name), ran_from):
-            return line
-    return None
+            yield line
 
 
 def left_open(queue: Queue, skipped: Above, *, passed_over: Collection[str]) -> list[str]:

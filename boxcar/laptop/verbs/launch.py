@@ -108,9 +108,13 @@ def launch(
         if started and not problems:
             _say_what_comes(project, environ)
         if not problems:
-            step = next_step(look_at_run(site, timestamp.utc_now()), site)
-            show.say(Message(_("Next"), step.command or Command("watch")))
+            _say_next(site)
         return 1 if problems else 0
+
+
+def _say_next(site: Site) -> None:
+    step = next_step(look_at_run(site, timestamp.utc_now()), site)
+    show.say(Message(_("Next"), step.command or Command("watch")))
 
 
 def _say_what_comes(project: Project, environ: Mapping[str, str]) -> None:

@@ -14,6 +14,7 @@ from boxcar.shared.cell import placeholders
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK, nfc
 from boxcar.shared.cell.own_words import NOTHING_OWN, REST, Own
+from boxcar.shared.cell.visible_gpus import VISIBLE
 from boxcar.shared.files.plan import Artifact, Cell, Plan, Rule
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
@@ -25,8 +26,6 @@ from boxcar.shared.sentence import _
 # is merged by variable.
 
 
-# Which GPUs CUDA shows to a process.
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 # The keys of a rule, but for `env`.
 KEYS = tuple(f.name for f in fields(Rule) if f.name not in ("cells", "env", "extra"))
 # Which of them a person writes otherwise.

@@ -157,6 +157,27 @@ def test_a_box_that_is_no_good_ends_the_queue_once_the_others_are_through(make_r
     assert "c" not in events(run, "cell.started")
 
 
+def test_gpus_of_another_run_are_waited_for_and_the_driver_is_not_asked_all_the_time(make_run):
+    run = make_run({"a": {"steps": 1}}, gpus_per_cell=4, **FOUR)
+    locks = run.scratch().gpu_locks
+    locks.mkdir(parents=True)
+    held = lock.try_hold(locks / "2.lock")
+    agent = run.start()
+    waiting.until(lambda: run.durable.heartbeat("q1").exists())
+    assert agent.poll() is None and not events(run, "cell.started")
+    os.close(held)
+    run.append("# somebody looks")
+    assert agent.wait(waiting.LIMIT_S) == 0
+    assert events(run, "cell.started")["a"]["gpus"] == ["0", "1", "2", "3"]
+
+
+def test_the_driver_is_asked_only_where_as_many_are_left(tmp_path):
+    asked: list[int] = []
+    found = Devices(tmp_path, 1 << 30, "012", ask=lambda: asked.append(1) or ROWS)
+    assert found.take(2, ("0", "1")) is None
+    assert asked == []
+
+
 # --- which GPUs are free
 
 
@@ -192,7 +213,8 @@ def test_a_gpu_whose_memory_somebody_uses_is_not_free(tmp_path):
     ],
 )
 def test_gpus_are_named_as_cuda_takes_them(visible, rows, expected):
-    assert devices.pool(visible, rows) == expected
+    environ = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    assert devices.gpus_to_give_out(environ, rows) == expected
 
 
 # --- a storm

@@ -10,10 +10,10 @@ from onbox.queue.next_cell import (
     Above,
     Begin,
     above,
+    cells_in_turn,
     changes,
     is_same_trouble,
     left_open,
-    next_cell,
     to_settle,
 )
 
@@ -41,7 +41,9 @@ def verified(cell: str):
 
 
 def choose(state, *, release: str = "one", passed_over=()):
-    found = next_cell(QUEUE.cells, state.cell, release=release, passed_over=passed_over)
+    found = next(
+        cells_in_turn(QUEUE.cells, state.cell, release=release, passed_over=passed_over), None
+    )
     return found.name if found else None
 
 
@@ -90,7 +92,8 @@ def test_of_a_line_that_runs_from_an_older_release_that_one_counts():
 
     def first(elsewhere):
         cells = QUEUE.cells
-        return next_cell(cells, after.cell, release="two", passed_over=(), elsewhere=elsewhere).name
+        found = cells_in_turn(cells, after.cell, release="two", passed_over=(), elsewhere=elsewhere)
+        return next(found).name
 
     assert first({"a": "one"}) == "b"
     assert first({"a": "three"}) == first({"a": None}) == first({}) == "a"
