@@ -316,7 +316,7 @@ class Agent:
             wanted = self.slots.wanted(cell)
             if too_many is not None and wanted >= too_many:
                 continue
-            if (slot := self.slots.take(cell, taken)) is not None:
+            if (slot := self.slots.take_slot(cell, taken)) is not None:
                 self.is_short_of_gpus = False
                 return cell, slot
             too_many = wanted

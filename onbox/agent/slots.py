@@ -47,13 +47,13 @@ class Slots:
         self._held: dict[Slot, Collection[int]] = {}
         self._in_vain_since: float | None = None
 
-    def take(self, cell: CellLine, taken: Collection[Slot]) -> Slot | None:
+    def take_slot(self, cell: CellLine, taken: Collection[Slot]) -> Slot | None:
         """A place for the cell beside those that are taken; None while it has to wait."""
         number = next(n for n in range(len(taken) + 1) if all(slot.number != n for slot in taken))
         wanted = self.wanted(cell)
         if not self._devices or wanted > len(self._pool):
             return Slot(number)
-        held = self._devices.take(wanted, {gpu for slot in taken for gpu in slot.gpus})
+        held = self._devices.take_gpus(wanted, {gpu for slot in taken for gpu in slot.gpus})
         self._tell_of_others(cell, has_got=held is not None)
         if held is None:
             return None

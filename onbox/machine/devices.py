@@ -35,7 +35,7 @@ class Devices:
         self._pool, self._ask = pool, ask
         self.in_use: tuple[str, ...] = ()
 
-    def take(self, count: int, taken: Collection[str]) -> dict[str, int] | None:
+    def take_gpus(self, count: int, taken: Collection[str]) -> dict[str, int] | None:
         """So many that are free, each with the descriptor that holds its lock; None where there are
         fewer. Raises OSError.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -28,6 +29,15 @@ BOTH = (True, False)
 
 def _place(hosts: Hosts, path: str, *, has_rsync: bool, box: str = BOX) -> Remote:
     return Remote(Ssh(box, Home(hosts.folder), print), path, has_rsync=has_rsync)
+
+
+def _move(hosts: Hosts, here: Mapping[str, Path], box: str, *, has_rsync: bool) -> None:
+    """Send our folder to box-a, or fetch that of another box."""
+    there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync, box=box)
+    if box == "box-a":
+        folders.send_folder(here[box], there)
+    else:
+        folders.fetch_folder(there, here[box])
 
 
 def _on_the_wire_bytes(hosts: Hosts, box: str) -> int:
@@ -83,17 +93,10 @@ def test_a_cut_link_ends_and_the_same_call_goes_on(
     def far(box: str) -> Path:
         return hosts.seen(box, hosts.data_dir) / "x"
 
-    def move(box: str) -> None:
-        there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync, box=box)
-        if box == "box-a":
-            folders.send_folder(here[box], there)
-        else:
-            folders.fetch_folder(there, here[box])
-
     def is_cut(box: str) -> bool:
         whole = {"box-a": far(box), "box-b": here[box]}[box] / "a"
         with ThreadPoolExecutor(1) as pool:
-            moving = pool.submit(move, box)
+            moving = pool.submit(_move, hosts, here, box, has_rsync=has_rsync)
             until(lambda: whole.exists() and whole.stat().st_size == BIG_BYTES)
             time.sleep(0.3)
             hosts.cut(box)
@@ -114,7 +117,7 @@ def test_a_cut_link_ends_and_the_same_call_goes_on(
         hosts.reboot(box)  # or what the old connection still holds would be counted below
         hosts.heal(box)
         before_bytes = _on_the_wire_bytes(hosts, box)
-        move(box)
+        _move(hosts, here, box, has_rsync=has_rsync)
         sent_bytes = _on_the_wire_bytes(hosts, box) - before_bytes
         for end in (folder, far(box)):
             assert {path.name: path.read_bytes() for path in end.iterdir()} == contents
@@ -139,19 +142,12 @@ def test_a_line_that_breaks_is_gone_on_with_by_itself(
         for name, content in contents.items():
             (folder / name).write_bytes(content)
 
-    def move(box: str) -> None:
-        there = _place(hosts, f"{hosts.data_dir}/x", has_rsync=has_rsync, box=box)
-        if box == "box-a":
-            folders.send_folder(here[box], there)
-        else:
-            folders.fetch_folder(there, here[box])
-
     def move_over_a_cut(box: str) -> int:
         hosts.slow(box, "16mbit")
         before_bytes = _on_the_wire_bytes(hosts, box)
         whole = (far[box] if box == "box-a" else here[box]) / "a"
         with ThreadPoolExecutor(1) as pool:
-            moving = pool.submit(move, box)
+            moving = pool.submit(_move, hosts, here, box, has_rsync=has_rsync)
             until(lambda: whole.exists() and whole.stat().st_size == BIG_BYTES)
             time.sleep(0.3)
             _end_connections(hosts, box)

@@ -132,7 +132,8 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
         site, box, order.built, list(by_name), want, bar=bar, on_sent=remember
     )
     ways, errors = side_by_side.each_or_why(
-        [name for name in asked if name not in served.errors],
+        # As the job has them: the threads that asked ended in whatever order.
+        [name for name in by_name if name in asked and name not in served.errors],
         lambda name: _way_of_start(site, name, asked[name], served.replies.get(name)),
     )
     left = {name: start for name, way in ways.items() if not way and (start := asked[name].start)}

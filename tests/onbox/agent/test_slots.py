@@ -174,7 +174,7 @@ def test_gpus_of_another_run_are_waited_for_and_the_driver_is_not_asked_all_the_
 def test_the_driver_is_asked_only_where_as_many_are_left(tmp_path):
     asked: list[int] = []
     found = Devices(tmp_path, 1 << 30, "012", ask=lambda: asked.append(1) or ROWS)
-    assert found.take(2, ("0", "1")) is None
+    assert found.take_gpus(2, ("0", "1")) is None
     assert asked == []
 
 
@@ -186,20 +186,20 @@ ROWS = [{"uuid": f"GPU-{n}", "memory_used_bytes": 0} for n in range(3)]
 
 def test_a_gpu_is_given_to_one_of_all_runs_on_the_box(tmp_path):
     mine, yours = (Devices(tmp_path, 1 << 30, "012", ask=lambda: ROWS) for _ in range(2))
-    held = mine.take(2, ())
+    held = mine.take_gpus(2, ())
     assert list(held) == ["0", "1"]
-    assert yours.take(2, ()) is None
+    assert yours.take_gpus(2, ()) is None
     assert yours.in_use == ("0", "1")
-    assert list(yours.take(1, ())) == ["2"]
+    assert list(yours.take_gpus(1, ())) == ["2"]
     devices.give_back(held.values())
     assert lock.is_held(tmp_path / "GPU-2.lock")
-    assert list(yours.take(2, ())) == ["0", "1"]
+    assert list(yours.take_gpus(2, ())) == ["0", "1"]
 
 
 def test_a_gpu_whose_memory_somebody_uses_is_not_free(tmp_path):
     rows = [ROWS[0] | {"memory_used_bytes": 2 << 30}, *ROWS[1:]]
     found = Devices(tmp_path, 1 << 30, "012", ask=lambda: rows)
-    assert list(found.take(2, ())) == ["1", "2"]
+    assert list(found.take_gpus(2, ())) == ["1", "2"]
 
 
 @pytest.mark.parametrize(
