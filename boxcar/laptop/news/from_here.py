@@ -20,7 +20,7 @@ from boxcar.laptop.news import posting
 from boxcar.laptop.project.from_environment import Target, place_of, targets
 from boxcar.laptop.project.notify.endpoints import BOX, LAPTOP
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.run import look
+from boxcar.laptop.run import undelivered
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
@@ -135,7 +135,7 @@ def _of_queue(
             atomic.write_whole(path, codec.to_document(told))
         keys = [key_of(one.endpoint) for one in found if one.endpoint]
         sent = Delivered({key: told.endpoints[key] for key in keys})
-        return list(look.delivery_problems(queue.name, queue.events, sent, is_over=False))
+        return list(undelivered.delivery_problems(queue.name, queue.events, sent, is_over=False))
     finally:
         os.close(held)
 
@@ -218,4 +218,4 @@ def _sent(run: OpenRun, queue: QueueView) -> Delivered:
 
 def _left(queue: QueueView, sent: Delivered) -> int:
     """Where no endpoint is known nobody asked for news."""
-    return look.count_unsent(queue.events, sent) if sent.endpoints else 0
+    return undelivered.count_unsent(queue.events, sent) if sent.endpoints else 0

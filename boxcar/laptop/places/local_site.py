@@ -27,7 +27,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts import ask_over_ssh, folders
 from boxcar.laptop.places.site import Site
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.laptop.run.log_source import FileLog, LogSource
 from boxcar.laptop.run.open_run import ASK_TIMEOUT_S
 from boxcar.laptop.run.view import CellView
@@ -89,7 +89,7 @@ class LocalSite(Site):
         """Whether the run was launched here, nobody has begun to end it, and its folder is gone."""
         if self.tier.root.exists() or self.results.teardown.exists() or self._gone:
             return False
-        return self.project.profile.name in profile_choice.profiles_of(self.results)
+        return self.project.profile.name in launches.profiles_of(self.results)
 
     def is_agent_alive(self, queue: str) -> bool | None:
         return None if self.is_tier_out_of_sight() else lock.is_held(self.tier.lock(queue))

@@ -19,7 +19,7 @@ from typing import Any
 from boxcar.laptop.common import home, side_by_side
 from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.fitness.tier_check import Ask
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.laptop.project.profiles import training_here
 from boxcar.laptop.results import bring_cell, bring_checkpoint, compare, results_folder
 from boxcar.laptop.results.bring_cell import Published
@@ -181,7 +181,7 @@ def _refuse_other(run: OpenRun, cell: CellView, wanted: Published) -> None:
 
 def _launched(run: OpenRun) -> set[str]:
     reported = {path.name for path in run.tier.releases.glob("*")}
-    return reported | profile_choice.releases_of(run.results)
+    return reported | launches.releases_of(run.results)
 
 
 def _get(

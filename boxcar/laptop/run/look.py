@@ -10,90 +10,25 @@ What lies on other machines is as of the last `boxes.refresh()`, which whoever l
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from boxcar.laptop.run import moves, run_journals
+from boxcar.laptop.run import moves, run_journals, undelivered
 from boxcar.laptop.run.cell_views import cell_views
 from boxcar.laptop.run.condition import condition_of
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell, survey
 from boxcar.laptop.run.view import QueueView, RunView, active_cell
 from boxcar.shared import state
-from boxcar.shared.errors import Command, DamagedError, message_of
+from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import control, delivered, heartbeat, journal
-from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
-from boxcar.shared.files.journal import PUBLIC_TYPES, Reading
+from boxcar.shared.files.journal import Reading
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.news.wanted import REFUSALS, is_told
 from boxcar.shared.record import replace
-from boxcar.shared.sentence import Sentence, _
+from boxcar.shared.sentence import _
 from boxcar.shared.state import State
-
-# What a queue's news came to that its endpoints have not taken. Pure.
-
-
-def count_unsent(events: Sequence[Event], sent: Delivered) -> int:
-    """How many events some endpoint has not taken. Where no endpoint is known: all public ones."""
-    if not sent.endpoints:
-        return sum(event.type in PUBLIC_TYPES for event in events)
-    reached = [cursor for cursor in sent.endpoints.values() if not cursor.disabled]
-    return sum(
-        any(event.seq > cursor.seq and is_told(cursor.channel, event) for cursor in reached)
-        for event in events
-    )
-
-
-def delivery_problems(
-    queue: str, events: Sequence[Event], sent: Delivered, *, is_over: bool
-) -> tuple[str, ...]:
-    """What a person should know of it. `is_over`: the queue's agent has ended, so nothing on its
-    box delivers any more.
-    """
-    is_refused = any(cursor.refused for cursor in sent.endpoints.values())
-    told = events if is_refused else ()
-    warned = [str(event.data.get("text")) for event in told if event.type == "box.warning"]
-    found = [s for cursor in sent.endpoints.values() for s in _of_cursor(queue, cursor, warned)]
-    found += [s for cursor in sent.endpoints.values() for s in _away(queue, cursor, events)]
-    if is_over and sent.endpoints and (left := count_unsent(events, sent)):
-        found.append(
-            _(
-                "{queue}: {n} {n:notification was|notifications were} not delivered yet; "
-                "{command} makes its box send {n:it|them}",
-                queue=queue,
-                n=left,
-                command=Command("watch"),
-            )
-        )
-    return tuple(found)
-
-
-def _of_cursor(queue: str, cursor: Cursor, warned: Sequence[str]) -> Iterator[Sentence]:
-    about = {"queue": queue, "channel": cursor.channel}
-    if cursor.set_aside:
-        fields = about | {"n": cursor.set_aside, "times": REFUSALS, "why": cursor.set_aside_why}
-        yield _(
-            "{queue}: {n} {n:notification was|notifications were} not delivered and will not be "
-            "retried: {channel} rejected each of them {times} times: {why}",
-            **fields,
-        )
-    if cursor.refused and not any(cursor.refused in text for text in warned):
-        yield _("{queue}: {channel} rejects its notifications: {why}", **about, why=cursor.refused)
-
-
-def _away(queue: str, cursor: Cursor, events: Sequence[Event]) -> Iterator[Sentence]:
-    """What this machine could not send: nobody else says it."""
-    if cursor.away and (left := count_unsent(events, Delivered({"": cursor}))):
-        fields = {"channel": cursor.channel, "n": left, "why": cursor.away}
-        yield _(
-            "{queue}: {n} {n:notification was|notifications were} not delivered to {channel} from "
-            "here ({why}); the next update retries",
-            queue=queue,
-            **fields,
-        )
-
 
 T = TypeVar("T")
 
@@ -189,7 +124,7 @@ def _undelivered(
     run: OpenRun, queue: str, events: Sequence[Event], is_over: bool
 ) -> tuple[str, ...]:
     sent = delivered.read_delivered(run.tier.delivered(queue))
-    return delivery_problems(queue, events, sent, is_over=is_over)
+    return undelivered.delivery_problems(queue, events, sent, is_over=is_over)
 
 
 def _is_alive(run: OpenRun, queue: str) -> bool | None:

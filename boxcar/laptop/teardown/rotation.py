@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from boxcar.laptop.common.near import pick
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.laptop.project.from_environment import credential_names
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.teardown.gate import Steps
@@ -32,7 +32,7 @@ _WHERE = {
 
 def held_credentials(job: Job, results: ResultPaths) -> list[str]:
     """What boxes of the run may hold: what was ever handed over, and what the job names now."""
-    return sorted({*credential_names(job), *profile_choice.credentials_of(results)})
+    return sorted({*credential_names(job), *launches.credentials_of(results)})
 
 
 def exposed_credentials(

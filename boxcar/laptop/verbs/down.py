@@ -16,7 +16,7 @@ from boxcar.laptop.hosts import folders
 from boxcar.laptop.news import from_here
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
 from boxcar.laptop.results.judge import HashedBefore
@@ -154,7 +154,7 @@ def _refuse_to_lose(facts: GateFacts, cells: Collection[str]) -> None:
 
 def _was_never_launched(site: Site) -> bool:
     """Neither from here, as far as this machine knows, nor from another one, as each box says."""
-    is_known_here = (site.results.root / profile_choice.LAUNCHES).exists() or _has_seen_one(site)
+    is_known_here = (site.results.root / launches.LAUNCHES).exists() or _has_seen_one(site)
     return not (is_known_here or site.tier.root.exists() or site.silent_boxes())
 
 

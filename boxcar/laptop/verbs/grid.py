@@ -11,7 +11,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.places.open_site import find_site
-from boxcar.laptop.project import profile_choice, queue_files
+from boxcar.laptop.project import launches, queue_files
 from boxcar.laptop.project.checks import bare_flags
 from boxcar.laptop.project.grids import cell_configs, grid_lines
 from boxcar.laptop.project.grids.grid_lines import Asked, LeftOut
@@ -132,6 +132,6 @@ def _say_next(project: Project, cells: Sequence[GridCell], is_to_write: bool) ->
     elif not is_to_write:
         show.say(_("nothing was written; add --write to append the lines"))
     else:
-        was_launched = bool(profile_choice.profiles_of(project.results))
+        was_launched = bool(launches.profiles_of(project.results))
         command = Command("launch" if was_launched else "plan")
         show.say(Message(_("{n} {n:line|lines} appended. Next", n=len(cells)), command))

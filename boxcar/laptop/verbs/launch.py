@@ -19,7 +19,7 @@ from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.news import from_here
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
-from boxcar.laptop.project import cell_faults, from_environment, profile_choice
+from boxcar.laptop.project import cell_faults, from_environment, launches, profile_choice
 from boxcar.laptop.project.checks import todos
 from boxcar.laptop.project.from_environment import credentials, targets
 from boxcar.laptop.project.notify.endpoints import BOX
@@ -221,7 +221,7 @@ def _refuse_unsmoked(project: Project) -> None:
 
 
 def _say_unknown(project: Project, unknown: passes.Unknown) -> None:
-    told = profile_choice.skipped_of(project.results)
+    told = launches.skipped_of(project.results)
     new = {name: reason for name, reason in unknown.skipped.items() if told.get(name) != reason}
     for reason, names in passes.by_reason(new).items():
         words = {"cells": some(names, _MOST_NAMED), "n": len(names), "reason": reason}

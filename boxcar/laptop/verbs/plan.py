@@ -13,7 +13,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.common.headings import heading
 from boxcar.laptop.fitness import rules
 from boxcar.laptop.places.open_site import SITES, find_site
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches, profile_choice
 from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
 from boxcar.laptop.project.job import Job
@@ -120,7 +120,7 @@ def _next(project: Project, size: Expected, *, is_refused: bool) -> Message:
 
 
 def _next_command(project: Project) -> Command:
-    if profile_choice.releases_of(project.results):
+    if launches.releases_of(project.results):
         return Command("status")
     site = find_site(project, show.say)
     return before_launch(project, needs_audit=site is None or site.needs_audit)

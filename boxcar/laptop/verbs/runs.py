@@ -15,7 +15,7 @@ from boxcar.laptop.common import home, show
 from boxcar.laptop.common.home import Home, KnownRun
 from boxcar.laptop.places.open_site import SITES, open_site
 from boxcar.laptop.places.site import Site
-from boxcar.laptop.project import profile_choice, project
+from boxcar.laptop.project import launches, project
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import look_at_run
@@ -110,7 +110,7 @@ def _as_launched(project: Project, run: str) -> Project:
     job = project.job.model_copy(update={"name": run})
     plan = replace(project.plan, run=run, cells=())
     known = replace(project, job=job, plan=plan, queue_files={}, doubts=(), faults=())
-    digest = profile_choice.newest_release_of(known.results) or "none"
+    digest = launches.newest_release_of(known.results) or "none"
     with open_site(known, lambda _: None) as site:
         folders = (Home(project.root).release(digest), site.tier.release(digest))
     for folder in folders:

@@ -12,7 +12,7 @@ from typing import Any
 from boxcar.laptop.common import home, show, side_by_side
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.places.site import Site
-from boxcar.laptop.project import from_environment, profile_choice
+from boxcar.laptop.project import from_environment, launches
 from boxcar.laptop.results.lend import lend_checkpoints, lend_results
 from boxcar.laptop.run import moves, relaunch, view
 from boxcar.laptop.run.first_minute import Started
@@ -113,7 +113,7 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
     def remember() -> None:
         profile = site.project.profile.name
         home.remember_run(site.plan.run, site.project.job_path, profile)
-        profile_choice.append_launch(
+        launches.append_launch(
             site.results,
             profile,
             made.digest,

@@ -28,7 +28,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import results_folder
 from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.results.results_folder import is_over
-from boxcar.laptop.run import look, moves
+from boxcar.laptop.run import moves, undelivered
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import changes, news, standings
@@ -326,7 +326,7 @@ def deliver(site: Site, queue: QueueView) -> None:
         return
     path = site.tier.delivered(queue.name)
     try:
-        waiting = look.count_unsent(queue.events, delivered.read_delivered(path))
+        waiting = undelivered.count_unsent(queue.events, delivered.read_delivered(path))
         if not waiting:
             return
         credentials = site.plan.box(queue.box).credentials
@@ -340,7 +340,7 @@ def deliver(site: Site, queue: QueueView) -> None:
     if left:
         _say_undelivered(queue, _("{n} {n:event|events} not delivered yet", n=left))
     elif sent.endpoints:  # else nobody had asked for any
-        late = waiting - look.count_unsent(queue.events, sent)
+        late = waiting - undelivered.count_unsent(queue.events, sent)
         show.say(_("{queue}: {n} late {n:webhook|webhooks} delivered", queue=queue.name, n=late))
 
 

@@ -11,7 +11,7 @@ import pytest
 from run_on_disk import RELEASE, RunOnDisk, held, make_run
 
 from boxcar.laptop.places.local_site import LocalSite
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.wire import box_asks, news_asks, run_asks
 from boxcar.shared.wire.question import Question
@@ -132,7 +132,7 @@ def test_nothing_is_held_open_and_nothing_is_forgotten(run: RunOnDisk, site: Loc
 def test_a_tier_that_is_out_of_sight_is_no_run_that_never_started(
     run: RunOnDisk, site: LocalSite
 ) -> None:
-    profile_choice.append_launch(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
+    launches.append_launch(run.project.results, "local", RELEASE, ["queue_1"], is_smoked=True)
     assert not site.is_tier_out_of_sight() and site.is_agent_alive("queue_1") is False
     run.site.tier.root.rename(away := run.project.root / "away")
     assert site.is_tier_out_of_sight() and site.is_agent_alive("queue_1") is None

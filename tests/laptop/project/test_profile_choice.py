@@ -8,7 +8,7 @@ import pytest
 from boxcar.door.run_verb import Settings, Where, typed_project
 from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.laptop.project.job import Job, read_job
 from boxcar.laptop.project.profile_choice import (
     AUDITED,
@@ -53,7 +53,7 @@ def chosen(job: Job, results: ResultPaths, named: str = "", default: str = "") -
 
 
 def launched(results: ResultPaths, profile: str) -> None:
-    profile_choice.append_launch(results, profile, "r", ["q1"], is_smoked=True)
+    launches.append_launch(results, profile, "r", ["q1"], is_smoked=True)
 
 
 @pytest.mark.parametrize("done", [AUDITED, SMOKED, PUSHED])

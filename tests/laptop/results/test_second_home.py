@@ -11,7 +11,7 @@ from finished_run import FILES, FinishedRun, make_run
 from plans import make_plan
 
 from boxcar.laptop.fitness.rules import Row
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.laptop.results import results_folder, second_home
 from boxcar.laptop.results.bring_checkpoint import here
 from boxcar.laptop.results.second_home import (
@@ -49,7 +49,7 @@ def run(tmp_path: Path) -> FinishedRun:
     made: FinishedRun = make_run(tmp_path / "project")
     plan = replace(made.project.plan, second=f"file://{tmp_path}/second")
     made.project = replace(made.project, plan=plan)
-    profile_choice.append_launch(made.project.results, "local", "r1", ["q1"], is_smoked=True)
+    launches.append_launch(made.project.results, "local", "r1", ["q1"], is_smoked=True)
     shutil.copytree(made.site.tier.cells, second(made).cells)
     shutil.rmtree(made.site.tier.root)
     return made
@@ -155,7 +155,7 @@ def test_another_result_than_the_one_that_the_journal_names_is_refused(run: Fini
 def test_a_result_of_a_release_that_was_not_launched_from_here_is_refused(
     run: FinishedRun,
 ) -> None:
-    (run.project.results.root / profile_choice.LAUNCHES).unlink()
+    (run.project.results.root / launches.LAUNCHES).unlink()
     with pytest.raises(DamagedError, match="Is it from an earlier run of this name"):
         bring(run)
 

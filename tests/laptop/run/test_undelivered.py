@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from boxcar.laptop.run.look import count_unsent, delivery_problems
+from boxcar.laptop.run.undelivered import count_unsent, delivery_problems
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.journal_chain import Event
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.laptop.project.from_environment import credential_names
 from boxcar.laptop.project.job import Job, read_job
 from boxcar.laptop.teardown import rotation
@@ -41,7 +41,7 @@ def test_what_goes_to_a_box_is_named_and_never_its_value(tmp_path: Path, job: Jo
     assert credential_names(job) == ("WANDB_API_KEY", "MY_KEY", "HOOK_URL", "HOOK_SECRET")
     results = ResultPaths(tmp_path / "results", "tiny")
     before = ["OLD_KEY", "MY_KEY"]
-    profile_choice.append_launch(results, "autodl", "r", ["q1"], is_smoked=True, credentials=before)
+    launches.append_launch(results, "autodl", "r", ["q1"], is_smoked=True, credentials=before)
     names = rotation.held_credentials(job, results)
     assert names == ["HOOK_SECRET", "HOOK_URL", "MY_KEY", "OLD_KEY", "WANDB_API_KEY"]
 
@@ -49,8 +49,8 @@ def test_what_goes_to_a_box_is_named_and_never_its_value(tmp_path: Path, job: Jo
 def test_a_launch_of_an_earlier_version_recorded_no_names(tmp_path: Path) -> None:
     results = ResultPaths(tmp_path / "results", "tiny")
     atomic.make_folder(results.root)
-    (results.root / profile_choice.LAUNCHES).write_text('{"profile": "autodl"}\n[]\n{"credentials')
-    assert profile_choice.credentials_of(results) == set()
+    (results.root / launches.LAUNCHES).write_text('{"profile": "autodl"}\n[]\n{"credentials')
+    assert launches.credentials_of(results) == set()
 
 
 def test_a_box_whose_secrets_went_before_exposes_nothing() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from finished_run import FILES, FinishedRun, keep_run, make_run, steps_until_end
 
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.verbs.down import _report, down
 from boxcar.laptop.verbs.pull import pull
@@ -564,7 +564,7 @@ def test_of_a_run_that_was_never_launched_one_sentence_says_that_nothing_is_to_b
     told = capsys.readouterr().err
     assert told.startswith("the run: never launched") and "--gone" not in told
     assert len(told.splitlines()) == 1
-    profile_choice.append_launch(run.project.results, "local", "ab" * 32, ["q1"], is_smoked=True)
+    launches.append_launch(run.project.results, "local", "ab" * 32, ["q1"], is_smoked=True)
     assert down(run.project, approve="0" * 64) == 1
     assert "--gone" in capsys.readouterr().err, "its tier may be out of sight"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tiny_project import make_project
 
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.laptop.project.grids.grid_lines import Asked
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.project.queues import rewrite
@@ -144,7 +144,7 @@ def test_after_a_launch_the_next_command_is_launch(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = project(tmp_path)
-    profile_choice.append_launch(found.results, "local", "ab" * 32, ["q1"], is_smoked=False)
+    launches.append_launch(found.results, "local", "ab" * 32, ["q1"], is_smoked=False)
     grid(found, asked("lr=1"), is_to_write=True)
     assert "1 line appended. Next: invoke launch" in capsys.readouterr().err
 

@@ -20,7 +20,7 @@ from tiny_project import TinyProject, make_project
 
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.places.ssh_site import SshSite
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches, profile_choice
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run import first_minute
 from boxcar.laptop.tryout import passes
@@ -57,7 +57,7 @@ def started(tiny: TinyProject, **words: Any) -> int:
 
 
 def records(project: Project) -> list[dict[str, Any]]:
-    path = project.results.root / profile_choice.LAUNCHES
+    path = project.results.root / launches.LAUNCHES
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -547,7 +547,7 @@ def test_what_was_said_at_an_earlier_launch_is_not_said_again(
     module._say_unknown(project, unknown)
     assert "a, b are launched without a smoke test: needs two GPUs" in capsys.readouterr().err
     queues = list(project.plan.queues)
-    profile_choice.append_launch(
+    launches.append_launch(
         project.results, "local", "ab" * 32, queues, is_smoked=True, skipped=unknown.skipped
     )
     module._say_unknown(project, unknown)

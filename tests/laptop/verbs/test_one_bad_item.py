@@ -14,7 +14,7 @@ from finished_run import FinishedRun, make_run
 from run_on_disk import agent_started, cell_started, cell_verified
 
 from boxcar.laptop.places.local_site import LocalSite
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.mixed_code import without_config
 from boxcar.laptop.verbs.pull import pull
@@ -100,7 +100,7 @@ def of_the_results(run: FinishedRun) -> dict[str, Path]:
         "pulled pointer": results.resume_pointer("a"),
         "second home": results.root / "second.json",
         "moves": results.root / "moves.json",
-        "launches": results.root / profile_choice.LAUNCHES,
+        "launches": results.root / launches.LAUNCHES,
         "hashed": run.root / ".boxcar" / "hashed" / "tiny.json",
     }
 

@@ -19,7 +19,7 @@ from boxcar.laptop.hosts import folders
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.laptop.hosts.ssh_errors import Unreachable
 from boxcar.laptop.places.local_site import LocalSite
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.laptop.results import bring_cell, judge, results_folder
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs.pull import pull
@@ -438,7 +438,7 @@ def test_with_the_tier_gone_the_second_home_gives_the_results_and_verify_counts_
 ) -> None:
     plan = replace(run.project.plan, second=f"file://{tmp_path}/second")
     run.project = replace(run.project, plan=plan)
-    profile_choice.append_launch(run.project.results, "local", "r1", ["q1"], is_smoked=True)
+    launches.append_launch(run.project.results, "local", "r1", ["q1"], is_smoked=True)
     wanted = run.snapshot(run.site.tier.cell("a"))
     there = tmp_path / "second" / "boxcar" / RUN
     shutil.copytree(run.site.tier.cell("a"), there / "cells" / "a")
@@ -460,7 +460,7 @@ def test_a_second_home_out_of_reach_is_said_and_nothing_else_suffers(
     plan = replace(run.project.plan, second=f"file://{tmp_path}/second")
     run.project = replace(run.project, plan=plan)
     pull(run.project)
-    profile_choice.append_launch(run.project.results, "local", "r1", ["q1"], is_smoked=True)
+    launches.append_launch(run.project.results, "local", "r1", ["q1"], is_smoked=True)
     shutil.rmtree(run.site.tier.root)
     capsys.readouterr()
     assert pull(run.project) == 1
@@ -474,7 +474,7 @@ def test_one_damaged_manifest_in_the_second_home_hides_no_other_cell(
 ) -> None:
     plan = replace(run.project.plan, second=f"file://{tmp_path}/second")
     run.project = replace(run.project, plan=plan)
-    profile_choice.append_launch(run.project.results, "local", "r1", ["q1"], is_smoked=True)
+    launches.append_launch(run.project.results, "local", "r1", ["q1"], is_smoked=True)
     there = tmp_path / "second" / "boxcar" / RUN / "cells"
     shutil.copytree(run.site.tier.cells, there)
     (there / "a" / paths.MANIFEST).write_bytes(b"{")

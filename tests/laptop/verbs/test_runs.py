@@ -23,7 +23,7 @@ from run_on_disk import (
 
 from boxcar.laptop.common import home
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import launches
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.release.build import build
 from boxcar.laptop.verbs import runs as runs_module
@@ -59,7 +59,7 @@ def launched(job: Path) -> str:
     """Leave here what a launch of this job does; the release's digest."""
     found = open_project(job, "local")
     described, _ = build(found, print)
-    profile_choice.append_launch(found.results, "local", described.digest, ["q"], is_smoked=True)
+    launches.append_launch(found.results, "local", described.digest, ["q"], is_smoked=True)
     home.remember_run(found.plan.run, job, "local")
     return described.digest
 

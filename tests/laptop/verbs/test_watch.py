@@ -29,7 +29,7 @@ from run_on_disk import (
 
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.places.ssh_site import SshSite
-from boxcar.laptop.run import look
+from boxcar.laptop.run import undelivered
 from boxcar.laptop.run.news import changes
 from boxcar.laptop.verbs import watch as watch_module
 from boxcar.laptop.verbs.watch import watch
@@ -194,10 +194,13 @@ def test_what_is_undelivered_is_counted_by_the_slowest_endpoint(run):
     private = ("cell.claimed", {"cell": "a"})
     run.say("queue_1", agent_started(), private, cell_started("a"), queue_done())
     queue = run.look().queue("queue_1")
-    assert look.count_unsent(queue.events, Delivered({})) == 3
-    assert look.count_unsent(queue.events, Delivered({"x": Cursor(4), "y": Cursor(1)})) == 2
-    assert look.count_unsent(queue.events, Delivered({"x": Cursor(4), "y": Cursor(1, "410")})) == 0
-    assert look.count_unsent(queue.events, Delivered({"x": Cursor(0, "410")})) == 0
+    assert undelivered.count_unsent(queue.events, Delivered({})) == 3
+    assert undelivered.count_unsent(queue.events, Delivered({"x": Cursor(4), "y": Cursor(1)})) == 2
+    assert (
+        undelivered.count_unsent(queue.events, Delivered({"x": Cursor(4), "y": Cursor(1, "410")}))
+        == 0
+    )
+    assert undelivered.count_unsent(queue.events, Delivered({"x": Cursor(0, "410")})) == 0
 
 
 def test_watch_delivers_what_the_agent_could_not(run, receiver, capsys):
