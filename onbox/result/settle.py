@@ -36,6 +36,7 @@ from boxcar.shared.sentence import _, chained, mark
 from onbox.machine.place import Place
 from onbox.result import collect, left, left_artifacts, published
 from onbox.result.asked import NOT_KNOWN, Asked
+from onbox.result.left_artifacts import LeftArtifacts
 
 # Of a cell and the size of its result in bytes; what it returns is told of each part.
 BeginCopy = Callable[[str, int], OnChunk | None]
@@ -89,25 +90,8 @@ def publish(
     _refuse_moved(place, cell.name)
     if published.stands(place.durable, cell.name):
         return manifest.read_manifest(place.durable.manifest(cell.name))
-    found = left_artifacts.look(place, cell.name)
-    if found.missing:
-        text = _(
-            "{cell} wrote {names}, but now it is gone",
-            cell=cell.name,
-            names=", ".join(found.missing),
-        )
-        raise GoneError(text)
-    if found.problem:
-        raise UnfitError(found.problem)
-    _set_aside_bad(place, cell.name)
-    folder = place.durable.cell(cell.name)
-    atomic.make_folder_on_tier(folder, place.durable.cells)
-    atomic.remove_unfinished(folder)
-    sources = _beside(place, cell.name) | found.files
-    sizes_bytes = [source.stat().st_size for source in sources.values()]
-    checked_copy.check_room(folder, sizes_bytes)
-    files = _copy_all(sources, folder, begin_copy(cell.name, sum(sizes_bytes)))
-    carried = _carry(place, cell.name, sources, secrets)
+    found = _whole(place, cell.name)
+    files, carried = _copy_results(place, cell.name, found, secrets, begin_copy)
     known = KnownSecrets(secrets)
     made = Manifest(
         run=place.plan.run,
@@ -138,6 +122,38 @@ def publish(
     _refuse_moved(place, cell.name)
     atomic.create_once(place.durable.manifest(cell.name), codec.to_document(made))
     return manifest.read_manifest(place.durable.manifest(cell.name))
+
+
+def _whole(place: Place, cell: str) -> LeftArtifacts:
+    """What the cell has left, where none of it is missing and all of it is fit. Raises GoneError,
+    UnfitError.
+    """
+    found = left_artifacts.look(place, cell)
+    if found.missing:
+        text = _(
+            "{cell} wrote {names}, but now it is gone",
+            cell=cell,
+            names=", ".join(found.missing),
+        )
+        raise GoneError(text)
+    if found.problem:
+        raise UnfitError(found.problem)
+    return found
+
+
+def _copy_results(
+    place: Place, cell: str, found: LeftArtifacts, secrets: Collection[str], begin_copy: BeginCopy
+) -> tuple[tuple[FileRecord, ...], Carried]:
+    """Results, and what is only carried, to the durable tier with proof."""
+    _set_aside_bad(place, cell)
+    folder = place.durable.cell(cell)
+    atomic.make_folder_on_tier(folder, place.durable.cells)
+    atomic.remove_unfinished(folder)
+    sources = _beside(place, cell) | found.files
+    sizes_bytes = [source.stat().st_size for source in sources.values()]
+    checked_copy.check_room(folder, sizes_bytes)
+    files = _copy_all(sources, folder, begin_copy(cell, sum(sizes_bytes)))
+    return files, _carry(place, cell, sources, secrets)
 
 
 def _refuse_moved(place: Place, cell: str) -> None:
