@@ -90,13 +90,5 @@ def most_lead_s(time_s: int | None) -> int | None:
     return None if time_s is None else time_s // _SHARE
 
 
-def script_of(jobs: Sequence[BatchJob], queue: str) -> BatchJob:
-    """Raises KeyError for a queue that is in none."""
-    for job in jobs:
-        if queue in job.queues.values():
-            return job
-    raise KeyError(queue)
-
-
 def indices(job: BatchJob, queues: Sequence[str]) -> Mapping[int, str]:
     return {index: queue for index, queue in job.queues.items() if queue in queues}

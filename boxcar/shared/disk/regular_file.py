@@ -69,11 +69,6 @@ Stamp = list[int]
 stamp_of_stat: Callable[[os.stat_result], tuple[int, ...]] = operator.attrgetter(*FIELDS)
 
 
-def stamp_of(path: Path | str) -> Stamp:
-    """Of the file that a link leads to. Raises OSError."""
-    return [*stamp_of_stat(os.stat(path))]  # noqa: PTH116  (a run has a hundred thousand)
-
-
 def stamp_of_link(path: Path) -> Stamp | None:
     """Of a link itself; None where nothing is there, or cannot be asked."""
     try:

@@ -26,7 +26,6 @@ def test_a_queue_with_options_of_its_own_is_an_array_of_its_own_with_its_own_ind
 def test_the_index_of_a_queue_does_not_depend_on_which_queues_are_submitted() -> None:
     [job] = batch_jobs.of_queues(QUEUES, Cluster())
     assert batch_jobs.indices(job, ["queue_3"]) == {2: "queue_3"}
-    assert batch_jobs.script_of([job], "queue_3") is job
 
 
 @pytest.mark.parametrize(
