@@ -209,8 +209,8 @@ if sys.argv[1] == "agent":
     runner.CLAIM_LOOK_EVERY_S = 0.1
     settler.WAITS_S = (0.1, 0.1, 0.1)
     beat.EVERY_S = 0.1
-    pause = loop.Loop.pause
-    loop.Loop.pause = lambda self, wait_s: pause(self, min(wait_s, 0.1))
+    pausing = loop.Loop.pausing
+    loop.Loop.pausing = lambda self, wait_s: pausing(self, min(wait_s, 0.1))
 from onbox.__main__ import main
 
 sys.exit(main())
