@@ -158,5 +158,5 @@ def test_a_hang_is_seen_on_both_nodes_and_named_by_rank_node_and_line(
     assert "time.sleep(3600)" in reason and "is on n2" in reason and "all_reduce" in reason
     report = (project.out("box-a", "x") / "hang" / "report.txt").read_text()
     assert " on n1: waits: collective" in report and " on n2: waits: compute" in report
-    assert "the same again" in project.boxcar("explain", "--cell", "x").out
+    assert "RESUME_SAME" in project.boxcar("explain", "--cell", "x").out
     slurm.run("scancel", project.task(0))
