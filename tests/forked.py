@@ -53,11 +53,16 @@ class Forked(subprocess.Popen[AnyStr]):
         streams = [fd if fd != -1 else at for at, fd in enumerate((pipes[0], pipes[3], pipes[5]))]
         try:
             with _ONE_AT_A_TIME:
-                self._send(request.encode() + b"\n", [*streams, status])
-                (self.pid,) = _PID.unpack(os.read(self._status, _PID.size))
+                try:
+                    self._send(request.encode() + b"\n", [*streams, status])
+                finally:
+                    os.close(status)  # then a server that has died is read as an end
+                told = os.read(self._status, _PID.size)
         finally:
-            os.close(status)
             self._close_pipe_fds(*pipes)
+        if not told:
+            raise ChildProcessError(f"{' '.join(self.SERVER)}: ended before it forked {args}")
+        (self.pid,) = _PID.unpack(told)
         self._child_created = True
 
     def _send(self, data: bytes, fds: Sequence[int]) -> None:
