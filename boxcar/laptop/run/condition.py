@@ -270,6 +270,8 @@ def _with_agent(queue: QueueView, session: Session | None, now: str) -> Conditio
 
 
 def _at_work(queue: QueueView) -> Condition:
+    if queue.heartbeat and queue.heartbeat.phase == "setup":
+        return Condition("running", _("sets up {box} before its first cell", box=queue.box))
     record = queue.state.cells.get(queue.active or "") if queue.state else None
     if record and isinstance(record.state, state.Waiting) and record.state.awaits_room:
         return Condition(
