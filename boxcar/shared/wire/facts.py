@@ -49,13 +49,14 @@ class Folders:
 
 @dataclass(frozen=True)
 class TrainingPython:
-    """The training's interpreter. `packages` has null for one that is not installed; `cuda` is what
-    torch was built for.
+    """The training's interpreter. `packages` has null for one that is not installed, and so have
+    `requirements`, which are those that were asked about; `cuda` is what torch was built for.
     """
 
     path: str | None = field(default=None, metadata=SILENT)
     version: str | None = field(default=None, metadata=SILENT)
     packages: dict[str, str | None] = field(default_factory=dict, metadata=SILENT)
+    requirements: dict[str, str | None] = field(default_factory=dict, metadata=SILENT)
     problem: str | None = field(default=None, metadata=SILENT)
     has_cuda: bool | None = field(default=None, metadata=SILENT)
     cuda: str | None = field(default=None, metadata=SILENT)
