@@ -56,11 +56,11 @@ class TrainingPython:
     path: str | None = field(default=None, metadata=SILENT)
     version: str | None = field(default=None, metadata=SILENT)
     packages: dict[str, str | None] = field(default_factory=dict, metadata=SILENT)
-    requirements: dict[str, str | None] = field(default_factory=dict, metadata=SILENT)
     problem: str | None = field(default=None, metadata=SILENT)
     has_cuda: bool | None = field(default=None, metadata=SILENT)
     cuda: str | None = field(default=None, metadata=SILENT)
     cuda_problem: str | None = field(default=None, metadata=SILENT)
+    requirements: dict[str, str | None] = field(default_factory=dict, metadata=SILENT)
 
 
 @dataclass(frozen=True)
