@@ -197,6 +197,11 @@ class ScratchPaths:
         """Of all runs on this box."""
         return self.data_dir / "boxcar" / ".gpus"
 
+    @property
+    def set_ups(self) -> Path:
+        """Of all runs on this box."""
+        return self.data_dir / "boxcar" / ".setup"
+
     @cached_property
     def cells(self) -> Path:
         return self.root / "cells"

@@ -39,6 +39,7 @@ from onbox.agent.queue_watch import QueueWatch
 from onbox.agent.releases import Releases
 from onbox.agent.runner import TICK_S, Runner, Steps
 from onbox.agent.second_home import SecondHome
+from onbox.agent.set_up import SetUp
 from onbox.agent.settler import Settler
 from onbox.agent.slots import Slot, Slots, slot_of_start
 from onbox.checkpoint import older_checkpoint
@@ -126,6 +127,7 @@ class Agent:
         )
         beat = Beat(place, LiveMetrics(place, self.reporter.warn_once), secrets)
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
+        self.set_up = SetUp(self.reporter, self.orders, beat)
         self.releases = Releases(
             place,
             release,
@@ -448,6 +450,10 @@ class Agent:
         beside = len(self.under_way) - 1
         if not is_adopted:
             yield from self.loop.with_room(lambda: staging.set(cell, number))
+            if self.set_up.is_needed(runner.place):
+                if not (yield from self.set_up.steps(runner.place, staging.code)):
+                    return True
+                yield from self.loop.with_room(lambda: staging.set(cell, number))
             child = yield from self.loop.with_room(lambda: runner.start(cell, number, slot, beside))
         self.loop.beat.begins(cell.name, number, slot.gpus)
         done = yield from runner.see_to_its_end(cell, number, child)

@@ -48,6 +48,7 @@ class Beat:
         self._gpus = Gpus()
         self._at_work: dict[str, _AtWork] = {}
         self._next_at = 0.0
+        self._is_setting_up = False
 
     @property
     def cell(self) -> str | None:
@@ -66,6 +67,9 @@ class Beat:
         self._numbers.forget(cell)
         self._seen.forget(cell)
         self._next_at = 0.0
+
+    def sets_up(self, is_setting_up: bool) -> None:
+        self._is_setting_up, self._next_at = is_setting_up, 0.0
 
     def ends_all(self) -> None:
         """The agent ends: the next heartbeat, which is due, is the last one."""
@@ -89,14 +93,20 @@ class Beat:
             return []
         self._next_at = time.monotonic() + EVERY_S
         cells = tuple(self._beat_of(cell, one) for cell, one in self._at_work.items())
-        phase = "running" if cells else "syncing" if is_settling else "idle"
-        self._write(phase, cells, journal, webhooks, copying)
+        self._write(self._phase(is_settling=is_settling), cells, journal, webhooks, copying)
         return [
             {"cell": beat.cell, "attempt": beat.attempt, "progress": beat.progress}
             | ({"best": beat.best} if beat.best else {})
             for beat, one in zip(cells, self._at_work.values(), strict=True)
             if one.is_worth_an_event(beat.progress.get("step", one.named or None))
         ]
+
+    def _phase(self, *, is_settling: bool) -> str:
+        if self._at_work:
+            return "running"
+        if self._is_setting_up:
+            return "setup"
+        return "syncing" if is_settling else "idle"
 
     def idle(self) -> list[dict[str, Any]]:
         """What events say of GPUs that idle, each once."""

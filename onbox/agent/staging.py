@@ -39,6 +39,10 @@ class Staging:
         self._place, self._stage, self._reporter, self._saying = place, stage, reporter, saying
         self._slot = slot
 
+    @property
+    def code(self) -> Path:
+        return self._place.scratch.code(self._place.release.name, self._slot)
+
     def set(self, cell: CellLine, number: int) -> None:
         """Code, wrapper and cell's folder on scratch, its mirrored checkpoint, room for a result.
 
@@ -179,8 +183,7 @@ class Staging:
 
     def _place_links(self, cell: CellLine, out: Path) -> None:
         scratch, links = self._place.scratch, self._place.plan.links
-        code = scratch.code(self._place.release.name, self._slot)
-        for moved in said.place(out, code, links, scratch.earlier):
+        for moved in said.place(out, self.code, links, scratch.earlier):
             text = _(
                 "{cell} had something in the place of one of its links; it is {moved} now",
                 cell=cell.name,

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,18 @@ def version(name):
     except Exception:
         return "of unknown version"
 
+def version_of_distribution(name):
+    try:
+        from importlib.metadata import version
+        return version(name)
+    except Exception:
+        return None
+
 print(json.dumps({
     "path": sys.executable,
     "version": "%d.%d.%d" % sys.version_info[:3],
     "packages": {name: version(name) for name in ("torch", "accelerate", "deepspeed")},
+    "requirements": {name: version_of_distribution(name) for name in sys.argv[1:]},
 }))
 """
 
@@ -55,9 +64,11 @@ print(json.dumps({name: value for name, value in os.environ.items() if "proxy" i
 """
 
 
-def look(python: str, hook: str = "") -> dict[str, Any]:
-    """`path`, `version` and `packages` (name: version or None); or `problem`, a sentence."""
-    return _ask(python, hook, _LOOK, LOOK_TIMEOUT_S)
+def look(python: str, hook: str = "", requirements: Sequence[str] = ()) -> dict[str, Any]:
+    """`path`, `version`, `packages` and the `requirements` that were asked about (name: version or
+    None); or `problem`, a sentence.
+    """
+    return _ask(python, hook, _LOOK, LOOK_TIMEOUT_S, requirements)
 
 
 def cuda(python: str, hook: str = "") -> dict[str, Any]:
@@ -71,9 +82,11 @@ def proxies(hook: str) -> dict[str, str]:
     return {name: value for name, value in found.items() if name.lower().endswith("_proxy")}
 
 
-def _ask(python: str, hook: str, code: str, timeout_s: float) -> dict[str, Any]:
+def _ask(
+    python: str, hook: str, code: str, timeout_s: float, words: Sequence[str] = ()
+) -> dict[str, Any]:
     command = after_hook(hook)
-    command += [str(Path(python).expanduser()), "-c", code]
+    command += [str(Path(python).expanduser()), "-c", code, *words]
     # Files: a daemon that the hook leaves behind would hold a pipe open for ever.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         ended = _run(command, out.fileno(), err.fileno(), timeout_s)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import door
@@ -191,7 +191,7 @@ watch.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
     from onbox.agent import beat, ending, loop, orders, queue_watch
-    from onbox.agent import runner, settler
+    from onbox.agent import runner, set_up, settler
     from onbox.attempt import leftovers
     from onbox.checkpoint import live_checkpoint
     from onbox.machine import room_wait
@@ -208,6 +208,7 @@ if sys.argv[1] == "agent":
     room_wait.LOOK_EVERY_S = 0.1
     runner.CLAIM_LOOK_EVERY_S = 0.1
     settler.WAITS_S = (0.1, 0.1, 0.1)
+    set_up.TWINS, set_up.GRACE_S = set_up.Path({root!r}), 1.0
     beat.EVERY_S = 0.1
     pausing = loop.Loop.pausing
     loop.Loop.pausing = lambda self, wait_s: pausing(self, min(wait_s, 0.1))
@@ -486,6 +487,7 @@ def build(
     later_s: float = 0.1,
     seen: str = "",
     enter: tuple[str, ...] = (),
+    code: Mapping[str, str] = MappingProxyType({}),
     **changes: Any,
 ) -> TinyRun:
     is_stubborn = any("child" in one or one.get("on_term") == "ignore" for one in cells.values())
@@ -497,6 +499,7 @@ def build(
         pythons["training_python"] = forked_check.python()
     plan = make_plan(root, **pythons | changes)
     files = {f"{CODE}/train.py": train.encode()}
+    files |= {f"{CODE}/{name}": text.encode() for name, text in code.items()}
     for name, config in cells.items():
         gate = {"gate": str(root / "gate")} if "gate" in config else {}
         files[f"{CODE}/configs/{name}.json"] = json.dumps({**config, **gate}).encode()
@@ -550,7 +553,7 @@ def _hurried_python(root: Path, archives: Archives, waits: Mapping[str, float]) 
     script, python = root / forked_attempt.HURRIED, root / "hurried-python"
     at = forked_attempt.door_of(archives.unpacked)
     ask = door.ask(at) if at else ":\n"
-    script.write_text(HURRIED.format(unpacked=str(archives.unpacked), **waits))
+    script.write_text(HURRIED.format(unpacked=str(archives.unpacked), root=str(root), **waits))
     python.write_text(
         "#!/bin/bash\n"
         f'if [ "$3" = -c ]; then exec {sys.executable} "$@"; fi\n'

@@ -98,6 +98,7 @@ _KNOWN = frozenset(
         mark("artifacts"),
         mark("launcher"),
         mark("training Python"),
+        mark("set-up"),
         mark("first command"),
     )
 )

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from boxcar.laptop.common import units
+from boxcar.laptop.fitness import requirements
+from boxcar.laptop.fitness.requirements import AskedPackages
 from boxcar.laptop.project.resources import Card, Offer, Range, Resources, is_family, refusals
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import checked_copy
@@ -81,6 +83,7 @@ class Wanted:
     detach: tuple[str, ...]
     has_mounted_tier: bool  # shared by boxes, which each have to have it there
     resources: Resources = field(default_factory=Resources)
+    packages: AskedPackages = AskedPackages()
     hook: str = ""  # the profile's shell text, which comes before the training's Python
     # The boxes that were seen to read what each of them wrote on the durable tier.
     sharing: frozenset[str] = frozenset()
@@ -173,6 +176,9 @@ def _interpreter(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     found = f"{training.path} ({training.version})"
     yield Row(box, "training Python", "ok", found)
     yield from _packages(box, training, wanted)
+    asked, has = wanted.packages, training.requirements
+    for told in requirements.judge_packages(training.version or "", has, asked):
+        yield Row(box, "requirements", *told)
     yield from _cuda(box, training, wanted)
 
 

@@ -39,12 +39,13 @@ from boxcar.laptop.project.job_values import (
     distinct,
 )
 from boxcar.laptop.project.notify.endpoints import Notify
+from boxcar.laptop.project.profiles.schema import Interpreter
 from boxcar.laptop.project.profiles.slurm_options import SlurmOfJob
 from boxcar.laptop.project.resources import Resources, Size
 from boxcar.laptop.project.short_run import ShortRun
 from boxcar.shared import errors
 from boxcar.shared.errors import InputError
-from boxcar.shared.files.plan import GPU_FREE_BELOW_BYTES
+from boxcar.shared.files.plan import GPU_FREE_BELOW_BYTES, SETUP_TIME_S
 from boxcar.shared.sentence import _
 
 
@@ -141,6 +142,11 @@ class Job(Model):
     backfill: bool = False
     gpu_free_below: Size = GPU_FREE_BELOW_BYTES
     cells: dict[str, CellException] = Field(default_factory=dict)
+    setup: RelativePath | None = None
+    requirements: RelativePath | None = None
+    install: bool = False
+    setup_time: Time = SETUP_TIME_S
+    python: Interpreter | None = None
     epochs: Count | None = None
     run: str | None = None
     queues: Queues

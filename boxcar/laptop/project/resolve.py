@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from boxcar.laptop.common import home
-from boxcar.laptop.project import cell_faults, job_values, queue_files
+from boxcar.laptop.project import cell_faults, job_values, queue_files, set_up
 from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.job import CellException, Job
 from boxcar.laptop.project.profiles import survival
@@ -128,6 +128,7 @@ def resolve_queues(
     doubts = [*_unread_queues(job, queues), *bad_lines(queues), *_twin_cells(queues)]
     faults = [
         *of_folder,
+        *set_up.faults(root, job),
         *_no_cells(job, queues),
         *_wrong_configs(root, job, queues, configs),
         *link_faults(root, job, plan),
@@ -310,7 +311,11 @@ def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
         secrets=job.secrets,
         linger_s=job.linger_s,
         agent_python=profile.agent_python,
-        training_python=profile.training_python,
+        training_python=set_up.training_python(job, profile),
+        setup=job.setup,
+        requirements=job.requirements,
+        install=job.install,
+        setup_time_s=job.setup_time,
     )
 
 

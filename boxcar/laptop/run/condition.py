@@ -269,7 +269,16 @@ def _with_agent(queue: QueueView, session: Session | None, now: str) -> Conditio
     return Condition(now_at.word, Sentence(then, sentence=now_at.sentence)) if then else now_at
 
 
+def sets_up(queue: QueueView) -> Sentence | None:
+    """What is said of a queue whose box is not ready for a cell yet."""
+    if queue.heartbeat and queue.heartbeat.phase == "setup":
+        return _("sets up {box} before its first cell", box=queue.box)
+    return None
+
+
 def _at_work(queue: QueueView) -> Condition:
+    if found := sets_up(queue):
+        return Condition("running", found)
     record = queue.state.cells.get(queue.active or "") if queue.state else None
     if record and isinstance(record.state, state.Waiting) and record.state.awaits_room:
         return Condition(

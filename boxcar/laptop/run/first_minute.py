@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from boxcar.laptop.run.condition import waits_for_cell
+from boxcar.laptop.run.condition import sets_up, waits_for_cell
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.open_run import OpenRun, Tell
 from boxcar.laptop.run.view import QueueView
@@ -68,10 +68,11 @@ def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[Message]
             break
         time.sleep(run.tick_s)
     for one in waiting:
-        if text := waits_for_cell(view.queue(one.queue)):
+        queue = view.queue(one.queue)
+        if text := sets_up(queue) or waits_for_cell(queue):
             tell(Message(text).under(one.queue))  # as its line says: its agent is well
             continue
-        problems.append(_in_vain(one, view.queue(one.queue)).under(one.queue))
+        problems.append(_in_vain(one, queue).under(one.queue))
         tell(problems[-1])
     return problems
 

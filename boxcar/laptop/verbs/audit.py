@@ -14,7 +14,8 @@ from datetime import timedelta
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import THINGS
-from boxcar.laptop.fitness import gpus_of_cells, other_runs, rules, tier_check
+from boxcar.laptop.fitness import gpus_of_cells, other_runs, requirements, rules, tier_check
+from boxcar.laptop.fitness.requirements import AskedPackages
 from boxcar.laptop.fitness.rules import ALL, Measured, Row, Told, Verdict, Wanted
 from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.places.open_site import open_site
@@ -256,7 +257,7 @@ def _ask_all(ask: Ask, plan: Plan, wanted: Wanted, names: Sequence[str]) -> dict
 def _ask(ask: Ask, plan: Plan, wanted: Wanted, box: str) -> Told:
     before = timestamp.utc_now()
     credentials = plan.box(box).credentials
-    question = box_asks.Audit(credentials, plan.training_python, wanted.hook)
+    question = box_asks.Audit(credentials, plan.training_python, wanted.hook, wanted.packages.names)
     asked = (question, box_asks.SeeOthers())
     try:
         replies = Replies(box, asked, ask(box, several(asked), timeout_s=ASK_TIMEOUT_S))
@@ -284,8 +285,18 @@ def _wanted(site: Site) -> Wanted:
         detach=tuple(name for name in (detach.primary, detach.fallback) if name),
         has_mounted_tier=site.has_mounted_tier,
         resources=site.project.job.resources,
+        packages=_packages(site),
         hook=site.project.profile.hook,
     )
+
+
+def _packages(site: Site) -> AskedPackages:
+    plan, project = site.plan, site.project
+    if plan.requirements is None:
+        return AskedPackages()
+    text = (project.root / project.job.code / plan.requirements).read_text(errors="replace")
+    lines = requirements.read_lines(text)
+    return AskedPackages(lines, is_installed=plan.install, has_setup=plan.setup is not None)
 
 
 def _has_tier(facts: Facts) -> bool:

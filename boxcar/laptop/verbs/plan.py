@@ -226,6 +226,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         ("artifacts", _artifacts(plan.artifacts)),
         ("launcher", plan.launcher),
         ("training Python", plan.training_python),
+        *(("set-up", text) for text in _set_up(plan)),
         ("first command", shlex.join(document["first_command"])),
     ]
     named = [(heading(what), value) for what, value in facts]
@@ -243,6 +244,12 @@ def _show(document: dict[str, Any], project: Project) -> None:
         show.say(Message(_("To see the hardware and free space of each box"), Command("audit")))
     if chosen := profile_choice.rows(document["candidates"]):
         show.table("candidates", ("profile", "taken", "why"), chosen)
+
+
+def _set_up(plan: Plan) -> Iterator[Sentence]:
+    packages = (plan.requirements if plan.install else None, plan.setup)
+    if names := [name for name in packages if name]:
+        yield _("{names}, once on each box before its first cell", names=", ".join(names))
 
 
 def _commit(code: dict[str, Any]) -> Sentence:

@@ -77,7 +77,7 @@ class Heartbeat:
     release: str
     at: str
     pid: int
-    phase: str  # idle, running, syncing
+    phase: str  # idle, running, setup, syncing
     cell: str | None = None
     attempt: int | None = None
     progress: dict[str, Any] = field(default_factory=dict)

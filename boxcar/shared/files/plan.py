@@ -112,6 +112,8 @@ AUTO = "auto"
 GPU_FREE_BELOW_BYTES = 1 << 30
 # How long a queue waits for room on a full disk.
 FULL_DISK_S = 1800.0
+# How long the set-up of a box may take.
+SETUP_TIME_S = 3600
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,12 @@ class Plan:
     slots: int | None = field(default=None, metadata=codec.LATER)
     backfill: bool = field(default=False, metadata=codec.LATER)
     gpu_free_below_bytes: int = field(default=GPU_FREE_BELOW_BYTES, metadata=codec.LATER)
+    # What each box needs before its first cell: a script and a list of packages, by their paths in
+    # the code, whether the packages are installed or only looked for, and how long it may take.
+    setup: str | None = field(default=None, metadata=codec.LATER)
+    requirements: str | None = field(default=None, metadata=codec.LATER)
+    install: bool = field(default=False, metadata=codec.LATER)
+    setup_time_s: int = field(default=SETUP_TIME_S, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @cached_property

@@ -124,11 +124,14 @@ class End(Question[Ended], name="end"):
 
 @dataclass(frozen=True)
 class Audit(Question[Facts], name="audit"):
-    """`hook` is the profile's shell text, which runs before the training's Python is asked."""
+    """`hook` is the profile's shell text, which runs before the training's Python is asked;
+    `requirements`: packages, by the names that pip knows, of which it is to say the versions.
+    """
 
     credentials: BoxPath
     training_python: str
     hook: str
+    requirements: tuple[str, ...] = field(default=(), metadata=SILENT)
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ class Folders:
 
 @dataclass(frozen=True)
 class TrainingPython:
-    """The training's interpreter. `packages` has null for one that is not installed; `cuda` is what
-    torch was built for.
+    """The training's interpreter. `packages` has null for one that is not installed, and so have
+    `requirements`, which are those that were asked about; `cuda` is what torch was built for.
     """
 
     path: str | None = field(default=None, metadata=SILENT)
@@ -60,6 +60,7 @@ class TrainingPython:
     has_cuda: bool | None = field(default=None, metadata=SILENT)
     cuda: str | None = field(default=None, metadata=SILENT)
     cuda_problem: str | None = field(default=None, metadata=SILENT)
+    requirements: dict[str, str | None] = field(default_factory=dict, metadata=SILENT)
 
 
 @dataclass(frozen=True)

@@ -184,3 +184,10 @@ def test_while_another_cell_runs_that_one_is_said() -> None:
     known = with_state(Running(1, at(590)))
     both = replace(known, cells={"w": waits, **known.cells})
     assert told(queue(state=both)) == Condition("running", "works on a")
+
+
+def test_a_box_that_is_being_set_up_is_said_to_be_and_is_at_work():
+    claimed = queue(is_cell_alive=None)
+    one = replace(claimed, heartbeat=replace(beat(600, None), phase="setup"))
+    assert told(one, 601).word == "running"
+    assert told(one, 601).sentence == "sets up box-a before its first cell"

@@ -297,6 +297,7 @@ FIELDS = [field for record in RECORDS for field in dataclasses.fields(record)]
 MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "bases",
     "packages",
+    "requirements",
     "names",
     "is_newest",
     "is_clean",

@@ -62,6 +62,12 @@ AGENTS_OWN = (
         mark("check the hook and training_python on the box"),
     ),
     OwnFailure(
+        "SETUP",
+        Course.STOP_QUEUE,
+        mark("the set-up of its box failed"),
+        mark("read the log that the message names, correct setup: or requirements: and launch"),
+    ),
+    OwnFailure(
         "CODE",
         Course.FIX_CODE,
         mark("a file of the release changed while it ran"),

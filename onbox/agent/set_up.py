@@ -1,0 +1,250 @@
+"""What a box needs before its first cell: the job's `setup` and `requirements`, once a box.
+
+A record beside the box's scratch says that it was done, by the digest of what was asked. It is
+believed only while its twin is there on the disk that the packages are on, which a new container
+does not have. Processes of the set-up hold its lock, so that two agents, or one that was killed and
+its successor, never do it side by side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from boxcar.shared import paths
+from boxcar.shared.cell import placeholders
+from boxcar.shared.disk import atomic, digest, lock
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files.plan import Plan
+from boxcar.shared.files.release import CODE
+from boxcar.shared.sentence import _
+from onbox.agent.beat import Beat
+from onbox.agent.orders import Orders
+from onbox.agent.outcome import StopQueue
+from onbox.agent.runner import Steps
+from onbox.machine import secret_env
+from onbox.machine.place import Place
+from onbox.queue.reporter import Reporter
+
+# From being told to end to being killed.
+GRACE_S = 10.0
+# What is installed as it is: the image chose it to suit the box's driver.
+HELD = ("torch", "torchvision", "torchaudio", "numpy")
+# Where packages live, as far as one can tell: the disk of the system.
+TWINS = Path("/var/tmp")
+_TAIL_BYTES, _TAIL_LINES = 8192, 12
+_WRITE_HELD = """\
+import importlib.metadata as metadata, sys
+for name in sys.argv[2:]:
+    try:
+        line = f"{name}=={metadata.version(name)}"
+    except metadata.PackageNotFoundError:
+        continue
+    print(line, file=open(sys.argv[1], "a"))
+"""
+
+
+class SetUp:
+    def __init__(self, reporter: Reporter, orders: Orders, beat: Beat) -> None:
+        self._reporter, self._orders, self._beat = reporter, orders, beat
+        self._done: set[str] = set()
+
+    def is_needed(self, place: Place) -> bool:
+        """Whether the box still lacks what the release of `place` asks for. Raises DamagedError."""
+        plan = place.plan
+        if not (plan.setup or plan.install):
+            return False
+        asked = digest_of(plan, place.release / CODE)
+        if asked not in self._done and is_done(place.scratch.set_ups, asked):
+            self._done.add(asked)
+        return asked not in self._done
+
+    def steps(self, place: Place, code: Path) -> Steps[bool]:
+        """Do it in `code`, a stage of the release. False where the agent is to end before it is
+        done. Raises StopQueue where it fails.
+        """
+        asked = digest_of(place.plan, place.release / CODE)
+        atomic.make_folder(place.scratch.set_ups)
+        self._beat.sets_up(True)
+        held = None
+        try:
+            until = time.monotonic() + place.plan.setup_time_s
+            while (held := lock.try_hold(place.scratch.set_ups / f"{asked}.lock")) is None:
+                if self._orders.is_to_end:
+                    return False
+                if time.monotonic() > until:
+                    raise StopQueue(self._over_time(place, _log(place, asked)))
+                yield
+            if not is_done(place.scratch.set_ups, asked):  # by whom we have waited for
+                return (yield from self._run(place, asked, code, held))
+            return True
+        finally:
+            self._beat.sets_up(False)
+            if held is not None:
+                os.close(held)
+
+    def _run(self, place: Place, asked: str, code: Path, held: int) -> Steps[bool]:
+        log, began = _log(place, asked), time.monotonic()
+        self._reporter.say("setup.started", log=str(log))
+        child = self._start(place, code, log, held)
+        until = began + place.plan.setup_time_s
+        while child.poll() is None and not self._orders.is_to_end and time.monotonic() < until:
+            yield
+        if child.poll() is None:
+            yield from _end(child)
+            if self._orders.is_to_end:
+                return False
+            raise StopQueue(self._over_time(place, log))
+        if child.returncode:
+            raise StopQueue(self._failed(place, child.returncode, log))
+        mark_done(place.scratch.set_ups, asked)
+        self._reporter.say("setup.done", seconds=round(time.monotonic() - began, 1))
+        return True
+
+    def _start(self, place: Place, code: Path, log: Path, held: int) -> subprocess.Popen[bytes]:
+        versions = log.with_suffix(".held")
+        versions.write_bytes(b"")
+        commands = "\n".join(map(shlex.join, words_of(place.plan, versions)))
+        with log.open("wb") as out:
+            log.chmod(0o600)  # a script may print what nobody else should see
+            return subprocess.Popen(
+                ["bash", "-e", "-c", commands],
+                cwd=code,
+                env=_environment(place, code),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+                pass_fds=(held,),
+            )
+
+    def _failed(self, place: Place, rc: int, log: Path) -> str:
+        return _(
+            "SETUP: the set-up of {box} ended with {rc}: {tail}. Its log is {log}. Correct it, "
+            "then launch",
+            box=place.box,
+            rc=rc,
+            tail=self._tail(log),
+            log=log,
+        )
+
+    def _over_time(self, place: Place, log: Path) -> str:
+        return _(
+            "SETUP: the set-up of {box} took longer than setup_time ({seconds} s): {tail}. Its "
+            "log is {log}",
+            box=place.box,
+            seconds=place.plan.setup_time_s,
+            tail=self._tail(log),
+            log=log,
+        )
+
+    def _tail(self, log: Path) -> str:
+        """The last lines that the log says, without what is secret."""
+        found = b""
+        with contextlib.suppress(OSError), log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+            found = file.read()
+        lines = [line.strip() for line in found.decode(errors="replace").splitlines()]
+        said = " | ".join([line for line in lines if line][-_TAIL_LINES:])
+        return self._reporter.secrets.known().left_out_of(said) or _("it said nothing")
+
+
+def _environment(place: Place, code: Path) -> dict[str, str]:
+    """A cell's, without what is of one cell."""
+    plan = place.plan
+    file = paths.on_box(plan.box(place.box).credentials)
+    beside = os.path.dirname(paths.program_on_box(plan.training_python))  # noqa: PTH120
+    path = os.environ.get("PATH", os.defpath)
+    return {
+        **os.environ,
+        **plan.env,
+        **_filled(plan.job_env, {"code": str(code), "run": plan.run}),
+        **secret_env.read(str(file)),
+        "BOXCAR_RUN": plan.run,
+        "BOXCAR_DATA_DIR": str(place.scratch.data_dir),
+        "PATH": f"{beside}{os.pathsep}{path}" if beside else path,
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_INPUT": "1",
+        "DEBIAN_FRONTEND": "noninteractive",
+    }
+
+
+def digest_of(plan: Plan, code: Path) -> str:
+    """Of all that the set-up is made from. Raises DamagedError for a file that is not there."""
+    names = [name for name in (plan.setup, plan.requirements) if name]
+    try:
+        files = {name: digest.of_file(code / name) for name in names}
+    except OSError as error:
+        raise DamagedError(_("the set-up cannot be read: {error}", error=error)) from error
+    return digest.of_json(
+        {"files": files, "is_installed": plan.install, "python": plan.training_python}
+    )
+
+
+def words_of(plan: Plan, held: Path) -> list[list[str]]:
+    """What is run, in this order; `held`: a file for the versions that stay as they are."""
+    python = paths.program_on_box(plan.training_python)
+    found = []
+    if plan.install and plan.requirements:
+        install = ["-m", "pip", "install", "--no-input", "-r", plan.requirements, "-c", str(held)]
+        found.append([python, "-c", _WRITE_HELD, str(held), *HELD])
+        found.append([python, *install])
+    if plan.setup:
+        found.append(["bash", plan.setup])
+    return found
+
+
+def _log(place: Place, asked: str) -> Path:
+    return place.scratch.set_ups / f"{asked}.log"
+
+
+def is_done(folder: Path, asked: str) -> bool:
+    with contextlib.suppress(OSError):
+        said = (folder / f"{asked}.done").read_bytes()
+        return bool(said) and _twin(folder, asked).read_bytes() == said
+    return False
+
+
+def mark_done(folder: Path, asked: str) -> None:
+    nonce = os.urandom(16).hex().encode()
+    twin = _twin(folder, asked)
+    with contextlib.suppress(OSError):
+        twin.unlink()
+    fd = os.open(twin, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with open(fd, "wb") as file:  # noqa: PTH123
+        file.write(nonce)
+    atomic.write_whole(folder / f"{asked}.done", nonce)
+
+
+def forget(folder: Path) -> None:
+    """Whatever was done before is done again."""
+    for path in folder.glob("*.done"):
+        path.unlink()
+
+
+def _twin(folder: Path, asked: str) -> Path:
+    return TWINS / f"boxcar-setup-{digest.of_bytes(f'{folder} {asked}'.encode())[:32]}"
+
+
+def _filled(env: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    """Those that are of no cell."""
+    found = {}
+    for name, text in env.items():
+        with contextlib.suppress(KeyError):
+            found[name] = placeholders.fill_env(text, values)
+    return found
+
+
+def _end(child: subprocess.Popen[bytes]) -> Steps[None]:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+        until = time.monotonic() + GRACE_S
+        while child.poll() is None and time.monotonic() < until:
+            yield
