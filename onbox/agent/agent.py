@@ -303,6 +303,8 @@ class Agent:
             return False, True
         if not self.under_way and self.lines.count_last_line():
             return False, True
+        if self.claims.are_given_back():
+            return False, True
         # A result that is lost before it is settled makes a cell to run again.
         return False, bool(self.under_way or self.settler.is_busy or self.lines.has_waiting)
 
@@ -313,6 +315,9 @@ class Agent:
         taken = [one.slot for one in self.under_way.values()]
         too_many: int | None = None
         for cell in self.lines.in_turn(self.under_way):
+            if self.claims.is_in_pool and (why := self.slots.problem(cell)):
+                self.lines.leave_to_members(cell.name, why)
+                continue
             wanted = self.slots.wanted(cell)
             if too_many is not None and wanted >= too_many:
                 continue
@@ -370,6 +375,8 @@ class Agent:
         if self.is_turn_over or self.orders.is_to_end:
             return False
         if not self.lines.read() or self.lines.is_typed:
+            return True
+        if self.claims.are_given_back(at_once=True):
             return True
         return bool(self.lines.next() or self.lines.waiting())
 

@@ -482,7 +482,8 @@ def _loads(
     told_by_box: Mapping[str, Told], plan: Plan, left: Sequence[Cell], one: Measured
 ) -> Iterator[Load]:
     facts_by_box = {box: told.facts for box, told in told_by_box.items() if told.facts}
-    own = {box: [c for c in left if plan.queues[c.queue] == box] for box in facts_by_box}
+    boxes = plan.boxes_of_files
+    own = {box: [c for c in left if box in boxes[c.queue]] for box in facts_by_box}
     for box, facts in facts_by_box.items():
         yield from _load(box, "data", facts, _need(own[box], one))
     mirrors = any(terms.terms_of_cell(plan, cell.name).resume for cell in left)

@@ -282,10 +282,24 @@ def _link_name(name: object, known: Collection[str]) -> str:
     return text
 
 
-def _some_queues(value: dict[str, str]) -> dict[str, str]:
+def _some_queues(value: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
     if not value:
         raise ValueError(_("expected at least one, such as queues: {{queues/queue_1.txt: box-a}}"))
     return value
+
+
+def _some_boxes(value: tuple[str, ...]) -> tuple[str, ...]:
+    if not value:
+        raise ValueError(_("expected the boxes of a pool, such as [box-a, box-b]"))
+    return distinct(value)
+
+
+def queues_of_file(file: str, boxes: str | tuple[str, ...]) -> dict[str, str]:
+    """By queue, its box: one of that file's name, or one for each box of a pool."""
+    name = queue_name(file)
+    if isinstance(boxes, str):
+        return {name: boxes}
+    return {names.member(name, box): box for box in boxes}
 
 
 def distinct(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -381,8 +395,9 @@ PlaceName = Annotated[str, AfterValidator(_place_name)]
 EnvName = Annotated[str, AfterValidator(_env_name)]
 EnvValue = Annotated[str, AfterValidator(_without_nul)]
 RunName = Annotated[str, AfterValidator(_run_name)]
+Boxes = PlaceName | Annotated[tuple[PlaceName, ...], AfterValidator(_some_boxes)]
 Queues = Annotated[
-    dict[Annotated[str, AfterValidator(_queue_file)], PlaceName], AfterValidator(_some_queues)
+    dict[Annotated[str, AfterValidator(_queue_file)], Boxes], AfterValidator(_some_queues)
 ]
 Ranks = Annotated[Count | None, BeforeValidator(_auto)]
 Command = Annotated[tuple[str, ...], BeforeValidator(_words)]

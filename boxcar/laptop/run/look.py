@@ -126,13 +126,10 @@ def look_at_run(run: OpenRun, now: str) -> RunView:
 
 def _queue_names(run: OpenRun) -> list[str]:
     """The plan's queues, and those on the tier that have left it: their agent may still run."""
-    tier = run.tier
     try:
-        there = [*tier.queues.glob("*.txt"), *tier.journals.glob("*.jsonl")]
-        left = sorted(path.stem for path in there)
+        return run.tier.known_queues(run.plan.queues)
     except OSError:
-        left = []  # the roster says that the folder cannot be read
-    return list(dict.fromkeys([*run.plan.queues, *left]))
+        return list(run.plan.queues)  # the roster says that the folder cannot be read
 
 
 def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:

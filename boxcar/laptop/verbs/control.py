@@ -60,7 +60,7 @@ def request(
             show.say(_("{queue}: nothing is running; nothing to do", queue=queue.name))
     done, errors = side_by_side.each_or_why(
         [queue.name for queue in asked],
-        lambda name: write_control(site, _reached_by(site, view.queue(name)), name, want),
+        lambda name: write_control(site, reached_by(site, view.queue(name)), name, want),
     )
     if waiting:
         _call_off(site, waiting)
@@ -118,7 +118,7 @@ def write_control(site: Site, box: str, queue: str, want: str) -> None:
     site.ask(box, run_asks.WriteControl(queue, Control(want, timestamp.utc_now())))
 
 
-def _reached_by(site: Site, queue: QueueView) -> str:
+def reached_by(site: Site, queue: QueueView) -> str:
     """The box that writes the file: for a box that has left the plan another one of its tier."""
     if site.is_planned(queue.box):
         return queue.box

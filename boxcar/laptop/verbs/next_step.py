@@ -25,6 +25,7 @@ from boxcar.laptop.run.view import (
     blocked_of_run,
 )
 from boxcar.laptop.tryout import passes
+from boxcar.shared import names
 from boxcar.shared.errors import Command, DamagedError, Message
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.receipt import RunReceipt
@@ -197,8 +198,9 @@ def _with_work(view: RunView) -> set[str]:
     or dropped.
     """
     left = view.of_words(view.by_word.keys() - {"verified", *_OVER})
-    empty = {queue.name for queue in view.queues} - {cell.queue for cell in view.cells}
-    return empty | {cell.queue for cell in left}
+    files = {names.file_of(cell.queue) for cell in view.cells}
+    empty = {queue.name for queue in view.queues if names.file_of(queue.name) not in files}
+    return empty | {queue.name for cell in left for queue in view.queues_of(cell)}
 
 
 def _was_ended(queue: QueueView) -> bool:
@@ -220,7 +222,12 @@ def _are_above(view: RunView, cells: Sequence[CellView]) -> bool:
             begins[queue.name] = index.get(first) or 0
         elif queue.session and queue.session.start_index:
             begins[queue.name] = math.inf  # below its last line
-    return all(cell.index is not None and cell.index < begins.get(cell.queue, 0) for cell in cells)
+
+    def is_above(cell: CellView) -> bool:
+        ends = [begins.get(queue.name, 0) for queue in view.queues_of(cell)]
+        return cell.index is not None and cell.index < min(ends, default=0)
+
+    return all(map(is_above, cells))
 
 
 def _damaged(view: RunView) -> list[str]:
