@@ -45,11 +45,14 @@ class Predecessors:
 
     def __init__(self, place: Place, reporter: Reporter) -> None:
         self._place = place
-        self._file = names.file_of(place.queue)
         self._tier = place.durable
         self._reporter = reporter
         self._began_at = time.monotonic()
         self._sessions: dict[str, Session | None] = {}  # of other queues, as they were first seen
+
+    @property
+    def _file(self) -> str:
+        return names.file_of(self._place.queue)
 
     def turns(self, lines: Iterable[CellLine]) -> Turns:
         """`lines` are those that this agent can run as things are now."""

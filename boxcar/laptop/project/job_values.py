@@ -288,10 +288,13 @@ def _some_queues(value: dict[str, str | tuple[str, ...]]) -> dict[str, str | tup
     return value
 
 
-def _some_boxes(value: tuple[str, ...]) -> tuple[str, ...]:
-    if not value:
-        raise ValueError(_("expected the boxes of a pool, such as [box-a, box-b]"))
-    return distinct(value)
+def _boxes(value: object) -> str | tuple[str, ...]:
+    """One box, or those of a pool."""
+    if isinstance(value, str):
+        return _place_name(value)
+    if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        raise ValueError(_("expected a box, or the boxes of a pool, such as [box-a, box-b]"))
+    return distinct(tuple(map(_place_name, value)))
 
 
 def queues_of_file(file: str, boxes: str | tuple[str, ...]) -> dict[str, str]:
@@ -395,7 +398,7 @@ PlaceName = Annotated[str, AfterValidator(_place_name)]
 EnvName = Annotated[str, AfterValidator(_env_name)]
 EnvValue = Annotated[str, AfterValidator(_without_nul)]
 RunName = Annotated[str, AfterValidator(_run_name)]
-Boxes = PlaceName | Annotated[tuple[PlaceName, ...], AfterValidator(_some_boxes)]
+Boxes = Annotated[str | tuple[str, ...], BeforeValidator(_boxes)]
 Queues = Annotated[
     dict[Annotated[str, AfterValidator(_queue_file)], Boxes], AfterValidator(_some_queues)
 ]

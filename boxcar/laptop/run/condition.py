@@ -75,10 +75,15 @@ def queues_left_s(view: RunView, left_s: Mapping[str, float | None]) -> dict[str
     before its longest.
     """
     of_queue: dict[str, list[float | None]] = {queue.name: [0.0] for queue in view.queues}
+    # Those of a pool share what none has claimed.
+    takers = {
+        name: [of_queue[one.name] for one in list(filter(may_run, queues)) or queues]
+        for name, queues in view.by_queue_or_file.items()
+    }
     for cell in view.cells:
-        its_s, queues = left_s[cell.name], view.queues_of(cell)
-        for queue in queues:  # those of a pool share what none has claimed
-            of_queue[queue.name].append(None if its_s is None else its_s / len(queues))
+        its_s, shares = left_s[cell.name], takers.get(cell.queue, ())
+        for share in shares:
+            share.append(its_s if its_s is None or not shares[1:] else its_s / len(shares))
     beats = {queue.name: queue.heartbeat for queue in view.queues}
     found: dict[str, float | None] = {}
     for name, each in of_queue.items():

@@ -19,15 +19,15 @@ from boxcar.shared.cell.cell_name import NO_CONFIG, config_path
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import queue_line, release
 from boxcar.shared.files.plan import Cell, Plan, unlike
-from boxcar.shared.files.release import CODE, PLAN, Release
+from boxcar.shared.files.release import CODE, PLAN, RUN_QUEUE, Release
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
 # A line's own number of ranks stands beside the cells; the text of a diff differs as its files do.
-# Of boxes and queues `unlike` says what an agent cannot take over; those of others change no cell.
+# No line runs what starts an agent. Of boxes and queues `unlike` says what that cannot take over.
 _NOT_CODE = ("boxes", "queues", "cells", "cell_nproc", "rules", "extra")
-_NOT_FILES = (PLAN, "code.diff")
+_NOT_FILES = (PLAN, "code.diff", RUN_QUEUE)
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,8 @@ def _of_queue(queue: QueueView, view: RunView, new: ToPush) -> NewLines | None:
     session = queue.session
     if not queue.is_alive or session is None or session.release == new.release.digest:
         return None
+    if names.is_member(queue.name) and queue.name not in new.plan.queues:
+        return None  # it is drained, and the others take the lines
     folder = new.tier.release(session.release)
     try:
         own, own_plan = release.read_release(folder), release.read_plan(folder)

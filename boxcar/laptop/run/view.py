@@ -294,7 +294,16 @@ class RunView:
 
     def queues_of(self, cell: CellView) -> list[QueueView]:
         """Those that have the cell, or may take it: of a pool all members."""
-        return [one for one in self.queues if cell.queue in (one.name, names.file_of(one.name))]
+        return self.by_queue_or_file.get(cell.queue, [])
+
+    @cached_property
+    def by_queue_or_file(self) -> dict[str, list[QueueView]]:
+        """By the name of a queue itself, by that of a pool's file all members."""
+        found: dict[str, list[QueueView]] = {}
+        for queue in self.queues:
+            for name in {queue.name, names.file_of(queue.name)}:
+                found.setdefault(name, []).append(queue)
+        return found
 
 
 def active_cell(state_: State) -> str | None:

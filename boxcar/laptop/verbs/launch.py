@@ -150,11 +150,14 @@ def _in_turn(
         site.refresh(is_exact=True)
     moves.tell_boxes(site, show.say)
     view = look_at_run(site, timestamp.utc_now())
-    site.give_up_boxes(gone)
-    members.give_back(site, view, gone, queues)
-    members.drain_left(site, view)
     from_here.begin_news(site, view, os.environ)
     unrunnable = push.say_mixed(site, view, order.built[0], is_mixed=False)
+    if gone:
+        site.give_up_boxes(gone)
+        members.give_back(site, view, gone, queues)
+        site.refresh()
+        view = look_at_run(site, timestamp.utc_now())
+    members.drain_left(site, view)
     queues, problems = _audited(site, view, _with_work(view, queues, order), may_start)
     problems += unrunnable
     if not queues:

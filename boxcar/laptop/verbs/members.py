@@ -54,10 +54,12 @@ def _give_back(site: Site, view: RunView, lost: QueueView, members: Sequence[str
         move.take_claim(site, Move(claim, lost.name, lost.box))
     show.say(
         _(
-            "{queue}: {n} unfinished {n:cell goes|cells go} to the other members: {cells}",
+            "{queue}: {n} unfinished {n:cell goes|cells go} to the other boxes of its pool: "
+            "{cells}. Remove {box} from queues in job.yaml",
             queue=lost.name,
             n=len(cells),
             cells=some([cell.name for cell in cells], _MOST_NAMED),
+            box=lost.box,
         )
     )
 

@@ -34,7 +34,7 @@ from boxcar.laptop.verbs.serve_tier import (
     say_lines,
     serve,
 )
-from boxcar.shared import timestamp
+from boxcar.shared import names, timestamp
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import Command, InputError, Message, message_of
 from boxcar.shared.files import receipt
@@ -75,7 +75,8 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
             told = [*(message_of(error).under(name) for name, error in errors), *problems]
             _show_document(built[0], is_new, queues, told)
         side_by_side.raise_all(unserved | unsent)
-        for later in relaunch.retried_later(view, queues):
+        sent = [queue for queue in site.plan.queues if names.file_of(queue) in queues]
+        for later in relaunch.retried_later(view, sent):
             show.say(later)
         return 1 if problems else 0
 
