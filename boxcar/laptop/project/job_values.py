@@ -156,7 +156,7 @@ def _run_name(text: str) -> str:
 
 
 def _queue_file(text: str) -> str:
-    _place_name(queue_name(text))
+    _named_well(queue_name(text))
     return text
 
 
@@ -165,9 +165,13 @@ _ADDRESS = re.compile(r"(?:(?P<user>[\w.-]+)@)?(?P<host>[\w.-]+|\[[\w:]+\])(?::(
 
 
 def _place_name(text: str) -> str:
+    if (address := _ADDRESS.fullmatch(text)) and (address["user"] or address["port"]):
+        raise ValueError(_of_address(address))
+    return _named_well(text)
+
+
+def _named_well(text: str) -> str:
     if not names.PLACE.fullmatch(text):
-        if (address := _ADDRESS.fullmatch(text)) and (address["user"] or address["port"]):
-            raise ValueError(_of_address(address))
         raise ValueError(
             _(
                 "the name {text!r} may have letters, digits and ._-, with a letter or digit first",

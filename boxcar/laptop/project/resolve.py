@@ -181,9 +181,9 @@ def _pools_in_vain(job: Job, profile: Profile, queues: Sequence[QueueFile]) -> I
     for queue in queues:
         if queue.is_pool:
             yield _(
-                "{at}: several boxes share a queue only on a durable tier that they share, and "
-                "{profile} has none. Give each box a file of its own, and spread the cells with "
-                "split",
+                "{at}: under {profile} boxes cannot share a queue file: that needs one durable "
+                "tier and no scheduler. Give each box a file of its own, and spread the cells "
+                "with split",
                 at=job.at("queues", queue.file),
                 profile=profile.name,
             )

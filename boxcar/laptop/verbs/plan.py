@@ -79,6 +79,7 @@ def plan(project: Project, *, as_json: bool = False) -> int:
         *todos.notes(project.job_path),
         *tracker_logins.notes(project.root / project.job.code, project.plan),
         *project.take_notes(),
+        *_pools(project.plan),
         *_long_queues(project.plan),
     ]
     unheard: list[str | Message] = [
@@ -89,6 +90,17 @@ def plan(project: Project, *, as_json: bool = False) -> int:
         show.say(sentence)
     show.say(_next(project, size, is_refused=bool(refused)))
     return 1 if refused else 0
+
+
+def _pools(plan: Plan) -> Iterator[Sentence]:
+    for file, boxes in plan.boxes_of_files.items():
+        if file not in plan.queues:
+            yield _(
+                "{file}: {boxes} share its cells; each box claims the next free one on the "
+                "durable tier",
+                file=file,
+                boxes=", ".join(boxes),
+            )
 
 
 def _long_queues(plan: Plan) -> Iterator[Sentence]:

@@ -134,7 +134,7 @@ def say_mixed(site: Site, view: RunView, made: Release, *, is_mixed: bool) -> li
                 )
             )
     problems = [_not_taken(lines, made) for lines in found if lines.refused]
-    lacking = mixed_code.without_config(site.tier, site.plan.queues, made)
+    lacking = mixed_code.without_config(site.tier, site.plan.boxes_of_files, made)
     problems += [_nowhere(site, name, lines) for name, lines in lacking.items()]
     for problem in problems:
         show.say(problem)
