@@ -294,6 +294,7 @@ class Agent:
             return False, True
         if self.acceptance.take(self.lines.queue.cells):
             self.lines.warn_of_used_names()
+        self.claims.are_given_back()  # which are found in their place in the file
         if found := self.find_place():
             self.begin_cell(*found)
             self.next_look_at = 0.0  # there may be room for another
@@ -302,8 +303,6 @@ class Agent:
             self.next_look_at = time.monotonic() + GPUS_LOOK_S
             return False, True
         if not self.under_way and self.lines.count_last_line():
-            return False, True
-        if self.claims.are_given_back():
             return False, True
         # A result that is lost before it is settled makes a cell to run again.
         return False, bool(self.under_way or self.settler.is_busy or self.lines.has_waiting)

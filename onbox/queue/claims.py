@@ -21,8 +21,8 @@ from onbox.machine.room_wait import RoomWait
 from onbox.queue.reporter import Reporter
 from onbox.result import published
 
-# How often the claims of other members are read again while there is nothing else to do.
-LOOK_AGAIN_S = 15.0
+# How often the claims of other members' unfinished cells are read again.
+LOOK_AGAIN_S = 5.0
 
 
 class Claims:

@@ -434,7 +434,7 @@ def test_the_boxes_of_a_pool_are_said_and_refused_without_a_shared_tier(tmp_path
     plan(project)
     assert "q2: box-b, box-c share its cells; each box claims the next" in capsys.readouterr().err
     (tmp_path / "profiles").mkdir()
-    mine = "extends: slurm\nstorage: {tiers: {scratch: {path: /s}}}\n"
+    mine = "name: mine\nextends: slurm\nstorage: {tiers: {scratch: {path: /s}}}\n"
     (tmp_path / "profiles" / "mine.yaml").write_text(mine)
     for profile in ("runpod", "mine"):
         with pytest.raises(InputError) as caught:
