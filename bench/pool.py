@@ -24,7 +24,7 @@ from boxcar.laptop.verbs import launch
 from boxcar.shared.disk import lock
 from boxcar.shared.files import attempt, heartbeat
 
-CELLS, SHORTEST_S, LONGEST_S = 60, 0.5, 6.0
+CELLS, SHORTEST_S, LONGEST_S = 60, 0.5, 12.0
 BOXES = ("box-a", "box-b", "box-c")
 DIES = "box-c"
 DIES_AFTER_S, GONE_AFTER_S = 15.0, 5.0
