@@ -144,6 +144,7 @@ class Job(Model):
     epochs: Count | None = None
     run: str | None = None
     queues: Queues
+    order: Literal["file", "longest"] = "file"
     artifacts: Annotated[Artifacts, BeforeValidator(_said)] = Field(
         default=None, validate_default=True
     )

@@ -135,12 +135,12 @@ def reached_by(site: Site, queue: QueueView) -> str:
 
 
 def _known(view: RunView, queues: Sequence[str] | None, boxes: Sequence[str] | None) -> list[str]:
-    names = [queue.name for queue in view.queues]
     run = the_run(view.run)
-    chosen = pick(queues or (), names, what="queue", of=run)
+    named = pick(queues or (), view.by_queue_or_file, what="queue", of=run)
     there = pick(boxes or (), [queue.box for queue in view.queues], what="box", of=run)
+    chosen = [queue.name for name in named for queue in view.by_queue_or_file[name]]
     chosen += [queue.name for queue in view.queues if queue.box in there]
-    return list(dict.fromkeys(chosen or names))
+    return list(dict.fromkeys(chosen or [queue.name for queue in view.queues]))
 
 
 # Agents that are about to end when `launch` comes: a lock that is held is no work yet.

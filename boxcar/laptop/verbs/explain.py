@@ -361,7 +361,7 @@ def _where(cell: CellView) -> Sentence:
         epochs=count_moments("epochs", cell.epochs) if cell.epochs else of_job,
         queue=cell.queue,
         index=index,
-        box=cell.box,
+        box=cell.box or _("any of its boxes"),
     )
 
 

@@ -70,6 +70,7 @@ def launch(
     names boxes of pools that will never answer again. Raises InputError for what the person has to
     fix; nothing was touched then.
     """
+    project = push.in_order(project)
     with open_site(project, show.say) as site:
         reasons_to_give_up((), gone, because)
         queues = [
