@@ -95,7 +95,7 @@ def test_a_killed_agent_finds_its_cell_and_a_box_that_is_gone_gives_its_cell_bac
     gone = ("launch", "--gone", boxes["c01"], "--because")
     assert "needs a reason" in run.boxcar(*gone[:-1]).ended(2).err
     said = run.boxcar(*gone, "its disk died").ended(0)
-    assert f"all@{boxes['c01']}: 1 unfinished cell goes to the other boxes" in said.err
+    assert f"all@{boxes['c01']}: 1 unfinished cell goes to the boxes of its pool" in said.err
     run.boxcar("watch").ended(0)
     assert_published_once(run, cells)
     assert_nothing_torn(run)
@@ -147,6 +147,23 @@ def test_a_box_where_an_agent_runs_is_not_gone_and_one_in_no_pool_is_moved_by_ha
     for cell in HELD:
         run.let_go(cell)
     run.wait_for_agents()
+
+
+def test_a_queue_that_had_its_file_alone_becomes_a_pool_and_what_it_began_goes_on(project):
+    run = pool(project, 2, ["box-a"])
+    run.write_job(queues={"queues/all.txt": "box-a"})
+    run.boxcar("launch").ended(0)
+    run.wait_for_step("box-a", "c00", 1)
+    run.write_job(queues={"queues/all.txt": ["box-a", "box-b"]})
+    said = run.boxcar("launch").ended(2)
+    assert "all is at work on box-a, alone with its file: boxcar drain --box box-a" in said.err
+    run.boxcar("stop").ended(0)
+    run.wait_for_event("all", "agent.stopped")
+    run.let_go("c00")
+    said = run.boxcar("launch").ended(0)
+    assert "all: 1 unfinished cell goes to the boxes of its pool: c00" in said.err
+    run.boxcar("watch").ended(0)
+    assert_published_once(run, ["c00", "c01"])
 
 
 def test_every_cell_of_a_pool_is_verified_once_whatever_is_killed(project):

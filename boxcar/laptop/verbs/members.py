@@ -15,7 +15,7 @@ from boxcar.laptop.run.moves import Move
 from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.laptop.verbs import control, move
 from boxcar.shared import names, state, timestamp
-from boxcar.shared.errors import Command, InputError, Message, some
+from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of, some
 from boxcar.shared.files import attempt
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.control import DRAIN, RUN
@@ -34,6 +34,10 @@ def give_back(site: Site, view: RunView, gone: Sequence[str], queues: Sequence[s
             raise InputError(_("--gone {box}: it is not in a pool, so use move", box=box))
         for queue in lost:
             _give_back(site, view, queue, [name for name in queues if _share_file(name, queue)])
+        if box in site.plan.queues.values():
+            show.say(
+                _("remove {box} from queues in job.yaml, if it is not to start again", box=box)
+            )
 
 
 def _give_back(site: Site, view: RunView, lost: QueueView, members: Sequence[str]) -> None:
@@ -54,12 +58,10 @@ def _give_back(site: Site, view: RunView, lost: QueueView, members: Sequence[str
         move.take_claim(site, Move(claim, lost.name, lost.box))
     show.say(
         _(
-            "{queue}: {n} unfinished {n:cell goes|cells go} to the other boxes of its pool: "
-            "{cells}. Remove {box} from queues in job.yaml",
+            "{queue}: {n} unfinished {n:cell goes|cells go} to the boxes of its pool: {cells}",
             queue=lost.name,
             n=len(cells),
             cells=some([cell.name for cell in cells], _MOST_NAMED),
-            box=lost.box,
         )
     )
 
@@ -83,22 +85,17 @@ def _share_file(queue: str, other: QueueView) -> bool:
 
 
 def drain_left(site: Site, view: RunView) -> None:
-    """Of pools that are still in the job. One that cannot be asked is asked at the next launch."""
+    """Of pools that are in the job. Raises InputError where a queue that had the file alone is at
+    work: a member beside it would share its GPUs.
+    """
     for queue in view.queues:
         file = names.file_of(queue.name)
-        is_left = queue.name not in site.plan.queues and file in site.plan.boxes_of_files
-        if not is_left or not names.is_member(queue.name):
+        if queue.name in site.plan.queues or file not in site.plan.boxes_of_files:
             continue
-        if queue.is_alive is not False and queue.wanted == RUN:
-            control.write_control(site, control.reached_by(site, queue), queue.name, DRAIN)
-            show.say(
-                _(
-                    "{queue}: {box} is no longer in the job: its agent ends after the cell that "
-                    "it runs",
-                    queue=queue.name,
-                    box=queue.box,
-                )
-            )
+        if not names.is_member(queue.name):
+            _take_over(site, view, queue)
+        elif queue.is_alive is not False and queue.wanted == RUN:
+            _drain(site, queue)
         elif not queue.is_alive and (cells := list(_begun(site, view, queue))):
             text = _(
                 "{queue} is no longer in the job and has {n} unfinished {n:cell|cells}. To give "
@@ -108,3 +105,30 @@ def drain_left(site: Site, view: RunView) -> None:
             )
             words = ("--gone", queue.box, "--because", "…")
             show.say(Message(text, Command("launch", words)))
+
+
+def _take_over(site: Site, view: RunView, queue: QueueView) -> None:
+    """What a queue has begun that had the file alone, before its box was one of a pool."""
+    if queue.is_alive is not False:
+        text = _(
+            "{queue} is at work on {box}, alone with its file", queue=queue.name, box=queue.box
+        )
+        raise InputError(text, Command("drain", ("--box", queue.box), note=_("then launch")))
+    if list(_begun(site, view, queue)):
+        others = [name for name in site.plan.queues if _share_file(name, queue)]
+        _give_back(site, view, queue, others)
+
+
+def _drain(site: Site, queue: QueueView) -> None:
+    try:
+        control.write_control(site, control.reached_by(site, queue), queue.name, DRAIN)
+    except (BoxcarError, OSError) as error:
+        show.say(message_of(error).under(queue.name))
+        return
+    show.say(
+        _(
+            "{queue}: {box} is no longer in the job: its agent ends after the cell that it runs",
+            queue=queue.name,
+            box=queue.box,
+        )
+    )
