@@ -172,7 +172,7 @@ def test_every_cell_of_a_pool_is_verified_once_whatever_is_killed(project):
 
 @pytest.mark.faults
 def test_a_long_storm_on_a_pool(project):
-    _storm(project, seed=20261129, cells=60, kills=80)
+    _storm(project, seed=20261129, cells=30, kills=40)
 
 
 def _storm(make: MakeProject, seed: int, cells: int, kills: int) -> None:
