@@ -1,4 +1,4 @@
-"""A pool whose boxes are reached over ssh: what it looks like, and what a box that is gone gives."""
+"""A pool whose boxes are reached over ssh: how it looks, and what a box that is gone gives."""
 
 from __future__ import annotations
 
