@@ -14,7 +14,7 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-def member(file: str, box: str) -> str:
+def member_name(file: str, box: str) -> str:
     """The queue that a box is in the pool of that file: one in everything but its file."""
     return f"{file}@{box}"
 

@@ -294,7 +294,7 @@ class Agent:
             return False, True
         if self.acceptance.take(self.lines.queue.cells):
             self.lines.warn_of_used_names()
-        self.claims.are_given_back()  # which are found in their place in the file
+        self.claims.take_back()  # which are found in their place in the file
         if found := self.find_place():
             self.begin_cell(*found)
             self.next_look_at = 0.0  # there may be room for another
@@ -375,7 +375,7 @@ class Agent:
             return False
         if not self.lines.read() or self.lines.is_typed:
             return True
-        if self.claims.are_given_back(at_once=True):
+        if self.claims.take_back(at_once=True):
             return True
         return bool(self.lines.next() or self.lines.waiting())
 

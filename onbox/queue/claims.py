@@ -44,14 +44,14 @@ class Claims:
     def is_in_pool(self) -> bool:
         return names.is_member(self._place.queue)
 
-    def is_a_members(self, cell: str) -> bool:
-        """Whether another member of the pool has the cell; what was seen once is remembered."""
+    def pass_over(self, cell: str) -> bool:
+        """Whether another member of the pool has the cell, which is remembered."""
         if self.is_in_pool and cell not in self.of_members and (owner := self._member(cell)):
             self._leave(cell, owner)
         return cell in self.of_members
 
-    def are_given_back(self, *, at_once: bool = False) -> bool:
-        """Whether cells of other members have become this queue's, which are tried then."""
+    def take_back(self, *, at_once: bool = False) -> bool:
+        """Forget which of the members' cells are theirs no more; whether there were any."""
         now, tier = time.monotonic(), self._place.durable
         if now - self._looked_at < LOOK_AGAIN_S and not at_once:
             return False

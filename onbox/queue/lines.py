@@ -112,7 +112,7 @@ class Lines:
             passed_over={*not_now, *later, *under_way, *self._turns.waiting, *self._turns.blocked},
             first=self._not_before.keys() - later,
         )
-        return (line for line in found if not self._claims.is_a_members(line.name))
+        return (line for line in found if not self._claims.pass_over(line.name))
 
     def _later(self) -> set[str]:
         now = time.monotonic()

@@ -292,7 +292,7 @@ def test_a_declared_file_is_found_at_its_path_else_under_its_name(tmp_path):
 
 def test_the_members_of_a_pool_have_one_file_and_all_else_of_their_own(tmp_path):
     tier = DurablePaths(tmp_path, "r")
-    one, other = names.member("all", "box-a"), names.member("all", "box-b")
+    one, other = names.member_name("all", "box-a"), names.member_name("all", "box-b")
     assert tier.queue(one) == tier.queue(other) == tier.queue("all")
     for place in (tier.lock, tier.control, tier.journal, tier.heartbeat, tier.delivered):
         assert place(one) != place(other)

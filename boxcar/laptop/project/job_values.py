@@ -306,7 +306,7 @@ def queues_of_file(file: str, boxes: str | tuple[str, ...]) -> dict[str, str]:
     name = queue_name(file)
     if isinstance(boxes, str):
         return {name: boxes}
-    return {names.member(name, box): box for box in boxes}
+    return {names.member_name(name, box): box for box in boxes}
 
 
 def distinct(texts: tuple[str, ...]) -> tuple[str, ...]:

@@ -82,20 +82,20 @@ def member(tmp_path: Path) -> Queue1:
 
 def test_what_another_member_of_the_pool_has_is_passed_over_without_a_word(member):
     member.claimed_by("q@box-b")
-    assert member.claims.is_a_members("a") and member.claims.take("a", None) is None
+    assert member.claims.pass_over("a") and member.claims.take("a", None) is None
     assert member.said() == []
     assert member.claims.not_verified() == set() and not member.claims.of_others
-    assert not member.claims.is_a_members("nobodys")
+    assert not member.claims.pass_over("nobodys")
 
 
 def test_what_a_member_gives_back_is_this_queues_again_and_what_is_published_never(member):
     member.claimed_by("q@box-b")
-    assert member.claims.is_a_members("a")
-    assert not member.claims.are_given_back()
+    assert member.claims.pass_over("a")
+    assert not member.claims.take_back()
     member.claimed_by("q@box-a", moved_from="q@box-b")
-    assert not member.claims.are_given_back(), "not with each look"
-    assert member.claims.are_given_back(at_once=True)
-    assert not member.claims.is_a_members("a")
+    assert not member.claims.take_back(), "not with each look"
+    assert member.claims.take_back(at_once=True)
+    assert not member.claims.pass_over("a")
     assert member.claims.take("a", None)
     [(type_, data)] = member.said()
     assert (type_, data["from"]) == ("cell.claimed", "q@box-b")
@@ -103,30 +103,30 @@ def test_what_a_member_gives_back_is_this_queues_again_and_what_is_published_nev
 
 def test_a_published_cell_of_a_member_is_not_asked_for_again(member, monkeypatch):
     member.claimed_by("q@box-b")
-    assert member.claims.is_a_members("a")
+    assert member.claims.pass_over("a")
     member.tier.manifest("a").parent.mkdir(parents=True)
     member.tier.manifest("a").write_bytes(b"{}")
-    assert not member.claims.are_given_back(at_once=True)
+    assert not member.claims.take_back(at_once=True)
     monkeypatch.setattr(attempt, "claim_of_another", lambda *_: pytest.fail("it is asked again"))
-    assert not member.claims.are_given_back(at_once=True)
+    assert not member.claims.take_back(at_once=True)
 
 
 def test_a_member_that_comes_back_leaves_what_it_had_begun_and_others_got(member):
     assert member.claims.take("a", None)
     member.claimed_by("q@box-b", moved_from="q@box-a")
-    assert member.claims.leave_what_is_anothers("a") and member.claims.is_a_members("a")
+    assert member.claims.leave_what_is_anothers("a") and member.claims.pass_over("a")
     assert [type_ for type_, _ in member.said()] == ["cell.claimed", "cell.skipped"]
 
 
 def test_a_queue_of_another_file_is_no_member_and_is_said(member):
     member.claimed_by("other")
-    assert not member.claims.is_a_members("a") and member.claims.take("a", None) is None
+    assert not member.claims.pass_over("a") and member.claims.take("a", None) is None
     assert [data["what"] for _, data in member.said()] == ["claimed_elsewhere"]
 
 
 def test_a_queue_in_no_pool_has_no_members(q1):
     q1.claimed_by("q2")
-    assert not q1.claims.is_a_members("a") and not q1.claims.are_given_back(at_once=True)
+    assert not q1.claims.pass_over("a") and not q1.claims.take_back(at_once=True)
 
 
 def test_a_cell_that_was_moved_here_says_from_where(q1):

@@ -236,7 +236,7 @@ def of(count: int, reporter: Reporter) -> tuple[Lines, SimpleNamespace]:
         reporter,
         own,
         lambda line: None,
-        claims=SimpleNamespace(of_others=set(), of_members=set(), is_a_members=lambda cell: False),
+        claims=SimpleNamespace(of_others=set(), of_members=set(), pass_over=lambda cell: False),
         acceptance=SimpleNamespace(doubts={}),
     )
     return made, file
