@@ -39,6 +39,7 @@ BENCHES = (
     "slurm_gap",
     "ready_gap",
     "proven_queue",
+    "pool",
     "mirror",
     "boxes",
     "thin_line",

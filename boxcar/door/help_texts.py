@@ -150,6 +150,10 @@ FLAGS = {
     "launch.beside": mark(
         "start on a box even if another run, or somebody's program, is using its GPU"
     ),
+    "launch.gone": mark(
+        "this box of a pool is gone for good: the others get its cells; needs --because"
+    ),
+    "launch.because": mark("the reason, for the record"),
     "watch.every": mark("time between two updates, such as 10s, 30m or 2h (default: 30s over ssh)"),
     "watch.once-if-changed": mark(
         "update once, and print only what is new since the last time (for cron)"

@@ -112,7 +112,7 @@ _TABLE = (
          ("push", "push --mixed")),
     Verb("launch", "run", PROJECT,
          (*_RUN, _BOXES, Flag("start-index", COUNT, takes="N"), Flag("no-smoke", OFF, "is_smoked"),
-          Flag("beside", SWITCH, "is_beside"), JSON),
+          Flag("beside", SWITCH, "is_beside"), _GONE, Flag("because", takes="TEXT"), JSON),
          ("launch -p autodl", "launch --box box-a")),
     Verb("move", "run", LAUNCHED,
          (Flag("cell", place=FIRST), Flag("queue", place=FIRST), *_RUN, _GONE,

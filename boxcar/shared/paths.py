@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
@@ -57,7 +58,17 @@ class DurablePaths:
         return self.root / "queues"
 
     def queue(self, queue: str) -> Path:
-        return self.queues / f"{queue}.txt"
+        """Of all members of a pool it is one."""
+        return self.queues / f"{names.file_of(queue)}.txt"
+
+    def known_queues(self, planned: Iterable[str]) -> list[str]:
+        """Those of a plan, and those that have left a journal or a file here. The file of a pool is
+        no queue itself.
+        """
+        begun = [*planned, *sorted(path.stem for path in self.journals.glob("*.jsonl"))]
+        files = {names.file_of(queue) for queue in begun}
+        left = {path.stem for path in self.queues.glob("*.txt")} - files
+        return list(dict.fromkeys([*begun, *sorted(left)]))
 
     def lock(self, queue: str) -> Path:
         return self.root / "locks" / f"{queue}.lock"

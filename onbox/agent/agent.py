@@ -296,6 +296,7 @@ class Agent:
             return False, True
         if self.acceptance.take(self.lines.queue.cells):
             self.lines.warn_of_used_names()
+        self.claims.take_back()  # which are found in their place in the file
         if found := self.find_place():
             self.begin_cell(*found)
             self.next_look_at = 0.0  # there may be room for another
@@ -315,6 +316,9 @@ class Agent:
         taken = [one.slot for one in self.under_way.values()]
         too_many: int | None = None
         for cell in self.lines.in_turn(self.under_way):
+            if self.claims.is_in_pool and (why := self.slots.problem(cell)):
+                self.lines.leave_to_members(cell.name, why)
+                continue
             wanted = self.slots.wanted(cell)
             if too_many is not None and wanted >= too_many:
                 continue
@@ -372,6 +376,8 @@ class Agent:
         if self.is_turn_over or self.orders.is_to_end:
             return False
         if not self.lines.read() or self.lines.is_typed:
+            return True
+        if self.claims.take_back(at_once=True):
             return True
         return bool(self.lines.next() or self.lines.waiting())
 

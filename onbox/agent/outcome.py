@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from boxcar.shared import names
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import BoxcarError, Command, some
 from boxcar.shared.files.attempt import Done
@@ -139,14 +140,15 @@ class Outcome:
 
     def _who_waits(self, cell: CellLine) -> Sentence:
         """Which cells another box is to run, and how a person gives them to one."""
-        waiting = [line.name for line in self._lines.open() if line.name != cell.name]
-        names = [cell.name, *waiting]
+        others = () if names.is_member(self._loop.place.queue) else self._lines.open()
+        waiting = [line.name for line in others if line.name != cell.name]
+        left = [cell.name, *waiting]
         command = Command("move", ("--cell", cell.name, "--queue", "QUEUE"))
         return _(
             "This box takes no more cells; {n} {n:cell|cells} for another box: {names}. Move each "
             "to another queue: {command}",
-            n=len(names),
-            names=some(names, MOST_NAMED),
+            n=len(left),
+            names=some(left, MOST_NAMED),
             command=command.typed("boxcar"),
         )
 

@@ -104,7 +104,7 @@ class Releases:
         folder = self._place.durable.release(digest)
         found = release.read_release(folder)
         made = release.read_plan(folder)
-        if others := plan.unlike(self._place.plan, made):
+        if others := plan.unlike(self._place.plan, made, self._place.queue):
             why = _("its plan differs in {names}: drain and launch again", names=", ".join(others))
             self._warn(digest, why)
             return None

@@ -28,7 +28,6 @@ from onbox.machine import gauges, process
 MOST_BYTES = 8 * 1024 * 1024
 # Folder of the tier -> the ending of its control files, each named after a queue.
 _OF_QUEUES = {
-    "queues": ".txt",
     "control": ".json",
     # Before the journal: it says how far that was.
     "heartbeat": ".json",
@@ -136,6 +135,7 @@ def _cut(found: FilePart, most_bytes: int) -> FilePart:
 
 def _names(queues: Iterable[str]) -> Iterator[str]:
     for name in queues:
+        yield f"queues/{names.file_of(name)}.txt"
         yield from (f"{folder}/{name}{ending}" for folder, ending in _OF_QUEUES.items())
 
 
@@ -144,8 +144,9 @@ def _existing(tier: DurablePaths, wanted: list[str]) -> Iterator[str]:
 
 
 def _all(tier: DurablePaths) -> Iterator[str]:
+    yield from _in_folder(tier, "queues", names.PLACE, ".txt")
     for folder, ending in _OF_QUEUES.items():
-        yield from _in_folder(tier, folder, names.PLACE, ending)
+        yield from _in_folder(tier, folder, names.QUEUE, ending)
     for folder, ending in _OF_CELLS.items():
         yield from _in_folder(tier, folder, CELL_NAME, ending)
     for folder, (rule, files) in _IN_FOLDERS.items():
@@ -193,7 +194,7 @@ def _is_there(tier: DurablePaths) -> bool:
 
 def _agents(tier: DurablePaths, queues: Iterable[str]) -> dict[str, bool]:
     others = (name.removesuffix(".lock") for name in _listed(tier, "locks"))
-    named = {*queues, *(name for name in others if names.PLACE.fullmatch(name))}
+    named = {*queues, *(name for name in others if names.QUEUE.fullmatch(name))}
     return {name: lock.is_held(tier.lock(name)) for name in sorted(named)}
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
+from boxcar.shared import names
 from boxcar.shared.cell import cell_line, said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import Places, sayings_differ
@@ -202,7 +203,7 @@ def _asked(plan: Plan, line: CellLine) -> tuple[object, ...]:
 
 def code_of(found: Release, plan: Plan) -> list[FileRecord]:
     """Its code, without what Boxcar itself reads there: that is what was corrected."""
-    own = {f"{queue}.txt" for queue in plan.queues}
+    own = {f"{names.file_of(queue)}.txt" for queue in plan.queues}
     return [
         file
         for file in stage.code_files(found)

@@ -1,14 +1,17 @@
 """Which cells are this queue's: the claims on the durable tier, and those that it has lost.
 
-A cell belongs to the queue that claimed it first, or to which a person moved it since.
+A cell belongs to the queue that claimed it first, or to which a person moved it since. In a pool
+that another member has one is how it should be: it is passed over without a word, and looked at
+again before the queue ends, as a person may have given it back.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from boxcar.shared import state, timestamp
+from boxcar.shared import names, state, timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.files import attempt, codec
 from boxcar.shared.files.attempt import Claim
@@ -17,6 +20,9 @@ from onbox.machine.place import Place
 from onbox.machine.room_wait import RoomWait
 from onbox.queue.reporter import Reporter
 from onbox.result import published
+
+# How often the claims of other members' unfinished cells are read again.
+LOOK_AGAIN_S = 5.0
 
 
 class Claims:
@@ -30,6 +36,40 @@ class Claims:
         self._room = room
         self._say = say
         self.of_others: set[str] = set()
+        self.of_members: set[str] = set()  # of the same pool
+        self._published: set[str] = set()  # of these; they stay where they are
+        self._looked_at = -LOOK_AGAIN_S
+
+    @property
+    def is_in_pool(self) -> bool:
+        return names.is_member(self._place.queue)
+
+    def pass_over(self, cell: str) -> bool:
+        """Whether another member of the pool has the cell, which is remembered."""
+        if self.is_in_pool and cell not in self.of_members and (owner := self._member(cell)):
+            self._leave(cell, owner)
+        return cell in self.of_members
+
+    def take_back(self, *, at_once: bool = False) -> bool:
+        """Forget which of the members' cells are theirs no more; whether there were any."""
+        now, tier = time.monotonic(), self._place.durable
+        if now - self._looked_at < LOOK_AGAIN_S and not at_once:
+            return False
+        self._looked_at = now
+        begun = self.of_members - self._published
+        self._published |= {cell for cell in begun if tier.manifest(cell).exists()}
+        back = {cell for cell in begun - self._published if not self._member(cell)}
+        self.of_members -= back
+        return bool(back)
+
+    def _member(self, cell: str) -> Claim | None:
+        """The claim of another member."""
+        owner = attempt.claim_of_another(self._place.durable.claim(cell), self._place.queue)
+        return owner if owner and self._is_member(owner) else None
+
+    def _is_member(self, owner: Claim) -> bool:
+        is_one = names.file_of(owner.queue) == names.file_of(self._place.queue)
+        return self.is_in_pool and is_one
 
     def take(self, cell: str, saying: str | None) -> Claim | None:
         """Claim the cell on the durable tier, or find that it is; None where it is another queue's.
@@ -87,9 +127,10 @@ class Claims:
         return {cell for cell in self.of_others if not published.is_verified(tier, cell)}
 
     def _leave(self, cell: str, owner: Claim | None) -> None:
-        if cell in self.of_others:
+        known = self.of_members if owner and self._is_member(owner) else self.of_others
+        if cell in known:
             return
-        self.of_others.add(cell)
+        known.add(cell)
         text = _(
             "{cell} was claimed by an agent that has just released it; skipped here", cell=cell
         )
@@ -100,6 +141,7 @@ class Claims:
                 queue=owner.queue,
                 box=owner.box,
             )
-        self._reporter.warn("claimed_elsewhere", text, cell)
+        if known is self.of_others:
+            self._reporter.warn("claimed_elsewhere", text, cell)
         if self._reporter.record(cell) != state.NOTHING_YET:
             self._say("cell.skipped", cell=cell, reason=text)

@@ -50,6 +50,7 @@ class Lines:
         self._predecessors = Predecessors(own.place, reporter)
         self._turns = Turns()
         self._not_before: dict[str, float] = {}  # of cells that were put off
+        self._unfit: dict[str, str] = {}  # for this box, and why
 
     @property
     def queue(self) -> Queue:
@@ -79,6 +80,10 @@ class Lines:
         """
         self._not_before[cell] = time.monotonic() + wait_s
 
+    def leave_to_members(self, cell: str, why: str) -> None:
+        """This box cannot run it; another one of the pool may."""
+        self._unfit[cell] = why
+
     def begins(self, cell: str) -> None:
         self._not_before.pop(cell, None)
 
@@ -99,7 +104,7 @@ class Lines:
             line for line in mine if has_after and line.name not in not_now
         )
         later = self._later()
-        return next_cell.cells_in_turn(
+        found = next_cell.cells_in_turn(
             mine,
             self._reporter.record,
             release=self._release,
@@ -107,6 +112,7 @@ class Lines:
             passed_over={*not_now, *later, *under_way, *self._turns.waiting, *self._turns.blocked},
             first=self._not_before.keys() - later,
         )
+        return (line for line in found if not self._claims.pass_over(line.name))
 
     def _later(self) -> set[str]:
         now = time.monotonic()
@@ -146,8 +152,9 @@ class Lines:
             for cell, name in self._turns.blocked.items()
         ]
         doubts = self._acceptance.doubts.values()
+        unfit = [why for cell, why in self._unfit.items() if self._claims.of(cell) is None]
         left_open = next_cell.left_open(self.queue, self._skipped(), passed_over=others)
-        return [*left_open, *doubts, *blocked]
+        return [*left_open, *doubts, *blocked, *unfit]
 
     @property
     def _release(self) -> str:
@@ -175,7 +182,9 @@ class Lines:
         return [line for line in self.queue.cells if not self._is_through(line)]
 
     def _is_through(self, line: CellLine) -> bool:
-        if line.name in self._skipped().cells or line.name in self._claims.of_others:
+        if line.name in self._skipped().cells or line.name in self._unfit:
+            return True
+        if line.name in self._claims.of_others or line.name in self._claims.of_members:
             return True
         return isinstance(self._reporter.record(line.name).state, Verified)
 

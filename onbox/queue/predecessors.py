@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from boxcar.shared import state
+from boxcar.shared import names, state
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.disk import lock
 from boxcar.shared.errors import BoxcarError, DamagedError
@@ -50,6 +50,10 @@ class Predecessors:
         self._began_at = time.monotonic()
         self._sessions: dict[str, Session | None] = {}  # of other queues, as they were first seen
 
+    @property
+    def _file(self) -> str:
+        return names.file_of(self._place.queue)
+
     def turns(self, lines: Iterable[CellLine]) -> Turns:
         """`lines` are those that this agent can run as things are now."""
         own = {line.name: line for line in lines}
@@ -76,7 +80,7 @@ class Predecessors:
         """The lines of other queues that name cells to come after, and have not begun."""
         found: dict[str, tuple[str, ...]] = {}
         for path in sorted(self._tier.queues.glob("*.txt")):
-            if path.stem != self._place.queue:
+            if path.stem != self._file:
                 with contextlib.suppress(OSError):
                     cells = _lines_of(path)
                     found |= self._not_begun(path.stem, [one for one in cells if one.own.after])
@@ -99,7 +103,7 @@ class Predecessors:
         if cell in is_to_come:
             return Standing.TO_COME
         queue = self._queue_of(cell)
-        if queue is None or queue == self._place.queue:
+        if queue in (None, self._place.queue, self._file):
             return Standing.LOST
         there = self._state_of(queue)
         is_lost = there is None or (_is_over(there, cell) and not self._may_come(queue, there))
@@ -160,7 +164,7 @@ class Predecessors:
     def _waits(self, cell: str, name: str) -> Sentence:
         queue = self._queue_of(name)
         about = {"cell": cell, "other": name, "queue": queue}
-        if queue is None or queue == self._place.queue:
+        if queue in (None, self._place.queue, self._file):
             return _("{cell} waits for {other}", **about)
         # Of another node's agent a lock may know nothing.
         if ownership.is_ours_to_take() or lock.is_held(self._tier.lock(queue)):

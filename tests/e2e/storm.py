@@ -87,7 +87,7 @@ class Storm:
         if running and not victims:
             self._round.append("agent")
         elif victims and kill(victim := self.dice.choice(victims)):
-            self._note(self._round.pop(), _queue_of(victim))
+            self._note(self._round.pop(), self._queue_of(victim))
 
     @property
     def _next(self) -> str:
@@ -96,7 +96,7 @@ class Storm:
         return self._round[-1]
 
     def _waits(self, process: Process) -> bool:
-        return _queue_of(process) in self._waiting
+        return self._queue_of(process) in self._waiting
 
     def _note(self, kind: str, queue: str) -> None:
         self.hits[kind] += 1
@@ -120,11 +120,44 @@ class Storm:
 
     def _a_queue_is_left(self) -> bool:
         """Whether a queue has neither an agent nor come to its end."""
-        at_work = {_queue_of(p) for p in living(self.project.root) if _kind(p) == "agent"}
+        at_work = {self._queue_of(p) for p in living(self.project.root) if _kind(p) == "agent"}
         return any(not self._has_ended(queue) for queue in self.queues if queue not in at_work)
+
+    def _queue_of(self, process: Process) -> str:
+        found = re.search(r"\b(q\d)\b", process.words)
+        return found[1] if found else ""
 
     def __str__(self) -> str:
         return f"seed {self.seed}: {sum(self.hits.values())} kills {dict(self.hits)}"
+
+
+@dataclass
+class PoolStorm(Storm):
+    """One on the members of a pool: `queues` has for each all cells of their file."""
+
+    @property
+    def cells(self) -> list[str]:
+        return list(next(iter(self.queues.values())))
+
+    def _has_ended(self, queue: str) -> bool:
+        done = set[str]().union(*map(self._verified, self.queues))
+        is_over = self.project.types(queue)[-1:] == ["agent.stopped"]
+        return is_over and set(self.cells) <= done
+
+    def _queue_of(self, process: Process) -> str:
+        found = re.search(r"(?:q@|/boxes/)(box-\w)\b", process.words)
+        return f"q@{found[1]}" if found else ""
+
+
+def stormy_pool(make: MakeProject, seed: int, cells: int) -> PoolStorm:
+    names, boxes = [f"c{number}" for number in range(cells)], ["box-a", "box-b", "box-c"]
+    lines = [f"configs/{name}.json one {STEPS}" for name in names]
+    made = make({"q": lines})
+    made.write_job(queues={"queues/q.txt": boxes})
+    storm = PoolStorm(replace(made, is_quick=False), {f"q@{box}": names for box in boxes}, seed)
+    for name in names:
+        storm.project.write_config(name, seconds=STEP_S)
+    return storm
 
 
 def stormy(make: MakeProject, seed: int, queues: int = 2, cells: int = 4) -> Storm:
@@ -170,8 +203,3 @@ def _kind(process: Process) -> str | None:
     if "begin.py attempt " in process.words or "run_one.sh" in process.words:
         return "wrapper"
     return "script" if "train.py" in process.words else None
-
-
-def _queue_of(process: Process) -> str:
-    found = re.search(r"\b(q\d)\b", process.words)
-    return found[1] if found else ""

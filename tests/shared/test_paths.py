@@ -288,3 +288,22 @@ def test_a_declared_file_is_found_at_its_path_else_under_its_name(tmp_path):
         "step_*.pt": "x/step_2.pt",
         "runs/?/": "runs/1",
     }
+
+
+def test_the_members_of_a_pool_have_one_file_and_all_else_of_their_own(tmp_path):
+    tier = DurablePaths(tmp_path, "r")
+    one, other = names.member_name("all", "box-a"), names.member_name("all", "box-b")
+    assert tier.queue(one) == tier.queue(other) == tier.queue("all")
+    for place in (tier.lock, tier.control, tier.journal, tier.heartbeat, tier.delivered):
+        assert place(one) != place(other)
+    assert names.QUEUE.fullmatch(one) and not names.PLACE.fullmatch(one)
+    assert not names.QUEUE.fullmatch("a@b@c") and not names.QUEUE.fullmatch("@b")
+
+
+def test_a_queue_that_left_is_known_by_its_journal_and_a_pools_file_is_none(tmp_path):
+    tier = DurablePaths(tmp_path, "r")
+    for path in (tier.queue("all"), tier.queue("old"), tier.journal("all@gone"), tier.journal("x")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert tier.known_queues(["all@box-a"]) == ["all@box-a", "all@gone", "x", "old"]
+    assert tier.known_queues(["q"]) == ["q", "all@gone", "x", "old"]

@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from boxcar.laptop.fitness.rules import ALL, Row, Told
+from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import Plan
+from boxcar.shared.record import replace
 from boxcar.shared.sentence import Sentence, _
 
 
@@ -16,7 +18,8 @@ def judge_gpus_of_cells(told_by_box: Mapping[str, Told], plan: Plan) -> Iterator
     found = {box: _names(told) for box, told in told_by_box.items() if told.facts}
     if plan.gpus_per_cell:
         for box, names in found.items():
-            yield _side_by_side(box, len(names), plan.gpus_per_cell, plan.slots)
+            row = _side_by_side(box, len(names), plan.gpus_per_cell, plan.slots)
+            yield row if row.verdict == "refuse" else _with_lines(row, len(names), plan)
     different = {names for names in found.values() if names}
     if len(different) > 1:
         said = "; ".join(f"{box}: {_listed(names)}" for box, names in found.items() if names)
@@ -37,6 +40,20 @@ def _side_by_side(box: str, gpus: int, each: int, slots: int | None) -> Row:
     if unused:
         told = _("{n} {n:GPU|GPUs} of {all} {n:is|are} never used", n=unused, all=gpus)
     return Row(box, "cells at once", "warn" if unused else "ok", str(beside), told)
+
+
+def _with_lines(row: Row, gpus: int, plan: Plan) -> Row:
+    """Refused where no line of the box's file can run on it: it would bill and claim nothing."""
+    boxes = plan.boxes_of_files
+    wanted = [
+        terms.terms_of_cell(plan, cell.name, cell.own).gpus or 0
+        for cell in plan.cells
+        if row.box in boxes[cell.queue]
+    ]
+    if min(wanted, default=0) <= gpus:
+        return row
+    why = _("each of its cells needs {n} GPUs or more, and it has {all}", n=min(wanted), all=gpus)
+    return replace(row, verdict="refuse", found="0", reason=why)
 
 
 def _names(told: Told) -> tuple[str, ...]:

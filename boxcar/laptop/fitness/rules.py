@@ -488,7 +488,10 @@ def _loads(
     told_by_box: Mapping[str, Told], plan: Plan, left: Sequence[Cell], one: Measured
 ) -> Iterator[Load]:
     facts_by_box = {box: told.facts for box, told in told_by_box.items() if told.facts}
-    own = {box: [c for c in left if plan.queues[c.queue] == box] for box in facts_by_box}
+    own: dict[str, list[Cell]] = {box: [] for box in facts_by_box}
+    for cell in left:
+        boxes = plan.boxes_of_files[cell.queue]
+        own.setdefault(boxes[cell.index % len(boxes)], []).append(cell)  # of a pool even shares
     for box, facts in facts_by_box.items():
         yield from _load(box, "data", facts, _need(own[box], one))
     mirrors = any(terms.terms_of_cell(plan, cell.name).resume for cell in left)

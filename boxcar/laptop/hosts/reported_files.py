@@ -32,8 +32,8 @@ _KNOWN = tuple(
     re.compile(rule)
     for rule in (
         rf"queues/{names.PLACE.pattern}\.txt",
-        rf"(?:control|heartbeat|delivered)/{names.PLACE.pattern}\.json",
-        rf"journal/{names.PLACE.pattern}\.jsonl",
+        rf"(?:control|heartbeat|delivered)/{names.QUEUE.pattern}\.json",
+        rf"journal/{names.QUEUE.pattern}\.jsonl",
         rf"(?:claims|accepted)/{CELL_NAME.pattern}\.json",
         rf"cells/{CELL_NAME.pattern}/(?:{MANIFEST}|{RECEIPT}|{RESUME})",
         rf"releases/{names.DIGEST.pattern}/(?:{PLAN}|{FILE})",

@@ -67,6 +67,9 @@ class LocalSite(Site):
 
     def give_up_boxes(self, names: Iterable[str]) -> None:
         for name in names:
+            if self._is_still(name):
+                self._gone.add(name)
+                continue
             if name != self.plan.durable_dir:
                 raise InputError(
                     _("--gone {name}: it is a folder on this machine and can be read", name=name)
@@ -74,6 +77,12 @@ class LocalSite(Site):
             if self.tier.root.exists():
                 raise InputError(_("--gone {name}: the run is there, so it is not gone", name=name))
             self._gone.add(name)
+
+    def _is_still(self, box: str) -> bool:
+        """Whether it is in a pool, and no agent is at work there."""
+        queues = self.tier.known_queues(self.plan.queues)
+        its = [queue for queue in queues if queue.endswith(f"@{box}")]
+        return bool(its) and not any(map(self.is_agent_alive, its))
 
     def tier_doubts(self) -> list[str]:
         if not self.is_tier_out_of_sight():
@@ -138,9 +147,8 @@ class LocalSite(Site):
 
     def _cell_folders(self, cell: Cell) -> Iterator[Path]:
         """The box has them while the cell runs."""
-        for box in dict.fromkeys(
-            [self.plan.queues[cell.queue], *(b.name for b in self.plan.boxes)]
-        ):
+        own = self.plan.boxes_of_files[cell.queue]
+        for box in dict.fromkeys([*own, *(b.name for b in self.plan.boxes)]):
             yield self.project.scratch(box).out(cell.name)
         yield self.tier.cell(cell.name)
         yield self.results.cell(cell.name)

@@ -91,7 +91,7 @@ class MirroredSite(Site):
             self._look(another, reader=another)
 
     def give_up_boxes(self, names: Iterable[str]) -> None:
-        left = {self._last_box_of(path.stem) for path in self.tier.queues.glob("*.txt")}
+        left = {self._last_box_of(name) for name in self.tier.known_queues(self.plan.queues)}
         known = sorted({*self._names, *(box for box in left if box)})
         for box in names:
             if box == self.plan.durable_dir:
@@ -238,8 +238,8 @@ class MirroredSite(Site):
         name = f"cells/{cell}/{MANIFEST}"
         owners = () if self._is_shared else self.mirror.boxes_with(name, self._names)
         # With a shared tier all can give it; its own box spreads the load.
-        planned = [plan.queues[known.queue] for known in plan.cells if known.name == cell]
-        for box in (*owners, *planned, *self._names):
+        queue = next((known.queue for known in plan.cells if known.name == cell), "")
+        for box in (*owners, *plan.boxes_of_files.get(queue, ()), *self._names):
             if box not in self._silent:
                 return self.folder_on(box, str(self.project.on_tier.cell(cell)))
         raise TemporaryError(_("{cell}: no box that has it answers", cell=cell))
@@ -347,8 +347,11 @@ class MirroredSite(Site):
         """
         if name.startswith(("cells/", "claims/", "accepted/", "releases/")):
             return False  # a queue may be called plan or manifest
-        owner = self.plan.queues.get(PurePosixPath(name).stem)
-        return owner is not None and owner != box and self._sees_tier(owner)
+        queue, of_queue = PurePosixPath(name).stem, self.plan.queues
+        is_file = name.startswith("queues/")
+        owners = self.plan.boxes_of_files.get(queue, ()) if is_file else (of_queue.get(queue),)
+        owner = next((one for one in owners if one and self._sees_tier(one)), box)
+        return owner != box
 
     def _report(self, box: str, *, is_reader: bool) -> None:
         try:
@@ -378,7 +381,7 @@ class MirroredSite(Site):
 
     def _queues_of(self, box: str) -> tuple[str, ...]:
         """Its own, and those that have left the plan: their agent may still run, on any box."""
-        left = {path.stem for path in self.tier.queues.glob("*.txt")} - set(self.plan.queues)
+        left = set(self.tier.known_queues(self.plan.queues)) - set(self.plan.queues)
         return (*self.queues_on(box), *sorted(left))
 
     def _sees_tier(self, box: str) -> bool:

@@ -416,8 +416,8 @@ def _after(plan: Plan, queues: Sequence[QueueFile]) -> Iterator[str]:
                         "cannot see. Put both into one queue",
                         line=queue.at(line),
                         name=name,
-                        box=homes[name].box,
-                        other_box=queue.box,
+                        box=homes[name].boxes,
+                        other_box=queue.boxes,
                     )
                 )
     if circle := _circle(

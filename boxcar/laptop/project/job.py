@@ -150,6 +150,7 @@ class Job(Model):
     epochs: Count | None = None
     run: str | None = None
     queues: Queues
+    order: Literal["file", "longest"] = "file"
     artifacts: Annotated[Artifacts, BeforeValidator(_said)] = Field(
         default=None, validate_default=True
     )
@@ -173,6 +174,12 @@ class Job(Model):
     price: Prices = Field(default_factory=dict)
     slurm: SlurmOfJob = SlurmOfJob()
 
+    @property
+    def boxes(self) -> tuple[str, ...]:
+        """Those of all queues."""
+        lists = ([boxes] if isinstance(boxes, str) else boxes for boxes in self.queues.values())
+        return tuple(box for boxes in lists for box in boxes)
+
     @model_validator(mode="before")
     @classmethod
     def _queues_of_run(cls, value: object) -> object:
@@ -184,7 +191,7 @@ class Job(Model):
 
     @model_validator(mode="after")
     def _prices_of_boxes(self) -> Job:
-        known = [*self.queues.values(), *self.candidates]
+        known = [*self.boxes, *self.candidates]
         for name in self.price.keys() - {*known, EVERY_BOX}:
             raise ValueError(_("price: {name}", name=no_such(name, known, what="box", of="queues")))
         return self

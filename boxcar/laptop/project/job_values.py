@@ -156,7 +156,7 @@ def _run_name(text: str) -> str:
 
 
 def _queue_file(text: str) -> str:
-    _place_name(queue_name(text))
+    _named_well(queue_name(text))
     return text
 
 
@@ -165,9 +165,13 @@ _ADDRESS = re.compile(r"(?:(?P<user>[\w.-]+)@)?(?P<host>[\w.-]+|\[[\w:]+\])(?::(
 
 
 def _place_name(text: str) -> str:
+    if (address := _ADDRESS.fullmatch(text)) and (address["user"] or address["port"]):
+        raise ValueError(_of_address(address))
+    return _named_well(text)
+
+
+def _named_well(text: str) -> str:
     if not names.PLACE.fullmatch(text):
-        if (address := _ADDRESS.fullmatch(text)) and (address["user"] or address["port"]):
-            raise ValueError(_of_address(address))
         raise ValueError(
             _(
                 "the name {text!r} may have letters, digits and ._-, with a letter or digit first",
@@ -282,10 +286,27 @@ def _link_name(name: object, known: Collection[str]) -> str:
     return text
 
 
-def _some_queues(value: dict[str, str]) -> dict[str, str]:
+def _some_queues(value: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
     if not value:
         raise ValueError(_("expected at least one, such as queues: {{queues/queue_1.txt: box-a}}"))
     return value
+
+
+def _boxes(value: object) -> str | tuple[str, ...]:
+    """One box, or those of a pool."""
+    if isinstance(value, str):
+        return _place_name(value)
+    if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        raise ValueError(_("expected a box, or the boxes of a pool, such as [box-a, box-b]"))
+    return distinct(tuple(map(_place_name, value)))
+
+
+def queues_of_file(file: str, boxes: str | tuple[str, ...]) -> dict[str, str]:
+    """By queue, its box: one of that file's name, or one for each box of a pool."""
+    name = queue_name(file)
+    if isinstance(boxes, str):
+        return {name: boxes}
+    return {names.member_name(name, box): box for box in boxes}
 
 
 def distinct(texts: tuple[str, ...]) -> tuple[str, ...]:
@@ -381,8 +402,9 @@ PlaceName = Annotated[str, AfterValidator(_place_name)]
 EnvName = Annotated[str, AfterValidator(_env_name)]
 EnvValue = Annotated[str, AfterValidator(_without_nul)]
 RunName = Annotated[str, AfterValidator(_run_name)]
+Boxes = Annotated[str | tuple[str, ...], BeforeValidator(_boxes)]
 Queues = Annotated[
-    dict[Annotated[str, AfterValidator(_queue_file)], PlaceName], AfterValidator(_some_queues)
+    dict[Annotated[str, AfterValidator(_queue_file)], Boxes], AfterValidator(_some_queues)
 ]
 Ranks = Annotated[Count | None, BeforeValidator(_auto)]
 Command = Annotated[tuple[str, ...], BeforeValidator(_words)]

@@ -253,7 +253,7 @@ def choose_profile(
     taken = chosen(job, root, kinds)
     if job.candidates:
         return Choice(taken, _("the first of the job's candidates that fits"))
-    if met := [box for box in job.queues.values() if Home(root).host(box).exists()]:
+    if met := [box for box in job.boxes if Home(root).host(box).exists()]:
         raise InputError(
             _(
                 "{box} was once reached over ssh (.boxcar/hosts), but nothing here records where "

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.project.job import Job
-from boxcar.laptop.project.job_values import queue_name
+from boxcar.laptop.project.job_values import queue_name, queues_of_file
 from boxcar.laptop.project.queues.sync import complete
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import stored_names
@@ -70,21 +70,33 @@ MOST_LINES_NAMED = 3
 
 @dataclass(frozen=True)
 class QueueFile:
-    """One entry of `queues`; `file` as it stands there, `unread` is why its file was not read."""
+    """One entry of `queues`; `file` as it stands there, `unread` is why its file was not read.
+    `name` is the file's, and `queues` are those that go by it, with their boxes.
+    """
 
     name: str
-    box: str
+    queues: dict[str, str]
     file: str
     path: Path
     queue: Queue
     unread: str = ""
+
+    @property
+    def is_pool(self) -> bool:
+        return self.name not in self.queues
+
+    @property
+    def boxes(self) -> str:
+        return ", ".join(self.queues.values())
 
     def at(self, line: CellLine) -> str:
         return f"{self.file}:{line.number}"
 
 
 def queue_files_of_job(root: Path, job: Job) -> list[QueueFile]:
-    return [read_queue_file(root, file, box, in_use=job.queues) for file, box in job.queues.items()]
+    return [
+        read_queue_file(root, file, boxes, in_use=job.queues) for file, boxes in job.queues.items()
+    ]
 
 
 def with_data(queue: QueueFile, data: bytes) -> QueueFile:
@@ -92,9 +104,11 @@ def with_data(queue: QueueFile, data: bytes) -> QueueFile:
     return replace(queue, queue=queue_line.parse_queue(complete(data)), unread="")
 
 
-def read_queue_file(root: Path, file: str, box: str, *, in_use: Collection[str] = ()) -> QueueFile:
+def read_queue_file(
+    root: Path, file: str, boxes: str | tuple[str, ...], *, in_use: Collection[str] = ()
+) -> QueueFile:
     """`in_use`: the queue files of the job, none of which is meant by a name that is not there."""
-    name, path = queue_name(file), root / file
+    name, queues, path = queue_name(file), queues_of_file(file, boxes), root / file
     try:
         with regular_file.open_followed(path) as opened:
             # One byte more than is allowed, so that the parser says it; never a whole device.
@@ -105,11 +119,11 @@ def read_queue_file(root: Path, file: str, box: str, *, in_use: Collection[str] 
             "remove it here",
             near=nearest_file(root, file, in_use),
         )
-        return QueueFile(name, box, file, path, Queue(), why)
+        return QueueFile(name, queues, file, path, Queue(), why)
     except OSError as error:
         why = _("the queue file cannot be read: {why}", why=reason_of(error))
-        return QueueFile(name, box, file, path, Queue(), why)
-    return QueueFile(name, box, file, path, queue_line.parse_queue(complete(data)))
+        return QueueFile(name, queues, file, path, Queue(), why)
+    return QueueFile(name, queues, file, path, queue_line.parse_queue(complete(data)))
 
 
 def queue_lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:

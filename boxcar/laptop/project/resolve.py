@@ -31,7 +31,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.duration import GRACE_S
 from boxcar.shared.cell.said import is_script
 from boxcar.shared.errors import InputError, Message
-from boxcar.shared.files.plan import IN_OUT, LOG, Artifact, Box, Cell, Plan, Rule
+from boxcar.shared.files.plan import EACH_BOX, IN_OUT, LOG, Artifact, Box, Cell, Plan, Rule
 from boxcar.shared.files.release import RUN_ONE
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
@@ -119,6 +119,7 @@ def resolve_queues(
     configs = ConfigFiles(root / job.code, promised)
     homeless = [
         *_twin_queues(job, queues),
+        *_pools_in_vain(job, profile, queues),
         *_colon_in_the_tier(profile.durable_dir(root)),
         *survival.survival_problems(profile),
     ]
@@ -162,16 +163,30 @@ def _twin_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
                 queue=queue.name,
                 first=first,
             )
-        first = boxes.setdefault(queue.box.casefold(), queue.file)
-        if first != queue.file:
-            yield (
-                _(
+        for box in queue.queues.values():
+            first = boxes.setdefault(box.casefold(), queue.file)
+            if first != queue.file:
+                yield _(
                     "{at}: the box {box!r} already has the queue {first}, and a box runs one "
                     "queue at a time. Merge the two files, or name another box",
                     at=at,
-                    box=queue.box,
+                    box=box,
                     first=first,
                 )
+
+
+def _pools_in_vain(job: Job, profile: Profile, queues: Sequence[QueueFile]) -> Iterator[str]:
+    """Boxes claim from one file where they see one another's claims, and nowhere else."""
+    if profile.durable_scope != EACH_BOX and not profile.is_cluster:
+        return
+    for queue in queues:
+        if queue.is_pool:
+            yield _(
+                "{at}: under {profile} boxes cannot share a queue file: that needs one durable "
+                "tier and no scheduler. Give each box a file of its own, and spread the cells "
+                "with split",
+                at=job.at("queues", queue.file),
+                profile=profile.name,
             )
 
 
@@ -283,8 +298,8 @@ def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
         interrupted_every_s=_interrupted_every_s(profile),
         second=profile.storage.second,
         grace_s=GRACE_S if profile.spot.grace_s is None else profile.spot.grace_s,
-        boxes=tuple(_box(root, job, profile, queue.box) for queue in queues),
-        queues={queue.name: queue.box for queue in queues},
+        boxes=tuple(_box(root, job, profile, box) for box in job.boxes),
+        queues={name: box for queue in queues for name, box in queue.queues.items()},
         cells=(),
         command=job.command,
         launcher=job.launcher,

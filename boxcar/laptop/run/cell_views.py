@@ -10,7 +10,7 @@ from boxcar.laptop.run import condition, moves
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import CellView, QueueView
-from boxcar.shared import state, timestamp
+from boxcar.shared import names, state, timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import manifest, receipt
@@ -28,7 +28,10 @@ def cell_views(
 ) -> list[CellView]:
     """By queue and index; a cell of no queue that is known comes last."""
     by_name = {queue.name: queue for queue in queues}
-    order = {queue.name: place for place, queue in enumerate(queues)}
+    order: dict[str, int] = {}
+    for place, queue_view in enumerate(queues):
+        order[queue_view.name] = place
+        order.setdefault(names.file_of(queue_view.name), place)
     states = {queue.name: queue.state for queue in queues if queue.state}
     records = state.merge(states, moves.owners_of_lines(run, states))
     unheard_of = ("", state.NOTHING_YET if len(states) == len(queues) else None)
@@ -45,7 +48,8 @@ def cell_views(
             CellView(
                 name=cell.name,
                 queue=by.name if by else cell.queue,
-                box=stands.box if stands else "unknown",
+                # Of a pool nobody knows yet which box takes the cell.
+                box=stands.box if stands else "" if cell.queue in order else "unknown",
                 cfg=cell.cfg,
                 task=cell.task,
                 epochs=cell.epochs,

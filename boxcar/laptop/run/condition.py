@@ -75,16 +75,23 @@ def queues_left_s(view: RunView, left_s: Mapping[str, float | None]) -> dict[str
     before its longest.
     """
     of_queue: dict[str, list[float | None]] = {queue.name: [0.0] for queue in view.queues}
+    # Those of a pool share what none has claimed.
+    takers = {
+        name: [of_queue[one.name] for one in list(filter(may_run, queues)) or queues]
+        for name, queues in view.by_queue_or_file.items()
+    }
     for cell in view.cells:
-        of_queue.setdefault(cell.queue, [0.0]).append(left_s[cell.name])
+        its_s, shares = left_s[cell.name], takers.get(cell.queue, ())
+        for share in shares:
+            share.append(its_s if its_s is None or not shares[1:] else its_s / len(shares))
     beats = {queue.name: queue.heartbeat for queue in view.queues}
     found: dict[str, float | None] = {}
-    for queue, each in of_queue.items():
+    for name, each in of_queue.items():
         known = [own_s for own_s in each if own_s is not None]
-        beat = beats.get(queue)
+        beat = beats.get(name)
         beside = max(1, len(beat.at_work)) if beat else 1
         is_known = len(known) == len(each)
-        found[queue] = max(*known, sum(known) / beside) if is_known else None
+        found[name] = max(*known, sum(known) / beside) if is_known else None
     return found
 
 

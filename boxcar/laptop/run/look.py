@@ -19,8 +19,8 @@ from boxcar.laptop.run.cell_views import cell_views
 from boxcar.laptop.run.condition import condition_of
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell, survey
-from boxcar.laptop.run.view import QueueView, RunView, active_cell
-from boxcar.shared import state
+from boxcar.laptop.run.view import CellView, Condition, QueueView, RunView, active_cell
+from boxcar.shared import names, state
 from boxcar.shared.errors import DamagedError, message_of
 from boxcar.shared.files import control, delivered, heartbeat, journal
 from boxcar.shared.files.heartbeat import Heartbeat
@@ -39,6 +39,7 @@ def look_at_run(run: OpenRun, now: str) -> RunView:
     found = survey(run, {queue.name: queue.begun for queue in queues})
     found = replace(found, notes=(*found.notes, *moves.untold(run)))
     cells = cell_views(run, found.cells, queues, now)
+    queues = [_given_away(run, queue, cells) for queue in queues]
     problems = [
         *(doubt.what for doubt in found.doubts),
         *found.notes,
@@ -59,15 +60,26 @@ def look_at_run(run: OpenRun, now: str) -> RunView:
     return RunView(run.plan.run, now, tuple(queues), tuple(cells), tuple(problems), found)
 
 
+def _given_away(run: OpenRun, queue: QueueView, cells: Sequence[CellView]) -> QueueView:
+    """A member of a pool that is dead is no trouble any more once others have what it had begun, or
+    the job names its box no more.
+    """
+    if not names.is_member(queue.name) or queue.condition.word != "agent dead":
+        return queue
+    own = [cell.name for cell in cells if cell.queue == queue.name and not cell.is_verified]
+    is_left = queue.active is None and queue.name in run.plan.queues
+    if own or is_left:
+        return queue
+    now = Condition("drained", _("its agent is gone, and no cell of its pool is left to it"))
+    return replace(queue, condition=now)
+
+
 def _queue_names(run: OpenRun) -> list[str]:
     """The plan's queues, and those on the tier that have left it: their agent may still run."""
-    tier = run.tier
     try:
-        there = [*tier.queues.glob("*.txt"), *tier.journals.glob("*.jsonl")]
-        left = sorted(path.stem for path in there)
+        return run.tier.known_queues(run.plan.queues)
     except OSError:
-        left = []  # the roster says that the folder cannot be read
-    return list(dict.fromkeys([*run.plan.queues, *left]))
+        return list(run.plan.queues)  # the roster says that the folder cannot be read
 
 
 def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:

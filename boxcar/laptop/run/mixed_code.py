@@ -12,20 +12,22 @@ from dataclasses import fields as fields_of
 from pathlib import PurePosixPath
 
 from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.shared import names
 from boxcar.shared.cell import cell_name
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import NO_CONFIG, config_path
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import queue_line, release
 from boxcar.shared.files.plan import Cell, Plan, unlike
-from boxcar.shared.files.release import CODE, PLAN, Release
+from boxcar.shared.files.release import CODE, PLAN, RUN_QUEUE, Release
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
 # A line's own number of ranks stands beside the cells; the text of a diff differs as its files do.
-_NOT_CODE = ("cells", "cell_nproc", "rules", "extra")
-_NOT_FILES = (PLAN, "code.diff")
+# No line runs what starts an agent. Of boxes and queues `unlike` says what that cannot take over.
+_NOT_CODE = ("boxes", "queues", "cells", "cell_nproc", "rules", "extra")
+_NOT_FILES = (PLAN, "code.diff", RUN_QUEUE)
 
 
 @dataclass(frozen=True)
@@ -82,17 +84,19 @@ def _of_queue(queue: QueueView, view: RunView, new: ToPush) -> NewLines | None:
     session = queue.session
     if not queue.is_alive or session is None or session.release == new.release.digest:
         return None
+    if names.is_member(queue.name) and queue.name not in new.plan.queues:
+        return None  # it is drained, and the others take the lines
     folder = new.tier.release(session.release)
     try:
         own, own_plan = release.read_release(folder), release.read_plan(folder)
     except (DamagedError, FileNotFoundError):
         return None
-    names = _configs(own)
+    configs = _configs(own)
     cells = _not_begun(queue.name, view, new)
-    lacking = tuple(cell.name for cell in cells if not _has_config(cell, names))
+    lacking = tuple(cell.name for cell in cells if not _has_config(cell, configs))
     if not lacking:
         return None
-    refused = tuple(unlike(own_plan, new.plan))
+    refused = tuple(unlike(own_plan, new.plan, queue.name))
     files = set(_other_files(own, new.release, (*new.plan.cells, *own_plan.cells)))
     fields = _other_fields(own_plan, new.plan)
     other = () if refused else (*sorted(files - set(new.asides)), *fields)
@@ -108,7 +112,8 @@ def _not_begun(queue: str, view: RunView, new: ToPush) -> list[Cell]:
     begun = {cell.name for cell in view.cells if cell.record and cell.record.attempts}
     if (new.tier.release(new.release.digest) / release.FILE).exists():
         begun |= {line.name for line in _lines(new.tier, queue)}
-    return [cell for cell in new.plan.cells if cell.queue == queue and cell.name not in begun]
+    file = names.file_of(queue)
+    return [cell for cell in new.plan.cells if cell.queue == file and cell.name not in begun]
 
 
 def _lines(tier: DurablePaths, queue: str) -> list[CellLine]:
@@ -126,8 +131,8 @@ def _configs(made: Release) -> dict[str, list[str]]:
     return cell_name.stored_names(path.removeprefix(head) for path in paths)
 
 
-def _has_config(line: Cell | CellLine, names: Collection[str]) -> bool:
-    return line.cfg == NO_CONFIG or config_path(line.cfg) in names
+def _has_config(line: Cell | CellLine, configs: Collection[str]) -> bool:
+    return line.cfg == NO_CONFIG or config_path(line.cfg) in configs
 
 
 def _other_files(own: Release, made: Release, cells: Iterable[Cell]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from boxcar.laptop.project.queues import sync
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Roster, RosterCell
 from boxcar.laptop.run.state_words import state_sentence
-from boxcar.shared import state
+from boxcar.shared import names, state
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import Command, some
 from boxcar.shared.files import control, queue_line
@@ -292,6 +292,19 @@ class RunView:
                 return queue
         raise KeyError(name)
 
+    def queues_of(self, cell: CellView) -> list[QueueView]:
+        """Those that have the cell, or may take it: of a pool all members."""
+        return self.by_queue_or_file.get(cell.queue, [])
+
+    @cached_property
+    def by_queue_or_file(self) -> dict[str, list[QueueView]]:
+        """By the name of a queue itself, by that of a pool's file all members."""
+        found: dict[str, list[QueueView]] = {}
+        for queue in self.queues:
+            for name in {queue.name, names.file_of(queue.name)}:
+                found.setdefault(name, []).append(queue)
+        return found
+
 
 def active_cell(state_: State) -> str | None:
     places = {
@@ -370,7 +383,7 @@ def begin_of_run(run: OpenRun, queue: QueueView, start_index: int | None) -> tup
     if start_index is None:
         before = queue.session
         return (before.start_index, before.start_cell) if before else (0, None)
-    local = run.project.queue_files[queue.name].read_bytes()
+    local = run.project.queue_files[names.file_of(queue.name)].read_bytes()
     lines = queue_line.parse_queue(
         sync.joined(local, sync.read_tier_queue(run.tier.queue(queue.name)))
     ).lines

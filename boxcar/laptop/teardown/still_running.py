@@ -199,8 +199,8 @@ def _locks(run: OpenRun) -> list[Path]:
 
 
 def _queues(run: OpenRun) -> list[str]:
-    on_tier = (path.stem for path in run.tier.queues.glob("*.txt"))
-    return sorted({*run.plan.queues, *on_tier, *(path.stem for path in _locks(run))})
+    locked = [path.stem for path in _locks(run)]
+    return sorted({*run.tier.known_queues([*run.plan.queues, *locked])})
 
 
 def _asked(ask: Callable[[], bool | None], row: Missing) -> Iterator[Missing]:

@@ -60,7 +60,7 @@ def request(
             show.say(_("{queue}: nothing is running; nothing to do", queue=queue.name))
     done, errors = side_by_side.each_or_why(
         [queue.name for queue in asked],
-        lambda name: write_control(site, _reached_by(site, view.queue(name)), name, want),
+        lambda name: write_control(site, reached_by(site, view.queue(name)), name, want),
     )
     if waiting:
         _call_off(site, waiting)
@@ -118,7 +118,7 @@ def write_control(site: Site, box: str, queue: str, want: str) -> None:
     site.ask(box, run_asks.WriteControl(queue, Control(want, timestamp.utc_now())))
 
 
-def _reached_by(site: Site, queue: QueueView) -> str:
+def reached_by(site: Site, queue: QueueView) -> str:
     """The box that writes the file: for a box that has left the plan another one of its tier."""
     if site.is_planned(queue.box):
         return queue.box
@@ -135,12 +135,12 @@ def _reached_by(site: Site, queue: QueueView) -> str:
 
 
 def _known(view: RunView, queues: Sequence[str] | None, boxes: Sequence[str] | None) -> list[str]:
-    names = [queue.name for queue in view.queues]
     run = the_run(view.run)
-    chosen = pick(queues or (), names, what="queue", of=run)
+    named = pick(queues or (), view.by_queue_or_file, what="queue", of=run)
     there = pick(boxes or (), [queue.box for queue in view.queues], what="box", of=run)
+    chosen = [queue.name for name in named for queue in view.by_queue_or_file[name]]
     chosen += [queue.name for queue in view.queues if queue.box in there]
-    return list(dict.fromkeys(chosen or names))
+    return list(dict.fromkeys(chosen or [queue.name for queue in view.queues]))
 
 
 # Agents that are about to end when `launch` comes: a lock that is held is no work yet.

@@ -278,7 +278,7 @@ def next_for(cell: CellView, view: RunView) -> NextStep:
         return NextStep(
             Command("repair"), _("its event log says verified, but {damage}", damage=cell.damage)
         )
-    is_at_work = any(may_run(q) for q in view.queues if q.name == cell.queue)
+    is_at_work = any(map(may_run, view.queues_of(cell)))
     match cell.record.state if cell.record else None:
         case None:
             return NextStep(Command("status"), _("an event log cannot be read; status says which"))
@@ -361,7 +361,7 @@ def _where(cell: CellView) -> Sentence:
         epochs=count_moments("epochs", cell.epochs) if cell.epochs else of_job,
         queue=cell.queue,
         index=index,
-        box=cell.box,
+        box=cell.box or _("any of its boxes"),
     )
 
 
@@ -398,15 +398,14 @@ def _what_it_waits_for(cell: CellView, view: RunView) -> list[Sentence]:
 
 
 def _its_queue(cell: CellView, view: RunView) -> list[Sentence]:
-    found = [queue.condition for queue in view.queues if queue.name == cell.queue]
     return [
         _(
             "{queue} is {word}: {sentence}",
-            queue=cell.queue,
-            word=condition_sentence(now.word),
-            sentence=now.sentence,
+            queue=queue.name,
+            word=condition_sentence(queue.condition.word),
+            sentence=queue.condition.sentence,
         )
-        for now in found
+        for queue in view.queues_of(cell)
     ]
 
 

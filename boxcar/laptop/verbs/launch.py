@@ -30,8 +30,9 @@ from boxcar.laptop.run import moves
 from boxcar.laptop.run.first_minute import Started, probe
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DROPPED, RunView
+from boxcar.laptop.teardown.gate import reasons_to_give_up
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.verbs import audit, listen, push, start_queues
+from boxcar.laptop.verbs import audit, listen, members, push, start_queues
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.start_queues import Order
 from boxcar.shared import timestamp
@@ -57,17 +58,26 @@ def launch(
     boxes: Sequence[str] | None = None,
     is_smoked: bool = True,
     is_beside: bool = False,
+    gone: Sequence[str] = (),
+    because: str | None = None,
     as_json: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> int:
     """Launch the queues (of the named boxes, or all); 1 where one of them does not really run.
 
     `is_smoked`: on a platform that bills, each cell needs a smoke pass. `is_beside`: it may start
-    where others are at work; else a person is asked, if there is one (and not `as_json`). Raises
-    InputError for what the person has to fix; nothing was touched then.
+    where others are at work; else a person is asked, if there is one (and not `as_json`). `gone`
+    names boxes of pools that will never answer again. Raises InputError for what the person has to
+    fix; nothing was touched then.
     """
+    project = push.in_order(project)
     with open_site(project, show.say) as site:
-        queues = _chosen(project, boxes, start_index)
+        reasons_to_give_up((), gone, because)
+        queues = [
+            name
+            for name in _chosen(project, boxes, start_index)
+            if project.plan.queues[name] not in gone
+        ]
         push.refuse_a_finished_run(project)
         push.refuse_a_tier_out_of_sight(site)
         profile_choice.remember_profile(
@@ -93,7 +103,7 @@ def launch(
         order = Order(built, start_index, is_smoked, unknown, given)
         with moves.take_turn(site.results, show.say):
             may_start = is_beside or (None if sys.stdin.isatty() and not as_json else False)
-            queues, started, problems = _in_turn(site, queues, order, may_start)
+            queues, started, problems = _in_turn(site, queues, order, may_start, gone)
         with show.waiting(_("checking that the first cells really run (up to a minute)")):
             problems += probe(site, started, show.say)
         if as_json:
@@ -131,10 +141,10 @@ def _say_what_comes(project: Project, environ: Mapping[str, str]) -> None:
 
 
 def _in_turn(
-    site: Site, queues: list[str], order: Order, may_start: bool | None
+    site: Site, queues: list[str], order: Order, may_start: bool | None, gone: Sequence[str]
 ) -> tuple[list[str], list[Started], list[Message]]:
     """The queues whose boxes are fit, which of them were started, and what is wrong. `may_start`:
-    beside others; None where a person is to be asked.
+    beside others; None where a person is to be asked. `gone` boxes give their cells back before.
     """
     with show.waiting(_("asking the boxes")):
         # An agent that was killed a moment ago is to be started again, and not left alone.
@@ -143,6 +153,12 @@ def _in_turn(
     view = look_at_run(site, timestamp.utc_now())
     from_here.begin_news(site, view, os.environ)
     unrunnable = push.say_mixed(site, view, order.built[0], is_mixed=False)
+    if gone:
+        site.give_up_boxes(gone)
+        members.give_back(site, view, gone, queues)
+        site.refresh()
+        view = look_at_run(site, timestamp.utc_now())
+    members.drain_left(site, view)
     queues, problems = _audited(site, view, _with_work(view, queues, order), may_start)
     problems += unrunnable
     if not queues:
@@ -246,8 +262,8 @@ def _with_work(view: RunView, queues: list[str], order: Order) -> list[str]:
 
 
 def _is_done(view: RunView, queue: str) -> bool:
-    cells = [cell.word for cell in view.cells if cell.queue == queue]
-    is_over = all(word in ("verified", DROPPED) for word in cells)
+    left = [cell for cell in view.cells if cell.word not in ("verified", DROPPED)]
+    is_over = all(queue != one.name for cell in left for one in view.queues_of(cell))
     return is_over and view.queue(queue).condition.word == "done"
 
 

@@ -24,7 +24,7 @@ from boxcar.laptop.teardown.gate import reasons_to_give_up
 from boxcar.laptop.verbs import push, serve_tier
 from boxcar.laptop.verbs.logs import find
 from boxcar.laptop.verbs.next_step import has_begun
-from boxcar.shared import state, timestamp
+from boxcar.shared import names, state, timestamp
 from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.attempt import Claim
@@ -58,20 +58,21 @@ def move(
         push.check_queues(site)
         view = look_at_run(site, timestamp.utc_now())
         found = find(view, cell)
-        source = _queue_with_line(project, cell)
+        source, file = _queue_with_line(project, cell), names.file_of(queue)
         _refuse_needless(site, view, found, source, queue)
         if found.queue != queue:
             _refuse_settled(site, found)
-            _refuse_at_work(site, view, found)
+            if found.box:  # else nobody of its pool has it yet
+                _refuse_at_work(site, view, found)
         for one in _moves(site, found, queue):
-            _take(site, one)
+            take_claim(site, one)
         if site.plan.durable_scope == EACH_BOX:
             with show.progress(_("push")) as bar:
                 for text in lend_checkpoint(site, queue, cell, bar):
                     show.say(text)
-        if source != queue:
-            _move_line(project, cell, source, queue)
-        _send_lines(site, source, queue)
+        if source != file:
+            _move_line(project, cell, source, file)
+        _send_lines(site, source, file)
         _report(site, cell, source, queue, as_json=as_json)
         return 0
 
@@ -86,8 +87,9 @@ def _refuse_needless(site: Site, view: RunView, found: CellView, source: str, qu
                 cell=found.name,
             )
         )
-    is_there = found.queue == source == queue and not _moves(site, found, queue)
-    local = complete(site.project.queue_files[queue].read_bytes())
+    is_there = found.queue == queue and source == names.file_of(queue)
+    is_there = is_there and not _moves(site, found, queue)
+    local = complete(site.project.queue_files[names.file_of(queue)].read_bytes())
     if is_there and read_tier_queue(site.tier.queue(queue)) == local:
         raise InputError(_("{cell} is already in {queue}", cell=found.name, queue=queue))
 
@@ -122,7 +124,7 @@ def _moves(site: Site, cell: CellView, queue: str) -> list[Move]:
     return [one for one in begun if (one.claim.cell, one.claim.queue) == (cell.name, queue)]
 
 
-def _take(site: Site, wanted: Move) -> None:
+def take_claim(site: Site, wanted: Move) -> None:
     """The claim, once nobody can be at work on the cell any more."""
     new_box = wanted.claim.box
     if site.plan.durable_scope != EACH_BOX:

@@ -25,8 +25,10 @@ from boxcar.laptop.run.view import (
     blocked_of_run,
 )
 from boxcar.laptop.tryout import passes
+from boxcar.shared import names
 from boxcar.shared.errors import Command, DamagedError, Message
 from boxcar.shared.files import manifest, receipt
+from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.receipt import RunReceipt
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.process import end_reason
@@ -138,7 +140,7 @@ def sentence(step: NextStep) -> Sentence:
 
 def _next_for_queues(view: RunView, site: Site) -> NextStep | None:
     words = {queue.name: queue.condition.word for queue in view.queues}
-    at_work = _with_work(view)
+    at_work = _with_work(view, site.plan)
     for trouble, verb, because in _TROUBLES:
         named = [name for name, word in words.items() if word == trouble]
         if trouble == "agent dead":
@@ -192,13 +194,16 @@ def _are_blocked(kept: Sequence[Blocked]) -> Sentence:
     )
 
 
-def _with_work(view: RunView) -> set[str]:
+def _with_work(view: RunView, plan: Plan) -> set[str]:
     """The queues that have a cell left, were they without an agent: all of one may have been moved,
-    or dropped.
+    or dropped. What no member of a pool has claimed is for those of the plan.
     """
     left = view.of_words(view.by_word.keys() - {"verified", *_OVER})
-    empty = {queue.name for queue in view.queues} - {cell.queue for cell in view.cells}
-    return empty | {cell.queue for cell in left}
+    files = {names.file_of(cell.queue) for cell in view.cells}
+    empty = {queue.name for queue in view.queues if names.file_of(queue.name) not in files}
+    claimed = {cell.queue for cell in left}
+    others = (one.name for cell in left for one in view.queues_of(cell) if one.name in plan.queues)
+    return {*empty, *claimed, *others}
 
 
 def _was_ended(queue: QueueView) -> bool:
@@ -220,7 +225,12 @@ def _are_above(view: RunView, cells: Sequence[CellView]) -> bool:
             begins[queue.name] = index.get(first) or 0
         elif queue.session and queue.session.start_index:
             begins[queue.name] = math.inf  # below its last line
-    return all(cell.index is not None and cell.index < begins.get(cell.queue, 0) for cell in cells)
+
+    def is_above(cell: CellView) -> bool:
+        ends = [begins.get(queue.name, 0) for queue in view.queues_of(cell)]
+        return cell.index is not None and cell.index < min(ends, default=0)
+
+    return all(map(is_above, cells))
 
 
 def _damaged(view: RunView) -> list[str]:

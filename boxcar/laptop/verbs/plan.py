@@ -23,6 +23,7 @@ from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import LeftOut, Snapshot, not_shipped
 from boxcar.laptop.verbs import listen, push, split
 from boxcar.laptop.verbs.next_step import before_launch
+from boxcar.shared import names
 from boxcar.shared.cell import cell_line, duration, said, terms
 from boxcar.shared.cell.said import Places
 from boxcar.shared.disk.mounts import disk_room
@@ -62,7 +63,7 @@ def plan(project: Project, *, as_json: bool = False) -> int:
     shipped = code_files.take_snapshot(project.root / project.job.code)
     staying = not_shipped(project.plan, shipped)
     stays = code_files.find_left_out(project.root / project.job.code, frozenset(shipped.names))
-    size = expected_time(project.plan.cells, project.plan.queues, split.measured(project))
+    size = expected_time(project.plan.cells, project.plan.boxes_of_files, split.measured(project))
     document = _document(project, shipped, stays, size, is_sending=is_sending)
     if as_json:
         show.json_document("plan", document)
@@ -78,6 +79,7 @@ def plan(project: Project, *, as_json: bool = False) -> int:
         *todos.notes(project.job_path),
         *tracker_logins.notes(project.root / project.job.code, project.plan),
         *project.take_notes(),
+        *_pools(project.plan),
         *_long_queues(project.plan),
     ]
     unheard: list[str | Message] = [
@@ -88,6 +90,17 @@ def plan(project: Project, *, as_json: bool = False) -> int:
         show.say(sentence)
     show.say(_next(project, size, is_refused=bool(refused)))
     return 1 if refused else 0
+
+
+def _pools(plan: Plan) -> Iterator[Sentence]:
+    for file, boxes in plan.boxes_of_files.items():
+        if file not in plan.queues:
+            yield _(
+                "{file}: {boxes} share its cells; each box claims the next free one on the "
+                "durable tier",
+                file=file,
+                boxes=", ".join(boxes),
+            )
 
 
 def _long_queues(plan: Plan) -> Iterator[Sentence]:
@@ -129,7 +142,7 @@ def _next_command(project: Project) -> Command:
 def first_command(plan: Plan) -> list[str]:
     """The first cell's command, filled, as its box will run it; the launcher's own flags apart."""
     cell = plan.cells[0]
-    data_dir = Path(plan.box(plan.queues[cell.queue]).data_dir)
+    data_dir = Path(plan.box(plan.boxes_of_files[cell.queue][0]).data_dir)
     out = str(ScratchPaths(data_dir, plan.run).out(cell.name))
     # The release is not built yet, so nobody knows its digest.
     code = str(ScratchPaths(data_dir, plan.run).code("RELEASE"))
@@ -179,7 +192,7 @@ def _document(
         "launcher": plan.launcher,
         "first_command": first_command(plan),
         "queues": [
-            {"queue": name, "box": box, "file": str(project.queue_files[name])}
+            {"queue": name, "box": box, "file": str(project.queue_files[names.file_of(name)])}
             for name, box in plan.queues.items()
         ],
         "cells": plan.cells,

@@ -17,13 +17,14 @@ from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import profile_choice
-from boxcar.laptop.project.project import Project
-from boxcar.laptop.project.queues import sync
+from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.project.queues import cell_cost, rewrite, sync
 from boxcar.laptop.release.build import build
 from boxcar.laptop.run import mixed_code, relaunch
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.mixed_code import NewLines, ToPush
 from boxcar.laptop.run.view import RunView
+from boxcar.laptop.verbs import split
 from boxcar.laptop.verbs.serve_tier import (
     Lines,
     Served,
@@ -34,7 +35,7 @@ from boxcar.laptop.verbs.serve_tier import (
     say_lines,
     serve,
 )
-from boxcar.shared import timestamp
+from boxcar.shared import names, timestamp
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import Command, InputError, Message, message_of
 from boxcar.shared.files import receipt
@@ -48,6 +49,7 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
     `is_mixed`: also where new lines run other code than the cells before them, because the agent at
     work keeps its release. 1 where a line cannot run before a person has done something.
     """
+    project = in_order(project)
     with open_site(project, show.say) as site:
         refuse_a_finished_run(project)
         refuse_a_tier_out_of_sight(site)
@@ -75,9 +77,38 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
             told = [*(message_of(error).under(name) for name, error in errors), *problems]
             _show_document(built[0], is_new, queues, told)
         side_by_side.raise_all(unserved | unsent)
-        for later in relaunch.retried_later(view, queues):
+        sent = [queue for queue in site.plan.queues if names.file_of(queue) in queues]
+        for later in relaunch.retried_later(view, sent):
             show.say(later)
         return 1 if problems else 0
+
+
+def in_order(project: Project) -> Project:
+    """Where `order: longest` is said, with the new lines of its queue files sorted, as far as it is
+    known how long cells take and what was pushed.
+    """
+    if project.job.order != "longest":
+        return project
+    costs, unit = cell_cost.costs_of_cells(project.plan.cells, split.measured(project), {}, {})
+    if unit != cell_cost.SECONDS:
+        show.say(_("order: longest: no earlier run says how long a cell takes; order unchanged"))
+        return project
+    with open_site(project, show.say) as site:
+        site.refresh()
+        if site.silent_boxes():
+            return project
+        tier = site.tier
+    amounts = {name: cost.amount for name, cost in costs.items()}
+    changed = {}
+    for name, path in project.queue_files.items():
+        data, there = path.read_bytes(), sync.read_tier_queue(tier.queue(name))
+        if (after := rewrite.longest_first(data, there, amounts)) != sync.complete(data):
+            changed[path.resolve()] = after
+            show.say(_("{file}: new lines sorted, the longest first", file=path.name))
+    if not changed:
+        return project
+    rewrite.write_queue(project.root, changed)
+    return open_project(project.job_path, project.profile.name)
 
 
 def _push_to(
@@ -133,7 +164,7 @@ def say_mixed(site: Site, view: RunView, made: Release, *, is_mixed: bool) -> li
                 )
             )
     problems = [_not_taken(lines, made) for lines in found if lines.refused]
-    lacking = mixed_code.without_config(site.tier, site.plan.queues, made)
+    lacking = mixed_code.without_config(site.tier, site.plan.boxes_of_files, made)
     problems += [_nowhere(site, name, lines) for name, lines in lacking.items()]
     for problem in problems:
         show.say(problem)

@@ -28,12 +28,18 @@ CHECK_TIMEOUT_S = 600.0  # a slow network disk reads the whole release for it
 
 
 def by_tier(site: Site, queues: Sequence[str]) -> dict[str, list[str]]:
-    """The queues on each durable tier, by the box that the tier is reached by."""
-    boxes = list(dict.fromkeys(site.plan.queues[queue] for queue in queues))
-    reached = site.reach_tiers(boxes)
+    """The queues or queue files on each durable tier, by the box that the tier is reached by."""
+    boxes = {queue: _boxes_of(site, queue) for queue in queues}
+    reached = site.reach_tiers(list(dict.fromkeys(box for each in boxes.values() for box in each)))
     if site.plan.durable_scope != EACH_BOX:
         return {box: list(queues) for box in reached}
-    return {box: [name for name in queues if site.plan.queues[name] == box] for box in reached}
+    return {box: [name for name in queues if box in boxes[name]] for box in reached}
+
+
+def _boxes_of(site: Site, queue: str) -> tuple[str, ...]:
+    """Its own; of a queue file all that work through it."""
+    own = site.plan.queues.get(queue)
+    return (own,) if own else site.plan.boxes_of_files[queue]
 
 
 @dataclass(frozen=True)
@@ -64,11 +70,13 @@ def serve(
     *,
     bar: Progress,
     on_sent: Callable[[], None] = lambda: None,
+    before: Sequence[Question[Any]] = (),
 ) -> Served:
     """Have the release on the tier of this box, and ask what each queue wants.
 
     `want` is called for each queue once all is sent, after `on_sent`. What the first queue wants is
-    asked together with the release's name, where no other box waits for that.
+    asked together with the release's name, where no other box waits for that; `before` are
+    questions that are asked before any queue's.
     """
     made, folder = built
     find = run_asks.FindRelease(made.digest)
@@ -83,7 +91,7 @@ def serve(
     on_sent()
     wanted, errors = side_by_side.each_or_why(queues, want)
     # Before any line: an agent that meets a line without its release would let it wait.
-    point = () if found.is_newest else (run_asks.PointTo(made.digest),)
+    point = (*(() if found.is_newest else (run_asks.PointTo(made.digest),)), *before)
     answered = {}
     if sending or point:
         is_alone = all(one.box == box for one in wanted.values())
@@ -177,10 +185,13 @@ class Lines:
     questions: tuple[run_asks.Append | run_asks.CommentOut, ...]
 
 
+NO_LINES = Lines(sync.Same(), None, ())
+
+
 def box_for_lines(site: Site, name: str) -> str:
     """The queue's own, or another one of a shared tier where that one does not answer."""
     others = (box.name for box in site.plan.boxes)
-    return site.reach_tiers(list(dict.fromkeys([site.plan.queues[name], *others])))[0]
+    return site.reach_tiers(list(dict.fromkeys([*_boxes_of(site, name), *others])))[0]
 
 
 def send_queue(site: Site, name: str, bar: Progress) -> str:
@@ -195,7 +206,7 @@ def lines_of(site: Site, name: str, bar: Progress) -> Lines:
     local, shared = site.project.queue_files[name], site.tier.queue(name)
     there = sync.read_tier_queue(shared)
     change = sync.decide(local, shared, there)
-    if site.has_lost_its_tier(site.plan.queues[name]):
+    if site.has_lost_its_tier(_boxes_of(site, name)[0]):
         # What we know of it is another box's, which had this name before.
         there, change = None, sync.anew(local, there)
     elif site.plan.durable_scope == EACH_BOX:
@@ -219,6 +230,10 @@ def say_lines(site: Site, name: str, lines: Lines, replies: Replies | None) -> s
     for question in lines.questions:
         assert replies
         replies.to(question)
+    return say_change(site, name, lines)
+
+
+def say_change(site: Site, name: str, lines: Lines) -> str:
     change = lines.change
     if isinstance(change, Append):
         _say_appended(site, name, change.data)

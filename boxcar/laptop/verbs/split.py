@@ -65,7 +65,10 @@ def split(
         name: 60 * n for name, n in _numbers("--minutes", minutes, _("cell or task"), known).items()
     }
     costs, unit = cell_cost.costs_of_cells(plan.cells, measured(project), by_box, given_s)
-    by_queue = {queue: by_box.get(box, 1.0) for queue, box in plan.queues.items()}
+    by_queue = {
+        queue: sum(by_box.get(box, 1.0) for box in boxes)
+        for queue, boxes in plan.boxes_of_files.items()
+    }
     moves, loads = _decide(project, costs, by_queue)
     if write and any(move.queue != move.to for move in moves):
         _write(project, moves)
@@ -92,7 +95,7 @@ def _decide(
         Move(c.name, c.task, c.epochs, c.queue, to[c.name], amounts[c.name], costs[c.name].source)
         for c in cells
     ]
-    boxes = project.plan.queues
+    boxes = {queue: ", ".join(each) for queue, each in project.plan.boxes_of_files.items()}
     loads = [
         Load(queue, boxes[queue], speeds[queue], len(then[queue]), before[queue], after[queue])
         for queue in speeds

@@ -20,7 +20,7 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import control, push, serve_tier
-from boxcar.shared import timestamp
+from boxcar.shared import names, timestamp
 from boxcar.shared.errors import (
     BoxcarError,
     Command,
@@ -128,9 +128,17 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
         asked[name] = _ask_for(site, order, by_name[name], bar)
         return serve_tier.Wanted(site.plan.queues[name], asked[name].questions)
 
+    files = dict.fromkeys(names.file_of(name) for name in by_name if names.is_member(name))
+    lines = {file: serve_tier.lines_of(site, file, bar) for file in files}
     served = serve_tier.serve(
-        site, box, order.built, list(by_name), want, bar=bar, on_sent=remember
+        *(site, box, order.built, list(by_name), want),
+        bar=bar,
+        on_sent=remember,
+        # An agent that comes before the lines of its pool would find no file.
+        before=[question for one in lines.values() for question in one.questions],
     )
+    for file, one in lines.items():
+        serve_tier.say_change(site, file, one)
     ways, errors = side_by_side.each_or_why(
         # As the job has them: the threads that asked ended in whatever order.
         [name for name in by_name if name in asked and name not in served.errors],
@@ -163,7 +171,8 @@ class _Asked:
 
 
 def _ask_for(site: Site, order: Order, queue: QueueView, bar: Progress) -> _Asked:
-    lines = serve_tier.lines_of(site, queue.name, bar)
+    is_sent = names.is_member(queue.name)  # once for the whole pool
+    lines = serve_tier.NO_LINES if is_sent else serve_tier.lines_of(site, queue.name, bar)
     try:
         start = _how_to_start(site, order, queue, bar)
     except (BoxcarError, OSError) as error:

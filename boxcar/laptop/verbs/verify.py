@@ -41,7 +41,7 @@ from boxcar.laptop.verbs.pull import pull_grown_journals, pull_receipt
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.laptop.view.report import gather, report_page, run_report
 from boxcar.laptop.view.report.run_report import Asked
-from boxcar.shared import paths, timestamp
+from boxcar.shared import names, paths, timestamp
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import atomic, digest
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, Message, message_of
@@ -335,7 +335,12 @@ def cell_facts(
             cells,
             view.failed,
             view.damaged,
-            at_work=[queue.name for queue in view.queues if may_run(queue)],
+            at_work={
+                name
+                for queue in view.queues
+                if may_run(queue)
+                for name in (queue.name, names.file_of(queue.name))
+            },
             on_file=part.add,
             on_cell=begun,
             compare_one=compare_one,

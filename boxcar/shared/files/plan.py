@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from boxcar.shared import names
 from boxcar.shared.artifacts import cadence
 from boxcar.shared.cell.duration import GRACE_S
 from boxcar.shared.cell.own_words import NOTHING_OWN, Own
@@ -138,7 +139,7 @@ class Plan:
     profile: str
     durable_dir: str
     boxes: tuple[Box, ...]
-    queues: dict[str, str]  # queue -> box
+    queues: dict[str, str]  # queue -> box; of a pool its members, see names.py
     cells: tuple[Cell, ...]
     command: tuple[str, ...]  # words, with placeholders
     launcher: str
@@ -210,11 +211,27 @@ class Plan:
                 return box
         raise KeyError(name)
 
+    @cached_property
+    def boxes_of_files(self) -> dict[str, tuple[str, ...]]:
+        """Which boxes work through the queue file of that name: one, or those of a pool."""
+        found: dict[str, tuple[str, ...]] = {}
+        for queue, box in self.queues.items():
+            file = names.file_of(queue)
+            found[file] = (*found.get(file, ()), box)
+        return found
 
-def unlike(one: Plan, other: Plan) -> list[str]:
-    """In which of the things that an agent was started with, and cannot change, they differ."""
-    names = ("run", "durable_dir", "durable_scope", "boxes", "queues", "launcher")
-    return [name for name in names if getattr(one, name) != getattr(other, name)]
+
+def unlike(one: Plan, other: Plan, queue: str) -> list[str]:
+    """In which of the things that the queue's agent was started with, and cannot change, they
+    differ. Other boxes may come and go.
+    """
+    fields = ("run", "durable_dir", "durable_scope", "launcher")
+    found = [name for name in fields if getattr(one, name) != getattr(other, name)]
+    box = one.queues.get(queue)
+    if box is None or other.queues.get(queue) != box:
+        return [*found, "queues"]
+    is_same = [b for b in one.boxes if b.name == box] == [b for b in other.boxes if b.name == box]
+    return found if is_same else [*found, "boxes"]
 
 
 def read_plan(path: Path) -> Plan:

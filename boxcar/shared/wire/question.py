@@ -69,7 +69,7 @@ def _check_time(text: str) -> None:
 
 
 RunName = Annotated[str, _named(names.RUN)]
-QueueName = Annotated[str, _named(names.PLACE)]
+QueueName = Annotated[str, _named(names.QUEUE)]
 ArrayIndex = Annotated[str, _named(re.compile(r"0|[1-9][0-9]{0,8}"))]
 ScriptName = Annotated[str, _named(re.compile(r"run_slurm(?:_[0-9]{1,6})?\.sh"))]
 BoxName = Annotated[str, _named(names.PLACE)]

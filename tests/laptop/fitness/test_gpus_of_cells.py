@@ -8,6 +8,8 @@ from plans import make_plan
 
 from boxcar.laptop.fitness.gpus_of_cells import judge_gpus_of_cells
 from boxcar.laptop.fitness.rules import Told
+from boxcar.shared.cell.own_words import Own
+from boxcar.shared.files.plan import Cell
 
 T4 = {"name": "Tesla T4", "memory_total_bytes": 15360 * 2**20}
 
@@ -45,3 +47,14 @@ def test_boxes_with_other_gpus_are_named():
     assert "2 x Tesla T4" in found
     assert rows({"a": [A100], "b": [A100]}) == []
     assert rows({"a": [A100], "b": []}) == []
+
+
+def test_a_box_of_a_pool_that_no_line_fits_is_refused():
+    cells = tuple(
+        Cell(name, "-", "t", 1, "all", at, None, Own(gpus=n))
+        for at, (name, n) in enumerate([("x", 2), ("y", 4)])
+    )
+    pool = {"all@a": "a", "all@b": "b"}
+    found = rows({"a": [A100] * 2, "b": [A100]}, gpus_per_cell=1, queues=pool, cells=cells)
+    assert found[0][:3] == ("a", "ok", "2")
+    assert found[1] == ("b", "refuse", "0", "each of its cells needs 2 GPUs or more, and it has 1")

@@ -19,9 +19,17 @@ TO_DO = ". Write one with lines <cfg> <task> [epochs], or remove it here"
 def test_a_queue_file_is_read_with_its_name_box_and_place(tmp_path: Path) -> None:
     path = write(tmp_path, "q1.txt", b"a.json t 3 lr=1\n")
     found = read_queue_file(tmp_path, "queues/q1.txt", "box-a")
-    assert (found.name, found.box, found.path, found.unread) == ("q1", "box-a", path, "")
+    assert (found.name, found.queues, found.path) == ("q1", {"q1": "box-a"}, path)
+    assert not found.unread and not found.is_pool
     [line] = found.queue.cells
     assert line.overrides == ("lr=1",) and found.at(line) == "queues/q1.txt:1"
+
+
+def test_each_box_of_a_pool_is_a_queue_of_its_own_even_a_single_one(tmp_path: Path) -> None:
+    write(tmp_path, "all.txt", b"a.json t\n")
+    found = read_queue_file(tmp_path, "queues/all.txt", ("box-a", "box-b"))
+    assert found.queues == {"all@box-a": "box-a", "all@box-b": "box-b"} and found.is_pool
+    assert read_queue_file(tmp_path, "queues/all.txt", ("box-a",)).is_pool
 
 
 def test_a_last_line_without_a_line_feed_counts_here(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from boxcar.laptop.run.view import CellView, QueueView, RunView
 from boxcar.shared.disk import digest
 from boxcar.shared.files import codec, release
 from boxcar.shared.files.manifest import FileRecord
-from boxcar.shared.files.plan import Box, Cell, Plan
+from boxcar.shared.files.plan import Box, Cell, Plan, unlike
 from boxcar.shared.files.release import CODE, PLAN, Code, Release
 from boxcar.shared.paths import DurablePaths
 from boxcar.shared.state import CellRecord, Session, State
@@ -123,3 +123,21 @@ def test_a_line_on_the_tier_whose_config_no_release_has_is_named_by_its_place(ti
     tier.queue("q1").write_text("# mine\ncfg/a.yaml t\ncfg/x.yaml t\ncfg/b.yaml t\n")
     made = release_of(CODE_FILES | {"cfg/b.yaml": "b"}, plan_of("a"))
     assert without_config(tier, ["q1", "q2"], made) == {"q1": ["line 3: cfg/x.yaml"]}
+
+
+def test_boxes_that_join_and_leave_are_nothing_that_an_agent_was_started_with():
+    a, b, c = (Box(name, "/data", "/c.json") for name in ("box-a", "box-b", "box-c"))
+    own = plan_of("a", boxes=(a, b), queues={"q1": "box-a", "q2": "box-b"})
+    joined = plan_of("a", boxes=(a, c), queues={"q1": "box-a", "q3": "box-c"})
+    assert unlike(own, joined, "q1") == []
+    assert unlike(own, joined, "q2") == ["queues"]
+    moved = plan_of("a", boxes=(Box("box-a", "/other", "/c.json"), b), queues=own.queues)
+    assert unlike(own, moved, "q1") == ["boxes"] and unlike(own, moved, "q2") == []
+    assert unlike(own, plan_of("a", queues={"q1": "box-b"}), "q1") == ["queues"]
+
+
+def test_a_box_that_joins_is_no_other_code(tier, own):
+    boxes = tuple(Box(name, "/data", "/c.json") for name in ("box-a", "box-b"))
+    plan = plan_of("a", "b", boxes=boxes, queues={"q1": "box-a", "q2": "box-b"})
+    (lines,) = found(tier, CODE_FILES | {"cfg/b.yaml": "b"}, plan, at_work(own, "a"))
+    assert (lines.refused, lines.other) == ((), ())

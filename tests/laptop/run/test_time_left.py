@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from boxcar.laptop.run import condition
-from boxcar.laptop.run.view import CellView, QueueView, RunView
+from boxcar.laptop.run.view import CellView, Condition, QueueView, RunView
 from boxcar.shared import state
 from boxcar.shared.files.heartbeat import Seen
 from boxcar.shared.state import CellRecord
@@ -80,3 +81,15 @@ def test_a_dropped_cell_and_a_damaged_one_have_nothing_left() -> None:
         a_cell("b", OVER[2], damage="its manifest is gone"),
     )
     assert condition.cells_left_s(view) == {"a": 0.0, "b": 0.0}
+
+
+def test_the_members_of_a_pool_that_may_run_share_what_none_has_claimed() -> None:
+    ends = Condition("done", "")
+    lives = [QueueView("q@a", "a", is_alive=True), QueueView("q@b", "b", is_alive=True)]
+    lives.append(QueueView("q@c", "c", condition=ends))
+    cells = [a_cell("own", RUNNING), a_cell("one", state.Queued()), a_cell("two", state.Queued())]
+    cells[0] = replace(cells[0], queue="q@a")
+    view = RunView("r", AT, tuple(lives), tuple(cells))
+    left_s = condition.queues_left_s(view, {"own": 50.0, "one": 10.0, "two": 30.0})
+    assert left_s == {"q@a": 70.0, "q@b": 20.0, "q@c": 0.0}
+    assert [queue.name for queue in view.queues_of(cells[1])] == ["q@a", "q@b", "q@c"]

@@ -159,6 +159,11 @@ def test_one_name_in_two_queues_names_both_places(tmp_path: Path, twin: str) -> 
             "Box-A",
             "the box 'Box-A' already has the queue queues/q1.txt, and a box runs one",
         ),
+        (
+            "box-b",
+            "[box-b, Box-A]",
+            "the box 'Box-A' already has the queue queues/q1.txt, and a box runs one",
+        ),
         ("queues/q2.txt", "other/q1.txt", "has the same queue name 'q1' as queues/q1.txt"),
         ("train.py", "trian.py", "no script 'trian.py' in the code folder"),
         ("epochs: 20", "code: src", "job.yaml:3: code: there is no folder src"),
@@ -419,3 +424,20 @@ def test_an_address_that_rented_boxes_cannot_reach_is_said(
     told = capsys.readouterr().err
     assert ("is the box itself" in told) == is_said
     assert ("listen --through box-a --through box-b" in told) == is_said
+
+
+def test_the_boxes_of_a_pool_are_said_and_refused_without_a_shared_tier(tmp_path, capsys):
+    job = JOB.replace("box-b", "[box-b, box-c]")
+    project = open_with(tmp_path, job)
+    assert list(project.plan.queues) == ["q1", "q2@box-b", "q2@box-c"]
+    assert {cell.queue for cell in project.plan.cells} == {"q1", "q2"}
+    plan(project)
+    assert "q2: box-b, box-c share its cells; each box claims the next" in capsys.readouterr().err
+    (tmp_path / "profiles").mkdir()
+    mine = "name: mine\nextends: slurm\nstorage: {tiers: {scratch: {path: /s}}}\n"
+    (tmp_path / "profiles" / "mine.yaml").write_text(mine)
+    for profile in ("runpod", "mine"):
+        with pytest.raises(InputError) as caught:
+            open_project(tmp_path / "job.yaml", profile)
+        [told] = caught.value.problems
+        assert f"under {profile} boxes cannot share a queue file" in told

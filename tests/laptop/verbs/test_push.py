@@ -321,3 +321,34 @@ def test_a_line_whose_config_is_nowhere_is_told_and_is_no_success(
     assert (
         "has their configs: line 2: configs/nowhere.json. Add the files" in capsys.readouterr().err
     )
+
+
+def test_new_lines_are_sorted_by_what_earlier_runs_took_and_pushed_ones_never(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["short", "long", "middle"]
+    for name in names:
+        tiny.append("q1", f"configs/{name}.json one")
+        tiny.write_config(name)
+    tiny.write_job(order="longest")
+    push(opened(tiny))
+    assert "no earlier run says how long" in capsys.readouterr().err
+    path = tiny.root / "results" / "before" / "journal" / "q1.jsonl"
+    path.parent.mkdir(parents=True)
+    log = Journal(path, {"run": "before", "queue": "q1", "box": "box-a"})
+    for name, seconds in (("n1", 5.0), ("n2", 90.0), ("long", 900.0)):
+        log.append("cell.started", cell=name, attempt=1, cfg="c", task="one", epochs=2)
+        log.append("cell.succeeded", cell=name, attempt=1, seconds=seconds)
+        log.append("cell.verified", cell=name, attempt=1, manifest_sha256="ab" * 32)
+    for name in ("n1", "n2"):
+        tiny.append("q1", f"configs/{name}.json one")
+        tiny.write_config(name)
+    push(opened(tiny))
+    there = opened(tiny).on_tier.queue("q1").read_text()
+    assert [line.split(".")[0] for line in there.splitlines()] == [
+        f"configs/{name}" for name in ("a", "short", "long", "middle", "n2", "n1")
+    ]
+    assert (tiny.root / "queues" / "q1.txt").read_text() == there
+    capsys.readouterr()
+    push(opened(tiny))
+    assert "sorted" not in capsys.readouterr().err

@@ -23,6 +23,7 @@ from boxcar.laptop.verbs.report import asked_of, report
 from boxcar.laptop.verbs.verify import verify
 from boxcar.laptop.view.report import gather, report_page
 from boxcar.laptop.view.report.run_report import Asked
+from boxcar.shared import state
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, receipt
 
@@ -225,3 +226,10 @@ def test_the_job_says_of_a_number_what_is_best(
 def test_a_kind_that_does_not_exist_is_named_with_those_that_do(run: FinishedRun) -> None:
     with pytest.raises(InputError, match="expected html, md, latex, csv, json, found 'pdf'"):
         report(run.project, ASKED, to="pdf")
+
+
+def test_of_a_cell_that_two_boxes_began_the_one_with_the_result_is_told() -> None:
+    done = state.CellRecord(state.Verified(1, "", "ab" * 32), attempts=1)
+    killed = state.CellRecord(state.Running(2, ""), attempts=2)
+    assert gather._later(done, killed) is done and gather._later(killed, done) is done
+    assert gather._later(done, replace(done, attempts=2)).attempts == 2

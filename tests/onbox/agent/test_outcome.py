@@ -57,7 +57,7 @@ class Stand:
             room=room,
         )
         loop.place, loop.reporter, loop.orders = (
-            SimpleNamespace(release=Path("r1")),
+            SimpleNamespace(release=Path("r1"), queue="q1"),
             reporter,
             self.orders,
         )

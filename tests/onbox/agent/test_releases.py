@@ -135,7 +135,7 @@ def test_an_attempt_of_a_newer_release_is_adopted_and_judged_by_it(make_run, arc
     assert "starts" in files
 
 
-@pytest.mark.parametrize("changes", [{"launcher": "torchrun"}, {"queues": {"q1": "box-a"}}])
+@pytest.mark.parametrize("changes", [{"launcher": "torchrun"}, {"queues": {"q1": "box-b"}}])
 def test_a_release_that_a_running_agent_cannot_take_over_is_named_and_not_taken(
     running, archives, changes
 ):

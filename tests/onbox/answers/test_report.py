@@ -368,3 +368,17 @@ def test_what_cannot_be_read_is_named_and_hides_no_other(run, name, spoil):
     assert {str(other.relative_to(tier.root)) for other in others} <= found.keys()
     if spoil is as_a_folder:
         assert {name, name.rpartition("/")[0]} & found.keys()
+
+
+def test_a_member_of_a_pool_is_reported_with_its_files_queue(tier, scratch, tmp_path):
+    for path in (tier.queue("all@box-a"), tier.control("all@box-a"), tier.journal("all@box-b")):
+        path.write_bytes(b"x")
+    with_lock = lock.try_hold(tier.lock("all@box-a"))
+    assert with_lock is not None
+    laptop = Laptop(tmp_path)
+    reply = laptop.ask(everything=False, queues=("all@box-a",))
+    assert set(laptop.files) == {"queues/all.txt", "control/all@box-a.json"}
+    assert reply["agents"]["all@box-a"] is True
+    laptop.ask()
+    assert "journal/all@box-b.jsonl" in laptop.files
+    os.close(with_lock)

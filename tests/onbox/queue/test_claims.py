@@ -29,15 +29,16 @@ AT = "2026-11-21T03:27:43.973Z"
 
 
 class Queue1:
-    """The claims of q1 on box-a, and what its journal says."""
+    """The claims of q1 on box-a, or of another queue there, and what its journal says."""
 
-    def __init__(self, root: Path, box: str = "box-a") -> None:
+    def __init__(self, root: Path, box: str = "box-a", name: str = "q1") -> None:
+        self.name = name
         self.tier = DurablePaths(root, "tiny")
         for folder in self.tier.folders():
             folder.mkdir(parents=True, exist_ok=True)
-        common = {"run": "tiny", "queue": "q1", "box": box}
-        self.reporter = Reporter(Journal(self.tier.journal("q1"), common), None)
-        place = cast(Place, SimpleNamespace(durable=self.tier, queue="q1", box=box))
+        common = {"run": "tiny", "queue": name, "box": box}
+        self.reporter = Reporter(Journal(self.tier.journal(name), common), None)
+        place = cast(Place, SimpleNamespace(durable=self.tier, queue=name, box=box))
         room = RoomWait(0, lambda wait_s: None, lambda: True, lambda text: None)
         self.claims = Claims(place, self.reporter, room, self.reporter.say)
 
@@ -46,7 +47,8 @@ class Queue1:
         atomic.write_whole(self.tier.claim("a"), codec.to_document(claim))
 
     def said(self) -> list[tuple[str, dict[str, Any]]]:
-        events = journal.read_journal(self.tier.journal("q1")).events
+        path = self.tier.journal(self.name)
+        events = journal.read_journal(path).events if path.exists() else ()
         return [(event.type, event.data) for event in events]
 
 
@@ -71,6 +73,60 @@ def test_another_queues_cell_is_said_once_and_left(q1):
     assert (type_, data["what"]) == ("box.warning", "claimed_elsewhere")
     assert "a is claimed by q2 on box-b" in data["text"]
     assert q1.claims.not_verified() == {"a"}
+
+
+@pytest.fixture
+def member(tmp_path: Path) -> Queue1:
+    return Queue1(tmp_path, name="q@box-a")
+
+
+def test_what_another_member_of_the_pool_has_is_passed_over_without_a_word(member):
+    member.claimed_by("q@box-b")
+    assert member.claims.pass_over("a") and member.claims.take("a", None) is None
+    assert member.said() == []
+    assert member.claims.not_verified() == set() and not member.claims.of_others
+    assert not member.claims.pass_over("nobodys")
+
+
+def test_what_a_member_gives_back_is_this_queues_again_and_what_is_published_never(member):
+    member.claimed_by("q@box-b")
+    assert member.claims.pass_over("a")
+    assert not member.claims.take_back()
+    member.claimed_by("q@box-a", moved_from="q@box-b")
+    assert not member.claims.take_back(), "not with each look"
+    assert member.claims.take_back(at_once=True)
+    assert not member.claims.pass_over("a")
+    assert member.claims.take("a", None)
+    [(type_, data)] = member.said()
+    assert (type_, data["from"]) == ("cell.claimed", "q@box-b")
+
+
+def test_a_published_cell_of_a_member_is_not_asked_for_again(member, monkeypatch):
+    member.claimed_by("q@box-b")
+    assert member.claims.pass_over("a")
+    member.tier.manifest("a").parent.mkdir(parents=True)
+    member.tier.manifest("a").write_bytes(b"{}")
+    assert not member.claims.take_back(at_once=True)
+    monkeypatch.setattr(attempt, "claim_of_another", lambda *_: pytest.fail("it is asked again"))
+    assert not member.claims.take_back(at_once=True)
+
+
+def test_a_member_that_comes_back_leaves_what_it_had_begun_and_others_got(member):
+    assert member.claims.take("a", None)
+    member.claimed_by("q@box-b", moved_from="q@box-a")
+    assert member.claims.leave_what_is_anothers("a") and member.claims.pass_over("a")
+    assert [type_ for type_, _ in member.said()] == ["cell.claimed", "cell.skipped"]
+
+
+def test_a_queue_of_another_file_is_no_member_and_is_said(member):
+    member.claimed_by("other")
+    assert not member.claims.pass_over("a") and member.claims.take("a", None) is None
+    assert [data["what"] for _, data in member.said()] == ["claimed_elsewhere"]
+
+
+def test_a_queue_in_no_pool_has_no_members(q1):
+    q1.claimed_by("q2")
+    assert not q1.claims.pass_over("a") and not q1.claims.take_back(at_once=True)
 
 
 def test_a_cell_that_was_moved_here_says_from_where(q1):

@@ -226,7 +226,7 @@ def of(count: int, reporter: Reporter) -> tuple[Lines, SimpleNamespace]:
     file.append, file.look = append, look
     append(0, count)
     own = SimpleNamespace(
-        place=SimpleNamespace(release=SimpleNamespace(name="0"), durable=None),
+        place=SimpleNamespace(release=SimpleNamespace(name="0"), durable=None, queue="q"),
         has_config=lambda line: True,
         saying=lambda line: None,
     )
@@ -236,7 +236,7 @@ def of(count: int, reporter: Reporter) -> tuple[Lines, SimpleNamespace]:
         reporter,
         own,
         lambda line: None,
-        claims=SimpleNamespace(of_others=set()),
+        claims=SimpleNamespace(of_others=set(), of_members=set(), pass_over=lambda cell: False),
         acceptance=SimpleNamespace(doubts={}),
     )
     return made, file

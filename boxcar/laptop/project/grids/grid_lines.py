@@ -17,6 +17,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.project.queue_files import ConfigFiles, QueueFile
 from boxcar.laptop.project.queues import cell_cost, rewrite, sync
 from boxcar.laptop.project.queues.cell_cost import Sample
+from boxcar.shared import names
 from boxcar.shared.cell import cell_line, cell_name, own_words, placeholders, said
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.cell_name import NO_CONFIG, NO_TASK, config_path, key_of, same_name_key
@@ -221,11 +222,11 @@ def queues_of_cells(
     cells = [_cell(project, line) for line in new]
     every, _ = cell_cost.costs_of_cells([*project.plan.cells, *cells], samples, {}, {})
     costs = {name: cost.amount for name, cost in every.items()}
+    speeds = {queue.name: float(len(queue.queues)) for queue in chosen}
     busy = {
-        queue.name: sum(costs[name] for name in _waiting(project, queue.name, tier))
-        for queue in chosen
+        queue: sum(costs[name] for name in _waiting(project, queue, tier)) / speed
+        for queue, speed in speeds.items()
     }
-    speeds = dict.fromkeys(busy, 1.0)
     spread = cell_cost.lines_by_cost({line.name: costs[line.name] for line in new}, speeds, busy)
     return {cell: queue for queue, names in spread.items() for cell in names}
 
@@ -238,10 +239,11 @@ def _cell(project: Project, line: CellLine) -> Cell:
 def _waiting(project: Project, queue: str, tier: DurablePaths | None) -> Iterator[str]:
     """The cells of a queue that have not ended, as far as this machine knows without asking."""
     ended = set[str]()
-    # It is only a guess of how long the queue is at work.
-    with contextlib.suppress(OSError, DamagedError):
-        if tier:
-            ended = cell_cost.ended_well(journal.read_journal(tier.journal(queue)).events)
+    for member in project.plan.queues if tier else ():
+        # It is only a guess of how long the queue is at work.
+        with contextlib.suppress(OSError, DamagedError):
+            if tier and names.file_of(member) == queue:
+                ended |= cell_cost.ended_well(journal.read_journal(tier.journal(member)).events)
     for cell in project.plan.cells:
         if cell.queue == queue and cell.name not in ended:
             yield cell.name

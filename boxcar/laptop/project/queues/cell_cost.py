@@ -160,12 +160,14 @@ class Expected:
 
 
 def expected_time(
-    cells: Sequence[Cell], queues: Mapping[str, str], measured: Iterable[Sample]
+    cells: Sequence[Cell], boxes: Mapping[str, Sequence[str]], measured: Iterable[Sample]
 ) -> Expected:
-    """`queues` names the box of each. What earlier runs took is all that a time is taken from."""
+    """`boxes` are those of each queue's file. What earlier runs took is all that a time is taken
+    from; those of a pool share it evenly.
+    """
     costs, unit = costs_of_cells(cells, measured, {}, {})
     takes_s: dict[str, float] = defaultdict(float)
     for cell in cells:
-        takes_s[cell.queue] += costs[cell.name].amount
+        takes_s[cell.queue] += costs[cell.name].amount / len(boxes[cell.queue])
     seconds = max(takes_s.values()) if unit == SECONDS and takes_s else None
-    return Expected(len(cells), len({queues[cell.queue] for cell in cells}), seconds)
+    return Expected(len(cells), sum(len(boxes[queue]) for queue in takes_s), seconds)

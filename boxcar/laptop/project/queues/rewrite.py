@@ -67,6 +67,16 @@ def appended(data: bytes, lines: Sequence[str]) -> bytes:
     return data + end + "".join(f"{line}\n" for line in lines).encode()
 
 
+def longest_first(data: bytes, pushed: bytes | None, amounts: Mapping[str, float]) -> bytes:
+    """A file whose cells below what was pushed stand in the order of their amounts. Pure."""
+    data, there = complete(data), complete(pushed or b"")
+    if not data.startswith(there):
+        return data
+    new = blocks(data[len(there) :])
+    cells = sorted(new.cells, key=lambda cell: -amounts[cell])
+    return there + new.head + b"".join(new.cells[cell] for cell in cells) + new.tail
+
+
 def write_queue(root: Path, after: Mapping[Path, bytes]) -> None:
     """Replace the files by these contents, whole, all of them or as `finish` goes on.
 

@@ -247,8 +247,12 @@ def _of_journals(results: ResultPaths) -> tuple[dict[str, CellRecord], dict[str,
 
 
 def _later(one: CellRecord | None, other: CellRecord) -> CellRecord:
-    """Of a cell that two queues had, the one that got further."""
-    return other if one is None or other.attempts >= one.attempts else one
+    """Of a cell that two queues had, the one that has a result, else that got further."""
+    return other if one is None or _rank(other) >= _rank(one) else one
+
+
+def _rank(record: CellRecord) -> tuple[bool, int]:
+    return isinstance(record.state, state.Synced | state.Verified), record.attempts
 
 
 def _events(results: ResultPaths) -> Iterator[Sequence[Event]]:

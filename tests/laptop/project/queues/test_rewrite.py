@@ -164,3 +164,13 @@ def test_lines_are_appended_below_a_last_line_without_its_end() -> None:
 def test_a_file_that_is_not_there_is_written_with_its_folder(tmp_path: Path) -> None:
     rewrite.write_queue(tmp_path, {tmp_path / "queues" / "new.txt": b"a b\n"})
     assert (tmp_path / "queues" / "new.txt").read_bytes() == b"a b\n"
+
+
+def test_new_lines_stand_the_longest_first_with_their_comments_and_pushed_ones_stay() -> None:
+    pushed = b"c/a.yaml t 1\n# dropped: c/x.yaml t\nc/b.yaml t 1\n"
+    new = b"c/c.yaml t 1\n# about d\nc/d.yaml t 1\nc/e.yaml t 1\n"
+    amounts = {"a": 1.0, "b": 9.0, "c": 1.0, "d": 3.0, "e": 3.0}
+    found = rewrite.longest_first(pushed + new, pushed, amounts)
+    assert found == pushed + b"# about d\nc/d.yaml t 1\nc/e.yaml t 1\nc/c.yaml t 1\n"
+    assert rewrite.longest_first(found, found, amounts) == found
+    assert rewrite.longest_first(b"c/b.yaml t 1\n", pushed, amounts) == b"c/b.yaml t 1\n"
