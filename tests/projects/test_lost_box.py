@@ -34,7 +34,7 @@ def test_mmengine_resumes_on_a_new_box_from_what_was_put_back(tmp_path: Path) ->
     _make_slow(root)
     project = TinyProject(root, "mm")
     project.boxcar("init", "--yes").ended(0)
-    (cell,) = [one["name"] for one in project.boxcar("plan", "--json").ended(0).document["cells"]]
+    (cell,) = [one["cell"] for one in project.boxcar("plan", "--json").ended(0).document["cells"]]
     project.boxcar("smoke").ended(0)
     project.boxcar("launch").ended(0)
     project.wait_for("a copy of a checkpoint", lambda: _copies(project))
