@@ -63,6 +63,7 @@ def kill_agent(run: TinyProject, box: str) -> None:
 
 def kill_attempt(run: TinyProject, box: str, cell: str) -> None:
     folder = run.box(box) / "cells" / cell
+    run.wait_for("what it has started", (folder / "processes.json").exists)
     started = json.loads((folder / "processes.json").read_bytes())["processes"]
     for process in [json.loads((folder / "running.json").read_bytes()), *started]:
         with suppress(ProcessLookupError):
