@@ -128,12 +128,7 @@ class Agent:
         beat = Beat(place, LiveMetrics(place, self.reporter.warn_once), secrets)
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
         self.set_up = SetUp(self.reporter, self.orders, beat)
-        self.releases = Releases(
-            place,
-            release,
-            self.reporter,
-            self.make_runner,
-        )
+        self.releases = Releases(place, release, self.reporter, self.make_runner)
         self.second = SecondHome(place, self.reporter) if place.plan.second else None
         self.claims = Claims(place, self.reporter, self.loop.room, self.loop.say)
         self.acceptance = Acceptance(
@@ -459,6 +454,7 @@ class Agent:
             if self.set_up.is_needed(runner.place):
                 if not (yield from self.set_up.steps(runner.place, staging.code)):
                     return True
+                # What it left beside the code is moved away.
                 yield from self.loop.with_room(lambda: staging.set(cell, number))
             child = yield from self.loop.with_room(lambda: runner.start(cell, number, slot, beside))
         self.loop.beat.begins(cell.name, number, slot.gpus)

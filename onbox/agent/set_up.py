@@ -20,8 +20,9 @@ from pathlib import Path
 from boxcar.shared import paths
 from boxcar.shared.cell import placeholders
 from boxcar.shared.disk import atomic, digest, lock
+from boxcar.shared.environment import CREDENTIALS
 from boxcar.shared.errors import DamagedError
-from boxcar.shared.files.plan import Plan
+from boxcar.shared.files.plan import HELD_PACKAGES, Plan
 from boxcar.shared.files.release import CODE
 from boxcar.shared.sentence import _
 from onbox.agent.beat import Beat
@@ -34,8 +35,6 @@ from onbox.queue.reporter import Reporter
 
 # From being told to end to being killed.
 GRACE_S = 10.0
-# What is installed as it is: the image chose it to suit the box's driver.
-HELD = ("torch", "torchvision", "torchaudio", "numpy")
 # Where packages live, as far as one can tell: the disk of the system.
 TWINS = Path("/var/tmp")
 _TAIL_BYTES, _TAIL_LINES = 8192, 12
@@ -103,14 +102,18 @@ class SetUp:
             raise StopQueue(self._over_time(place, log))
         if child.returncode:
             raise StopQueue(self._failed(place, child.returncode, log))
-        mark_done(place.scratch.set_ups, asked)
+        self._done.add(asked)
+        with contextlib.suppress(
+            OSError
+        ):  # where nothing can be kept, the next agent does it again
+            mark_done(place.scratch.set_ups, asked)
         self._reporter.say("setup.done", seconds=round(time.monotonic() - began, 1))
         return True
 
     def _start(self, place: Place, code: Path, log: Path, held: int) -> subprocess.Popen[bytes]:
         versions = log.with_suffix(".held")
         versions.write_bytes(b"")
-        commands = "\n".join(map(shlex.join, words_of(place.plan, versions)))
+        commands = "\n".join(map(shlex.join, set_up_commands(place.plan, versions)))
         with log.open("wb") as out:
             log.chmod(0o600)  # a script may print what nobody else should see
             return subprocess.Popen(
@@ -137,7 +140,7 @@ class SetUp:
     def _over_time(self, place: Place, log: Path) -> str:
         return _(
             "SETUP: the set-up of {box} took longer than setup_time ({seconds} s): {tail}. Its "
-            "log is {log}",
+            "log is {log}. Correct it or raise setup_time, then launch",
             box=place.box,
             seconds=place.plan.setup_time_s,
             tail=self._tail(log),
@@ -161,7 +164,7 @@ def _environment(place: Place, code: Path) -> dict[str, str]:
     file = paths.on_box(plan.box(place.box).credentials)
     beside = os.path.dirname(paths.program_on_box(plan.training_python))  # noqa: PTH120
     path = os.environ.get("PATH", os.defpath)
-    return {
+    found = {
         **os.environ,
         **plan.env,
         **_filled(plan.job_env, {"code": str(code), "run": plan.run}),
@@ -173,6 +176,8 @@ def _environment(place: Place, code: Path) -> dict[str, str]:
         "PIP_NO_INPUT": "1",
         "DEBIAN_FRONTEND": "noninteractive",
     }
+    found.pop(CREDENTIALS, None)  # of that file nobody hears
+    return found
 
 
 def digest_of(plan: Plan, code: Path) -> str:
@@ -187,13 +192,13 @@ def digest_of(plan: Plan, code: Path) -> str:
     )
 
 
-def words_of(plan: Plan, held: Path) -> list[list[str]]:
+def set_up_commands(plan: Plan, held: Path) -> list[list[str]]:
     """What is run, in this order; `held`: a file for the versions that stay as they are."""
     python = paths.program_on_box(plan.training_python)
     found = []
     if plan.install and plan.requirements:
         install = ["-m", "pip", "install", "--no-input", "-r", plan.requirements, "-c", str(held)]
-        found.append([python, "-c", _WRITE_HELD, str(held), *HELD])
+        found.append([python, "-c", _WRITE_HELD, str(held), *HELD_PACKAGES])
         found.append([python, *install])
     if plan.setup:
         found.append(["bash", plan.setup])
@@ -220,12 +225,6 @@ def mark_done(folder: Path, asked: str) -> None:
     with open(fd, "wb") as file:  # noqa: PTH123
         file.write(nonce)
     atomic.write_whole(folder / f"{asked}.done", nonce)
-
-
-def forget(folder: Path) -> None:
-    """Whatever was done before is done again."""
-    for path in folder.glob("*.done"):
-        path.unlink()
 
 
 def _twin(folder: Path, asked: str) -> Path:

@@ -151,7 +151,7 @@ def _gpus() -> tuple[Gpu, ...]:
 
 def _training(question: box_asks.Audit, *, has_gpus: bool) -> TrainingPython:
     python, hook = question.training_python, question.hook
-    facts = interpreter.look(python, hook, question.requirements)
+    facts = interpreter.look_at_python(python, hook, question.requirements)
     if has_gpus and (facts.get("packages") or {}).get("torch"):
         told = interpreter.cuda(python, hook)
         facts |= {"cuda_problem": told["problem"]} if "problem" in told else told

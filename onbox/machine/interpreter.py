@@ -27,27 +27,22 @@ CUDA_TIMEOUT_S = 60.0
 _LOOK = """\
 import importlib.util, json, sys
 
-def version(name):
-    if importlib.util.find_spec(name) is None:
-        return None
+def distribution(name):
     try:
         from importlib.metadata import version
         return version(name)
     except Exception:
-        return "of unknown version"
+        return None
 
-def version_of_distribution(name):
-    try:
-        from importlib.metadata import version
-        return version(name)
-    except Exception:
-        return None
+def package(name):
+    is_there = importlib.util.find_spec(name) is not None
+    return (distribution(name) or "of unknown version") if is_there else None
 
 print(json.dumps({
     "path": sys.executable,
     "version": "%d.%d.%d" % sys.version_info[:3],
-    "packages": {name: version(name) for name in ("torch", "accelerate", "deepspeed")},
-    "requirements": {name: version_of_distribution(name) for name in sys.argv[1:]},
+    "packages": {name: package(name) for name in ("torch", "accelerate", "deepspeed")},
+    "requirements": {name: distribution(name) for name in sys.argv[1:]},
 }))
 """
 
@@ -64,7 +59,7 @@ print(json.dumps({name: value for name, value in os.environ.items() if "proxy" i
 """
 
 
-def look(python: str, hook: str = "", requirements: Sequence[str] = ()) -> dict[str, Any]:
+def look_at_python(python: str, hook: str = "", requirements: Sequence[str] = ()) -> dict[str, Any]:
     """`path`, `version`, `packages` and the `requirements` that were asked about (name: version or
     None); or `problem`, a sentence.
     """

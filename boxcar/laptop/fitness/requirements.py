@@ -9,11 +9,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion
 
 from boxcar.shared.errors import some
+from boxcar.shared.files.plan import HELD_PACKAGES
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _
 
-# What an image has built for its driver: `install` holds them where they are.
-HELD = ("torch", "torchvision", "torchaudio", "numpy")
 _MOST_NAMED = 8
 # A verdict, what was found, and why.
 Judged = tuple[Literal["ok", "warn", "refuse"], Sentence, Sentence | str]
@@ -56,7 +55,9 @@ def judge_packages(
         return
     lacks = [line for line in asked.lines if not _fits(line, has.get(line.name), python)]
     told = _("{n} {n:package|packages}", n=len(asked.lines))
-    if held := [line for line in lacks if asked.is_installed and line.name.lower() in HELD]:
+    if held := [
+        line for line in lacks if asked.is_installed and line.name.lower() in HELD_PACKAGES
+    ]:
         why = _(
             "{packages}: install keeps these as the image has them. Correct that line, or take "
             "another image",

@@ -21,7 +21,7 @@ from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import cell_faults, from_environment, launches, profile_choice
 from boxcar.laptop.project.checks import todos
-from boxcar.laptop.project.from_environment import credentials, targets
+from boxcar.laptop.project.from_environment import Target, credentials, targets
 from boxcar.laptop.project.notify.endpoints import BOX
 from boxcar.laptop.project.profiles.page import first_look
 from boxcar.laptop.project.project import Project
@@ -70,14 +70,11 @@ def launch(
     names boxes of pools that will never answer again. Raises InputError for what the person has to
     fix; nothing was touched then.
     """
-    project = push.in_order(project)
+    project = push.sort_new_lines(project)
     with open_site(project, show.say) as site:
         reasons_to_give_up((), gone, because)
-        queues = [
-            name
-            for name in _chosen(project, boxes, start_index)
-            if project.plan.queues[name] not in gone
-        ]
+        chosen = _chosen(project, boxes, start_index)
+        queues = [name for name in chosen if project.plan.queues[name] not in gone]
         push.refuse_a_finished_run(project)
         push.refuse_a_tier_out_of_sight(site)
         profile_choice.remember_profile(
@@ -110,16 +107,19 @@ def launch(
             row = {"run": site.plan.run, "release": built[0].digest if queues else None}
             queues_started = [one.queue for one in started]
             show.json_document("launch", row | {"started": queues_started, "problems": problems})
-        # Beside the last line: what stands before all others is read by nobody.
-        unheard = listen.unheard(project, credentials(told)["webhooks"])
-        warnings: list[str | Message] = [one.warning for one in told if one.off]
-        for warning in (*warnings, *unheard):
-            show.say(warning)
+        _say_who_hears_nothing(project, told)
         if started and not problems:
             _say_what_comes(project, environ)
         if not problems:
             _say_next(site)
         return 1 if problems else 0
+
+
+def _say_who_hears_nothing(project: Project, told: Sequence[Target]) -> None:
+    """Beside the last line: what stands before all others is read by nobody."""
+    warnings: list[str | Message] = [one.warning for one in told if one.off]
+    for warning in (*warnings, *listen.unheard(project, credentials(told)["webhooks"])):
+        show.say(warning)
 
 
 def _say_next(site: Site) -> None:

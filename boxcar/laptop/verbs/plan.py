@@ -260,9 +260,9 @@ def _show(document: dict[str, Any], project: Project) -> None:
 
 
 def _set_up(plan: Plan) -> Iterator[Sentence]:
-    packages = (plan.requirements if plan.install else None, plan.setup)
-    if names := [name for name in packages if name]:
-        yield _("{names}, once on each box before its first cell", names=", ".join(names))
+    files = (plan.requirements if plan.install else None, plan.setup)
+    if found := [name for name in files if name]:
+        yield _("{names}, once on each box before its first cell", names=", ".join(found))
 
 
 def _commit(code: dict[str, Any]) -> Sentence:

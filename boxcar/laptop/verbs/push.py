@@ -49,7 +49,7 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
     `is_mixed`: also where new lines run other code than the cells before them, because the agent at
     work keeps its release. 1 where a line cannot run before a person has done something.
     """
-    project = in_order(project)
+    project = sort_new_lines(project)
     with open_site(project, show.say) as site:
         refuse_a_finished_run(project)
         refuse_a_tier_out_of_sight(site)
@@ -83,7 +83,7 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
         return 1 if problems else 0
 
 
-def in_order(project: Project) -> Project:
+def sort_new_lines(project: Project) -> Project:
     """Where `order: longest` is said, with the new lines of its queue files sorted, as far as it is
     known how long cells take and what was pushed.
     """

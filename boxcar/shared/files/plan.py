@@ -115,6 +115,8 @@ GPU_FREE_BELOW_BYTES = 1 << 30
 FULL_DISK_S = 1800.0
 # How long the set-up of a box may take.
 SETUP_TIME_S = 3600
+# What `install` leaves as it is: the image chose it to suit the box's driver.
+HELD_PACKAGES = ("torch", "torchvision", "torchaudio", "numpy")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from plans import make_plan
 from waiting import LIMIT_S
 
+from boxcar.shared.disk import digest
 from boxcar.shared.process import exit_codes
 from onbox.agent import set_up
 
@@ -95,11 +96,21 @@ def test_it_has_the_jobs_variables_and_secrets_but_no_terminal_and_repeats_no_se
     assert run.finish() == exit_codes.STOP_QUEUE
     env = (tmp_path / "env").read_text().splitlines()
     assert {"INDEX=https://mirror", "API_KEY=not-to-be-told", "BOXCAR_RUN=tiny"} <= {*env}
-    assert not any(line.startswith("OF_A_CELL") for line in env)
+    assert not any(line.startswith(("OF_A_CELL", "BOXCAR_CREDENTIALS")) for line in env)
     (stopped,) = run.events("queue.stopped")
     assert "not-to-be-told" not in stopped.data["reason"]
     (log,) = run.scratch().set_ups.glob("*.log")
     assert log.stat().st_mode & 0o077 == 0
+
+
+def test_where_nothing_can_be_kept_it_is_done_once_by_each_agent(make_run, tmp_path):
+    run = make_run(CELLS, setup="setup.sh", code={"setup.sh": script(tmp_path)})
+    asked = set_up.digest_of(run.plan, run.release / "code")
+    name = f"{run.scratch().set_ups} {asked}"
+    (tmp_path / f"boxcar-setup-{digest.of_bytes(name.encode())[:32]}").mkdir()
+    assert run.finish() == 0
+    assert [run.state(cell) for cell in CELLS] == ["verified"] * 2
+    assert times_run(tmp_path) == 1
 
 
 def test_one_that_hangs_is_ended_at_its_limit(make_run):
@@ -156,7 +167,7 @@ def test_a_release_with_another_script_is_another_set_up(make_run, tmp_path):
 def test_packages_are_installed_beside_the_torch_that_is_there(tmp_path):
     held = tmp_path / "held"
     asked = make_plan(requirements="needs.txt", install=True, training_python=sys.executable)
-    write, install = set_up.words_of(asked, held)
+    write, install = set_up.set_up_commands(asked, held)
     subprocess.run(write, check=True)
     lines = held.read_text().splitlines()
     assert any(line.startswith("torch==") for line in lines)
