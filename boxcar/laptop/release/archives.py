@@ -2,7 +2,7 @@
 
 Same inputs, same bytes: names are sorted, and times, modes and system are fixed. The compressed
 bytes also depend on the zlib of this Python, so another laptop may name the same content otherwise.
-Only `.py` files travel (and certifi’s certificates): what is compiled would fit one Python only.
+Only `.py` files travel (and certifi's certificates): what is compiled would fit one Python only.
 """
 
 from __future__ import annotations
