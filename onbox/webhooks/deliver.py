@@ -29,7 +29,7 @@ from boxcar.shared.news.wanted import is_told
 from boxcar.shared.paths import DurablePaths
 from onbox.machine import credentials
 from onbox.machine.credentials import Credentials, Webhook
-from onbox.webhooks.endpoint import Cursors, Endpoint, Wait
+from onbox.webhooks.endpoint import Cursors, EndpointThread, Wait
 from onbox.webhooks.journal_tail import JournalTail, count_lines
 
 DAY_S = 86_400.0
@@ -56,7 +56,7 @@ class Deliverer:
         self._cursors = cursors = Cursors(cursor)
         hooks = [answer.Endpoint(WEBHOOK, one.url, one.secret) for one in webhooks]
         self._endpoints = [
-            Endpoint(
+            EndpointThread(
                 *(one, journal, cursors, wait), language=language, sharing=sharing, clock=clock
             )
             for one in (*hooks, *chats)

@@ -76,7 +76,7 @@ class Cursors:
             self._is_closed = True
 
 
-class Endpoint:
+class EndpointThread:
     """One thread that sends to one endpoint until it is told to stop."""
 
     def __init__(

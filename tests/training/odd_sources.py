@@ -6,8 +6,8 @@ gets a line for each range that is read.
 
 from __future__ import annotations
 
+import fcntl
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -76,9 +76,10 @@ def _settings(path: str) -> dict[str, Any]:
 
 
 def _log(path: str, line: str) -> int:
-    """How many lines there were before."""
+    """How many lines there were before; no two reads get the same number."""
     log = Path(path).parent / "ODD.log"
-    fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    os.write(fd, f"{line}\n".encode())
-    os.close(fd)
-    return log.read_text().count("\n") - 1
+    with log.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(f"{line}\n".encode())
+        file.flush()
+        return log.read_text().count("\n") - 1
