@@ -256,11 +256,14 @@ def test_brackets_are_promised_only_where_a_number_stands_in_them() -> None:
 
 
 def test_notes_that_say_the_same_of_many_groups_are_one_with_their_number() -> None:
-    failed = (cell(f"x{n}", 1, None, lack="failed", width=str(n)) for n in range(9))
-    (seen,) = made([cell("base", 1, 0.5), cell("y", 1, None, lack="is missing"), *failed]).tables
+    failed = [cell(f"x{n}", 1, None, lack="failed", width=str(n)) for n in range(9)]
+    missing = cell("y", 1, None, lack="is missing", width="99")
+    (seen,) = made([cell("base", 1, 0.5), missing, *failed]).tables
     assert len(seen.notes) == 10
     other, many = fold_notes(seen.notes, 3)
-    assert other == "y has no number: seed 1 is missing"
-    assert many == "9 groups (x0, x1, x2 and 6 more) have no number: seed 1 failed"
-    assert many.said("zh").startswith("9 个组（x0, x1, x2 等")
+    assert other == "y_seed1 has no number: seed 1 is missing"
+    assert many == (
+        "9 groups (x0_seed1, x1_seed1, x2_seed1 and 6 more) have no number: seed 1 failed"
+    )
+    assert many.said("zh").startswith("9 个组（x0_seed1, x1_seed1, x2_seed1 等")
     assert fold_notes(seen.notes[-3:], 3) == seen.notes[-3:]
