@@ -34,7 +34,9 @@ VERBS = {
     "drain": mark("Let each queue finish its current cell, then end."),
     "stop": mark("Save a checkpoint and end each queue now."),
     "status": mark("Show the state of the run, once."),
-    "watch": mark("Show the state of the run live, until its queues have ended."),
+    "watch": mark(
+        "Show the run live: on a terminal until you press q, elsewhere until its queues have ended."
+    ),
     "board": mark(
         "Show the run as a web page. --serve: on this machine, live until Ctrl-C. --to: as a "
         "file, once."
