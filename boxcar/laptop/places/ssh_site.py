@@ -37,7 +37,7 @@ from boxcar.shared.errors import (
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.paths import ScratchPaths
-from boxcar.shared.sentence import Sentence, _
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
 
 # Whether a box that was told to end itself has fallen silent, and not only the way to it.
@@ -396,7 +396,7 @@ class SshSite(MirroredSite):
     def _where(self, box: str) -> str:
         """Where a person ends it, with its own id in a command that wants one."""
         where = self.project.profile.meter_stop.where
-        return Sentence("{where}", where=where.replaced("<id>", self._id(box) or "<id>"))
+        return _("{where}", where=where.replaced("<id>", self._id(box) or "<id>"))
 
 
 def _named(at_work: box_asks.AtWork) -> str:

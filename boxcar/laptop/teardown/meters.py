@@ -79,7 +79,7 @@ def _open_meter(
 ) -> OpenMeter:
     id_ = host_keys.instance_id(Home(project.root), box)
     verb = project.profile.meter_stop
-    where = Sentence("{where}", where=verb.where.replaced("<id>", id_ or "<id>"))
+    where = _("{where}", where=verb.where.replaced("<id>", id_ or "<id>"))
     return OpenMeter(box, id_, prices.get(box), verb.verb, where, teardown.told.get(box))
 
 
