@@ -52,6 +52,14 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         ),
     ),
     (
+        box_asks.EndItself(("q1",), "~/c", ("next",), "vast", "destroy", "28000023"),
+        box_asks.EndsItself((), begun_at=AT, said="vast v0: 200"),
+    ),
+    (
+        box_asks.EndItself((), "~/c", (), "runpod", "stop", "a1", is_look=True),
+        box_asks.EndsItself((box_asks.AtWork(queue="q1"),), problem="no key"),
+    ),
+    (
         box_asks.TrySecondHome("s3://b", "python3", "", "print()", {"a": "b"}, {"a": "c"}),
         box_asks.SecondHomeTried("s3fs is missing"),
     ),
@@ -301,6 +309,7 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "names",
     "is_newest",
     "is_clean",
+    "is_look",
     "is_lent",
     "waiting_of",
     "written",
@@ -489,7 +498,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example():
         if one.__module__ in {home.__name__ for home in ASKS}
     }
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(QUESTIONS) == len(questions) == 30
+    assert len(QUESTIONS) == len(questions) == 31
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):
