@@ -24,8 +24,8 @@ KEY = "a-key-of-an-account-59d1f0"
 # What a child has in its environment, beside what it is there for.
 LEAVES = """
 import json as _json, os as _os
-_out = Path(asked.out)
-(_out / "environment.json").write_text(_json.dumps(dict(_os.environ)))
+with open({seen!r}, "a") as _seen:
+    print(_json.dumps(dict(_os.environ)), file=_seen)
 """
 
 
@@ -99,15 +99,16 @@ def test_no_child_of_a_verb_has_one(tmp_path):
     project = make_project(tmp_path / "p", {"queue_1": ["configs/a.json recon 1"]})
     start = 'with (out / "history.txt")'
     project.write_job(smoke="--epochs 1")
-    (project.root / "train.py").write_text(TRAIN.replace(start, LEAVES + start, 1))
+    seen = tmp_path / "seen"
+    leaves = LEAVES.format(seen=str(seen))
+    (project.root / "train.py").write_text(TRAIN.replace(start, leaves + start, 1))
     names = dict.fromkeys(VARIABLES, KEY)
     project.boxcar("smoke", env=names).ended(0)
     project.boxcar("launch", "--no-smoke", env=names).ended(0)
     project.boxcar("watch", "--every", "1s", env=names).ended(0)
-    left = [*project.root.rglob("environment.json")]
-    assert len(left) >= 2, "of the smoke and of the run"
-    for file in left:
-        assert not VARIABLES & json.loads(file.read_text()).keys()
+    children = [json.loads(line) for line in seen.read_text().splitlines()]
+    assert len(children) >= 2, "of the smoke and of the run"
+    assert all(not VARIABLES & child.keys() for child in children)
     assert files_with(tmp_path, KEY) == []
 
 
