@@ -2,7 +2,7 @@
 
 Same inputs, same bytes: names are sorted, and times, modes and system are fixed. The compressed
 bytes also depend on the zlib of this Python, so another laptop may name the same content otherwise.
-Only `.py` files travel (and certifi's roots): what is compiled would fit one Python only.
+Only `.py` files travel (and certifi's certificates): what is compiled would fit one Python only.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ LEFT_OUT = (
 )
 DATA = ("boxcar/shared/zh.mo", "certifi/cacert.pem")
 LICENSE_NAMES = ("LICENSE", "LICENCE", "COPYING", "NOTICE")
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----\n[^-]+-----END CERTIFICATE-----\n")
 MAIN = b"import sys\n\nfrom onbox.__main__ import main\n\nsys.exit(main())\n"
 # The oldest time that a zip can say.
 TIME = (1980, 1, 1, 0, 0, 0)
@@ -132,7 +133,13 @@ def _licences(distribution: str) -> dict[str, bytes]:
 
 def _tree(folder: Path, prefix: str) -> dict[str, bytes]:
     files = {f"{prefix}/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*")}
-    return {name: path.read_bytes() for name, path in files.items() if _travels(name)}
+    return {name: _content(path) for name, path in files.items() if _travels(name)}
+
+
+def _content(path: Path) -> bytes:
+    """The file; of certifi's roots only the certificates. What stands above each is 24 kB."""
+    data = path.read_bytes()
+    return b"".join(_CERTIFICATE.findall(data)) if path.suffix == ".pem" else data
 
 
 def _travels(name: str) -> bool:

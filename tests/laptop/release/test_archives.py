@@ -3,11 +3,13 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
+import certifi
 import pytest
 
 from boxcar.laptop.release import archives
@@ -110,6 +112,14 @@ def test_a_train_script_imports_formats_from_the_training_archive(
 
 def test_the_agent_s_archive_is_small(onbox: Path) -> None:
     assert onbox.stat().st_size < LARGEST_BYTES
+
+
+def test_all_of_certifi_s_roots_travel(onbox: Path) -> None:
+    text = zipfile.ZipFile(onbox).read("certifi/cacert.pem").decode()
+    ours, theirs = (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) for _ in range(2))
+    ours.load_verify_locations(cadata=text)
+    theirs.load_verify_locations(certifi.where())
+    assert ours.get_ca_certs() == theirs.get_ca_certs() != []
 
 
 def test_another_process_elsewhere_builds_the_same_bytes(onbox: Path, tmp_path: Path) -> None:
