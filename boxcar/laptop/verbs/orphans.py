@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from boxcar.laptop.common import show
 from boxcar.laptop.providers import known
 from boxcar.laptop.providers.gone import MayStillBill, end_until_gone
-from boxcar.laptop.providers.orphans import OwnBox, Whose, sort_boxes
 from boxcar.laptop.providers.provider import Doubt, Provider
 from boxcar.laptop.providers.rented_record import RentedBox, live_records, note, read_records
+from boxcar.laptop.providers.whose import OwnBox, Whose, sort_boxes
 from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass

@@ -12,8 +12,8 @@ from stand_in_providers import KEY, KEYS, OTHERS, SECRET, environment, stand_in
 
 from boxcar.laptop.common import provider_keys
 from boxcar.laptop.providers import calls, known
-from boxcar.laptop.providers.orphans import sort_boxes
 from boxcar.laptop.providers.rented_record import RentedBox, note, read_records, write_record
+from boxcar.laptop.providers.whose import sort_boxes
 from boxcar.laptop.verbs.orphans import orphans
 from boxcar.shared.errors import InputError
 
