@@ -19,6 +19,7 @@ from boxcar.shared.wire.question import Question
 MODULES: dict[type[Question[Any]], str] = {
     box_asks.Several: "onbox.answers.several",
     run_asks.Report: "onbox.answers.report",
+    run_asks.Wait: "onbox.answers.wait",
     run_asks.FindRelease: "onbox.answers.receive_release",
     run_asks.Prepare: "onbox.answers.receive_release",
     run_asks.Install: "onbox.answers.receive_release",
