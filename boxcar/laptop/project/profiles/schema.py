@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from boxcar.laptop.common.provider_keys import refuse_key
 from boxcar.laptop.common.units import Price
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.project.profiles.slurm_options import Cluster
@@ -54,6 +55,7 @@ def _env_name(text: str) -> str:
                 text=text,
             )
         )
+    refuse_key(text)
     return text
 
 
@@ -140,6 +142,9 @@ class Sentence(Model):
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
         return {"anyOf": [{"type": "string"}, handler(core)]}
+
+    def replaced(self, old: str, new: str) -> Sentence:
+        return Sentence(en=self.en.replace(old, new), zh=self.zh.replace(old, new))
 
     def said(self, language: str) -> str:
         """In that language (`en` or `zh`), as far as it is there; English otherwise."""
