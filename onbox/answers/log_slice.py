@@ -16,7 +16,7 @@ from boxcar.shared.known_secrets import KnownSecrets
 from boxcar.shared.triage.log_lines import without_colours
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
-from onbox.answers import hold
+from onbox.answers.wait import hold_until
 from onbox.machine import credentials
 
 MOST_BYTES = 8 * 1024 * 1024
@@ -30,7 +30,7 @@ def answer(question: run_asks.ReadLog, run: RunOnBox) -> run_asks.LogSlice:
     """
     most_bytes = min(question.most_bytes, MOST_BYTES)
     if question.wait_s:
-        hold.until(lambda: _has_grown(question, run), question.wait_s)
+        hold_until(lambda: _has_grown(question, run), question.wait_s)
     file = _open(question, run)
     data, end, size_bytes = b"", 0, 0
     if file is not None:

@@ -13,14 +13,14 @@ from run_on_disk import agent_started, cell_started
 from waiting import LIMIT_S
 
 from boxcar.laptop.places.ssh_site import SshSite
-from onbox.answers import hold
+from onbox.answers import wait
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FarRun]:
     """Nobody hangs up, and boxes look often. At the end they hold nothing any more."""
     is_over = threading.Event()
-    monkeypatch.setattr(hold, "_has_hung_up", lambda within_s: is_over.wait(0.01))
+    monkeypatch.setattr(wait, "_has_hung_up", lambda within_s: is_over.wait(0.01))
     monkeypatch.setattr(SshSite, "tick_s", 0.0)
     made = make_far_run(tmp_path, monkeypatch)
     yield made

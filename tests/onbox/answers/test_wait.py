@@ -12,7 +12,7 @@ from waiting import LIMIT_S
 
 from boxcar.shared.disk import lock
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.answers import door, hold
+from onbox.answers import door, wait
 
 
 class Box:
@@ -112,8 +112,8 @@ def test_who_waits_is_told_when_it_comes(box: Box) -> None:
 
 def test_who_has_hung_up_leaves_no_process(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = os.pipe()
-    monkeypatch.setattr(hold, "_STDERR", writer)
-    monkeypatch.setattr(hold, "MOST_S", 10 * LIMIT_S)
+    monkeypatch.setattr(wait, "_STDERR", writer)
+    monkeypatch.setattr(wait, "MOST_S", 10 * LIMIT_S)
     threading.Timer(0.2, os.close, [reader]).start()
     assert not box.has_news(box.mark(), 100_000)
     os.close(writer)
@@ -136,6 +136,6 @@ def test_a_log_that_somebody_writes_is_waited_for(box: Box) -> None:
 def test_a_log_that_nobody_writes_is_not_waited_for(
     box: Box, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hold, "_has_hung_up", lambda within_s: pytest.fail("it waits"))
+    monkeypatch.setattr(wait, "_has_hung_up", lambda within_s: pytest.fail("it waits"))
     box.begin_log("one\n")
     assert read_log(box, 4, 60)["data"] == ""
