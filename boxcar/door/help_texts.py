@@ -163,7 +163,9 @@ FLAGS = {
         "this box of a pool is gone for good: the others get its cells; needs --because"
     ),
     "launch.because": mark("the reason, for the record"),
-    "watch.every": mark("time between two updates, such as 10s, 30m or 2h (default: 30s over ssh)"),
+    "watch.every": mark(
+        "time between two looks, such as 10s, 30m or 2h (default: when a box has news)"
+    ),
     "watch.once-if-changed": mark(
         "update once, and print only what is new since the last time (for cron)"
     ),
