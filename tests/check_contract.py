@@ -2,8 +2,8 @@
 
     BOXCAR_OPENAPI=FOLDER .venv/bin/python tests/check_contract.py
 
-FOLDER holds vast.yaml, runpod-v2.yaml and lambda.yaml as they are published; they are not part of the
-project. Prints each call that was found, and ends with 1 for whatever is not in the contract any more.
+FOLDER holds vast.yaml, runpod-v2.yaml and lambda.yaml as they are published; they are no part of
+the project. Ends with 1 for whatever is not in them any more.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Outside CI, since the clients bring dozens of libraries:
 
     python3 -m venv clients && clients/bin/pip install vastai lambda-ai-cloud-api-client
-    BOXCAR_PROVIDER_CLIENTS=clients/bin/python .venv/bin/pytest tests/laptop/providers/test_their_clients.py
+    export BOXCAR_PROVIDER_CLIENTS=clients/bin/python
+    .venv/bin/pytest tests/laptop/providers/test_their_clients.py
 
 RunPod's client speaks GraphQL and cannot check a stand-in of REST v2.
 """
@@ -27,8 +28,8 @@ pytestmark = pytest.mark.skipif(not PYTHON, reason="needs BOXCAR_PROVIDER_CLIENT
 LAMBDA = """
 import json, sys
 from lambda_ai_cloud_api_client import AuthenticatedClient
-from lambda_ai_cloud_api_client.api.instances import list_instances, get_instance, terminate_instance
-from lambda_ai_cloud_api_client.api.instances import list_instance_types
+from lambda_ai_cloud_api_client.api.instances import get_instance, list_instance_types
+from lambda_ai_cloud_api_client.api.instances import list_instances, terminate_instance
 from lambda_ai_cloud_api_client import models
 client = AuthenticatedClient(base_url=sys.argv[1], token=sys.argv[2])
 boxes = list_instances.sync(client=client).data
@@ -58,8 +59,7 @@ def test_vast_ais_own_client_reads_offers_lists_shows_and_destroys(monkeypatch, 
 
         def vastai(*words: str) -> Any:
             program = str(Path(PYTHON).with_name("vastai"))
-            text = said([program, *words], tmp_path, VAST_URL=server.base, VAST_API_KEY=KEY)
-            return text
+            return said([program, *words], tmp_path, VAST_URL=server.base, VAST_API_KEY=KEY)
 
         offers = json.loads(vastai("search", "offers", "num_gpus>=1", "--raw"))
         assert {one["gpu_name"] for one in offers} == {"RTX 4090", "A100 SXM4"}
