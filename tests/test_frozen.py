@@ -48,6 +48,7 @@ VERBS = {
     "explain": "about profile p job cell lang json",
     "triage": "log rc add job json",
     "check-profiles": "json",
+    "skill": "",
 }
 ONBOX = {"agent", "attempt", "deliver", "answer", "resume", "gpus"}
 # What run_queue.sh, people's scripts and their shells say and read.

@@ -78,6 +78,7 @@ VERBS = {
         "End the run and its boxes. Refused until every result is here, loads, and you approve."
     ),
     "check-profiles": mark("List profiles that cannot work, and facts older than six months."),
+    "skill": mark("Print what a coding agent has to know to work with Boxcar, as a skill file."),
 }
 # Where a verb has one line.
 SHORTER = {

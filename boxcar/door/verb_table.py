@@ -169,6 +169,7 @@ _TABLE = (
           Flag("approve", takes="DIGEST"), Flag("rotated", MANY), ALL, JSON),
          ("down", "down --abandon seg_baseline --because 'no memory at any batch size'")),
     Verb("check-profiles", "other", FOLDER, (JSON,), ("check-profiles",)),
+    Verb("skill", "other", WHERE, (), ("skill",)),
 )
 # fmt: on
 VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _TABLE}
