@@ -34,7 +34,9 @@ VERBS = {
     "drain": mark("Let each queue finish its current cell, then end."),
     "stop": mark("Save a checkpoint and end each queue now."),
     "status": mark("Show the state of the run, once."),
-    "watch": mark("Show the state of the run live, until its queues have ended."),
+    "watch": mark(
+        "Show the run live: on a terminal until you press q, elsewhere until its queues have ended."
+    ),
     "board": mark(
         "Show the run as a web page. --serve: on this machine, live until Ctrl-C. --to: as a "
         "file, once."
@@ -192,6 +194,7 @@ FLAGS = {
     ),
     "down.approve": mark("approve the receipt with this digest, instead of typing the run's name"),
     "down.rotated": mark("this credential has been replaced, since its box was given up"),
+    "down.seen-off": mark("you saw in the console that this box ended and bills no more"),
     "move.cell": mark("the cell to move"),
     "move.queue": mark("the queue to move it to"),
     "move.gone": mark("the cell's box is gone for good; needs --because"),

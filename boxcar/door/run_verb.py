@@ -18,7 +18,14 @@ from boxcar.door import verb_table
 from boxcar.door.verb_table import Verb
 from boxcar.laptop.common.language import language_of
 from boxcar.shared import errors
-from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    InputError,
+    MayStillBillError,
+    Message,
+    message_of,
+)
 from boxcar.shared.process import exit_codes, told_to_end
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _
@@ -86,7 +93,8 @@ def _ended(call: Callable[[], int]) -> tuple[int, tuple[Message, ...]]:
         with told_to_end.as_exit():
             return call(), ()
     except BoxcarError as error:
-        return 2 if error.exit_code == 2 else 1, error.messages
+        is_told = error.exit_code == exit_codes.INPUT or isinstance(error, MayStillBillError)
+        return error.exit_code if is_told else exit_codes.FAILED, error.messages
     except BrokenPipeError:
         say_no_more()
         return 0, ()

@@ -17,7 +17,7 @@ PERSONS: dict[str, str] = {
     "stop": "it ends trainings that somebody may be waiting for; so does `drain`",
     "move": "with `--gone`: it says that a box is dead. If it is not, two boxes train one cell",
     "down": "it ends boxes for good. Never type the run's name for your person, and never pass "
-    "`--approve`, `--abandon` or `--rotated` by yourself",
+    "`--approve`, `--abandon`, `--seen-off` or `--rotated` by yourself",
 }
 
 _HEAD = """\

@@ -166,8 +166,10 @@ _TABLE = (
          ("repair", "repair --put-back")),
     Verb("down", "end", LAUNCHED,
          (*_RUN, Flag("abandon", MANY), _GONE, Flag("because", MANY, takes="TEXT"),
-          Flag("approve", takes="DIGEST"), Flag("rotated", MANY), ALL, JSON),
-         ("down", "down --abandon seg_baseline --because 'no memory at any batch size'")),
+          Flag("approve", takes="DIGEST"), Flag("rotated", MANY),
+          Flag("seen-off", MANY, takes="BOX"), ALL, JSON),
+         ("down", "down --abandon seg_baseline --because 'no memory at any batch size'",
+          "down --seen-off box-a")),
     Verb("check-profiles", "other", FOLDER, (JSON,), ("check-profiles",)),
     Verb("skill", "other", WHERE, (), ("skill",)),
 )

@@ -177,6 +177,10 @@ class TemporaryError(BoxcarError):
     exit_code = exit_codes.TEMPORARY
 
 
+class MayStillBillError(TemporaryError):
+    """Boxcar's own part of the end of a box is done, and nobody saw its meter end."""
+
+
 class NoRoomError(BoxcarError):
     """A disk has too few bytes or inodes left. Nothing was written under a final name."""
 

@@ -82,18 +82,29 @@ class _Moving(Protocol):
 
 def say(message: str | Message) -> None:
     """A note for the person, on stderr. On a terminal it is wrapped at words."""
+    quote(_fitted(message))
+
+
+def alarm(message: str | Message) -> None:
+    """A note that must not be overlooked: in red, where there are colours."""
+    quote(_fitted(message), look="red")
+
+
+def _fitted(message: str | Message) -> str:
     text = plain(typed(message))
-    if sys.stderr.isatty():
-        lines = wrap_text(text, _stderr().width)
-        _left[0] -= len(lines)
-        text = "\n".join(lines)
-    quote(text)
+    if not sys.stderr.isatty():
+        return text
+    lines = wrap_text(text, _stderr().width)
+    _left[0] -= len(lines)
+    return "\n".join(lines)
 
 
-def quote(line: str) -> None:
-    """A note as a script or a shell has it: never wrapped, so that it can be copied."""
+def quote(line: str, *, look: str = "") -> None:
+    """A note as a script or a shell has it: never wrapped, so that it can be copied. `look` is a
+    style of rich.
+    """
     if sys.stderr.isatty():
-        _stderr().out(plain(line), highlight=False)
+        _stderr().out(plain(line), highlight=False, style=look or None)
     else:
         _write_note(f"{plain(line)}\n")
 

@@ -126,7 +126,3 @@ class Site(OpenRun):
     @abstractmethod
     def end_boxes(self, steps: Steps) -> None:
         """Do what `steps` does not say was done, and write each step down there."""
-
-    def end_by_hand(self) -> str | None:
-        """What only the person can do, after it was done."""
-        return None

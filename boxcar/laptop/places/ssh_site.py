@@ -1,11 +1,9 @@
 """A run on boxes over ssh, and its end: secrets go, nothing starts again, then the platform's verb.
 
-Boxcar holds no account. Where the box can run the verb itself (AutoDL's shutdown), it is asked to,
-and counts as off once the verb was seen to begin there and the box fell silent; elsewhere the
-person is told what to click. Files on a box are not removed: the verb does that where it does, and
+Where the box can run the verb itself (AutoDL's shutdown) it is asked to, and counts as off once the
+verb was seen to begin there and the box fell silent. Elsewhere its meter is open until somebody saw
+it end (`teardown/meters.py`). Files on a box are not removed: the verb does that where it does, and
 what survives it is said. A box that fails holds up no other.
-
-Not covered: whether the platform really stopped billing. Only its console knows.
 """
 
 from __future__ import annotations
@@ -31,6 +29,7 @@ from boxcar.shared.errors import (
     BoxcarError,
     Command,
     InputError,
+    MayStillBillError,
     Message,
     TemporaryError,
     message_of,
@@ -229,36 +228,25 @@ class SshSite(MirroredSite):
 
     def _to_end(self, begun: Teardown | None) -> list[str]:
         """The boxes that are there, on which something is left to do."""
-        over = {*self.silent_boxes(), *(begun.told if begun else ()), *(begun.off if begun else ())}
+        over = set(self.silent_boxes())
+        if begun:
+            over |= {*begun.told, *_seen_ended(begun)}
         if begun and self.project.profile.meter_stop.from_box is None:
             over |= set(begun.boxes)
         return [box for box in self._names if box not in over and not self.is_gone(box)]
 
     def end_boxes(self, steps: Steps) -> None:
-        """End every box. Raises TemporaryError for those that were not, once all were tried."""
+        """End every box. Raises TemporaryError for those that were not, once all were tried;
+        MayStillBillError where all is done on them but that somebody saw their meters end.
+        """
         problems = self._end_all(steps)
         words = self.project.profile.meter_stop.from_box
-        if words is not None:
-            # After all of that, and again by a `down` that goes on: a box that is off tells
-            # nothing.
-            problems += self._stop_all(steps, shlex.split(words))
+        # After all of that, and again by a `down` that goes on: a box that is off tells nothing.
+        still_bills = self._stop_all(steps, shlex.split(words)) if words is not None else []
         if problems:
-            raise TemporaryError(problems)
-
-    def end_by_hand(self) -> str | None:
-        """None where the boxes run the verb themselves."""
-        verb = self.project.profile.meter_stop
-        if verb.from_box is not None:
-            return None
-        ids = {box: self._id(box) for box in self._names}
-        names = ", ".join(f"{box} ({known})" if known else box for box, known in ids.items())
-        where = "; ".join(dict.fromkeys(self._where(box) for box in ids))
-        return _(
-            "Do this yourself now: {verb} {boxes} ({where}). Billing continues until then",
-            verb=verb.verb,
-            boxes=names,
-            where=where,
-        )
+            raise TemporaryError([*problems, *still_bills])
+        if still_bills:
+            raise MayStillBillError(still_bills)
 
     def _end_all(self, steps: Steps) -> list[Message]:
         """Boxcar's own part on each box; what is wrong with those that could not be reached."""
@@ -305,7 +293,9 @@ class SshSite(MirroredSite):
         left = [
             box
             for box in self._names
-            if box in steps.now.boxes and box not in steps.now.off and not self.is_gone(box)
+            if box in steps.now.boxes
+            and box not in _seen_ended(steps.now)
+            and not self.is_gone(box)
         ]
         # One that still runs shows that it is not this machine's network that is silent.
         left.sort(key=lambda box: box not in steps.now.told)
@@ -406,7 +396,7 @@ class SshSite(MirroredSite):
     def _where(self, box: str) -> str:
         """Where a person ends it, with its own id in a command that wants one."""
         where = self.project.profile.meter_stop.where
-        return where.replace("<id>", self._id(box) or "<id>")
+        return _("{where}", where=where.replaced("<id>", self._id(box) or "<id>"))
 
 
 def _named(at_work: box_asks.AtWork) -> str:
@@ -414,7 +404,11 @@ def _named(at_work: box_asks.AtWork) -> str:
     return _("{what} of run {run}", what=what, run=at_work.run) if at_work.run else what
 
 
+def _seen_ended(teardown: Teardown) -> set[str]:
+    return {*teardown.off, *teardown.seen_gone, *teardown.seen_off}
+
+
 def _again(box: str) -> Command:
     """`down` for a box that can be told, or a person's word for one that the console shows off."""
-    words = ("--gone", box, "--because", _("the console shows that it is off"))
-    return Command("down", or_else=Command("down", words, note=_("once the console shows it")))
+    seen = Command("down", ("--seen-off", box), note=_("once the console shows that it is off"))
+    return Command("down", or_else=seen)

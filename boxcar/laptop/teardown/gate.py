@@ -330,6 +330,14 @@ class Steps:
         """It was told, and has fallen silent."""
         self._note("off", box)
 
+    def seen_gone(self, box: str) -> None:
+        """The provider's own list has it no more."""
+        self._note("seen_gone", box)
+
+    def seen_off(self, box: str) -> None:
+        """A person says that its meter was seen to end."""
+        self._note("seen_off", box)
+
     def rotated(self, credential: str) -> None:
         """A person says that it was replaced where it was made."""
         self._note("rotated", credential)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -24,7 +24,7 @@ from boxcar.laptop.verbs import explain
 from boxcar.laptop.verbs.logs import find, readable
 from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.laptop.verbs.status import rows_of_run
-from boxcar.laptop.verbs.watch import LOG_EVERY_S, looks
+from boxcar.laptop.verbs.watch import LOG_EVERY_S, REST_S, looks_without_end
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
 from boxcar.laptop.view.looks import UNICODE
 from boxcar.laptop.view.page import cell_curves, live_page, server
@@ -42,8 +42,6 @@ from boxcar.shared.wire import run_asks
 
 # A file is written by somebody's cron, nobody knows how often.
 _FILE = Reading(every_s=60.0, old_s=3600.0)
-# Between two looks at a run that no agent works at: somebody may launch it again.
-_REST_S = 120.0
 LOG_LINES, _LOG_BYTES = 50, 256 * 1024
 # Cells that can be opened in a file: each may cost a question to a box.
 _MOST_TOLD = 40
@@ -219,7 +217,8 @@ def _write(site: Site, path: Path, *, has_logs: bool, as_json: bool) -> int:
 
 def _serve(site: Site, port: int, *, as_json: bool) -> int:
     """The first look comes before the address, so that the page has something to say."""
-    views, opener, watched = _looks_for_ever(site), Opener(site), NOTHING
+    opener, watched = Opener(site), NOTHING
+    views = looks_without_end(site, site.poll_s, time.sleep)
     with show.waiting(_("asking the boxes")):
         first = next(views)
     with server.serve(port) as page_server:
@@ -238,30 +237,7 @@ def _serve(site: Site, port: int, *, as_json: bool) -> int:
 
 def _reading(site: Site, view: RunView) -> Reading:
     is_over = not any(map(may_run, view.queues))
-    return Reading(site.poll_s, 3 * (_REST_S if is_over else site.poll_s) + 30)
-
-
-def _looks_for_ever(site: Site) -> Iterator[RunView]:
-    """Those of `watch`, and then a look now and then. After the first, one that fails is said and
-    costs nothing but itself.
-    """
-    has_looked = False
-    while True:
-        try:
-            for view in looks(site, lambda: time.sleep(site.poll_s)):
-                has_looked = True
-                yield view
-            time.sleep(_REST_S)
-        except (BoxcarError, OSError) as error:
-            if not has_looked:
-                raise
-            show.say(
-                _(
-                    "page not refreshed: {why}",
-                    why=message_of(error).text,
-                )
-            )
-            time.sleep(site.poll_s)
+    return Reading(site.poll_s, 3 * (REST_S if is_over else site.poll_s) + 30)
 
 
 def _tell(view: RunView, url: str, every_s: float, *, as_json: bool) -> None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from boxcar.laptop.common import show, units
-from boxcar.laptop.hosts import folders
+from boxcar.laptop.common import show
 from boxcar.laptop.news import from_here
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
@@ -23,22 +22,19 @@ from boxcar.laptop.results.judge import HashedBefore
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Missing
-from boxcar.laptop.teardown import rotation
+from boxcar.laptop.teardown import meters, rotation
 from boxcar.laptop.teardown.gate import (
     CONTINUED,
-    GIVEN,
-    TYPED,
-    Approval,
     GateFacts,
     Open,
     Steps,
     decide,
     give_up,
-    obstacles,
     reasons_to_give_up,
     tier_is_gone,
 )
 from boxcar.laptop.teardown.still_running import find_alive, kept_still
+from boxcar.laptop.verbs.approval import with_approval
 from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import timestamp
 from boxcar.shared.cell import terms
@@ -46,6 +42,7 @@ from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message, words_of
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import RunReceipt, Teardown
+from boxcar.shared.process import exit_codes
 from boxcar.shared.sentence import _
 
 # How often the run's name may be typed.
@@ -60,9 +57,11 @@ def down(
     because: str | Sequence[str] | None = None,
     approve: str | None = None,
     rotated: Sequence[str] = (),
+    seen_off: Sequence[str] = (),
     as_json: bool = False,
 ) -> int:
-    """Tear the run down, if the gate opens. Returns 1 where it does not, with what is missing.
+    """Tear the run down, if the gate opens. Returns 1 where it does not, with what is missing, and
+    75 where all that Boxcar can do was done and a box may still bill.
 
     `abandon` names cells of the roster that are given up, `because` says why, once or of each; both
     are written into the receipt. `gone` names boxes that will never answer again; they are not
@@ -70,6 +69,7 @@ def down(
     judged by what is here and by what was last seen of it. `approve` is the receipt's digest, or
     its first 12 characters or more; without it the person is asked. `rotated` names credentials
     that were replaced since a box was given up: that is written down, and nothing else is done.
+    `seen_off` names boxes whose meter the person saw end.
     Raises InputError, and what the meter-stop verb raises.
     """
     with open_site(project, show.say) as site:
@@ -77,6 +77,9 @@ def down(
         with results_folder.hold(site):
             if rotated:
                 return _confirm(site, rotated)
+            if seen_off:
+                meters.see_off(site.project, site.results, seen_off)
+                show.say(_("recorded as seen off: {names}", names=", ".join(seen_off)))
             with show.waiting(_("asking the boxes")):
                 site.refresh()
             moves.tell_boxes(site, show.say)
@@ -123,7 +126,12 @@ def _through_the_gate(
         for cell, because in given_up.items():
             abandoned = _("abandoned because {because}", because=because)
             show.say(_("{head}: {text}", head=cell, text=abandoned))
-    facts = _approved(site, facts, notes, begun, approve, hashed=hashed, tries=tries)
+
+    def look_again() -> tuple[GateFacts, Sequence[str]]:
+        hashed.trust()
+        return _look(site, hashed, begun)
+
+    facts = with_approval(site, facts, notes, begun, approve, look_again=look_again, tries=tries)
     decision = decide(facts)
     if not isinstance(decision, Open):
         return begun, decision.reasons
@@ -283,121 +291,6 @@ def _read_receipt(site: Site) -> tuple[RunReceipt | None, list[Missing]]:
         return None, [Missing(None, words_of(error), Command("verify"))]
 
 
-def _approved(
-    site: Site,
-    facts: GateFacts,
-    notes: Sequence[str],
-    begun: Teardown | None,
-    approve: str | None,
-    *,
-    hashed: HashedBefore,
-    tries: int,
-) -> GateFacts:
-    """The facts with the approval that there is; the person is asked only where it can help."""
-    if begun and facts.receipt and begun.digest == facts.receipt.digest:
-        beside = _ask_beside(facts, tries, (*begun.beside,))
-        return replace(facts, approval=Approval(CONTINUED, begun.digest, beside))
-    if obstacles(facts):
-        return facts
-    _show_price(site, facts, notes)
-    beside = _ask_beside(facts, tries)
-    if approve is not None:
-        return replace(facts, approval=Approval(GIVEN, approve, beside))
-    if {one.run for one in facts.beside} - {*beside}:
-        return facts
-    typed = _ask_name(
-        site.plan.run,
-        _("Type the run's name ({run}) to approve {verb!r}: ", run=site.plan.run, verb=_verb(site)),
-        tries,
-    )
-    if not typed:
-        return facts
-    # The person took their time: all is looked at again, and what they read has to be true still.
-    site.refresh()
-    hashed.trust()
-    now, _notes = _look(site, hashed, begun)
-    is_same = facts.receipt and now.receipt and now.receipt.digest == facts.receipt.digest
-    return replace(now, approval=Approval(TYPED, typed, beside)) if is_same else now
-
-
-def _ask_beside(facts: GateFacts, tries: int, named: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The other runs that the person named, who was told of each what the end of its box does."""
-    for run in dict.fromkeys(one.run for one in facts.beside if one.run not in named):
-        for one in facts.beside:
-            if one.run == run:
-                show.say(one.what)
-        if (
-            _ask_name(
-                run, _("Type that run's name ({run}) to end the box anyway: ", run=run), tries
-            )
-            != run
-        ):
-            break
-        named += (run,)
-    return named
-
-
-def _ask_name(run: str, question: str, tries: int) -> str:
-    """What the person typed last; a slip of the fingers is asked again, where somebody sits."""
-    typed = ""
-    for left in reversed(range(tries)):
-        typed = show.ask(question)
-        if typed in ("", run) or not left or not sys.stdin.isatty():
-            break
-        show.say(_("{typed!r} is not the run's name; nothing was touched", typed=typed))
-    return typed
-
-
-def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
-    """What will be lost, and what stays."""
-    does = site.project.profile.meter_stop.does
-    show.say(_("{verb!r} will {does}. This will be lost:", verb=_verb(site), does=does))
-    for sentence in site.end_price():
-        _say_item(sentence)
-    show.say_of_each(("", _("  {sentence}", sentence=one)) for one in _lost(facts, notes))
-    size_bytes = folders.bytes_below(site.results.root)
-    show.say(
-        _("This stays: {folder} ({size})", folder=site.results.root, size=units.size(size_bytes))
-    )
-    for sentence in site.end_keeps():
-        _say_item(sentence)
-
-
-def _lost(facts: GateFacts, notes: Sequence[str]) -> Iterator[str]:
-    for verdict in facts.receipt.cells if facts.receipt else ():
-        if verdict.because is not None:
-            yield _(
-                "cell {cell}, abandoned because {because}",
-                cell=verdict.cell,
-                because=verdict.because,
-            )
-        if verdict.is_dropped:
-            yield _("cell {cell}, dropped: its line is commented out", cell=verdict.cell)
-    for cell in facts.cells:
-        if cell.pulled and (doubt := cell.pulled.manifest.doubt):
-            yield _(
-                "the box that could retrain cell {cell}, whose result is not certain: {doubt}",
-                cell=cell.cell,
-                doubt=doubt,
-            )
-    if hashed := _hashed(facts):
-        yield _(
-            "{n} {n:artifact that was|artifacts that were} only hashed here: verify found no "
-            "torch, so only the box has loaded {n:it|them}",
-            n=hashed,
-        )
-    yield from notes
-
-
-def _say_item(sentence: str) -> None:
-    show.say(_("  {sentence}", sentence=sentence))
-
-
-def _hashed(facts: GateFacts) -> int:
-    verdicts = facts.receipt.cells if facts.receipt else ()
-    return sum(finding.is_hashed for verdict in verdicts for finding in verdict.findings)
-
-
 def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str, str]) -> Teardown:
     """The approval of this teardown, or the one that is continued."""
     assert facts.receipt and facts.approval
@@ -411,7 +304,7 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
     made = Teardown(
         run=facts.run,
         digest=facts.receipt.digest,
-        verb=_verb(site),
+        verb=site.project.profile.meter_stop.verb,
         approved_at=timestamp.utc_now(),
         approved_by=facts.approval.how,
     )
@@ -429,28 +322,12 @@ def _tear_down(site: Site, begun: Teardown) -> Teardown:
     return steps.now
 
 
-def _verb(site: Site) -> str:
-    return site.project.profile.meter_stop.verb
-
-
-def _done(site: Site, teardown: Teardown) -> str:
-    """What was done; where only the person can stop the meter, that is said each time."""
-    at, approval = teardown.finished_at, short(teardown.digest)
-    to_do = site.end_by_hand()
-    if to_do is None:
-        return _(
-            "{verb}: done at {at}, approval {approval}",
-            verb=teardown.verb,
-            at=at,
-            approval=approval,
-        )
-    return _(
-        "{verb}: Boxcar's part was done at {at}, approval {approval}.\n{to_do}",
-        verb=teardown.verb,
-        at=at,
-        approval=approval,
-        to_do=to_do,
-    )
+def _done(teardown: Teardown, *, is_open: bool) -> str:
+    """What was done; `is_open`: the rest is a person's."""
+    said = {"verb": teardown.verb, "at": teardown.finished_at, "approval": short(teardown.digest)}
+    if is_open:
+        return _("{verb}: Boxcar's part was done at {at}, approval {approval}", **said)
+    return _("{verb}: done at {at}, approval {approval}", **said)
 
 
 def _report(
@@ -462,6 +339,7 @@ def _report(
 ) -> int:
     """Say how it ended, and return the exit code for it."""
     is_down = teardown is not None and teardown.finished_at is not None
+    still_open = meters.open_meters(site.project, teardown)
     n = len(reasons)
     # Of a run that was never launched nothing is missing.
     if reasons and (reasons[0].cell or reasons[0].command != Command("launch")):
@@ -470,10 +348,12 @@ def _report(
     if failed := [row.cell for row in reasons if row.cell and _is_failed(row)]:
         _say_how_to_abandon([*dict.fromkeys(failed)])
     if teardown and is_down:
-        show.say(_done(site, teardown))
+        show.say(_done(teardown, is_open=bool(still_open)))
         for sentence in rotation.rotation_steps(teardown):
             show.say(sentence)
         show.say(_("The results stay in {folder}", folder=site.results.root))
+    for row in meters.meter_rows(still_open):
+        show.alarm(row)
     if as_json:
         show.json_document(
             "down",
@@ -482,10 +362,13 @@ def _report(
                 "is_down": is_down,
                 "missing": list(reasons),
                 "teardown": teardown,
+                "open_meters": still_open,
                 "results": str(site.results.root),
             },
         )
-    return 0 if is_down else 1
+    if not is_down:
+        return exit_codes.FAILED
+    return exit_codes.TEMPORARY if still_open else exit_codes.DONE
 
 
 def _is_failed(row: Missing) -> bool:

@@ -24,6 +24,7 @@ from boxcar.laptop.run.view import (
     RunView,
     blocked_of_run,
 )
+from boxcar.laptop.teardown import meters
 from boxcar.laptop.tryout import passes
 from boxcar.shared import names
 from boxcar.shared.errors import Command, DamagedError, Message
@@ -97,6 +98,13 @@ def next_step(view: RunView, site: Site) -> NextStep:
     """The one command that brings the run on, from the view and from the results here."""
     results = site.results
     if is_over(site):
+        if still_open := meters.open_meters_of(site.project, results):
+            because = _(
+                "ours is done, yours is open: {n} {n:box|boxes} may still bill. Type it once the "
+                "console shows {n:it|them} ended",
+                n=len(still_open),
+            )
+            return NextStep(meters.seen_off_command(still_open), because)
         return NextStep(
             None, _("the run was torn down; its results are in {folder}", folder=results.root)
         )

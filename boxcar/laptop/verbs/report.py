@@ -14,7 +14,7 @@ from boxcar.laptop.common.near import no_choice, no_such, the_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.view.report import as_text, gather, report_page
 from boxcar.laptop.view.report.run_report import Asked, Report
-from boxcar.laptop.view.report.table import Row, Table
+from boxcar.laptop.view.report.table import Row, Table, fold_notes
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError
 from boxcar.shared.sentence import _
@@ -57,7 +57,8 @@ def _show(project: Project, made: Report) -> None:
         title, last = as_text.title(made, shown), columns[:-4:-1]
         rows = [_row(shown, row) for row in shown.rows]
         show.table(title, columns, rows, names=columns[:1], first_to_go=last, bold=as_text.BEST)
-        show.say_of_each(("", note) for note in shown.notes)
+        notes = fold_notes(shown.notes, show.ALIKE) if show.is_shortened() else shown.notes
+        show.say_of_each(("", note) for note in notes)
     receipts = ", ".join(map(digest.short, made.receipts.values()))
     show.say(_("receipt {digest}", digest=receipts))
     for said in as_text.legend(made):

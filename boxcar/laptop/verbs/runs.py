@@ -21,6 +21,7 @@ from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import ABANDONED, DROPPED, Condition, QueueView, RunView
+from boxcar.laptop.teardown.meters import OpenMeter, meter_rows, open_meters_of
 from boxcar.laptop.view.run_rows import amounts, left_by_queue, money_of_run, nearest_clock
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message, message_of
@@ -44,7 +45,8 @@ class SeenRun:
     """One run as it stands here. `cells` counts them by their state; `seen_at`: the oldest answer
     of a box, None where that is not kept. `spent`: by currency, from typed prices; `clock`: what
     runs out next. `problem`: why nothing else is known. `job_is_now`: the run that its job file
-    names by now, where that is another.
+    names by now, where that is another. `open_meters`: of boxes that were ended, and of which
+    nobody saw that they bill no more.
     """
 
     run: str
@@ -59,6 +61,7 @@ class SeenRun:
     clock: str | None = None
     problem: str | None = None
     job_is_now: str | None = None
+    open_meters: tuple[OpenMeter, ...] = ()
 
 
 def runs(*, as_json: bool = False) -> int:
@@ -69,6 +72,7 @@ def runs(*, as_json: bool = False) -> int:
     elif found:
         _show(found)
         show.say_of_each([*_problems(found), *_renamed(found)])
+        _alarm_of_meters(found)
     else:
         show.say(
             Message(
@@ -142,15 +146,17 @@ def _as_launched(project: Project, run: str) -> Project:
 
 def _of_site(site: Site, about: SeenRun) -> SeenRun:
     boxes = tuple(box.name for box in site.plan.boxes)
+    still_open = open_meters_of(site.project, site.results)
+    about = replace(about, boxes=boxes, open_meters=still_open)
     if is_torn_down(site.results):
-        return replace(about, state="torn down", boxes=boxes, spent=_spent(site, _past(site)))
+        state = "yours is open" if still_open else "torn down"
+        return replace(about, state=state, spent=_spent(site, _past(site)))
     view = look_at_run(site, timestamp.utc_now())
     cells = Counter(cell.word for cell in view.cells)
     seen = [at for box in boxes if (at := site.seen_at(box))]
     return replace(
         about,
         state="proven here" if _is_proven_here(site.results, view) else state_of(view),
-        boxes=boxes,
         cells=dict(cells),
         seen_at=min(seen, default=None),
         spent=_spent(site, view),
@@ -214,6 +220,7 @@ _STATES = (
     mark("unfinished"),
     mark("proven here"),
     mark("torn down"),
+    mark("yours is open"),
     mark("unknown"),
     mark("gone"),
 )
@@ -248,6 +255,12 @@ def _problems(found: Collection[SeenRun]) -> Iterator[tuple[str, str]]:
     for one in found:
         if one.problem:
             yield "", _("{head}: {text}", head=one.run, text=one.problem)
+
+
+def _alarm_of_meters(found: Collection[SeenRun]) -> None:
+    for one in found:
+        for row in meter_rows(one.open_meters):
+            show.alarm(row.under(one.run))
 
 
 def _renamed(found: Collection[SeenRun]) -> Iterator[tuple[str, str]]:

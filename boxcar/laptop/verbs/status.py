@@ -17,7 +17,7 @@ from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DAMAGED, RunView
-from boxcar.laptop.teardown import rotation
+from boxcar.laptop.teardown import meters, rotation
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.laptop.view.board.layout import layout
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
@@ -36,8 +36,8 @@ _IN_TROUBLE = {"held", "agent dead", "trainer dead", "damaged", "unknown", "unre
 
 
 def status(project: Project, *, as_json: bool = False) -> int:
-    """Show the run. Returns 1 where a cell failed or its result is damaged, or a queue is dead,
-    damaged or unreadable.
+    """Show the run. Returns 1 where a cell failed or its result is damaged, a queue is dead,
+    damaged or unreadable, or a box was ended whose meter nobody saw end.
     """
     with open_site(project, show.say) as site:
         with show.waiting(_("asking the boxes")):
@@ -47,7 +47,7 @@ def status(project: Project, *, as_json: bool = False) -> int:
         present(site, view, as_json=as_json)
         for message in from_here.send_news(site, view, os.environ):
             show.say(message)
-        return exit_code(view)
+        return exit_code(view) or int(bool(_open_meters(site)))
 
 
 def exit_code(view: RunView) -> int:
@@ -61,7 +61,7 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
         show.json_document("status", document(site, view))
     elif is_board(sys.stdout, os.environ) and not show.shows_all():
         draw_once(site, view)
-        _say_rotation(site)
+        _say_open_ends(site)
     else:
         step = next_step(view, site)
         rows = rows_of_run(site, view, step)
@@ -70,7 +70,7 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
             names = ("box", "cell")
             show.table(table.title, table.columns, table.rows, names=names, first_to_go=gone)
         show.say_of_each(("", note) for note in notes_of_run(rows))
-        _say_rotation(site)
+        _say_open_ends(site)
         for note in rows.facts.quiet.notes:
             show.say(note)
         show.say(sentence(step))
@@ -78,8 +78,9 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
 
 def document(site: Site, view: RunView) -> dict[str, Any]:
     step = next_step(view, site)
-    left = rotation.unrotated(_teardown(site))
-    return document_of_run(rows_of_run(site, view, step), step, left)
+    teardown = _teardown(site)
+    left, still_open = rotation.unrotated(teardown), meters.open_meters(site.project, teardown)
+    return document_of_run(rows_of_run(site, view, step), step, left, still_open)
 
 
 def is_board(stream: TextIO, environ: Mapping[str, str]) -> bool:
@@ -122,6 +123,7 @@ def rows_of_run(
         notes=notes if off is None else (*notes, off),
         is_billed=profile.meter.is_billed,
         is_over=is_over(site),
+        open_meters=tuple((one.box, one.sentence) for one in _open_meters(site)),
     )
     facts = Facts(
         profile=project.plan.profile,
@@ -146,9 +148,17 @@ def _next(step: NextStep, at_work: str) -> tuple[str, str]:
     return "", show.typed(at_work)
 
 
-def _say_rotation(site: Site) -> None:
-    for message in rotation.rotation_steps(_teardown(site)):
+def _say_open_ends(site: Site) -> None:
+    """What a teardown has left to a person."""
+    teardown = _teardown(site)
+    for message in rotation.rotation_steps(teardown):
         show.say(message)
+    for message in meters.meter_rows(meters.open_meters(site.project, teardown)):
+        show.alarm(message)
+
+
+def _open_meters(site: Site) -> tuple[meters.OpenMeter, ...]:
+    return meters.open_meters(site.project, _teardown(site))
 
 
 def _teardown(site: Site) -> Teardown | None:

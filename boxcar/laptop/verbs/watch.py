@@ -1,4 +1,5 @@
-"""`invoke watch`: the same as status, live, until no agent is left.
+"""`invoke watch`: the same as status, live. On a terminal until the person leaves, elsewhere until
+no agent is left.
 
 A queue that has ended may leave webhooks undelivered (the network was down, the agent was stopped):
 watch has its box send them, with the secrets that lie there. Where no durable tier outlives the
@@ -51,7 +52,7 @@ from boxcar.laptop.view.board.screen import Terminal
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.run_rows import RunRows
 from boxcar.shared import paths, timestamp
-from boxcar.shared.errors import BoxcarError, Command, Message, words_of
+from boxcar.shared.errors import BoxcarError, Command, Message, message_of, words_of
 from boxcar.shared.files import delivered
 from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.process import exit_codes
@@ -70,6 +71,8 @@ _FORGOTTEN_S = 5.0  # a cell that nobody has drawn for so long is open no more
 _NOTES_KEPT = 20
 # A box that does not answer must not keep a person who leaves.
 _FAREWELL_S = 2.0
+# Between two looks at a run that no agent works at: somebody may launch it again.
+REST_S = 120.0
 
 # Given a test for the end, the looks one after the other.
 Looks = Callable[[Callable[[float], bool]], Iterable[RunView]]
@@ -243,12 +246,13 @@ def watch(
     is_once: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Show the run until no agent is left; the exit code is that of status, or 130 for Ctrl-C.
+    """Show the run; the exit code is that of status, or 130 for Ctrl-C.
 
     `interval_s` lies between two looks; by default seconds on this machine, half a minute over ssh.
-    On a terminal the board fills the screen, and the last of it stays as lines. Elsewhere each
-    change is a line, and the tables come at the end. With `as_json` the changes go to stderr, and a
-    document comes with each, in one line; the last one is final.
+    On a terminal the board fills the screen until the person leaves, and the last of it stays as
+    lines. Elsewhere each change is a line until no agent is left, and the tables come at the end.
+    With `as_json` the changes go to stderr, and a document comes with each, in one line; the last
+    one is final.
     With `is_once` there is one look, and output only where something has changed since the last one
     of this kind, at most once in `interval_s`.
     """
@@ -270,13 +274,13 @@ def watch(
 
 
 def _on_the_screen(site: Site, interval_s: float) -> int:
-    """Until the looks end or the person leaves. Raises what a look raised, KeyboardInterrupt,
+    """Until the person leaves. Raises what a look raised, KeyboardInterrupt,
     SystemExit.
     """
     console, said = Console(file=sys.stdout, highlight=False), _Said()
 
     def every(is_to_end: Callable[[float], bool]) -> Iterator[RunView]:
-        return looks(site, lambda: is_to_end(interval_s))
+        return looks_without_end(site, interval_s, is_to_end)
 
     feed = None
     try:
@@ -378,6 +382,28 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
                 return
             if pause() is True:
                 return
+
+
+def looks_without_end(
+    site: Site, interval_s: float, pause: Callable[[float], object]
+) -> Iterator[RunView]:
+    """Those of `looks`, and when no agent is left one now and then, until `pause`, given seconds,
+    gives True. After the first, one that fails is said and costs nothing but itself.
+    """
+    has_looked = False
+    while True:
+        rest_s = REST_S
+        try:
+            for view in looks(site, lambda: pause(interval_s)):
+                has_looked = True
+                yield view
+        except (BoxcarError, OSError) as error:
+            if not has_looked:
+                raise
+            show.say(_("not refreshed: {why}", why=message_of(error).text))
+            rest_s = interval_s
+        if pause(rest_s) is True:
+            return
 
 
 def _send_news(site: Site, view: RunView, told: list[str]) -> list[str]:

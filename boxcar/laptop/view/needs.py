@@ -73,24 +73,29 @@ class Need:
 @dataclass(frozen=True)
 class Quiet:
     """What the run's site says: what is switched off, whether its boxes cost money until somebody
-    ends them, and whether that was done.
+    ends them, and whether that was done. `open_meters`: of boxes on which all is done but that
+    somebody saw their meter end, what is said of each.
     """
 
     notes: tuple[str, ...] = ()
     is_billed: bool = False
     is_over: bool = False
+    open_meters: tuple[tuple[str, str], ...] = ()
 
 
 def needs_of_run(view: RunView, history: History, quiet: Quiet, language: str) -> tuple[Need, ...]:
-    """All of them, each failed cell by itself; none of a run that was torn down."""
+    """All of them, each failed cell by itself; of a run that was torn down only its open meters."""
+    billing = tuple(Need(box, text, is_broken=True) for box, text in quiet.open_meters)
     if quiet.is_over:
-        return ()
+        return billing
+    ended = {need.who for need in billing}
     found = (
+        *billing,
         *_queues(view, _BROKEN),
         *(Need(queue.box, problem) for queue in view.queues for problem in queue.problems),
         *(_of_failed(cell, language) for cell in view.of_words(("failed", "damaged"))),
         *_queues(view, _IN_DOUBT),
-        *(_unused(view) if quiet.is_billed else ()),
+        *(need for need in (_unused(view) if quiet.is_billed else ()) if need.who not in ended),
         *_idle(view, history),
         *_blocked(view),
         *_problems(view),

@@ -178,8 +178,10 @@ def _under(head: str, text: str) -> Sentence:
     return _("{head}: {text}", head=head, text=text)
 
 
-def document_of_run(rows: RunRows, next_step: Any, rotate: Any) -> dict[str, Any]:
-    """What `--json` prints: run, at, queues, cells, problems, warnings, next and rotate.
+def document_of_run(
+    rows: RunRows, next_step: Any, rotate: Any, open_meters: Any = ()
+) -> dict[str, Any]:
+    """What `--json` prints: run, at, queues, cells, problems, warnings, next, rotate, open_meters.
 
     A queue has queue, box, condition, sentence, is_alive (null: not known), cell, step,
     heartbeat_age_s, heartbeat, release, wanted, problems and undelivered (news). A cell has cell,
@@ -200,6 +202,7 @@ def document_of_run(rows: RunRows, next_step: Any, rotate: Any) -> dict[str, Any
         "warnings": [{"at": event.at, **event.data} for _, event in warnings(rows.view)],
         "next": next_step,
         "rotate": rotate,
+        "open_meters": open_meters,
     }
 
 

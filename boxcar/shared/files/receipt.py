@@ -256,6 +256,9 @@ class Teardown:
     # Where the verb was seen to begin, and when; and where it was seen to have ended the box.
     told: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     off: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    # Boxes that the provider's own list showed gone, and those that a person saw end there.
+    seen_gone: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    seen_off: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     # Other runs on its boxes that a person named before these were ended, and when.
     beside: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     # Credentials that a box kept which was given up, by their name: which boxes. Once a person says

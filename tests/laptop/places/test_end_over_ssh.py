@@ -27,12 +27,13 @@ from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.project.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project, results_of
 from boxcar.laptop.teardown.gate import Steps
+from boxcar.laptop.teardown.meters import open_meters
 from boxcar.laptop.verbs.down import down
 from boxcar.laptop.verbs.status import status
 from boxcar.laptop.verbs.verify import verify
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest, lock
-from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.errors import InputError, MayStillBillError, TemporaryError
 from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.control import AgentStart
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
@@ -41,6 +42,8 @@ from boxcar.shared.paths import DurablePaths, ScratchPaths
 SHUTDOWN = ["/usr/bin/shutdown"]
 AT = "2026-01-01T00:00:00.000Z"
 BOTH = {"box-a": AT, "box-b": AT}
+# All is done that Boxcar can do, and nobody saw the meters end.
+OPEN = 75
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +71,10 @@ class Far:
     @property
     def approve(self) -> str:
         return receipt.read_run(self.project.results.receipt).digest
+
+    @property
+    def teardown(self) -> Teardown:
+        return receipt.read_teardown(self.project.results.teardown)
 
     def steps(self, **done: dict[str, str]) -> Steps:
         """A teardown that was approved, and what was done of it."""
@@ -122,18 +129,34 @@ def test_secrets_go_and_nothing_starts_again_and_all_else_stays(far: Far) -> Non
 
 def test_the_box_that_a_person_ends_is_named_by_its_id(far: Far) -> None:
     home = Home(far.project.root)
-    vast = replace(far.project, profile=load_profile("vastai", far.project.root))
-    site = SshSite(vast, show.say)
-    unknown = site.end_by_hand() or ""
-    assert "yourself now: destroy box-a, box-b (" in unknown and "instance <id> -y" in unknown
+    job = SimpleNamespace(**vars(far.project.job) | {"price": {"box-a": "0.42 USD/h"}})
+    profile = load_profile("vastai", far.project.root)
+    vast = replace(far.project, profile=profile, job=job)
+    done = far.steps(boxes=BOTH).now
+    unknown = [one.sentence for one in open_meters(vast, done)]
+    assert len(unknown) == 2 and "its id is not known here" in unknown[0]
+    assert "vastai destroy instance <id> -y" in unknown[1]
     atomic.make_folder(home.host("box-a").parent)
     for box, id_ in (("box-a", "28000023"), ("box-b", "28000024")):
         record = HostRecord(box, "1.2.3.4", 22, "SHA256:x", AT, {"instance_id": id_})
         atomic.write_whole(home.host(box), codec.to_document(record))
-    told = site.end_by_hand() or ""
-    assert "destroy box-a (28000023), box-b (28000024) (" in told and "<id>" not in told
-    assert "vastai destroy instance 28000023 -y" in told
-    assert "vastai destroy instance 28000024 -y" in told
+    first, second = open_meters(vast, done)
+    assert (first.id, first.rate, second.rate) == ("28000023", "0.42 USD/h", None)
+    assert "may still bill 0.42 USD/h (id 28000023). destroy: " in first.sentence
+    assert "vastai destroy instance 28000023 -y" in first.sentence
+    assert "vastai destroy instance 28000024 -y" in second.sentence
+
+
+def test_a_meter_that_somebody_saw_end_is_open_no_more(far: Far) -> None:
+    """By the box's own silence, by the provider's list, by a person; a lost box says nothing."""
+    for seen in ("off", "seen_gone", "seen_off"):
+        done = far.steps(boxes=BOTH, **{seen: {"box-a": AT}}).now
+        assert [one.box for one in open_meters(far.project, done)] == ["box-b"], seen
+    lost = far.steps(boxes={"box-a": AT}, gone={"box-b": "lost", far.project.plan.durable_dir: ""})
+    assert [one.box for one in open_meters(far.project, lost.now)] == ["box-a", "box-b"]
+    assert open_meters(far.project, far.steps().now) == (), "nothing of ours is done yet"
+    free = replace(far.project, profile=load_profile("local", far.project.root))
+    assert open_meters(free, far.steps(boxes=BOTH).now) == ()
 
 
 def test_a_box_that_cannot_be_reached_is_named_by_its_id(tmp_path: Path) -> None:
@@ -198,12 +221,6 @@ def test_what_is_lost_what_stays_and_what_still_bills_is_named(far: Far) -> None
     assert [line for line in told if line.startswith(tuple(f"{name} on" for name in kept))]
 
 
-def test_who_has_to_end_the_meter_is_said(far: Far) -> None:
-    told = far.site.end_by_hand()
-    assert told and "box-a, box-b" in told and "Billing continues" in told
-    assert far.with_shutdown().site.end_by_hand() is None
-
-
 def test_a_box_that_can_ends_its_own_meter_after_its_secrets(
     far: Far, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -261,7 +278,7 @@ def test_a_box_that_was_told_and_a_cut_network_are_not_told_apart_by_a_guess(far
     steps = far.steps(boxes=BOTH, told=BOTH)
     with pytest.raises(TemporaryError, match=r"this machine may be offline.* the console") as told:
         far.site.end_boxes(steps)
-    assert "--gone box-b" in str(told.value)
+    assert "--seen-off box-b" in str(told.value)
     assert not steps.now.off
 
 
@@ -333,7 +350,7 @@ def test_a_shared_tier_that_no_box_sees_any_more_is_given_up_by_name(
     assert down(far.project, approve=far.approve) == 1
     told = capsys.readouterr().err
     assert "is it mounted?" in told and f"--gone {tier} --because" in told
-    assert down(far.project, gone=[tier], because=because, approve=far.approve) == 0
+    assert down(far.project, gone=[tier], because=because, approve=far.approve) == OPEN
     told = capsys.readouterr().err
     assert "compared with what the boxes last reported of it instead" in told
     assert "rotate" not in told, "no box with credentials on it was given up"
@@ -355,7 +372,7 @@ def test_what_such_a_tier_had_and_nobody_pulled_is_missed_by_name(
     assert "b: is published but not pulled" in capsys.readouterr().err
     words = {"gone": [tier], "abandon": ["b"], "because": because}
     assert down(far.project, **words, approve=far.approve) == 1, "that was another receipt"
-    assert down(far.project, **words, approve=far.approve) == 0
+    assert down(far.project, **words, approve=far.approve) == OPEN
 
 
 def test_an_attempt_that_outlived_such_a_tier_keeps_the_gate_shut(far: Far) -> None:
@@ -367,7 +384,7 @@ def test_an_attempt_that_outlived_such_a_tier_keeps_the_gate_shut(far: Far) -> N
     assert fd is not None
     assert down(far.project, gone=[tier], because="it is", approve=far.approve) == 1
     os.close(fd)
-    assert down(far.project, gone=[tier], because="it is", approve=far.approve) == 0
+    assert down(far.project, gone=[tier], because="it is", approve=far.approve) == OPEN
 
 
 def test_down_ends_every_box_and_says_what_is_left_to_the_person(
@@ -375,15 +392,15 @@ def test_down_ends_every_box_and_says_what_is_left_to_the_person(
 ) -> None:
     far.run.copy_here()
     assert verify(far.project) == 0
-    assert down(far.project, approve=far.approve) == 0
+    assert down(far.project, approve=far.approve) == OPEN
     told = receipt.read_teardown(far.project.results.teardown)
     assert set(told.boxes) == {"box-a", "box-b"} and told.finished_at
     assert not any(path.exists() for path in far.secrets)
     assert far.run.site.tier.root.is_dir(), "the platform's own verb removes it, or keeps it"
     assert not far.site.tier.root.exists(), "what was known of it"
-    assert "box-a, box-b (" in capsys.readouterr().err
+    assert "--seen-off box-a --seen-off box-b" in capsys.readouterr().err
     asked = len(far.world.asked)
-    assert down(far.project) == 0
+    assert down(far.project) == OPEN
     assert len(far.world.asked) == asked, "these boxes may be somebody else's by now"
 
 
@@ -407,7 +424,7 @@ def test_a_teardown_goes_on_with_the_boxes_that_are_left(far: Far) -> None:
     far.world.cut = {"box-a"}  # it was switched off meanwhile
     far.world.change = lambda box, told: None
     again = replace(far.project)  # another process, which has kept nothing
-    assert down(again) == 0
+    assert down(again) == OPEN
     assert set(receipt.read_teardown(again.results.teardown).boxes) == {"box-a", "box-b"}
 
 
@@ -425,7 +442,7 @@ def test_down_that_was_killed_at_its_last_step_is_not_taken_for_a_new_launch(
         patch.setattr(Mirror, "drop", die)
         with pytest.raises(KeyboardInterrupt):
             down(far.project, approve=approve)
-    assert down(replace(far.project)) == 0
+    assert down(replace(far.project)) == OPEN
     assert far.approve == approve, "the receipt is where it was"
     assert receipt.read_teardown(far.project.results.teardown).finished_at
 
@@ -444,7 +461,7 @@ def test_the_credentials_of_a_box_that_was_given_up_are_named_until_they_were_re
     refused = capsys.readouterr().err
     assert "box-b still has the run's credentials. Rotate MY_KEY, WANDB_API_KEY" in refused
     assert "on box-b" not in refused, "what stays there is not lost"
-    assert down(far.project, **given_up, approve=far.approve) == 0
+    assert down(far.project, **given_up, approve=far.approve) == OPEN
     assert "rotate WANDB_API_KEY: it is still on box-b" in capsys.readouterr().err
     status(far.project)
     assert "rotate MY_KEY: it is still on box-b" in capsys.readouterr().err
@@ -470,7 +487,7 @@ def test_down_ends_right_wherever_it_was_killed(
         )
         was_approved = far.project.results.teardown.exists()
         assert was_approved or all(path.exists() for path in far.secrets)
-        assert down(replace(far.project), approve=None if was_approved else approve) == 0
+        assert down(replace(far.project), approve=None if was_approved else approve) == OPEN
         assert not any(path.exists() for path in far.secrets)
         ended = receipt.read_teardown(far.project.results.teardown)
         assert ended.finished_at and set(ended.boxes) == {"box-a", "box-b"}
@@ -478,6 +495,49 @@ def test_down_ends_right_wherever_it_was_killed(
         if steps is not None:
             break
     assert die_at > 90
+
+
+def test_yours_is_open_until_it_was_seen_off_in_every_verb_that_looks(
+    far: Far, capsys: pytest.CaptureFixture[str]
+) -> None:
+    far.run.copy_here()
+    assert verify(far.project) == 0
+    assert down(far.project, approve=far.approve) == OPEN
+    told = capsys.readouterr().err
+    assert "ours is done, yours is open: 2 boxes may still bill" in told
+    assert "down --seen-off box-a --seen-off box-b" in told
+    with pytest.raises(InputError, match="has no box 'box-x'"):
+        down(replace(far.project), seen_off=["box-x"])
+    assert status(replace(far.project)) == 1
+    told = capsys.readouterr().err
+    assert "next: invoke down --seen-off box-a --seen-off box-b  (ours is done" in told
+    assert down(replace(far.project), seen_off=["box-a"]) == OPEN
+    assert "yours is open: 1 box may still bill" in capsys.readouterr().err
+    status(replace(far.project), as_json=True)
+    assert [one["box"] for one in json.loads(capsys.readouterr().out)["open_meters"]] == ["box-b"]
+    assert down(replace(far.project), seen_off=["box-b"], as_json=True) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["open_meters"] == [] and "yours is open" not in said.err
+    status(replace(far.project))
+    assert "yours is open" not in capsys.readouterr().err
+    with pytest.raises(InputError, match="no meter of this run is open"):
+        down(replace(far.project), seen_off=["box-b"])
+
+
+def test_a_box_that_was_told_and_is_in_doubt_is_seen_off_by_a_person(far: Far) -> None:
+    """A `down` that goes on asks it nothing more, and comes to its end."""
+    far.run.copy_here()
+    assert verify(far.project) == 0
+    far = far.with_shutdown()
+    far.world.on_run = lambda box, words: None
+    with pytest.raises(MayStillBillError, match="still answers"):
+        down(far.project, approve=far.approve)
+    assert [one.box for one in open_meters(far.project, far.teardown)] == ["box-a", "box-b"]
+    assert "was told to shut down at" in open_meters(far.project, far.teardown)[0].sentence
+    ran = len(far.world.ran)
+    assert down(replace(far.project), seen_off=["box-a", "box-b"]) == 0
+    assert far.teardown.finished_at
+    assert [words for _, words in far.world.ran[ran:] if words == SHUTDOWN] == []
 
 
 # --- other runs on its boxes
@@ -593,7 +653,7 @@ def test_results_of_another_run_that_are_verified_nowhere_else_keep_their_box(
     assert verify(far.project) == 0
     sha256 = others_result(far)
     verified_here(tmp_path / "elsewhere", sha256 if is_here else "ab" * 32)
-    assert down(far.project, approve=far.approve) == (0 if is_here else 1)
+    assert down(far.project, approve=far.approve) == (OPEN if is_here else 1)
     told = "run next has 1 cell on box-a not verified on this machine (x)"
     assert (told in capsys.readouterr().err) is not is_here
 

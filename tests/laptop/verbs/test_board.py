@@ -7,17 +7,19 @@ import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from run_on_disk import RunOnDisk, agent_started, cell_failed, cell_verified, make_run, queue_done
 
 from boxcar.laptop.common import show
+from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.verbs import board as board_module
 from boxcar.laptop.verbs.board import board
 from boxcar.laptop.view.page import server
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.errors import InputError
 
 
 @pytest.fixture
@@ -102,10 +104,10 @@ def test_it_is_served_until_ctrl_c_and_each_look_is_a_new_page(
     run: RunOnDisk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pages: list[str] = []
-    real, served = board_module._looks_for_ever, server.PageServer
+    real, served = board_module.looks_without_end, server.PageServer
 
-    def looks(site: object) -> Iterator[RunView]:
-        views = real(site)  # type: ignore[arg-type]
+    def looks(site: LocalSite, interval_s: float, pause: Any) -> Iterator[RunView]:
+        views = real(site, interval_s, pause)
         yield next(views)
         pages.append(read(urls[0]))
         run.say("queue_1", agent_started(), cell_verified("b"), queue_done())
@@ -120,7 +122,7 @@ def test_it_is_served_until_ctrl_c_and_each_look_is_a_new_page(
             super().__init__(port)
             urls.append(self.url)
 
-    monkeypatch.setattr(board_module, "_looks_for_ever", looks)
+    monkeypatch.setattr(board_module, "looks_without_end", looks)
     monkeypatch.setattr(server, "PageServer", Noted)
     assert board(run.project, is_served=True, port=None, to="") == 130
     said = capsys.readouterr()
@@ -132,35 +134,6 @@ def test_it_is_served_until_ctrl_c_and_each_look_is_a_new_page(
 
 def _serving() -> bool:
     return any("serve_forever" in thread.name for thread in threading.enumerate())
-
-
-def test_a_look_that_fails_costs_nothing_but_itself(
-    run: RunOnDisk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tries = iter([None, TemporaryError("box-a: ask later"), None])
-
-    def looks(site: object, pause: object) -> Iterator[RunView]:
-        error = next(tries)
-        if error:
-            raise error
-        yield run.look()
-
-    monkeypatch.setattr(board_module, "looks", looks)
-    monkeypatch.setattr(board_module.time, "sleep", lambda seconds: None)
-    views = board_module._looks_for_ever(run.site)
-    assert [next(views).run, next(views).run] == ["demo", "demo"]
-    assert "page not refreshed" in capsys.readouterr().err
-
-
-def test_a_first_look_that_fails_is_the_verbs_own_error(
-    run: RunOnDisk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def looks(site: object, pause: object) -> Iterator[RunView]:
-        raise TemporaryError("box-a: ask later")
-
-    monkeypatch.setattr(board_module, "looks", looks)
-    with pytest.raises(TemporaryError, match="ask later"):
-        next(board_module._looks_for_ever(run.site))
 
 
 M2 = {

@@ -184,7 +184,7 @@ def test_json_is_one_document_and_no_table(run, capsys):
     assert status(run.project, as_json=True) == 1
     found = json.loads(capsys.readouterr().out)
     keys = {"format", "run", "at", "queues", "cells", "problems", "warnings", "next", "rotate"}
-    assert set(found) == keys
+    assert set(found) == keys | {"open_meters"}
     assert found["queues"][0]["condition"] == "agent dead"
     assert found["queues"][1]["heartbeat_age_s"] is None
     assert found["cells"][0]["state"] == "failed"

@@ -52,7 +52,7 @@ class MeterStop:
     is_reversible: bool
     still_bills: tuple[str, ...]
     from_box: str | None
-    where: str
+    where: Sentence
 
 
 class Profile(ProfileModel):
@@ -131,7 +131,7 @@ class Profile(ProfileModel):
             is_reversible=verb.is_reversible,
             still_bills=tuple(map(str, verb.still_bills)),
             from_box=verb.from_box,
-            where=str(verb.where),
+            where=verb.where,
         )
 
     def preserved_by(self, ending: str) -> tuple[str, ...]:

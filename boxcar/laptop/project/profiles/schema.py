@@ -141,6 +141,9 @@ class Sentence(Model):
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
         return {"anyOf": [{"type": "string"}, handler(core)]}
 
+    def replaced(self, old: str, new: str) -> Sentence:
+        return Sentence(en=self.en.replace(old, new), zh=self.zh.replace(old, new))
+
     def said(self, language: str) -> str:
         """In that language (`en` or `zh`), as far as it is there; English otherwise."""
         return self.zh if language == "zh" and self.zh else self.en

@@ -17,7 +17,7 @@ from boxcar.laptop.project.project import Project
 from boxcar.laptop.view.report import as_text, cell_series, chart, gather
 from boxcar.laptop.view.report.chart import Curve, Dot, Points
 from boxcar.laptop.view.report.run_report import Report
-from boxcar.laptop.view.report.table import Row, Table
+from boxcar.laptop.view.report.table import Row, Table, fold_notes
 from boxcar.shared.disk import atomic
 from boxcar.shared.sentence import Sentence, _, mark
 
@@ -51,6 +51,7 @@ def policy_digest(script: str) -> str:
 TEMPLATE, _SCRIPT = (Path(__file__).parent / f"report_page.{kind}" for kind in ("html.j2", "js"))
 # As many as a chart can hold; the groups that are far from the best are left to the table.
 MOST_CURVES = 60
+_NAMED = 3  # of groups of which the page says the same
 
 # The points of each cell, by run and name.
 PointsOf = Mapping[tuple[str, str], Points]
@@ -94,7 +95,7 @@ def _table(report: Report, table: Table, points: PointsOf, language: str) -> dic
             }
             for row in table.rows
         ],
-        "notes": table.notes,
+        "notes": fold_notes(table.notes, _NAMED),
         "charts": [*_lines(table, points, language), *_scatters(table)],
     }
 

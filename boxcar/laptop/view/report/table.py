@@ -17,7 +17,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.common.near import no_choice
 from boxcar.laptop.view.report import groups, settings
 from boxcar.laptop.view.report.groups import Difference, Group, Spread
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import InputError, some
 from boxcar.shared.metrics.records import NOT_METRICS
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _
@@ -48,7 +48,7 @@ class Row:
     attempts: int
     is_complete: bool
     is_baseline: bool
-    notes: tuple[str, ...]
+    notes: tuple[Sentence, ...]
 
     @property
     def is_clean(self) -> bool:
@@ -76,7 +76,7 @@ class Table:
         return all(row.is_complete for row in self.rows)
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Sentence]:
         """What stands below it: why numbers stand in brackets or are not there, and what `(!)`
         means.
         """
@@ -243,40 +243,59 @@ def _together(whys: Sequence[str]) -> str:
     return functools.reduce(lambda one, other: _("{one}; {other}", one=one, other=other), each)
 
 
-def _notes(group: Group, lacks: Sequence[str], *, has_number: bool) -> Iterator[str]:
-    name = group.name
+def _notes(group: Group, lacks: Sequence[str], *, has_number: bool) -> Iterator[Sentence]:
+    """Each in words that fit several groups as well: see `fold_notes`."""
+    of: dict[str, Any] = {"group": group.name, "groups": 1}
     if lacks and has_number:
         yield _(
-            "{group} is incomplete: {why}. Its numbers are in brackets",
-            group=name,
+            "{group} {groups:is|are} incomplete: {why}. {groups:Its|Their} numbers are in brackets",
             why=_together(lacks),
+            **of,
         )
     elif lacks:
-        yield _("{group} has no number: {why}", group=name, why=_together(lacks))
+        yield _("{group} {groups:has|have} no number: {why}", why=_together(lacks), **of)
     if group.doubts and has_number:
         yield _(
-            "{group} is not certain: {why}. Its numbers are in brackets",
-            group=name,
+            "{group} {groups:is|are} not certain: {why}. {groups:Its|Their} numbers are in "
+            "brackets",
             why=_together(group.doubts),
+            **of,
         )
     elif group.doubts:
-        yield _("{group} is not certain: {why}", group=name, why=_together(group.doubts))
+        why = _together(group.doubts)
+        yield _("{group} {groups:is|are} not certain: {why}", why=why, **of)
     for seed, count in Counter(group.seeds).items():
         if count > 1 and seed:
             yield _(
-                "{group} has {n} cells with seed {seed}: these are repetitions, so their spread "
-                "is not the spread over seeds",
-                group=name,
+                "{group} {groups:has|have} {n} cells with seed {seed}: these are repetitions, so "
+                "their spread is not the spread over seeds",
                 n=count,
                 seed=seed,
+                **of,
             )
         elif count > 1:
             yield _(
-                "{group} has {n} identical cells without a seed: these are repetitions, so their "
-                "spread is not the spread over seeds",
-                group=name,
+                "{group} {groups:has|have} {n} identical cells without a seed: these are "
+                "repetitions, so their spread is not the spread over seeds",
                 n=count,
+                **of,
             )
+
+
+def fold_notes(notes: Sequence[Sentence], most: int) -> list[Sentence]:
+    """What is the same of more than `most` groups is one note, which names so many of them."""
+    alike: dict[object, list[Sentence]] = {}
+    for note in notes:
+        rest = [(key, value) for key, value in note.fields.items() if key != "group"]
+        alike.setdefault((note.template, *rest), []).append(note)
+    found: list[Sentence] = []
+    for same in alike.values():
+        names = some([str(note.fields.get("group")) for note in same], most)
+        of_all = {"group": _("{n} groups ({names})", n=len(same), names=names), "groups": len(same)}
+        first = same[0]
+        folded = [Sentence(first.template, **first.fields | of_all)]
+        found += folded if len(same) > most else same
+    return found
 
 
 def bracketed(text: str, is_whole: bool) -> str:

@@ -10,7 +10,7 @@ from report_cells import ablation, cell, made
 
 from boxcar.laptop.view.report import as_text, table
 from boxcar.laptop.view.report.groups import ReportCell, Spread, group_cells
-from boxcar.laptop.view.report.table import Row
+from boxcar.laptop.view.report.table import Row, fold_notes
 from boxcar.shared.errors import InputError
 from boxcar.shared.sentence import Sentence
 
@@ -253,3 +253,17 @@ def test_brackets_are_promised_only_where_a_number_stands_in_them() -> None:
     marked = cell("none", 0, None, note="x", width="8", doubt="12 of 100 epochs")
     notes = rows(*whole, marked)["none_seed0"].notes
     assert "not certain" in notes[1] and not any("brackets" in one for one in notes)
+
+
+def test_notes_that_say_the_same_of_many_groups_are_one_with_their_number() -> None:
+    failed = [cell(f"x{n}", 1, None, lack="failed", width=str(n)) for n in range(9)]
+    missing = cell("y", 1, None, lack="is missing", width="99")
+    (seen,) = made([cell("base", 1, 0.5), missing, *failed]).tables
+    assert len(seen.notes) == 10
+    other, many = fold_notes(seen.notes, 3)
+    assert other == "y_seed1 has no number: seed 1 is missing"
+    assert many == (
+        "9 groups (x0_seed1, x1_seed1, x2_seed1 and 6 more) have no number: seed 1 failed"
+    )
+    assert many.said("zh").startswith("9 个组（x0_seed1, x1_seed1, x2_seed1 等")
+    assert fold_notes(seen.notes[-3:], 3) == seen.notes[-3:]

@@ -318,15 +318,17 @@ def test_ctrl_z_gives_the_terminal_back_until_the_shell_goes_on(run: RunOnDisk) 
     os.close(screen.master)
 
 
-def test_it_ends_by_itself_when_no_agent_is_left(
+def test_it_stays_when_no_agent_is_left_until_the_person_leaves(
     run: RunOnDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LocalSite, "ask", lambda *words, **more: news_asks.Delivered(0))
     with held(run.site.tier.lock("queue_1")) as agent:
         screen = Screen(run)
-        screen.shows("needs attention")
+        screen.shows("needs attention", "1 running")
         run.say("queue_1", cell_verified("c"), queue_done())
         agent.kill()  # the child of the fork holds the pipe that would tell it to end
+        screen.shows("2 verified", "q quit")
+    screen.press("q")
     assert screen.end() == 1
     assert "next: " in screen.left() and "The run continues" not in screen.left()
     os.close(screen.master)
