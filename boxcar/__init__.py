@@ -3,6 +3,7 @@
 In a notebook, `boxcar.runs()` and `boxcar.run("NAME")` read what was launched (boxcar/notebook.py).
 """
 
+import importlib
 from typing import Any
 
 __version__ = "0.2.0"
@@ -11,7 +12,5 @@ __version__ = "0.2.0"
 def __getattr__(name: str) -> Any:
     # Late: the agent, a train script and the program itself need none of it.
     if name in ("runs", "run"):
-        from boxcar import notebook
-
-        return getattr(notebook, name)
+        return getattr(importlib.import_module("boxcar.notebook"), name)
     raise AttributeError(f"module 'boxcar' has no attribute {name!r}")
