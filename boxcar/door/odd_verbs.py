@@ -85,7 +85,7 @@ def export(
     return export(project, asked, to=to, **flags)
 
 
-def skill(_where: Where) -> int:
+def skill(where: Where) -> int:
     from boxcar.door.skill import skill_text
 
     sys.stdout.write(skill_text())
