@@ -99,10 +99,11 @@ def runs() -> Records:
 
 def run(name: str) -> Run:
     """The run of that name. Raises InputError where none was launched from this machine."""
-    known = {one.run: one for one in home.known_runs()}
-    if name not in known:
-        raise InputError(no_such(name, known, what="run", of=_("this machine")))
-    return Run(name, known[name].job, known[name].profile)
+    known = home.known_runs()  # the newest first: a name may come again in another folder
+    for one in known:
+        if one.run == name:
+            return Run(name, one.job, one.profile)
+    raise InputError(no_such(name, (one.run for one in known), what="run", of=_("this machine")))
 
 
 def _numbers(cell: ReportCell, seed: str) -> dict[str, Any]:

@@ -206,9 +206,9 @@ def test_a_notebook_reads_its_cells_and_numbers(demo):
     )
     said = subprocess.run(
         [sys.executable, "-c", code, RUN], cwd=demo.folder, env=environment(), capture_output=True,
-        text=True, timeout=LIMIT_S, check=True,
+        text=True, timeout=LIMIT_S, check=False,
     )  # fmt: skip
-    assert said.stderr == ""
+    assert (said.returncode, said.stderr) == (0, "")
     runs, cells, numbers = json.loads(said.stdout)
     assert (runs[0]["run"], runs[0]["state"]) == (RUN, "torn down")
     assert {cell["cell"]: cell["state"] for cell in cells} == {
