@@ -16,6 +16,7 @@ PERSONS: dict[str, str] = {
     "launch": "on rented boxes: it begins to use what the person pays for. On `local` it is yours",
     "stop": "it ends trainings that somebody may be waiting for; so does `drain`",
     "move": "with `--gone`: it says that a box is dead. If it is not, two boxes train one cell",
+    "orphans": "with `--end`: it destroys a box",
     "down": "it ends boxes for good. Never type the run's name for your person, and never pass "
     "`--approve`, `--abandon`, `--seen-off` or `--rotated` by yourself",
 }
