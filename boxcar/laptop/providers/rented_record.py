@@ -28,8 +28,8 @@ class RentedBox:
     """`key`: the fingerprint of the account's key. `asked_at` is the intent; `id` what the create
     answered. Money is by the hour in `currency`: `offered` as it was shown, `most_rate` what the
     person agreed to at most, `rate` what the box really costs. `seen_at`: when that key saw it
-    alive; `replaced_at`: when another box took
-    its place under the alias. One of `refused_at` (a clear no), `missing_at` (never seen) and `gone_at` closes it.
+    alive; `replaced_at`: when another box took its place under the alias. One of `refused_at` (a
+    clear no), `missing_at` (never seen) and `gone_at` closes it.
     """
 
     FORMAT: ClassVar[str] = "rented"
