@@ -24,7 +24,7 @@ LEVELS = {
         ("common",),
         ("init", "triage", "webhooks"),
         ("project",),
-        ("release", "fitness"),
+        ("release", "fitness", "providers"),
         ("hosts", "tryout"),
         ("run", "tensorboard"),
         ("results", "news"),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from boxcar.door import verb_table
 from boxcar.door.verb_table import Verb
 from boxcar.laptop.common.language import language_of
+from boxcar.laptop.common.provider_keys import hide_keys
 from boxcar.shared import errors
 from boxcar.shared.errors import (
     BoxcarError,
@@ -68,6 +69,7 @@ def run_verb(
     """Its exit code. `values` by the names of flags, as they were typed, and no others."""
     leave_garbage()
     open_streams()
+    hide_keys()
     try:
         from boxcar.laptop.common import show
     except ModuleNotFoundError as error:

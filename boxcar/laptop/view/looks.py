@@ -89,7 +89,9 @@ class Bars:
             return list(found)
         edges = [round(place * len(found) / bars) for place in range(bars + 1)]
         parts = [found[a:b] for a, b in pairwise(edges)]
-        return [sum(part) / len(part) for part in parts]
+        # From the first one on: else rounding would make the mean of equal values another value,
+        # and of a level line hills.
+        return [part[0] + sum(value - part[0] for value in part) / len(part) for part in parts]
 
 
 def _over_time(

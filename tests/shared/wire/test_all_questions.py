@@ -49,8 +49,11 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
             False,
             {"durable_free_bytes": 7},
             written=("a",),
+            mark=SHA,
         ),
     ),
+    (run_asks.Wait(("q1",), SHA, 25), run_asks.Waited(True)),
+    (run_asks.ReadLog(9, 0, 100, "a", wait_s=20), run_asks.LogSlice(True, b"", 9, 9, True)),
     (
         box_asks.EndItself(("q1",), "~/c", ("next",), "vast", "destroy", "28000023"),
         box_asks.EndsItself((), begun_at=AT, said="vast v0: 200"),
@@ -313,6 +316,7 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "is_lent",
     "waiting_of",
     "written",
+    "wait_s",
 }
 KEYS = {
     "journal/q1.jsonl",

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
+from boxcar.laptop.common.provider_keys import refuse_key
 from boxcar.laptop.common.units import Price
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.project.profiles.slurm_options import Cluster
@@ -55,6 +56,7 @@ def _env_name(text: str) -> str:
                 text=text,
             )
         )
+    refuse_key(text)
     return text
 
 

@@ -88,17 +88,19 @@ _SORTS: dict[str, Callable[[CellRow], Any]] = {
     mark("cell"): lambda row: row.cell,
     mark("state"): lambda row: row.counted_as,
     mark("progress"): lambda row: progress_of_row(row)[1],
+    mark("left"): lambda row: row.left_s or None,
     mark("time"): lambda row: row.view.seconds or None,
-    mark("box"): lambda row: row.view.box,
+    mark("speed"): lambda row: row.view.seen.per_s if row.view.seen else None,
+    mark("box"): lambda row: row.view.box or None,
 }
 _OF = re.compile(r"~?([\d.]+)/([\d.]+)")  # what was guessed has a mark
 _ROWS_ASKED = 3  # for the names of their numbers
 
 
 def sorts_of_run(rows: RunRows) -> list[str]:
-    """By what cells can be sorted: each column, and each number."""
+    """By what cells can be sorted: each number, and each column."""
     asked = [*rows.under_way[:_ROWS_ASKED], *rows.done[:_ROWS_ASKED]]
-    return [*_SORTS, *dict.fromkeys(name for row in asked for name in numbers_of_row(row))]
+    return [*dict.fromkeys(name for row in asked for name in numbers_of_row(row)), *_SORTS]
 
 
 def numbers_of_row(row: CellRow) -> dict[str, float]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from boxcar.laptop.run.view import QueueView, RunView, guessed_numbers
+from boxcar.laptop.run.view import GUESS, QueueView, RunView, guessed_numbers
 from boxcar.laptop.view.report import cell_series, chart
 from boxcar.laptop.view.report.cell_series import Pulled, Series
 from boxcar.laptop.view.report.chart import At, Curve, Point, Points
@@ -202,7 +202,9 @@ def _points(told: Sequence[Report]) -> Points:
             y = _number(value)
             if y is not None and key not in NOT_METRICS:
                 points.setdefault(key, []).append((step, report.minutes, y))
-    return points
+    # A number that it reports by now is not guessed beside that.
+    is_told = {f"{GUESS}{key}" for key in points}
+    return {key: of for key, of in points.items() if key not in is_told}
 
 
 def _number(value: Any) -> float | None:

@@ -52,10 +52,12 @@ function merge(news) {
 
 // The tables: sorted by a column, and the rows that have all words of the filter.
 const sorts = {}, names = new Intl.Collator(undefined, { numeric: true });
-const SPENT = /^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/, NUMBER = /^(?:\S+ )?(-?\d[\d.]*(?:e[+-]?\d+)?|nan|-?inf)/;
+const SPENT = /(?:^|\s)(?=\d)(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:\s|$)/, NUMBER = /^(?:\S+ )?~?(-?\d[\d,.]*(?:e[+-]?\d+)?|nan|-?inf)(k?)/;
 function worth(text) {
   const [, d, h, m, s] = SPENT.exec(text) ?? [];
-  return d || h || m || s ? ((+(d ?? 0) * 24 + +(h ?? 0)) * 60 + +(m ?? 0)) * 60 + +(s ?? 0) : parseFloat((NUMBER.exec(text) ?? [])[1]);
+  if (d || h || m || s) return ((+(d ?? 0) * 24 + +(h ?? 0)) * 60 + +(m ?? 0)) * 60 + +(s ?? 0);
+  const [, number, k] = NUMBER.exec(text) ?? [];
+  return parseFloat((number ?? "").replaceAll(",", "")) * (k ? 1000 : 1);
 }
 function sort(section) {
   const [title, sign] = sorts[section.dataset.id] ?? [], heads = [...section.querySelectorAll("thead th")];

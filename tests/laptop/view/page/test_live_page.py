@@ -328,4 +328,16 @@ KEYS = """
   return found;"""
 
 
+def test_what_stands_in_a_column_is_sorted_by_what_it_means(tmp_path: Path) -> None:
+    page, _ = two_looks()
+    script = """
+      const { worth } = frame.contentWindow;
+      const seen = ["12m left", "1h05m left", "剩余 2d03h", "41s", "~1.1/3", "12k/1,500k",
+        "9999/12k", "~loss 0.5", "acc -1e-3, loss 2", "97 %!", "RAM 9.4/16 G", "nan"];
+      return seen.map((text) => String(worth(text)));"""
+    found = browser.use(lambda name: page.text, script, tmp_path)
+    assert found[:4] == ["720", "3900", "183600", "41"]
+    assert found[4:] == ["1.1", "12000", "9999", "0.5", "-0.001", "97", "9.4", "NaN"]
+
+
 CURVE = {"loss": [(float(step), float(step), 1.0 / (step + 1)) for step in range(50)]}

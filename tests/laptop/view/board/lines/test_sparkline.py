@@ -28,3 +28,8 @@ def test_of_more_values_than_bars_neighbours_share_one() -> None:
     assert Bars([1.0, 2.0]).heights(12) == [1.0, 2.0]
     assert Bars([1.0, 3.0, 5.0, 7.0]).heights(2) == [2.0, 6.0]
     assert Bars([1.0, float("inf"), 2.0]).heights(3) == [1.0, 2.0]
+
+
+def test_a_value_that_never_changes_is_a_level_line_however_many_there_are() -> None:
+    for value in (0.1, 0.3, 1e-5, 7.7):
+        assert len({*sparkline(Bars([value] * 101), LEVELS, 12)}) == 1

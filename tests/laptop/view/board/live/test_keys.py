@@ -167,7 +167,8 @@ def test_s_sorts_by_each_column_and_number_in_turn_and_capital_s_turns_it() -> N
     found, at = [], AT_START
     while (at := pressed("s", at=at)).sort:
         found.append(at.sort)
-    assert found == ["cell", "state", "progress", "time", "box", "train_loss", "psnr_db"]
+    columns = ["cell", "state", "progress", "left", "time", "speed", "box"]
+    assert found == ["train_loss", "psnr_db", *columns]
     up = rows_in_reach(SHOT, Focus(DONE, sort="time"))
     assert up == rows_in_reach(SHOT, Focus(DONE, sort="time", is_downward=True))[::-1]
     seconds = {row.cell: row.view.seconds for row in SHOT.done}

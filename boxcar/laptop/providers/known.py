@@ -1,0 +1,29 @@
+"""All providers, by the name of their profile, and how one is opened with a person's key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from boxcar.laptop.common import provider_keys
+from boxcar.laptop.providers.calls import check_base
+from boxcar.laptop.providers.lambda_cloud import Lambda
+from boxcar.laptop.providers.provider import Access, Provider
+from boxcar.laptop.providers.runpod import RunPod
+from boxcar.laptop.providers.vast import Vast
+
+PROVIDERS: Mapping[str, type[Vast] | type[RunPod] | type[Lambda]] = {
+    kind.name: kind for kind in (Vast, RunPod, Lambda)
+}
+
+
+def open_provider(name: str, environ: Mapping[str, str] = os.environ) -> Provider:
+    """Raises InputError where there is no key, or an address that no key goes to."""
+    kind = PROVIDERS[name]
+    key = provider_keys.need_key(name, kind.title, environ)
+    base = check_base(kind.base_variable, kind.usual_base, environ)
+    return kind(Access(base, key, provider_keys.fingerprint(key)))
+
+
+def has_key(name: str, environ: Mapping[str, str] = os.environ) -> bool:
+    return name in PROVIDERS and provider_keys.find_key(name, environ) is not None

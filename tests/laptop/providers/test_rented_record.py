@@ -1,0 +1,69 @@
+"""The record of a rented box: whole or not at all, read by every later version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from boxcar.laptop.providers.rented_record import (
+    RentedBox,
+    folder_of,
+    live_records,
+    note,
+    read_records,
+    write_record,
+)
+from boxcar.shared.files import codec
+
+SAMPLE = Path(__file__).parents[2] / "data" / "v1" / "laptop" / "rented.json"
+
+
+def sample(**changes: object) -> RentedBox:
+    record = codec.from_document(RentedBox, SAMPLE.read_bytes(), str(SAMPLE))
+    return RentedBox(**{**vars(record), **changes})
+
+
+def test_the_file_that_version_1_wrote_is_read_and_written_as_it_was():
+    record = sample()
+    assert (record.id, record.state, record.rate) == ("1001", "rented", 0.41)
+    assert codec.to_document(record) == SAMPLE.read_bytes()
+
+
+def test_a_field_of_a_newer_version_stays():
+    data = SAMPLE.read_bytes().replace(b'"gpus": 1,', b'"gpus": 1, "later": [1],')
+    record = codec.from_document(RentedBox, data, "x")
+    assert b'"later"' in codec.to_document(record)
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({"id": ""}, "asked"),
+        ({}, "rented"),
+        ({"gone_at": "2026-11-29T01:02:03Z"}, "closed"),
+        ({"id": "", "refused_at": "2026-11-29T01:02:03Z"}, "closed"),
+        ({"id": "", "missing_at": "2026-11-29T01:02:03Z"}, "closed"),
+    ],
+)
+def test_what_nobody_has_closed_is_live(changes, state):
+    record = sample(**changes)
+    assert record.state == state
+    assert live_records([record]) == ([] if state == "closed" else [record])
+
+
+def test_a_record_is_only_for_its_person_and_no_other_one_is_touched():
+    first = write_record(sample())
+    second = write_record(sample(nonce="0123456789ab", asked_at="2026-11-29T00:00:00Z"))
+    noted = note(first, "gone_at")
+    found, damaged = read_records()
+    assert [one.nonce for one in found] == [second.nonce, first.nonce] and damaged == []
+    assert found[1] == noted and noted.gone_at
+    assert all(path.stat().st_mode & 0o077 == 0 for path in folder_of().iterdir())
+
+
+def test_one_that_cannot_be_read_is_named_and_hides_no_other():
+    write_record(sample())
+    (folder_of() / "torn.json").write_text('{"format": "boxcar.rented/1", "nonce": "x"')
+    found, [damage] = read_records()
+    assert len(found) == 1 and "torn.json" in str(damage)
