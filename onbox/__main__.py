@@ -121,7 +121,7 @@ def _gpus(words: argparse.Namespace) -> int:
 
 
 def _end_itself(words: argparse.Namespace) -> int:
-    from onbox.answers import end_itself
+    from onbox.machine import end_itself
 
     return end_itself.call_provider(words.record, words.provider, words.ending, os.environ)
 

@@ -38,7 +38,7 @@ from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.control import AgentStart
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.answers import end_itself
+from onbox.machine import end_itself
 
 SHUTDOWN = ["/usr/bin/shutdown"]
 AT = "2026-01-01T00:00:00.000Z"

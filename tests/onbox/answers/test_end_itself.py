@@ -15,7 +15,8 @@ import pytest
 from boxcar.shared.disk import lock
 from boxcar.shared.files.own_end import read_own_end
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.answers import door, end_itself
+from onbox.answers import door
+from onbox.machine import end_itself
 
 KEY = "k3y-0123456789abcdef"
 VAST = {"CONTAINER_ID": "28000023", "CONTAINER_API_KEY": KEY, "OTHER": "x"}

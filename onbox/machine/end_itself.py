@@ -25,17 +25,11 @@ from boxcar.shared.files import codec
 from boxcar.shared.files.own_end import OwnEnd, read_own_end
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass, replace
-from boxcar.shared.sentence import _
-from boxcar.shared.wire import box_asks
-from boxcar.shared.wire.box_asks import DESTROY, RUNPOD, VAST, EndsItself
-from boxcar.shared.wire.question import RunOnBox
-from onbox.answers import end
+from boxcar.shared.wire.box_asks import DESTROY, RUNPOD, VAST
 
 # Until then the answer has reached the laptop.
 PAUSE_S = 2.0
 TIMEOUT_S = 30.0
-# A call that has said nothing for so long has died.
-_DEAD_AFTER_S = 90.0
 _MOST_SAID = 200
 _AGENT = {"User-Agent": "boxcar", "Accept": "application/json"}
 
@@ -58,47 +52,6 @@ OWN = {
 }
 
 
-def answer(question: box_asks.EndItself, run: RunOnBox) -> EndsItself:
-    """See EndItself. Asked twice it calls once, unless the first call was refused."""
-    path, verb = run.scratch.own_end, question.verb
-    before = read_own_end(path)
-    said = (before.said or None) if before else None
-    if before and before.verb == verb and (before.by or _is_under_way(before)):
-        return EndsItself((), begun_at=before.at, said=said)
-    if question.is_look:
-        return EndsItself((), said=said)
-    quiet = box_asks.End(question.queues, question.credentials, question.beside)
-    if alive := end.answer(quiet, run).alive:
-        return EndsItself(alive)
-    names, found = OWN[question.provider], first_environment()
-    if found.get(names.id) != question.id:
-        return EndsItself((), problem=_no_such_id(names, found, question.id), said=said)
-    if not found.get(names.key):
-        what = _("this box has no key of its own ({name} is not set)", name=names.key)
-        return EndsItself((), problem=what, said=said)
-    begun_at = timestamp.utc_now()
-    atomic.make_folder(path.parent)
-    _keep(path, OwnEnd(verb, begun_at))
-    wanted = (names.id, names.key, names.url, "PATH", "HOME")
-    start_child(
-        [str(path), question.provider, verb],
-        {name: found[name] for name in wanted if name in found},
-    )
-    return EndsItself((), begun_at=begun_at, said=said)
-
-
-def _is_under_way(before: OwnEnd) -> bool:
-    age_s = timestamp.seconds_between(before.at, timestamp.utc_now())
-    return not before.is_over and 0 <= age_s < _DEAD_AFTER_S
-
-
-def _no_such_id(names: Own, found: Mapping[str, str], wanted: str) -> str:
-    there = found.get(names.id)
-    if not there:
-        return _("this box does not know its own id ({name} is not set)", name=names.id)
-    return _("this box is {there}, not {wanted}; it was left alone", there=there, wanted=wanted)
-
-
 def first_environment(path: Path = Path("/proc/1/environ")) -> dict[str, str]:
     """That of the box's first process, which has what the provider set; empty where it may not be
     read.
@@ -109,6 +62,17 @@ def first_environment(path: Path = Path("/proc/1/environ")) -> dict[str, str]:
         return {}
     pairs = [os.fsdecode(one).partition("=") for one in data.split(b"\0")]
     return {name: value for name, _equals, value in pairs if name}
+
+
+def begin_own_end(path: Path, provider: str, verb: str, found: Mapping[str, str]) -> str:
+    """Start the child that calls the provider, with what it needs of `found`; since when (UTC)."""
+    names, begun_at = OWN[provider], timestamp.utc_now()
+    atomic.make_folder(path.parent)
+    keep_own_end(path, OwnEnd(verb, begun_at))
+    wanted = (names.id, names.key, names.url, "PATH", "HOME")
+    environ = {name: found[name] for name in wanted if name in found}
+    start_child([str(path), provider, verb], environ)
+    return begun_at
 
 
 def start_child(words: list[str], environ: Mapping[str, str]) -> None:
@@ -139,13 +103,13 @@ def call_provider(path: Path, provider: str, verb: str, environ: Mapping[str, st
         said = " ".join(said.replace(key, "…").split())[:_MOST_SAID]
         told = replace(told, said="; ".join(filter(None, (told.said, f"{by}: {said}"))))
         if is_taken:
-            _keep(path, replace(told, by=by, is_over=True))
+            keep_own_end(path, replace(told, by=by, is_over=True))
             return exit_codes.DONE
-    _keep(path, replace(told, is_over=True))
+    keep_own_end(path, replace(told, is_over=True))
     return exit_codes.FAILED
 
 
-def _keep(path: Path, record: OwnEnd) -> None:
+def keep_own_end(path: Path, record: OwnEnd) -> None:
     atomic.write_whole(path, codec.to_document(record))
 
 
