@@ -285,7 +285,8 @@ class SshSite(MirroredSite):
         """
         problems = self._end_all(steps)
         # After all of that, and again by a `down` that goes on: a box that is off tells nothing.
-        still_bills = self._stop_all(steps) if self._ends_itself else []
+        words = shlex.split(self.project.profile.meter_stop.from_box or "")
+        still_bills = self._stop_all(steps, words) if self._ends_itself else []
         if problems:
             raise TemporaryError([*problems, *still_bills])
         if still_bills:
@@ -328,8 +329,9 @@ class SshSite(MirroredSite):
         alive = self.ask(box, question).alive
         return [_named(at_work) for at_work in alive]
 
-    def _stop_all(self, steps: Steps) -> list[Message]:
-        """Have the boxes stop themselves, the last one once the others are silent.
+    def _stop_all(self, steps: Steps, words: Sequence[str]) -> list[Message]:
+        """Have the boxes end themselves, by the program `words` or without any by their own key;
+        the last one once the others are silent.
 
         What answers under the name of a box that is gone is somebody else's, or has results that
         nobody saw.
@@ -347,20 +349,19 @@ class SshSite(MirroredSite):
         found = [
             problem
             for group in groups
-            for problem in side_by_side.each(group, lambda box: self._stop(steps, box))
+            for problem in side_by_side.each(group, lambda box: self._stop(steps, words, box))
         ]
         return [problem for problem in found if problem]
 
-    def _stop(self, steps: Steps, box: str) -> Message | None:
+    def _stop(self, steps: Steps, words: Sequence[str], box: str) -> Message | None:
         """What is wrong with the box; None where it was told, and has fallen silent, or where its
         end is left to a person.
         """
         verb = self.project.profile.meter_stop
-        if verb.from_box is not None:
-            words = shlex.split(verb.from_box)
-            told, problem = shlex.join(words), self._tell_by_program(steps, words, box)
+        if words:
+            problem = self._tell_by_program(steps, words, box)
         else:
-            told, problem = verb.verb, self._tell_by_own_key(steps, box)
+            problem = self._tell_by_own_key(steps, box)
         if problem or box not in steps.now.told:
             return problem
         others = [name for name in self._names if name != box and not self.is_gone(name)]
@@ -373,7 +374,7 @@ class SshSite(MirroredSite):
                     "again",
                     box=box,
                     within_s=WITHIN_S,
-                    command=told,
+                    command=shlex.join(words) or verb.verb,
                     said=said,
                     by_hand=self._by_hand(box),
                 ),
