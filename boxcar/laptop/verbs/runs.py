@@ -19,10 +19,11 @@ from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import launches, project
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
+from boxcar.laptop.run.cost import amounts, money_of_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import ABANDONED, DROPPED, Condition, QueueView, RunView
 from boxcar.laptop.teardown.meters import OpenMeter, meter_rows, open_meters_of
-from boxcar.laptop.view.run_rows import amounts, left_by_queue, money_of_run, nearest_clock
+from boxcar.laptop.view.run_rows import left_by_queue, nearest_clock
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message, message_of
 from boxcar.shared.files import journal, receipt, release
