@@ -170,7 +170,10 @@ _TABLE = (
           Flag("seen-off", MANY, takes="BOX"), ALL, JSON),
          ("down", "down --abandon seg_baseline --because 'no memory at any batch size'",
           "down --seen-off box-a")),
+    Verb("orphans", "end", NOTHING, (Flag("end", takes="ID"), JSON),
+         ("orphans", "orphans --end 1234567")),
     Verb("check-profiles", "other", FOLDER, (JSON,), ("check-profiles",)),
+    Verb("skill", "other", WHERE, (), ("skill",)),
 )
 # fmt: on
 VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _TABLE}
