@@ -282,8 +282,8 @@ class _Teller:
             self.session.shouldstop = "nobody listens any more"
 
 
-# A GPU changes what `auto` and torch choose: tests that are not for one see none, nor does what they
-# start. `pytest -m gpu` sees them.
+# A GPU changes what `auto` and torch choose: tests that are not for one see none, nor what they
+# start does. `pytest -m gpu` sees them.
 HAS_GPUS = any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/kfd").exists()
 
 

@@ -1,4 +1,4 @@
-"""ZeRO-1 by torch's own optimizer: a rank keeps the moments of some parameters, a checkpoint all."""
+"""ZeRO-1 by torch: a rank keeps the moments of some parameters, a checkpoint those of all."""
 
 from __future__ import annotations
 
