@@ -218,7 +218,7 @@ def _write(site: Site, path: Path, *, has_logs: bool, as_json: bool) -> int:
 def _serve(site: Site, port: int, *, as_json: bool) -> int:
     """The first look comes before the address, so that the page has something to say."""
     opener, watched = Opener(site), NOTHING
-    views = looks_without_end(site, site.poll_s, time.sleep)
+    views = looks_without_end(site, None, time.sleep)
     with show.waiting(_("asking the boxes")):
         first = next(views)
     with server.serve(port) as page_server:
