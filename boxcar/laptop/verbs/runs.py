@@ -99,14 +99,14 @@ def _seen(one: KnownRun) -> SeenRun:
         project = open_project(one.job, one.profile, kinds=SITES, despite_faults=True)
         if project.plan.run != one.run:
             about = replace(about, job_is_now=project.plan.run)
-            project = _as_launched(project, one.run)
+            project = as_launched(project, one.run)
         with open_site(project, lambda _: None) as site:
             return _of_site(site, about)
     except (BoxcarError, OSError) as error:
         return replace(about, problem=message_of(error).text)
 
 
-def _as_launched(project: Project, run: str) -> Project:
+def as_launched(project: Project, run: str) -> Project:
     """An earlier run of a job file that names another by now, as its last launch had it.
 
     Raises BoxcarError where that is not known here any more, OSError.
