@@ -39,6 +39,7 @@ VERBS = {
     "report": "profile p job to metric baseline sort run incomplete all json",
     "export": "profile p job to out run incomplete json",
     "down": "profile p job abandon gone because approve rotated seen-off all json",
+    "orphans": "end json",
     "drain": "profile p job queue box",
     "stop": "profile p job queue box",
     "move": "profile p job cell queue gone because json",

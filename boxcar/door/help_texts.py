@@ -79,6 +79,10 @@ VERBS = {
     "down": mark(
         "End the run and its boxes. Refused until every result is here, loads, and you approve."
     ),
+    "orphans": mark(
+        "List your rented boxes by the providers' own lists: those that bill and that no run goes "
+        "on with."
+    ),
     "check-profiles": mark("List profiles that cannot work, and facts older than six months."),
 }
 # Where a verb has one line.
@@ -103,6 +107,9 @@ FLAGS = {
         "a platform of profiles/ (default: the one this run was launched with, or first audited, "
         "smoked or pushed with; else that of invoke.yaml, else the first of the job's candidates "
         "that fits, else local)"
+    ),
+    "end": mark(
+        "the id of one of these boxes: end it, with all that is on it, and look until it is gone"
     ),
     "job": mark("the job file (default: job.yaml)"),
     "box": mark("only this box"),
@@ -156,7 +163,9 @@ FLAGS = {
         "this box of a pool is gone for good: the others get its cells; needs --because"
     ),
     "launch.because": mark("the reason, for the record"),
-    "watch.every": mark("time between two updates, such as 10s, 30m or 2h (default: 30s over ssh)"),
+    "watch.every": mark(
+        "time between two looks, such as 10s, 30m or 2h (default: when a box has news)"
+    ),
     "watch.once-if-changed": mark(
         "update once, and print only what is new since the last time (for cron)"
     ),

@@ -171,6 +171,8 @@ _TABLE = (
           Flag("seen-off", MANY, takes="BOX"), ALL, JSON),
          ("down", "down --abandon seg_baseline --because 'no memory at any batch size'",
           "down --seen-off box-a")),
+    Verb("orphans", "end", NOTHING, (Flag("end", takes="ID"), JSON),
+         ("orphans", "orphans --end 1234567")),
     Verb("check-profiles", "other", FOLDER, (JSON,), ("check-profiles",)),
 )
 # fmt: on

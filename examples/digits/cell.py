@@ -72,7 +72,9 @@ class Cell:
         self.val = self.task.scenes(val_digits, Generator().manual_seed(VAL_SEED))
         self.data = Noisy(samples_per_epoch(cfg, args.limit_batches), cfg.noise)
         share = batch_of_a_rank(cfg, self.ranks.world)
-        self.loader = RankAwareDataLoader(self.data, config, batch_size=share, seed=cfg.seed)
+        self.loader = RankAwareDataLoader(
+            self.data, config, batch_size=share, seed=cfg.seed, uneven="drop"
+        )
         self.total_steps = args.epochs * len(self.loader)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), cfg.lr, BETAS, weight_decay=cfg.weight_decay, fused=True

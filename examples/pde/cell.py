@@ -101,6 +101,7 @@ class Cell:
             batch_size=cfg.batch // self.ranks.world,
             seed=cfg.seed,
             num_workers=cfg.workers,
+            uneven="drop",
         )
 
     def make_model(self) -> None:

@@ -19,6 +19,7 @@ from boxcar.shared.wire.question import Question
 MODULES: dict[type[Question[Any]], str] = {
     box_asks.Several: "onbox.answers.several",
     run_asks.Report: "onbox.answers.report",
+    run_asks.Wait: "onbox.answers.wait",
     run_asks.FindRelease: "onbox.answers.receive_release",
     run_asks.Prepare: "onbox.answers.receive_release",
     run_asks.Install: "onbox.answers.receive_release",
@@ -32,7 +33,7 @@ MODULES: dict[type[Question[Any]], str] = {
     run_asks.TakeCheckpoint: "onbox.answers.take_checkpoint",
     run_asks.ReadLog: "onbox.answers.log_slice",
     news_asks.Deliver: "onbox.answers.deliver_late",
-    news_asks.PostNews: "onbox.answers.post_news",
+    news_asks.PostNews: "onbox.webhooks.post_news",
     box_asks.SeeOthers: "onbox.answers.others",
     box_asks.End: "onbox.answers.end",
     box_asks.Audit: "onbox.answers.audit",

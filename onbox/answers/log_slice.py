@@ -16,6 +16,7 @@ from boxcar.shared.known_secrets import KnownSecrets
 from boxcar.shared.triage.log_lines import without_colours
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
+from onbox.answers.wait import hold_until
 from onbox.machine import credentials
 
 MOST_BYTES = 8 * 1024 * 1024
@@ -28,6 +29,8 @@ def answer(question: run_asks.ReadLog, run: RunOnBox) -> run_asks.LogSlice:
     A log that is shorter than the offset was replaced, and begins anew.
     """
     most_bytes = min(question.most_bytes, MOST_BYTES)
+    if question.wait_s:
+        hold_until(lambda: _has_grown(question, run), question.wait_s)
     file = _open(question, run)
     data, end, size_bytes = b"", 0, 0
     if file is not None:
@@ -80,6 +83,16 @@ def _open(question: run_asks.ReadLog, run: RunOnBox) -> BinaryIO | None:
         return own or open_plain(run.tier.root, f"slurm/{question.queue}.log")
     name = f"cells/{question.cell}/{question.cell}.log"
     return open_plain(run.scratch.root, name) or open_plain(run.tier.root, name)
+
+
+def _has_grown(question: run_asks.ReadLog, run: RunOnBox) -> bool:
+    """Or was replaced, or is at its end."""
+    file = _open(question, run)
+    if file is None:
+        return True
+    with file:
+        size_bytes = os.fstat(file.fileno()).st_size
+    return size_bytes != question.offset or not lock.is_held(_lock(question, run))
 
 
 def _lock(question: run_asks.ReadLog, run: RunOnBox) -> Path:

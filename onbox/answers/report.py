@@ -46,6 +46,7 @@ _IN_FOLDERS = {
 def answer(question: run_asks.Report, run: RunOnBox) -> run_asks.Reported:
     tier, scratch, have, queues = run.tier, run.scratch, question.have, question.queues
     own = None if question.everything else list(_names(queues))
+    seen = mark(run, queues)  # before all of it: what changes meanwhile is news
     # Asked before and after: an agent that ends meanwhile has not written its last word in what is
     # read in between, and would look dead.
     before = _agents(tier, queues) if _is_there(tier) else {}
@@ -70,7 +71,34 @@ def answer(question: run_asks.Report, run: RunOnBox) -> run_asks.Reported:
         gauges=gauges.read(scratch.data_dir, tier.root),
         unread=found.unread or None if is_there else None,
         written=tuple(cell for cell in attempts if _is_written(scratch, cell)),
+        mark=seen,
     )
+
+
+def mark(run: RunOnBox, queues: Iterable[str]) -> str:
+    """Another one as soon as somebody who waits would want to look again. Nothing is read for it,
+    so that it can be asked for twice a second.
+    """
+    tier, scratch = run.tier, run.scratch
+    if not _is_there(tier):
+        return hashlib.sha256(b"").hexdigest()
+    files = [name for name in _names(queues) if not name.startswith("heartbeat/")]
+    attempts = _attempts(scratch)
+    seen = (
+        [_stamp(tier, name) for name in files],
+        [lock.is_held(tier.lock(name)) for name in queues],
+        attempts,
+        [_is_written(scratch, cell) for cell in attempts],
+    )
+    return hashlib.sha256(repr(seen).encode()).hexdigest()
+
+
+def _stamp(tier: DurablePaths, name: str) -> tuple[int, int] | None:
+    try:
+        found = (tier.root / name).stat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,17 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hosts import Hosts
+from waiting import LIMIT_S, until
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.hosts.ask_over_ssh import Hand
+from boxcar.laptop.hosts.ask_over_ssh import Hand, agent_program
 from boxcar.laptop.hosts.connection import Ssh
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
+from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import Question, RunOnBox
 
 AGENT = """
@@ -242,3 +244,27 @@ def test_many_questions_at_once_ship_the_file_once(hand: Hand, trips: list[str])
         found = list(pool.map(lambda n: echo(hand, n), range(4)))
     assert found == [0, 1, 2, 3]
     assert len([word for word in trips if word != "sh"]) == 1
+
+
+def _holding(hosts: Hosts) -> int:
+    """Processes on the box that answer a question."""
+    words = ["sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -cx answer"]
+    return int(hosts.run("box-a", words, check=False).stdout or 0)
+
+
+def test_a_held_question_stops_no_other_and_leaves_no_process(hosts: Hosts, tmp_path: Path) -> None:
+    hosts.start_sshd("box-a", MaxSessions=1)
+    ssh = Ssh("box-a", Home(tmp_path), print, sleep=lambda _: None)
+    real = Hand(ssh, cast(Any, Platform()), str(hosts.data_dir), *agent_program())
+    report = run_asks.Report(("q1",), True, {})
+    mark = real.ask(report, RUN).mark
+    assert mark
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(real.ask, run_asks.Wait(("q1",), mark, 60), RUN, timeout_s=LIMIT_S)
+        until(lambda: _holding(hosts) == 1)
+        assert real.ask(report, RUN).mark == mark, "by a connection of its own"
+        assert not held.done()
+        ssh.close()
+        with pytest.raises(TemporaryError):
+            held.result()
+    until(lambda: _holding(hosts) == 0)

@@ -97,6 +97,7 @@ _KNOWN = frozenset(
         mark("webhooks"),
         mark("artifacts"),
         mark("launcher"),
+        mark("cells at once"),
         mark("training Python"),
         mark("set-up"),
         mark("first command"),

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from boxcar.laptop.fitness.rules import ALL, Row, Told
+from boxcar.laptop.project.cells_at_once import cells_at_once, say_unused
 from boxcar.shared.cell import terms
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.record import replace
-from boxcar.shared.sentence import Sentence, _
+from boxcar.shared.sentence import _
 
 
 def judge_gpus_of_cells(told_by_box: Mapping[str, Told], plan: Plan) -> Iterator[Row]:
@@ -18,8 +19,10 @@ def judge_gpus_of_cells(told_by_box: Mapping[str, Told], plan: Plan) -> Iterator
     found = {box: _names(told) for box, told in told_by_box.items() if told.facts}
     if plan.gpus_per_cell:
         for box, names in found.items():
-            row = _side_by_side(box, len(names), plan.gpus_per_cell, plan.slots)
+            row = _side_by_side(box, len(names), plan, plan.gpus_per_cell)
             yield row if row.verdict == "refuse" else _with_lines(row, len(names), plan)
+    elif plan.slots and plan.slots > 1:
+        yield from (_shared(box, plan.slots) for box, names in found.items() if names)
     different = {names for names in found.values() if names}
     if len(different) > 1:
         said = "; ".join(f"{box}: {_listed(names)}" for box, names in found.items() if names)
@@ -30,16 +33,18 @@ def judge_gpus_of_cells(told_by_box: Mapping[str, Told], plan: Plan) -> Iterator
         yield Row(ALL, "GPUs alike", "warn", said, why)
 
 
-def _side_by_side(box: str, gpus: int, each: int, slots: int | None) -> Row:
-    beside = min(gpus // each, slots or gpus)
+def _side_by_side(box: str, gpus: int, plan: Plan, each: int) -> Row:
+    beside = cells_at_once(plan, gpus)
     if not beside:
         why = _("gpus_per_cell is {n}, and this box has {all}", n=each, all=gpus)
         return Row(box, "cells at once", "refuse", "0", why)
-    unused = gpus - beside * each
-    told: Sentence | str = ""
-    if unused:
-        told = _("{n} {n:GPU|GPUs} of {all} {n:is|are} never used", n=unused, all=gpus)
-    return Row(box, "cells at once", "warn" if unused else "ok", str(beside), told)
+    unused = say_unused(plan, gpus)
+    return Row(box, "cells at once", "warn" if unused else "ok", str(beside), unused)
+
+
+def _shared(box: str, slots: int) -> Row:
+    why = _("they share each GPU and its memory: see by nvidia-smi that it holds all of them")
+    return Row(box, "cells at once", "warn", str(slots), why)
 
 
 def _with_lines(row: Row, gpus: int, plan: Plan) -> Row:

@@ -14,12 +14,13 @@ from typing import Literal
 from boxcar.laptop.common import units
 from boxcar.laptop.fitness import requirements
 from boxcar.laptop.fitness.requirements import AskedPackages
+from boxcar.laptop.project.cells_at_once import cells_at_once
 from boxcar.laptop.project.resources import Card, Offer, Range, Resources, is_family, refusals
 from boxcar.shared.cell import terms
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import Command, Message
 from boxcar.shared.files.plan import SHARED, Cell, Plan
-from boxcar.shared.record import dataclass
+from boxcar.shared.record import dataclass, replace
 from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.box_asks import OthersSeen
@@ -445,10 +446,16 @@ _PLACES = {
 
 @dataclass(frozen=True)
 class Measured:
-    """Bytes and files: what one cell was seen to write below {out}, or what many will."""
+    """Bytes and files: what one cell was seen to write below {out}, or what many will; the most
+    memory that one took, what of that is shared memory, and the code that each has for itself where
+    several run side by side (0: not known).
+    """
 
     size_bytes: int
     files: int
+    memory_bytes: int = 0
+    shm_bytes: int = 0
+    code_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -492,24 +499,32 @@ def _loads(
     for cell in left:
         boxes = plan.boxes_of_files[cell.queue]
         own.setdefault(boxes[cell.index % len(boxes)], []).append(cell)  # of a pool even shares
+    beside = {
+        box: max(1, cells_at_once(plan, len(facts.gpus))) for box, facts in facts_by_box.items()
+    }
     for box, facts in facts_by_box.items():
-        yield from _load(box, "data", facts, _need(own[box], one))
-    mirrors = any(terms.terms_of_cell(plan, cell.name).resume for cell in left)
+        need = _need(own[box], one)
+        size_bytes = need.size_bytes + (beside[box] - 1) * one.code_bytes
+        yield from _load(box, "data", facts, replace(need, size_bytes=size_bytes))
+    has_mirror = any(terms.terms_of_cell(plan, cell.name).resume for cell in left)
+    mirrors = {box: min(beside[box], len(own[box])) if has_mirror else 0 for box in facts_by_box}
     if plan.durable_scope != SHARED:
         for box, facts in facts_by_box.items():
-            yield from _load(box, "durable", facts, _need(own[box], one, mirrors=mirrors))
+            yield from _load(box, "durable", facts, _need(own[box], one, mirrors=mirrors[box]))
         return
     # All look at one file system; who sees the least left is believed.
     durable = {box: facts.places.durable for box, facts in facts_by_box.items()}
     free = {box: one.free_bytes for box, one in durable.items() if one.free_bytes is not None}
     for box in sorted(free, key=lambda box: free[box])[:1]:
         name = box if len(facts_by_box) == 1 else ALL
-        yield from _load(name, "durable", facts_by_box[box], _need(left, one, mirrors=mirrors))
+        yield from _load(
+            name, "durable", facts_by_box[box], _need(left, one, mirrors=sum(mirrors.values()))
+        )
 
 
-def _need(cells: Sequence[Cell], one: Measured, *, mirrors: bool = False) -> Measured:
-    """What these cells will write; with `mirrors` also the checkpoint of each that may run."""
-    count = len(cells) + (len({cell.queue for cell in cells}) if mirrors else 0)
+def _need(cells: Sequence[Cell], one: Measured, *, mirrors: int = 0) -> Measured:
+    """What these cells will write, and the checkpoints of so many that run at a time."""
+    count = len(cells) + mirrors
     files = OWN_FILES + count * one.files + len(cells) * FILES_A_CELL
     return Measured(OWN_BYTES + count * one.size_bytes, files)
 

@@ -21,6 +21,7 @@ from boxcar.laptop.hosts.ask_over_ssh import Hand
 from boxcar.laptop.hosts.connection import TRIES, Ran, Ssh
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.laptop.hosts.reported_files import Mirror
+from boxcar.laptop.places.held_questions import HeldQuestions
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run.log_source import BoxLog, FileLog, LogSource
@@ -64,6 +65,7 @@ class MirroredSite(Site):
         self._heard_at: dict[str, str] = {}
         self._ahead_s: dict[str, float] = {}
         self._silent: dict[str, Exception] = {}
+        self._held = HeldQuestions()
         self._ended: set[str] = set()  # by a teardown that is under way, or gone for good
         self._pauses: dict[str, tuple[float, float]] = {}  # box -> (until, how long it was)
         self.mirror = Mirror(Home(project.root).mirror, project.plan.run)
@@ -84,7 +86,12 @@ class MirroredSite(Site):
         self._gone |= set(teardown.gone) if teardown else set()
         self._ended = self._gone | (set(teardown.boxes) if teardown else set())
         names = [name for name in self._names if name not in self._ended]
-        asked = [name for name in names if time.monotonic() >= self._paused_until(name)]
+        asked = [
+            name
+            for name in names
+            if time.monotonic() >= self._paused_until(name)
+            and (is_exact or not self._held.is_held(name))
+        ]
         self._look(asked, reader=asked[:1])
         if self._is_shared and not any(self._sees_tier(box) for box in asked[:1]):
             another = [box for box in asked if self._sees_tier(box)][:1]

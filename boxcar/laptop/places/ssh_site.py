@@ -12,6 +12,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,7 +21,8 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts import host_keys
 from boxcar.laptop.hosts.connection import Ran
 from boxcar.laptop.hosts.ssh_errors import KeyRefused, ProxyFailed, TooManyConnections, Unreachable
-from boxcar.laptop.places.mirrored_site import MirroredSite
+from boxcar.laptop.places.mirrored_site import REPORT_TIMEOUT_S, MirroredSite
+from boxcar.laptop.run.open_run import Pause
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP, OnBoxes, on_boxes, stays
@@ -39,6 +41,7 @@ from boxcar.shared.files.receipt import Teardown
 from boxcar.shared.paths import ScratchPaths
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
+from boxcar.shared.wire.run_asks import Wait
 
 # Whether a box that was told to end itself has fallen silent, and not only the way to it.
 #
@@ -128,6 +131,12 @@ def _sign_of(knock: Knock, box: str) -> Sign:
     return Sign.ANSWERS
 
 
+# A box holds a question for so long at most: less than what makes a connection too old to be used.
+HELD_S = 25.0
+# How soon a person who leaves is heard.
+_ASIDE_S = 0.2
+
+
 class SshSite(MirroredSite):
     """See Site. `tell` also hears what happens while a box is waited for, and of each that has
     stopped itself.
@@ -141,6 +150,26 @@ class SshSite(MirroredSite):
     @property
     def has_mounted_tier(self) -> bool:
         return self.plan.durable_scope == SHARED
+
+    def await_news(self, otherwise_s: float, most_s: float, pause: Pause = time.sleep) -> object:
+        """See OpenRun. A box whose line is cut meanwhile has news, too: that it is silent."""
+        marks = {box: reply.mark for box, reply in self._replies.items() if reply.mark}
+        if not marks:
+            return pause(otherwise_s)
+        for box, mark in marks.items():
+            question = Wait(self._queues_of(box), mark, int(min(most_s, HELD_S)))
+            self._held.put(box, partial(self._ask_held, box, question))
+        began = time.monotonic()
+        while (waited_s := time.monotonic() - began) < most_s:
+            # Of what comes at once, such as the end of a cell and the start of the next, one look.
+            if waited_s >= self.tick_s and not all(map(self._held.is_held, marks)):
+                return None
+            if pause(_ASIDE_S) is True:
+                return True
+        return None
+
+    def _ask_held(self, box: str, question: Wait) -> None:
+        self.ask(box, question, timeout_s=HELD_S + REPORT_TIMEOUT_S, tries=1)
 
     def has_output(self, box: str, cell: str) -> bool:
         """As of the last look; of an attempt that has ended since the box is asked."""

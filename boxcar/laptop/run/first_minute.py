@@ -24,6 +24,8 @@ from boxcar.shared.wire import run_asks
 PROBE_S = 60.0
 # Bash, the profile's hook and the interpreter come before the agent's first word.
 SILENT_S = 15.0
+# What no box tells as news, such as a job that waits, is seen after this.
+MOST_BETWEEN_LOOKS_S = 5.0
 _LOG_LINES = 15
 
 
@@ -66,7 +68,7 @@ def probe(run: OpenRun, started: Sequence[Started], tell: Tell) -> list[Message]
             waiting.remove(one)
         if not waiting or time.monotonic() >= deadline:
             break
-        time.sleep(run.tick_s)
+        run.await_news(run.tick_s, MOST_BETWEEN_LOOKS_S)
     for one in waiting:
         queue = view.queue(one.queue)
         if text := sets_up(queue) or waits_for_cell(queue):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -14,6 +15,8 @@ from boxcar.shared.wire import run_asks
 
 # How far back the last lines are looked for: a progress bar is one endless line.
 MOST_TAIL_BYTES = 8 * 1024 * 1024
+# How long a box holds a question whose answer would be nothing.
+HELD_S = 20
 _BLOCK_BYTES = 64 * 1024
 _CHUNK_BYTES = 1024 * 1024
 
@@ -28,8 +31,10 @@ class LogSource(Protocol):
     def end(self, lines: int) -> tuple[bytes, int]:
         """The last complete lines with what is unfinished after them, and the offset of the end."""
 
-    def since(self, offset: int) -> tuple[bytes, int]:
-        """What stands behind the offset, and the next one. A log that was replaced begins anew."""
+    def since(self, offset: int, *, is_to_wait: bool = False) -> tuple[bytes, int]:
+        """What stands behind the offset, and the next one. A log that was replaced begins anew.
+        `is_to_wait`: where that is nothing, and who has the log can tell when there is more.
+        """
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class FileLog:
                 data = file.read(size_bytes) + data
         return b"\n".join(data.split(b"\n")[-lines - 1 :]), end
 
-    def since(self, offset: int) -> tuple[bytes, int]:
+    def since(self, offset: int, *, is_to_wait: bool = False) -> tuple[bytes, int]:
         try:
             with self.path.open("rb") as file:
                 if file.seek(0, os.SEEK_END) < offset:
@@ -63,13 +68,14 @@ class FileLog:
 
 @dataclass
 class BoxLog:
-    """The log of a cell on a box. A dropped link is waited for."""
+    """The log of a cell on a box. A dropped link is waited for, and the box waits for a line."""
 
     poll_s: ClassVar[float] = 2.0
     run: OpenRun
     box: str
     cell: str
     is_cut: bool = field(default=False, init=False)
+    _asked_s: float = field(default=float("-inf"), init=False)
 
     def is_there(self) -> bool:
         return self._ask(offset=None, lines=1).is_there
@@ -78,9 +84,12 @@ class BoxLog:
         found = self._ask(offset=None, lines=lines)
         return found.data, found.offset
 
-    def since(self, offset: int) -> tuple[bytes, int]:
+    def since(self, offset: int, *, is_to_wait: bool = False) -> tuple[bytes, int]:
+        if is_to_wait:  # of a script that prints all the time, a slice now and then
+            time.sleep(max(0.0, self._asked_s + self.poll_s - time.monotonic()))
+            self._asked_s = time.monotonic()
         try:
-            found = self._ask(offset=offset, lines=0)
+            found = self._ask(offset=offset, lines=0, wait_s=HELD_S if is_to_wait else 0)
         except TemporaryError as error:
             if not self.is_cut:
                 self.run.tell(
@@ -94,6 +103,6 @@ class BoxLog:
         self.is_cut = False
         return found.data, found.offset
 
-    def _ask(self, *, offset: int | None, lines: int) -> run_asks.LogSlice:
-        question = run_asks.ReadLog(offset, lines, MOST_TAIL_BYTES, self.cell)
+    def _ask(self, *, offset: int | None, lines: int, wait_s: int = 0) -> run_asks.LogSlice:
+        question = run_asks.ReadLog(offset, lines, MOST_TAIL_BYTES, self.cell, wait_s=wait_s)
         return self.run.ask(self.box, question)

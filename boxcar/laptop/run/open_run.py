@@ -7,6 +7,7 @@ there, on all alike. What is not abstract here is as on this machine, and where 
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -26,6 +27,8 @@ from boxcar.shared.wire.question import A, Question, RunOnBox
 # How a noun is heard while it works: the verb that called it says it to the person.
 Tell = Callable[[str | Message], None]
 AnOpenRun = TypeVar("AnOpenRun", bound="OpenRun")
+# Sleeps; gives True where nobody wants to wait any more.
+Pause = Callable[[float], object]
 ASK_TIMEOUT_S = 60.0
 
 
@@ -69,10 +72,18 @@ class OpenRun(ABC):
         """The box as it is shown to a person who may mean another one of this name."""
 
     def refresh(self, *, is_exact: bool = False) -> None:  # noqa: B027
-        """Ask every box once what it holds. A box that does not answer is silent, no error.
+        """Ask every box once what it holds. A box that does not answer is silent, no error. One
+        that is to tell when it has news, and has told none, is not asked.
 
-        `is_exact`: nor is what a scheduler has said a moment ago believed.
+        `is_exact`: it is, nor is what a scheduler has said a moment ago believed.
         """
+
+    def await_news(self, otherwise_s: float, most_s: float, pause: Pause = time.sleep) -> object:
+        """Return once a box has news, or after `most_s`; after `otherwise_s` where no box can tell.
+
+        `pause` is given seconds. What it gives is returned, at once where that is True.
+        """
+        return pause(otherwise_s)
 
     @abstractmethod
     def give_up_boxes(self, names: Iterable[str]) -> None:

@@ -299,16 +299,16 @@ def remembered(stage: Stage, cell: Cell, key: str) -> Outcome | None:
 def make_try(stage: Stage, cell: Cell, key: str) -> Outcome:
     """Run the cell, put the code's copy back, and keep a pass. Raises DamagedError, OSError."""
     began = time.monotonic()
-    why, is_late = try_cell(stage, cell)
-    if again := _why_again(stage, cell, why):
-        why, is_late = try_cell(stage, cell)
+    ended = try_cell(stage, cell)
+    if again := _why_again(stage, cell, ended.why):
+        ended = try_cell(stage, cell)
     seconds = round(time.monotonic() - began, 1)
     out, log = stage.out(cell.name), str(stage.log(cell.name))
     lacks, reserved = _lacks(stage, cell, out), _reserved(stage, cell, out)
     written = stage.copy.put_back((*lacks, *_no_resume(stage, cell, out)))
     size_bytes, files = _measure(out)
     has_left_anything = bool(files) or has_printed(Path(log))
-    why = why or outcome.try_fault(
+    why = ended.why or outcome.try_fault(
         written,
         stage.project.plan.command,
         is_in_out=_is_in_out(stage),
@@ -316,7 +316,7 @@ def make_try(stage: Stage, cell: Cell, key: str) -> Outcome:
     )
     why = why or problem(stage, cell)
     if why:
-        word, typed = TIMED_OUT if is_late else FAILED, by_hand(stage, cell)
+        word, typed = TIMED_OUT if ended.is_late else FAILED, by_hand(stage, cell)
         hints = tuple(hints_at_missing(tail(Path(log)), _tried(stage, out)))
         return Outcome(
             cell.name, word, why, seconds, lacks, written.added, None, log, typed, hints, again
@@ -327,7 +327,9 @@ def make_try(stage: Stage, cell: Cell, key: str) -> Outcome:
     )
     no_number, numbers = _numbers(stage, out, Path(log))
     passed = SmokePass(
-        *(cell.name, at, seconds, size_bytes, files, lacks, beside, reserved, no_number, numbers)
+        *(cell.name, at, seconds, size_bytes, files, lacks, beside, reserved, no_number, numbers),
+        memory_bytes=ended.peak.size_bytes or None,
+        shm_bytes=ended.peak.shm_bytes or None,
     )
     passes.write_pass(stage.project.root, key, passed)
     wrote = names(out) if lacks else ()

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.fitness.rules import Measured
 from boxcar.laptop.project import cell_faults, short_run
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile
@@ -77,6 +78,9 @@ class SmokePass:
     no_number: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     # What was found of the others.
     numbers: dict[str, FoundNumber] = field(default_factory=dict, metadata=codec.LATER)
+    # The most that its processes held together, and what of it was shared memory, where it is told.
+    memory_bytes: int | None = field(default=None, metadata=codec.LATER)
+    shm_bytes: int | None = field(default=None, metadata=codec.LATER)
 
 
 def skipped(project: Project) -> dict[str, str]:
@@ -130,15 +134,31 @@ def untried(project: Project, tried: Collection[str] = ()) -> list[str]:
     return [cell.name for cell in project.plan.cells if cell.name not in known]
 
 
-def measured(project: Project) -> tuple[int, int] | None:
-    """The largest {out} of the passes that hold now: bytes and files; None where there is none.
+def measured(project: Project) -> Measured | None:
+    """The most of the passes that hold now; None where there is none.
 
-    A model has its full size after two batches already. Raises InputError.
+    A model has its full size after two batches already. Of more ranks than were tried, each takes
+    as much memory. Raises InputError.
     """
-    passes = [passed for passed in _passes(project).values() if passed]
-    if not passes:
+    passes = _passes(project)
+    found = [(cell, one) for cell in project.plan.cells if (one := passes.get(cell.name))]
+    if not found:
         return None
-    return max(item.size_bytes for item in passes), max(item.files for item in passes)
+    memory = [(_more_ranks(project, cell), one) for cell, one in found]
+    shipped = code_files.take_snapshot(project.root / project.job.code).files
+    return Measured(
+        max(one.size_bytes for _cell, one in found),
+        max(one.files for _cell, one in found),
+        max(more * (one.memory_bytes or 0) for more, one in memory),
+        max(more * (one.shm_bytes or 0) for more, one in memory),
+        sum(file.source.stat().st_size for file in shipped),
+    )
+
+
+def _more_ranks(project: Project, cell: Cell) -> int:
+    """How many times the ranks of a try a box will start."""
+    held = terms.terms_of_cell(project.plan, cell.name, cell.own)
+    return max(1, (cell.nproc or held.gpus or 1) // ranks(cell))
 
 
 def keys(project: Project, files: Sequence[CodeFile]) -> dict[str, str]:

@@ -24,8 +24,9 @@ from boxcar.laptop.project import cell_faults, short_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
-from boxcar.laptop.tryout import code_copy, passes
+from boxcar.laptop.tryout import code_copy, memory, passes
 from boxcar.laptop.tryout.code_copy import CodeCopy
+from boxcar.laptop.tryout.memory import Memory
 from boxcar.shared.cell import launch, said, terms
 from boxcar.shared.cell.launch import Machine, Start
 from boxcar.shared.cell.said import Places, SaidCell
@@ -172,8 +173,18 @@ def prepare(project: Project, python: str) -> Iterator[Stage]:
         yield Stage(project, folder, held, code_copy.copy_code(project, folder / "code"), python)
 
 
-def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
-    """Why the try failed ('' where it ended well), and whether it was ended for its time."""
+@dataclass(frozen=True)
+class Ended:
+    """`why` a try failed, '' where it ended well; whether it was ended for its time; and the most
+    memory that it took.
+    """
+
+    why: str
+    is_late: bool = False
+    peak: Memory = Memory()
+
+
+def try_cell(stage: Stage, cell: Cell) -> Ended:
     out = stage.out(cell.name)
     shutil.rmtree(out.parent, ignore_errors=True)
     out.mkdir(parents=True)
@@ -194,7 +205,7 @@ def try_cell(stage: Stage, cell: Cell) -> tuple[str, bool]:
                 pass_fds=(stage.held,),
             )
     except OSError as error:
-        return _("{head}: {text}", head=begins.argv[0], text=reason_of(error)), False
+        return Ended(_("{head}: {text}", head=begins.argv[0], text=reason_of(error)))
     return _wait(stage, process)
 
 
@@ -315,17 +326,18 @@ def _secrets(project: Project) -> dict[str, str]:
 # --- the process
 
 
-def _wait(stage: Stage, process: subprocess.Popen[bytes]) -> tuple[str, bool]:
+def _wait(stage: Stage, process: subprocess.Popen[bytes]) -> Ended:
     try:
         note_try(stage.folder, process.pid)
-        code = process.wait(TIMEOUT_S)
+        code, peak = memory.wait_and_measure(process, TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        return _("it was still running after {time}", time=units.duration(TIMEOUT_S)), True
+        why = _("it was still running after {time}", time=units.duration(TIMEOUT_S))
+        return Ended(why, is_late=True)
     finally:
         _end(process)
     if code < 0:
-        return _("killed by signal {number}", number=-code), False
-    return (_("exit code {code}", code=code) if code else ""), False
+        return Ended(_("killed by signal {number}", number=-code))
+    return Ended(_("exit code {code}", code=code)) if code else Ended("", peak=peak)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

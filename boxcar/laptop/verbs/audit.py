@@ -14,7 +14,14 @@ from datetime import timedelta
 
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import THINGS
-from boxcar.laptop.fitness import gpus_of_cells, other_runs, requirements, rules, tier_check
+from boxcar.laptop.fitness import (
+    gpus_of_cells,
+    memory_of_cells,
+    other_runs,
+    requirements,
+    rules,
+    tier_check,
+)
 from boxcar.laptop.fitness.requirements import AskedPackages
 from boxcar.laptop.fitness.rules import ALL, Measured, Row, Told, Verdict, Wanted
 from boxcar.laptop.fitness.tier_check import Ask
@@ -91,13 +98,12 @@ def of_run(
     own_rows = site.judged(is_thorough=is_thorough)
     if own_rows is not None:
         return Report(tuple(own_rows), {})
-    smoked = passes.measured(site.project)
     report = run_audit(
         site.ask,
         site.plan,
         _wanted(site),
         boxes=boxes,
-        measured=Measured(*smoked) if smoked else None,
+        measured=passes.measured(site.project),
         verified={cell.name for cell in view.cells if cell.word == state.Verified.word},
     )
     more = (*_second_home(site, report), *_beside(site, report))
@@ -148,6 +154,7 @@ def run_audit(
     rows = rules.judge(told, replace(wanted, sharing=several))
     rows += tier_check.judge_tier(probe, suspects) if probe else []
     rows += gpus_of_cells.judge_gpus_of_cells(told, plan)
+    rows += memory_of_cells.judge_memory_of_cells(told, plan, measured)
     rows += rules.check_space(told, plan, measured, wanted.resources.disk, verified)
     others = {box: one.others for box, one in told.items() if one.others}
     return Report(tuple(rows), {box: one.facts for box, one in told.items()}, others)
@@ -315,6 +322,10 @@ _NAMES = {
     "GPU": mark("GPU"),
     "training Python": mark("training Python"),
     "memory": mark("memory"),
+    memory_of_cells.MEMORY: mark("memory of cells"),
+    memory_of_cells.SHM: mark("/dev/shm of cells"),
+    "cells at once": mark("cells at once"),
+    "GPUs alike": mark("GPUs alike"),
     "host name": mark("host name"),
     "data tier": mark("data tier"),
     "durable tier": mark("durable tier"),

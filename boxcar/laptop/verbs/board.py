@@ -271,7 +271,7 @@ def _serve(sites: Sequence[Site], port: int, *, as_json: bool) -> int:
     names, is_over = _names(sites), threading.Event()
     served = [_Served(site, name) for site, name in zip(sites, names, strict=True)]
     openers = {name: one.opener for name, one in zip(names, served, strict=True)}
-    looks = [looks_without_end(site, site.poll_s, is_over.wait) for site in sites]
+    looks = [looks_without_end(site, None, is_over.wait) for site in sites]
     with show.waiting(_("asking the boxes")):
         first = [next(views) for views in looks]
     shown = [one.shown(view) for one, view in zip(served, first, strict=True)]

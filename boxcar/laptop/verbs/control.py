@@ -14,7 +14,7 @@ from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.common.units import duration
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.results.results_folder import is_torn_down
-from boxcar.laptop.run.first_minute import PROBE_S
+from boxcar.laptop.run.first_minute import MOST_BETWEEN_LOOKS_S, PROBE_S
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
@@ -235,7 +235,7 @@ def _until(
             time_s = duration(time.monotonic() - began)
             names = some(left, _MOST_WAITED)
             part.doing = _("{queues}, {time} so far", queues=names, time=time_s)
-            time.sleep(site.tick_s)
+            site.await_news(site.tick_s, MOST_BETWEEN_LOOKS_S)
             view = _look_again(site)
             ended = [name for name in left if not is_about_to_end(view.queue(name))]
             left = [name for name in left if name not in ended]

@@ -74,7 +74,7 @@ def _awaited(site: Site, place: CellView) -> tuple[CellView, LogSource | None]:
             words = {"cell": place.name, "state": state_sentence(place.word)}
             show.say(_("{cell} is {state}; waiting for its log", **words))
             is_told = True
-        time.sleep(min(site.poll_s, MOST_BETWEEN_LOOKS_S))
+        site.await_news(min(site.poll_s, MOST_BETWEEN_LOOKS_S), site.poll_s)
         site.refresh()
         view = look_at_run(site, timestamp.utc_now())
         place = find(view, place.name)
@@ -109,7 +109,8 @@ def followed(source: LogSource, lines: int, look_for_end: Callable[[], bool]) ->
     yield data
     is_over = False
     while True:
-        data, offset = source.since(offset)
+        began = time.monotonic()
+        data, offset = source.since(offset, is_to_wait=not is_over)
         if data:
             yield data
         elif is_over and not source.is_cut:
@@ -117,7 +118,9 @@ def followed(source: LogSource, lines: int, look_for_end: Callable[[], bool]) ->
         else:
             # What was written before the end may have come after the read: read once more.
             is_over = is_over or look_for_end()
-            time.sleep(0 if is_over and not source.is_cut else source.poll_s)
+            is_read_on = is_over and not source.is_cut
+            if not is_read_on:  # a box has waited itself, where somebody may still write
+                time.sleep(max(0.0, began + source.poll_s - time.monotonic()))
 
 
 def readable(chunks: Iterable[bytes]) -> Iterator[str]:

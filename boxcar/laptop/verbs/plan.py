@@ -14,6 +14,7 @@ from boxcar.laptop.common.headings import heading
 from boxcar.laptop.fitness import rules
 from boxcar.laptop.places.open_site import SITES, find_site
 from boxcar.laptop.project import launches, profile_choice
+from boxcar.laptop.project.cells_at_once import cells_at_once, say_cells_at_once
 from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
 from boxcar.laptop.project.job import Job
@@ -21,6 +22,7 @@ from boxcar.laptop.project.profiles import survival
 from boxcar.laptop.project.queues.cell_cost import Expected, expected_time
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import LeftOut, Snapshot, not_shipped
+from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import listen, push, split
 from boxcar.laptop.verbs.next_step import before_launch
 from boxcar.shared import names
@@ -199,6 +201,7 @@ def _document(
         "expected": size,
         "artifacts": plan.artifacts,
         "room": list(_rooms(project)),
+        "cells_at_once": [*say_cells_at_once(plan, project.job.resources), *_memory(project)],
         "candidates": profile_choice.resolve_candidates(project.job, project.root, SITES),
         "ends": {
             "verb": project.profile.meter_stop.verb,
@@ -206,6 +209,21 @@ def _document(
             "is_reversible": project.profile.meter_stop.is_reversible,
         },
     }
+
+
+def _memory(project: Project) -> Iterator[Sentence]:
+    """Of all that run side by side, by what smoke has seen."""
+    plan, wish = project.plan, project.job.resources.gpu
+    if not (plan.gpus_per_cell or plan.slots) or not (seen := passes.measured(project)):
+        return
+    known = wish.count.least if wish and wish.count else 0
+    cells = cells_at_once(plan, known) or 1
+    if seen.memory_bytes:
+        yield _(
+            "{n} x {size} of RAM, as smoke measured it; audit compares it with the boxes",
+            n=cells,
+            size=units.size(seen.memory_bytes),
+        )
 
 
 def _rooms(project: Project) -> Iterator[Room]:
@@ -238,6 +256,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         ("webhooks", _(mark("on") if document["webhooks"] == "on" else mark("off"))),
         ("artifacts", _artifacts(plan.artifacts)),
         ("launcher", plan.launcher),
+        *(("cells at once", text) for text in document["cells_at_once"]),
         ("training Python", plan.training_python),
         *(("set-up", text) for text in _set_up(plan)),
         ("first command", shlex.join(document["first_command"])),

@@ -248,7 +248,8 @@ def watch(
 ) -> int:
     """Show the run; the exit code is that of status, or 130 for Ctrl-C.
 
-    `interval_s` lies between two looks; by default seconds on this machine, half a minute over ssh.
+    `interval_s` lies between two looks. By default it is two seconds on this machine; over ssh a
+    box tells as soon as it has news, and there is a look every half a minute.
     On a terminal the board fills the screen until the person leaves, and the last of it stays as
     lines. Elsewhere each change is a line until no agent is left, and the tables come at the end.
     With `as_json` the changes go to stderr, and a document comes with each, in one line; the last
@@ -259,13 +260,12 @@ def watch(
     with open_site(project, show.say) as site:
         if is_once:
             return _once_if_changed(site, interval_s or 0.0, as_json=as_json)
-        every_s = site.poll_s if interval_s is None else interval_s
         is_live = not as_json and is_board(sys.stdout, os.environ) and sys.stdin.isatty()
         try:
             if is_live:
-                return _on_the_screen(site, every_s)
+                return _on_the_screen(site, interval_s)
             stream = sys.stderr if as_json else sys.stdout
-            view = _print_changes(site, every_s, stream, as_json=as_json)
+            view = _print_changes(site, interval_s, stream, as_json=as_json)
         except KeyboardInterrupt:
             show.say(Message(_("The run continues. To look again"), Command("watch")))
             return exit_codes.INTERRUPTED
@@ -273,7 +273,7 @@ def watch(
         return exit_code(view)
 
 
-def _on_the_screen(site: Site, interval_s: float) -> int:
+def _on_the_screen(site: Site, interval_s: float | None) -> int:
     """Until the person leaves. Raises what a look raised, KeyboardInterrupt,
     SystemExit.
     """
@@ -336,7 +336,7 @@ def deliver(site: Site, queue: QueueView) -> None:
         credentials = site.plan.box(queue.box).credentials
         question = news_asks.Deliver(queue.name, queue.session.release, credentials)
         left = site.ask(queue.box, question, timeout_s=DELIVER_TIMEOUT_S).left
-        site.refresh()
+        site.refresh(is_exact=True)
         sent = delivered.read_delivered(path)
     except (BoxcarError, OSError) as error:
         _say_undelivered(queue, words_of(error))
@@ -358,9 +358,11 @@ def _say_undelivered(queue: QueueView, why: str) -> None:
     show.say(Message(waiting, Command("watch")))
 
 
-def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
-    """One look after the other, until no agent is left, or `pause` gives True. Doubt counts as an
-    agent.
+def looks(
+    site: Site, interval_s: float | None, pause: Callable[[float], object]
+) -> Iterator[RunView]:
+    """One look after the other, until no agent is left, or `pause`, given seconds, gives True.
+    Doubt counts as an agent. `interval_s` None: as soon as a box has news, and now and then.
     """
     tried: set[tuple[str, int]] = set()
     told: list[str] = []
@@ -380,21 +382,29 @@ def looks(site: Site, pause: Callable[[], object]) -> Iterator[RunView]:
             _bring_checkpoints(site, view, checkpoints)
             if not any(may_run(queue) for queue in view.queues):
                 return
-            if pause() is True:
+            if _pause_between(site, interval_s, pause) is True:
                 return
 
 
+def _pause_between(
+    site: Site, interval_s: float | None, pause: Callable[[float], object]
+) -> object:
+    if interval_s is None:
+        return site.await_news(site.poll_s, site.poll_s, pause)
+    return pause(interval_s)
+
+
 def looks_without_end(
-    site: Site, interval_s: float, pause: Callable[[float], object]
+    site: Site, interval_s: float | None, pause: Callable[[float], object]
 ) -> Iterator[RunView]:
-    """Those of `looks`, and when no agent is left one now and then, until `pause`, given seconds,
-    gives True. After the first, one that fails is said and costs nothing but itself.
+    """Those of `looks`, and when no agent is left one now and then, until `pause` gives True.
+    After the first, one that fails is said and costs nothing but itself.
     """
     has_looked = False
     while True:
         rest_s = REST_S
         try:
-            for view in looks(site, lambda: pause(interval_s)):
+            for view in looks(site, interval_s, pause):
                 has_looked = True
                 yield view
         except (BoxcarError, OSError) as error:
@@ -403,7 +413,7 @@ def looks_without_end(
             if pause(0.0) is True:
                 return  # who has left hears of no look that was cut off
             show.say(_("not refreshed: {why}", why=message_of(error).text))
-            rest_s = interval_s
+            rest_s = site.poll_s if interval_s is None else interval_s
         if pause(rest_s) is True:
             return
 
@@ -431,9 +441,11 @@ def _bring_new(site: Site, view: RunView) -> None:
             show.say(_("new results could not be pulled: {error}", error=error))
 
 
-def _print_changes(site: Site, interval_s: float, stream: TextIO, *, as_json: bool) -> RunView:
+def _print_changes(
+    site: Site, interval_s: float | None, stream: TextIO, *, as_json: bool
+) -> RunView:
     before = None
-    for view in looks(site, lambda: time.sleep(interval_s)):
+    for view in looks(site, interval_s, time.sleep):
         found = changes(before, view)
         for change in found:
             print(plain(show.typed(change)), file=stream, flush=True)

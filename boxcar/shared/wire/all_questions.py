@@ -11,6 +11,7 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
     question.NAME: question
     for question in (
         run_asks.Report,
+        run_asks.Wait,
         run_asks.FindRelease,
         run_asks.Prepare,
         run_asks.Install,

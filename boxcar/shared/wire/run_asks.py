@@ -24,6 +24,7 @@ from boxcar.shared.wire.question import (
     Question,
     QueueName,
     Time,
+    Token,
     one_of,
 )
 
@@ -58,7 +59,7 @@ class Reported:
     the tier is not there. `attempts` are the cells whose log is held here, `progress_at` when each
     of these last wrote its progress, `written` those whose log holds something. `gone` are names of
     `have` that are no more. `is_more`: ask again, this was too much for one answer. `unread`:
-    control files that the box could not read, and why.
+    control files that the box could not read, and why. `mark` is what `Wait` wants.
     """
 
     at: Time
@@ -73,6 +74,7 @@ class Reported:
     gauges: dict[str, int]
     unread: dict[str, str] | None = field(default=None, metadata=SILENT)
     written: tuple[str, ...] = field(default=(), metadata=SILENT)
+    mark: Token | None = field(default=None, metadata=SILENT)
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,24 @@ class Report(Question[Reported], name="report"):
     queues: tuple[QueueName, ...]
     everything: bool
     have: dict[str, Prefix]
+
+
+@dataclass(frozen=True)
+class Waited:
+    """False: nothing has changed within the time."""
+
+    has_news: bool
+
+
+@dataclass(frozen=True)
+class Wait(Question[Waited], name="wait"):
+    """Is answered as soon as a report would tell other than the one of this `mark`, of the same
+    queues, or after `most_s`. What changes all the time, such as a heartbeat, is no news.
+    """
+
+    queues: tuple[QueueName, ...]
+    mark: Token
+    most_s: Count
 
 
 # --- a release
@@ -422,7 +442,8 @@ class ReadLog(Question[LogSlice], name="log"):
 
     What stands behind `offset`; without one the last `lines` complete lines with what is unfinished
     after them. With the path of the box's `credentials` these lines are for others' eyes: without
-    the values in that file, and without colours.
+    the values in that file, and without colours. Where nothing stands behind the offset and
+    somebody lives who may write to it, that is waited for, `wait_s` at most.
     """
 
     offset: Count | None
@@ -431,6 +452,7 @@ class ReadLog(Question[LogSlice], name="log"):
     cell: CellName | None = field(default=None, metadata=SILENT)
     queue: QueueName | None = field(default=None, metadata=SILENT)
     credentials: BoxPath | None = field(default=None, metadata=SILENT)
+    wait_s: Count = field(default=0, metadata=SILENT)
 
     def __post_init__(self) -> None:
         if (self.cell is None) == (self.queue is None):

@@ -37,7 +37,7 @@ from boxcar.shared.errors import InputError
 from boxcar.training import data_order, run_manifest, stall, torch_private
 from boxcar.training.data import sample_seeds
 from boxcar.training.data.sample_seeds import SeededSamples, draws_nothing
-from boxcar.training.data.sampler import EpochSampler, RankSampler, Shares
+from boxcar.training.data.sampler import EpochSampler, IndexSampler, RankSampler, Shares
 from boxcar.training.data.stream import (
     Ended,
     StreamReader,
@@ -98,12 +98,13 @@ _GRACE_S = 60
 class RankAwareDataLoader:
     """This rank's batches of a dataset, epoch after epoch.
 
-    `batch_size` is per rank. `rank` and `world` are those of the joined process group; given, they
-    are taken as they are (`rank=0, world=1`: the whole dataset in this process, for a validation on
-    one rank), and a config of strategy "single" says the same. `uneven` is drop, join or pad
-    (sampler.py). Batches are pinned where there is CUDA. Workers live until `close`, or until the
-    loader is let go. Raises InputError where a value is wrong, and at the start of an epoch where
-    the ranks' loaders differ.
+    `batch_size` is per rank; None: the config's, else 1, as torch has it. `rank` and `world` are
+    those of the joined process group; given, they are taken as they are (`rank=0, world=1`: the
+    whole dataset in this process, for a validation on one rank), and a config of strategy "single"
+    says the same. `uneven` is join, drop or pad (sampler.py); None: join, and drop for a stream,
+    which another number of ranks could not go on with otherwise. Batches are pinned where there is
+    CUDA. Workers live until `close`, or until the loader is let go. Raises InputError where a value
+    is wrong, and at the start of an epoch where the ranks' loaders differ.
     """
 
     def __init__(
@@ -111,31 +112,33 @@ class RankAwareDataLoader:
         dataset: Any,
         config: DistributedConfig | None = None,
         *,
-        batch_size: int,
+        batch_size: int | None = None,
         shuffle: bool = True,
         seed: int = 0,
         num_workers: int = 0,
         prefetch_factor: int | None = None,
-        uneven: str = "drop",
+        uneven: str | None = None,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool | None = None,
         multiprocessing_context: Any = None,
         rank: int | None = None,
         world: int | None = None,
     ) -> None:
+        _refuse_another(config)
         rank, world, local_ranks = _who(config, rank, world)
+        if batch_size is None:
+            batch_size = _batch_size(config)
         ahead = _AHEAD if prefetch_factor is None else prefetch_factor
         room = Room(free_shared_bytes(), num_workers, ahead, local_ranks)
         self.dataset = dataset
         source: SeededSamples | StreamReader
         if isinstance(dataset, IterableDataset):
-            parts = StreamShares(
-                batch_size, rank, world, max(1, num_workers), uneven, shards_itself(dataset)
-            )
+            workers, how = max(1, num_workers), uneven or "drop"
+            parts = StreamShares(batch_size, rank, world, workers, how, shards_itself(dataset))
             self._sampler: EpochSampler = TurnSampler(parts, seed=seed)
             source = StreamReader(dataset, parts, seed)
         else:
-            shares = Shares(_length(dataset), batch_size, rank, world, uneven)
+            shares = Shares(_length(dataset), batch_size, rank, world, uneven or "join")
             self._sampler = RankSampler(shares, seed=seed, shuffle=shuffle)
             # What makes a batch of samples that draw nothing may draw as well.
             is_seeded = collate_fn is not None or not draws_nothing(dataset)
@@ -174,9 +177,14 @@ class RankAwareDataLoader:
         """
         self._sampler.set_epoch(epoch)
 
-    def get_sampler(self) -> EpochSampler:
-        """The position and what follows from it: torch's batch sampler."""
-        return self._sampler
+    def get_sampler(self) -> IndexSampler:
+        """This rank's indices, which a DataLoader of torch's own takes as `sampler=`.
+
+        InputError for a stream, which has none.
+        """
+        if not isinstance(self._sampler, RankSampler):
+            raise InputError("get_sampler: a stream has no indices; iterate over the loader itself")
+        return IndexSampler(self._sampler, self.dataset)
 
     def get_loader(self) -> DataLoader[Any]:
         """torch's loader underneath. To iterate over it is to iterate over this one."""
@@ -343,6 +351,24 @@ def differing(of_rank: list[Mapping[str, Any]]) -> str:
 
 def _count(position: EpochSampler) -> int | None:
     return len(position) if isinstance(position, RankSampler) else None
+
+
+def _refuse_another(config: Any) -> None:
+    if config is not None and not isinstance(config, DistributedConfig):
+        raise InputError(
+            "RankAwareDataLoader(dataset, config): the second is a DistributedConfig, found "
+            f"{config!r}; a batch size is batch_size="
+        )
+
+
+def _batch_size(config: DistributedConfig | None) -> int:
+    if config is not None and config.batch_size is not None:
+        config.check()
+        return config.batch_size
+    say_on_main(
+        "loader: a batch is 1 sample, as torch has it: give batch_size= to the loader or the config"
+    )
+    return 1
 
 
 def _who(

@@ -4,9 +4,10 @@ The epoch's order depends on (seed, epoch) alone. Global batch k is a slice of i
 takes an equal share of the slice: so a run that goes on with another number of ranks, but the same
 global batch, goes on exactly. Every rank has the same number of batches, whatever `uneven` is:
 
-    drop  the samples at the end that fill no global batch are left out, others in each epoch
-    join  nothing is left out or repeated: they are a last, smaller batch, shared out as evenly as
-          possible; fewer than there are ranks are added to the batch before, one to a rank
+    join  nothing is left out or repeated: the samples at the end that fill no global batch are a
+          last, smaller one, as torch has it, shared out as evenly as possible; fewer than there are
+          ranks are added to the batch before, one to a rank
+    drop  they are left out, others in each epoch
     pad   the last batch is filled up with samples from the start of the epoch's order
 
 torch's `Join` context is not needed for any of them. It answers for a rank that has ended in DDP's
@@ -21,12 +22,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import Sampler
+from torch.utils.data import DistributedSampler, Sampler
 
 from boxcar.shared.errors import InputError
 from boxcar.training.data.sample_seeds import seed_of
 
-UNEVEN = ("drop", "join", "pad")
+UNEVEN = ("join", "drop", "pad")
 # The order is drawn from what would be sample -1's seed.
 _ORDER = -1
 
@@ -153,15 +154,28 @@ class EpochSampler(Sampler[Any]):
 
     def _problems(self, state: Mapping[str, Any]) -> list[str]:
         here = self.identity()
+        differing = {name: value for name, value in here.items() if state.get(name) != value}
+        if "uneven" in differing and self.ends_evenly:
+            del differing["uneven"]
+        if "uneven" in differing:
+            for follows in ("batches", "order", "parts"):
+                differing.pop(follows, None)
         return [
             f"the loader was saved with {name}={state.get(name)!r}, and here it is {value!r}: "
             + self.advice(name, state)
-            for name, value in here.items()
-            if state.get(name) != value
+            for name, value in differing.items()
         ]
+
+    @property
+    def ends_evenly(self) -> bool:
+        """Whether the last global batch is full, so that `uneven` decides nothing."""
+        return False
 
     def advice(self, name: str, state: Mapping[str, Any]) -> str:
         """How to make a value that differs equal again."""
+        if name == "uneven":
+            saved = state.get(name)
+            return f"set uneven={saved!r} to go on as it was, or start from scratch"
         return f"give the loader the same {name}, or start from scratch"
 
 
@@ -178,6 +192,10 @@ class RankSampler(EpochSampler):
     def __len__(self) -> int:
         """Batches in a whole epoch, the same on every rank."""
         return self.shares.batches
+
+    @property
+    def ends_evenly(self) -> bool:
+        return self.shares.samples % self.shares.global_batch == 0
 
     def keys(self, epoch: int, batches_done: int) -> Iterator[tuple[int, list[int]]]:
         """(epoch, this rank's indices) of each batch that is still to come."""
@@ -217,6 +235,44 @@ class RankSampler(EpochSampler):
         if self._kept is None or self._kept[0] != epoch:
             self._kept = epoch, order_of(self.shares, self.seed, epoch, self.shuffle)
         return self._kept[1]
+
+
+class IndexSampler(DistributedSampler[int]):
+    """One rank's indices, for a loader of torch's own: `DataLoader(data, sampler=this, ...)`.
+
+    As with any DistributedSampler, the loop says `set_epoch`, and no position is kept: that is what
+    a RankAwareDataLoader is for. With the loader's batch size its batches are the loader's.
+    """
+
+    def __init__(self, batches: RankSampler, dataset: Any) -> None:
+        shares = batches.shares
+        super().__init__(
+            dataset, shares.world, shares.rank, shuffle=batches.shuffle, seed=batches.seed
+        )
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[int]:
+        for _, indices in self._batches.keys(self._batches.epoch, 0):
+            yield from map(_Index, indices)
+
+    def __len__(self) -> int:
+        """Samples of this rank in an epoch."""
+        bounds = map(self._batches.shares.bounds, range(len(self._batches)))
+        return sum(bound.stop - bound.start for bound in bounds)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch whose order follows."""
+        self._batches.set_epoch(epoch)
+
+
+class _Index(int):
+    """A number that says so, where a loader takes it for a batch of numbers."""
+
+    def __iter__(self) -> Iterator[int]:
+        raise InputError(
+            "get_sampler() gives one index after the other: give it to DataLoader as sampler=, "
+            "with batch_size=, and not as batch_sampler="
+        )
 
 
 def problem_of_ranks(batch_size: int, rank: int, world: int, uneven: str) -> str:

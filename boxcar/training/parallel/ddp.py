@@ -11,7 +11,6 @@ Source: torch.nn.parallel.DistributedDataParallel; S. Li et al., VLDB 2020.
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from torch.utils.checkpoint import checkpoint
 
 from boxcar.shared.errors import InputError
 from boxcar.training import run_manifest, torch_private
+from boxcar.training.parallel import sharding
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.ranks import Ranks
@@ -34,28 +34,18 @@ from boxcar.training.reporting.say import say_on_main
 # names, parameters and state dicts stay as they are.
 
 
-def recompute_blocks(model: nn.Module, class_names: Sequence[str]) -> int:
-    """Let every module of these classes recompute; returns how many. A second call adds nothing.
+def recompute_blocks(model: nn.Module, wrap_blocks: Sequence[Any]) -> int:
+    """Let each of these blocks recompute; returns how many. A second call adds nothing.
 
-    Raises InputError for a class that the model does not have.
+    Raises InputError for a block that the model does not have.
     """
-    blocks = blocks_of(model, class_names)
+    names = {name for unit in sharding.named_units(model, wrap_blocks) for name in unit}
+    blocks = [module for name, module in model.named_modules() if name in names]
     for block in blocks:
         if "forward" not in vars(block):
             # Not reentrant: the reentrant kind marks parameters ready twice under DDP.
             block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)
     return len(blocks)
-
-
-def blocks_of(model: nn.Module, class_names: Sequence[str]) -> list[nn.Module]:
-    """The modules of these classes, outermost first; InputError for a class that is not there."""
-    known = {type(module).__name__ for module in model.modules()}
-    for name in class_names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}"
-            raise InputError(f"wrap_blocks: the model has no module of class {name!r}; {hint}")
-    return [module for module in model.modules() if type(module).__name__ in class_names]
 
 
 _REDUCE_HOOKS = {
@@ -78,10 +68,11 @@ class DDPWrapper:
         """Join the ranks where that is still to do, and return the model to train with.
 
         The model is moved to this rank's device if it is on the CPU. One rank, or strategy
-        'single', gets it back without DDP around it. `rank` and `world_size` are only compared
-        with the environment. Raises InputError, also for a model on another rank's GPU.
+        'single', gets it back without DDP around it. `rank` and `world_size` start a group where no
+        launcher did (mp.spawn), and must be the launcher's where one did. Raises InputError, also
+        for a model on another rank's GPU.
         """
-        here = ranks.join(self.config)
+        here = ranks.join(self.config, rank, world_size)
         problems = [
             *other_numbers(here, rank, world_size),
             *foreign_devices({p.device for p in self.unwrapped.parameters()}, here),

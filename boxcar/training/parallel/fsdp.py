@@ -70,11 +70,11 @@ class FSDPWrapper:
     def setup(self, rank: int | None = None, world_size: int | None = None) -> nn.Module:
         """Join the ranks, give all of them rank 0's weights, and shard; returns the same model.
 
-        Build the optimizer and call compile_model afterwards. `rank` and `world_size` are only
-        compared with the environment. Raises InputError where they differ, and where the config
-        does not fit the model.
+        Build the optimizer and call compile_model afterwards. `rank` and `world_size` start a group
+        where no launcher did (mp.spawn). Raises InputError where they differ from the launcher's,
+        and where the config does not fit the model.
         """
-        joined = ranks.join(self._config)
+        joined = ranks.join(self._config, rank, world_size)
         self._check_support(joined.device)
         devices = {param.device for param in self._model.parameters()}
         problems = ddp.other_numbers(joined, rank, world_size)
@@ -207,7 +207,8 @@ def _shard(model: nn.Module, policy: ShardingPolicy, device: torch.device) -> No
             reduce_dtype=policy.reduce_dtype,
             output_dtype=policy.output_dtype if is_root else None,
         )
-        fully_shard(model.get_submodule(unit.name), mp_policy=precision, **options)
+        parts = [model.get_submodule(name) for name in unit.modules]
+        fully_shard(parts[0] if len(parts) == 1 else parts, mp_policy=precision, **options)
     _cast_buffers(model, policy.buffer_dtype)
 
 

@@ -8,6 +8,7 @@ one unit gathers all of it at once), too many send small messages.
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,13 +29,15 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Unit:
-    """Modules that are gathered together. `name` is "" for the root, which holds the rest."""
+    """What is gathered together: one module, or several. `name` is "" for the root, which holds the
+    rest; of several it is that of the first and the number of the others."""
 
     name: str
     class_name: str
     params: int
     size_bytes: int
     bytes_per_rank: int
+    modules: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -74,10 +77,11 @@ def plan(
     model: nn.Module, config: DistributedConfig, *, world: int, local_world: int, device_type: str
 ) -> ShardingPolicy:
     """The policy for a model that is not sharded yet. Raises InputError for unknown wrap_blocks."""
-    names, reason = _unit_names(model, config)
-    names, tied = _without_tied(model, names)
+    parts, reason = _unit_names(model, config)
+    parts, tied = _without_tied(model, parts)
     mesh = mesh_shape(config.fsdp_sharding, world, local_world)
-    units = _units(model, names, mesh[-1])
+    units = _units(model, parts, mesh[-1])
+    names = [name for unit in parts for name in unit]
     checkpointed = _checkpointed(model, names) if config.activation_checkpointing else ()
     return ShardingPolicy(
         units=units,
@@ -106,23 +110,50 @@ def mesh_shape(sharding: str, world: int, local_world: int) -> tuple[int, ...]:
     return (world // local_world, local_world)
 
 
-def _unit_names(model: nn.Module, config: DistributedConfig) -> tuple[list[str], str]:
+# The names of the modules that become one unit.
+Parts = tuple[str, ...]
+
+
+def _unit_names(model: nn.Module, config: DistributedConfig) -> tuple[list[Parts], str]:
     if config.wrap_blocks:
-        return _named(model, config.wrap_blocks), f"blocks named: {', '.join(config.wrap_blocks)}"
+        said = ", ".join(map(_said, config.wrap_blocks))
+        return named_units(model, config.wrap_blocks), f"blocks named: {said}"
     found = set(_by_size(model, "", config.wrap_min_params))
     reason = f"repeated blocks and modules of {config.wrap_min_params} parameters or more"
-    return [name for name, _ in model.named_modules() if name and name in found], reason
+    return [(name,) for name, _ in model.named_modules() if name and name in found], reason
 
 
-def _named(model: nn.Module, blocks: Sequence[str]) -> list[str]:
-    classes = {name: type(module).__name__ for name, module in model.named_modules() if name}
-    if unknown := [block for block in blocks if block not in classes.values()]:
-        most = [name for name, _ in Counter(classes.values()).most_common(8)]
-        raise InputError(
-            f"wrap_blocks: the model has no module of class {', '.join(unknown)}; "
-            f"it has {', '.join(most)}"
-        )
-    return [name for name, class_name in classes.items() if class_name in blocks]
+def _said(block: str | Parts) -> str:
+    return block if isinstance(block, str) else f"({', '.join(block)})"
+
+
+def named_units(model: nn.Module, blocks: Sequence[str | Parts]) -> list[Parts]:
+    """The modules that each unit has, outermost first. Raises InputError for an unknown block."""
+    of_name = {name: module for name, module in model.named_modules() if name}
+    found: set[Parts] = set()
+    for block in blocks:
+        if isinstance(block, str):
+            found.update(_units_of(block, of_name))
+        else:
+            found.add(tuple(name for one in block for of in _units_of(one, of_name) for name in of))
+    place = {name: number for number, name in enumerate(of_name)}
+    grouped = {name for unit in found if len(unit) > 1 for name in unit}
+    found = {unit for unit in found if len(unit) > 1 or unit[0] not in grouped}
+    return sorted(found, key=lambda unit: place[unit[0]])
+
+
+def _units_of(block: str, of_name: dict[str, nn.Module]) -> list[Parts]:
+    if isinstance(of_name.get(block), _CONTAINERS):
+        return [tuple(f"{block}.{name}" for name, _ in of_name[block].named_children())]
+    if block in of_name:
+        return [(block,)]
+    classes = Counter(type(module).__name__ for module in of_name.values())
+    if block in classes:
+        return [(name,) for name, one in of_name.items() if type(one).__name__ == block]
+    near = difflib.get_close_matches(block, [*classes, *of_name], n=1)
+    most = ", ".join(name for name, _ in classes.most_common(8))
+    hint = f"did you mean {near[0]!r}?" if near else f"it has {most}"
+    raise InputError(f"wrap_blocks: the model has no module of class or name {block!r}; {hint}")
 
 
 def _by_size(module: nn.Module, name: str, least: int) -> Iterator[str]:
@@ -161,26 +192,26 @@ def _count(module: nn.Module) -> int:
     return sum(param.numel() for param in module.parameters())
 
 
-def _without_tied(model: nn.Module, names: list[str]) -> tuple[list[str], list[str]]:
+def _without_tied(model: nn.Module, units: list[Parts]) -> tuple[list[Parts], list[str]]:
     """FSDP would silently untie a parameter that two units share: such modules stay in the root."""
     owners: dict[int, list[str]] = {}
     for name, param in model.named_parameters(remove_duplicate=False):
         owners.setdefault(id(param), []).append(name)
     kept, notes = [], []
-    for unit in names:
+    for unit in units:
         shared = next((of for of in owners.values() if _is_shared_outside(unit, of)), None)
         if shared is None:
             kept.append(unit)
         else:
             notes.append(
-                f"{unit} is no unit of its own: {' and '.join(shared)} are one parameter, "
-                "so they stay together in the root"
+                f"{' and '.join(unit)} is no unit of its own: {' and '.join(shared)} are one "
+                "parameter, so they stay together in the root"
             )
     return kept, notes
 
 
-def _is_shared_outside(unit: str, names: list[str]) -> bool:
-    inside = [name.startswith(f"{unit}.") for name in names]
+def _is_shared_outside(unit: Parts, names: list[str]) -> bool:
+    inside = [any(name.startswith(f"{part}.") for part in unit) for name in names]
     return any(inside) and not all(inside)
 
 
@@ -192,21 +223,24 @@ def _checkpointed(model: nn.Module, names: list[str]) -> tuple[str, ...]:
     )
 
 
-def _units(model: nn.Module, names: list[str], shards: int) -> tuple[Unit, ...]:
+def _units(model: nn.Module, parts: list[Parts], shards: int) -> tuple[Unit, ...]:
     """Inner units first, as they are sharded; each holds what no unit inside it holds."""
     taken: set[int] = set()
     units = []
-    for name in [*reversed(names), ""]:
-        module = model.get_submodule(name)
-        params = [param for param in module.parameters() if id(param) not in taken]
-        taken |= {id(param) for param in params}
+    for names in [*reversed(parts), ("",)]:
+        modules = [model.get_submodule(name) for name in names]
+        of_unit = {id(param): param for module in modules for param in module.parameters()}
+        params = [param for number, param in of_unit.items() if number not in taken]
+        taken |= set(of_unit)
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         units.append(
             Unit(
-                name,
-                type(module).__name__,
+                f"{names[0]}{more}",
+                type(modules[0]).__name__,
                 sum(param.numel() for param in params),
                 sum(param.numel() * param.element_size() for param in params),
                 sum(shard_bytes(param, shards) for param in params),
+                names,
             )
         )
     return tuple(reversed(units))

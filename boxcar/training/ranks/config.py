@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -43,26 +44,33 @@ class Precision(NamedTuple):
     buffer_dtype: torch.dtype
 
 
-@dataclass(frozen=True)
+@dataclass
 class DistributedConfig:
-    """How a cell is spread over ranks. Frozen; `check` says all that is wrong with it at once."""
+    """How a cell is spread over ranks; `check` says all that is wrong with it at once.
+
+    It may be changed until the ranks have joined with it.
+    """
 
     strategy: str = "ddp"
     """ddp | fsdp | single."""
     fsdp_sharding: str = "full_shard"
     """full_shard | shard_grad_op | hybrid_shard | no_shard."""
+    batch_size: int | None = None
+    """Per rank: of a RankAwareDataLoader that is given none."""
     gradient_accumulation_steps: int = 1
     find_unused_parameters: bool = False
     """DDP looks at every step for parameters without a gradient; costs a walk over the graph."""
     sync_batchnorm: bool = True
     """BatchNorm takes its statistics over all ranks; CUDA only."""
     backend: str | None = None
-    """nccl | gloo; None: nccl where the ranks have GPUs, else gloo."""
+    """nccl | gloo; None: nccl. Where the ranks have no GPUs it is gloo."""
     num_nodes: int = 1
     node_rank: int = 0
     master_addr: str = "localhost"
-    master_port: int | None = None
-    """None: a free one, which is only possible on one node."""
+    """Where the ranks meet that no launcher has started: `setup(rank, world)` of mp.spawn."""
+    master_port: int | str | None = None
+    """A number, also as text. None: a free one, which is only possible on one node; 29500 for ranks
+    that no launcher has started."""
     activation_checkpointing: bool = False
     """Recompute the activations of `wrap_blocks` in the backward pass instead of keeping them."""
     cpu_offload: bool = False
@@ -73,13 +81,37 @@ class DistributedConfig:
     """A torch dtype or fp32 | bf16 | fp16, as the next two; None: from the policy."""
     reduce_dtype: torch.dtype | str | None = None
     buffer_dtype: torch.dtype | str | None = None
-    wrap_blocks: Sequence[str] = ()
-    """Names of the block classes that become FSDP units and are checkpointed."""
+    wrap_blocks: Any = ()
+    """What becomes FSDP units and is checkpointed: classes, their names, or names of modules, as
+    "encoder.head". Several in brackets are one unit: ("Block", ("head_a", "head_b")). The parts of
+    a ModuleDict or ModuleList that is named are one unit, too. FSDP1's transformer_auto_wrap_policy
+    is read for its classes."""
     wrap_min_params: int = 1_000_000
     """Without wrap_blocks, a module of at least this many parameters becomes an FSDP unit."""
     timeout_s: float = 600.0
     """How long a rank waits for the others, at the start and in a collective."""
     debug_hangs: bool = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        known = self.__dataclass_fields__
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InputError(f"DistributedConfig has no field {name!r}{hint}")
+        if "_is_held" in self.__dict__ and value != getattr(self, name):
+            raise InputError(
+                f"DistributedConfig: {name} was changed after the ranks joined with it: set it "
+                "before, or make another by dataclasses.replace"
+            )
+        if name == "master_port" and isinstance(value, str) and value.isdecimal():
+            value = int(value)
+        if name == "wrap_blocks":
+            value = _as_names(value)
+        super().__setattr__(name, value)
+
+    def hold(self) -> None:
+        """From now on a change would have no effect, and is refused."""
+        self.__dict__["_is_held"] = True
 
     @classmethod
     def for_size(
@@ -141,6 +173,12 @@ class DistributedConfig:
             "backend 'gloo' takes every gradient through host memory: 'nccl' is faster": (
                 self.backend == "gloo" and device_type == "cuda" and world > 1
             ),
+            "no GPU here: gloo takes the place of nccl": (
+                self.backend == "nccl" and device_type == "cpu" and world > 1
+            ),
+            "fp16 on a CPU is slow, and good for a try: its numbers are not the GPU's": (
+                self.precision.param_dtype == torch.float16 and device_type == "cpu"
+            ),
             "fp16 underflows without loss scaling: give "
             f"GradientAccumulator(scaler=torch.amp.GradScaler({device_type!r}))": (
                 self.precision.param_dtype == torch.float16
@@ -181,6 +219,30 @@ def _first_rung(params: int, gpus: int) -> int:
     return max(i for i, least in enumerate(_FIRST_PARAMS) if params >= least)
 
 
+def _as_names(blocks: Any) -> Any:
+    """Names in the place of classes; what is no list of blocks stays, for `check` to tell."""
+    if isinstance(blocks, functools.partial):
+        blocks = blocks.keywords.get("transformer_layer_cls", blocks)
+    if isinstance(blocks, type):
+        return (blocks.__name__,)
+    if isinstance(blocks, (set, frozenset)):
+        return tuple(sorted(_name_of(one) for one in blocks))
+    return tuple(map(_name_of, blocks)) if isinstance(blocks, (list, tuple)) else blocks
+
+
+def _name_of(block: Any) -> Any:
+    if isinstance(block, (list, tuple)):
+        return tuple(map(_name_of, block))
+    return block.__name__ if isinstance(block, type) else block
+
+
+def _are_blocks(blocks: Any) -> bool:
+    return isinstance(blocks, tuple) and all(
+        bool(one) and (isinstance(one, str) or (isinstance(one, tuple) and _are_blocks(one)))
+        for one in blocks
+    )
+
+
 def _is_bf16(value: torch.dtype | str | None) -> bool:
     return value in ("bf16", torch.bfloat16)
 
@@ -197,9 +259,10 @@ def _wrong_words(config: DistributedConfig) -> Iterator[str]:
         value = getattr(config, name)
         if value not in (None, *DTYPES, *DTYPES.values()):
             yield f"{name} {value!r} is not known; {_nearest(value, tuple(DTYPES))}"
-    blocks = config.wrap_blocks
-    if isinstance(blocks, str) or not all(isinstance(name, str) for name in blocks):
-        yield f"wrap_blocks should be class names as ('Block', 'Head'), found {blocks!r}"
+    if not _are_blocks(config.wrap_blocks):
+        yield (
+            f"wrap_blocks should be class names as ('Block', 'Head'), found {config.wrap_blocks!r}"
+        )
 
 
 def _nearest(value: object, known: tuple[str | None, ...]) -> str:
@@ -212,8 +275,10 @@ def _wrong_numbers(config: DistributedConfig) -> Iterator[str]:
     for name in AT_LEAST_ONE:
         if not _is_whole(value := getattr(config, name)) or value < 1:
             yield f"{name} should be a whole number, 1 or more, found {value!r}"
+    if (batch := config.batch_size) is not None and not (_is_whole(batch) and batch >= 1):
+        yield f"batch_size should be a whole number, 1 or more, found {batch!r}"
     port = config.master_port
-    if port is not None and not (_is_whole(port) and 1 <= port <= 65535):
+    if port is not None and not (isinstance(port, int) and 1 <= port <= 65535):
         yield f"master_port should be 1 to 65535, or None for a free one, found {port!r}"
     if not isinstance(config.timeout_s, (int, float)) or not config.timeout_s > 0:
         yield f"timeout_s should be seconds above 0, found {config.timeout_s!r}"
@@ -270,15 +335,8 @@ def _without_effect(config: DistributedConfig) -> Iterator[str]:
 def _wrong_here(
     config: DistributedConfig, world: int | None, device_type: str | None
 ) -> Iterator[str]:
-    if config.backend == "nccl" and device_type == "cpu":
-        yield (
-            "backend 'nccl' needs a CUDA GPU for every rank, and this machine has none: write "
-            "backend='gloo', or leave it out"
-        )
     if device_type == "cpu" and config.strategy == "ddp" and _is_bf16(config.reduce_dtype):
         yield "reduce_dtype 'bf16' needs nccl under 'ddp': leave it out on the CPU"
-    if device_type == "cpu" and "fp16" in (config.mixed_precision_policy, config.param_dtype):
-        yield "fp16 is for GPUs: on the CPU write mixed_precision_policy='bf16' or 'fp32'"
     if config.strategy == "single" and world is not None and world > 1:
         yield (
             f"strategy 'single' on {world} ranks would train the same cell {world} times: write "

@@ -63,7 +63,7 @@ class DistributedLauncher:
         self.config.check()
         started_by = self.detect_environment()
         if started_by == "slurm":
-            os.environ.update(rendezvous.contract(os.environ, self.config.master_port))
+            os.environ.update(rendezvous.contract(os.environ, rendezvous.port_of(self.config)))
         here = self._ranks_here()
         if started_by == "manual" and (here > 1 or self.config.num_nodes > 1):
             _start_ranks(self.config, here, train_fn, args)

@@ -55,14 +55,23 @@ class _Here:
     joined: Ranks | None = None
 
 
-def join(config: DistributedConfig | None = None) -> Ranks:
+def join(
+    config: DistributedConfig | None = None, rank: int | None = None, world: int | None = None
+) -> Ranks:
     """Bind this rank's device and meet the others; a second call gives the same answer.
+
+    `rank` and `world` are for a process that no launcher has started (torch.multiprocessing.spawn):
+    it meets the others at the config's master_addr and master_port. Elsewhere the launcher's are
+    taken.
 
     CPU tensors travel by gloo and CUDA tensors by nccl, so that what ranks agree on does not wait
     for the GPU. Raises InputError (a wrong environment or config, a taken port) and TemporaryError
     (a rank did not come within `config.timeout_s`). From here on the ranks are watched (stall.py).
     """
     config = config or DistributedConfig()
+    config.hold()
+    if _Here.joined is None and not dist.is_initialized() and rank is not None and world:
+        os.environ.update(rendezvous.by_hand(os.environ, config, rank, world))
     here = _Here.joined
     if here and (dist.is_initialized() or not _needs_group(config, here.world)):
         return here
@@ -194,7 +203,7 @@ def _start_group(config: DistributedConfig, numbers: RankNumbers, device: torch.
         return
     is_alone = numbers.world == 1
     store = dist.HashStore() if is_alone else rendezvous.meet(numbers, config.timeout_s)
-    backend = config.backend or ("nccl" if device.type == "cuda" else "gloo")
+    backend = (config.backend or "nccl") if device.type == "cuda" else "gloo"
     dist.init_process_group(
         "cpu:gloo,cuda:nccl" if backend == "nccl" else backend,
         store=store,

@@ -7,22 +7,27 @@ Source: torch.distributed.run, "Environment Variables".
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 import re
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch.distributed as dist
 
 from boxcar.shared.errors import InputError, TemporaryError
+
+if TYPE_CHECKING:
+    from boxcar.training.ranks.config import DistributedConfig
 
 # --- Slurm's variables in the words that torch reads, for a script that `srun` starts by rank.
 # srun --nodes=2 --ntasks-per-node=8 --gpus-per-node=8 --kill-on-bad-exit=1 python train.py
 # Pure. Source: srun(1), "OUTPUT ENVIRONMENT VARIABLES".
 
 
+TORCHS_PORT = 29500
 # Below the ports that the kernel gives to clients (32768), and above those that need root.
 _FIRST_PORT, _PORTS = 20000, 12000
 
@@ -144,6 +149,48 @@ def read_numbers(env: Mapping[str, str]) -> RankNumbers:
         world,
         local_world,
     )
+
+
+def by_hand(
+    env: Mapping[str, str], config: DistributedConfig, rank: int, world: int
+) -> dict[str, str]:
+    """What a launcher would have set for this rank; nothing where one has, or for a rank alone.
+
+    Of srun's tasks it is Slurm's. Raises InputError for what cannot be a rank, and where the config
+    cannot lead to the others.
+    """
+    if is_launched(env):
+        return {}
+    if not 0 <= rank < world:
+        raise InputError(f"setup was called with rank {rank} of {world}: give 0 to {world - 1}")
+    if world == 1:
+        return {}
+    if "SLURM_PROCID" in env and tasks(env) > 1:
+        return contract(env, port_of(config))
+    port = port_of(config) or TORCHS_PORT
+    dataclasses.replace(config, master_port=port).check(world)
+    here = world // config.num_nodes
+    return {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank % here),
+        "WORLD_SIZE": str(world),
+        "LOCAL_WORLD_SIZE": str(here),
+        "MASTER_ADDR": config.master_addr,
+        "MASTER_PORT": str(port),
+    }
+
+
+def is_launched(env: Mapping[str, str]) -> bool:
+    """Whether a launcher has started this process; RANK=0 of WORLD_SIZE=1 alone may be a preset."""
+    presets = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}
+    if "TORCHELASTIC_RUN_ID" in env:
+        return True
+    return any(name in env and env[name] != preset for name, preset in presets.items())
+
+
+def port_of(config: DistributedConfig) -> int | None:
+    """The config's, None for a free one."""
+    return None if config.master_port is None else int(config.master_port)
 
 
 def _refuse_a_bare_slurm_task(env: Mapping[str, str]) -> None:

@@ -95,6 +95,18 @@ def test_the_checkpoint_of_a_running_cell_needs_a_place_beside_the_results():
     assert found["all room: durable"] == "refuse"
 
 
+def test_cells_side_by_side_need_a_place_for_each_checkpoint_and_each_copy_of_the_code():
+    free = 6.5 + OWN_BYTES / GB  # of four cells, and of one checkpoint for each of two queues
+    one_each = plan(resume="latest.pth")
+    assert set(verdicts(check_space(both(durable=free), one_each, ONE)).values()) == {"ok"}
+    three = replace(one_each, slots=3)
+    assert verdicts(check_space(both(durable=free), three, ONE))["all room: durable"] == "refuse"
+    box, code = told(data=4 + OWN_BYTES / GB), replace(ONE, code_bytes=GB)
+    assert verdicts(check_space(box, plan(), code))["box-a room: data"] == "ok"
+    three = replace(plan(), slots=3)
+    assert verdicts(check_space(box, three, code))["box-a room: data"] == "refuse"
+
+
 def test_the_box_that_sees_the_least_left_of_the_shared_tier_is_believed():
     found = verdicts(check_space(told("box-a") | told("box-b", durable=1), plan(), ONE))
     assert found["all room: durable"] == "refuse"

@@ -11,7 +11,7 @@ import pytest
 from apart import apart
 from box_facts import facts_of
 
-from boxcar.laptop.fitness.rules import Row, Wanted
+from boxcar.laptop.fitness.rules import Measured, Row, Wanted
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.look import look_at_run
@@ -90,7 +90,7 @@ def test_only_the_named_boxes_are_asked_and_an_unknown_one_is_refused(project, c
 
 
 def test_what_a_smoked_cell_left_is_what_the_budget_counts_with(project, monkeypatch):
-    monkeypatch.setattr(audit.passes, "measured", lambda project: (10**18, 1))
+    monkeypatch.setattr(audit.passes, "measured", lambda project: Measured(10**18, 1))
     report = report_of(LocalSite(project, print))
     assert refused(report) == {("all", "room: data and durable")}
 

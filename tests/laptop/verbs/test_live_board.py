@@ -50,7 +50,7 @@ def test_a_look_that_fails_costs_nothing_but_itself(
     run, pauses = make_run(tmp_path), list[float]()
     tries = iter([None, TemporaryError("box-a: ask later"), None])
 
-    def looks(site: object, pause: object) -> Iterator[RunView]:
+    def looks(site: object, interval_s: object, pause: object) -> Iterator[RunView]:
         error = next(tries)
         if error:
             raise error
@@ -60,13 +60,13 @@ def test_a_look_that_fails_costs_nothing_but_itself(
     views = watch.looks_without_end(run.site, 2.0, pauses.append)
     assert [next(views).run, next(views).run] == ["demo", "demo"]
     assert "not refreshed: box-a: ask later" in capsys.readouterr().err
-    assert pauses == [watch.REST_S, 2.0]
+    assert pauses == [watch.REST_S, 0.0, 2.0]
 
 
 def test_a_first_look_that_fails_is_the_verbs_own_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def looks(site: object, pause: object) -> Iterator[RunView]:
+    def looks(site: object, interval_s: object, pause: object) -> Iterator[RunView]:
         raise TemporaryError("box-a: ask later")
 
     monkeypatch.setattr(watch, "looks", looks)

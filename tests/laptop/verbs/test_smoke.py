@@ -17,7 +17,7 @@ from tiny_project import make_project
 from waiting import LIMIT_S, until
 
 from boxcar.laptop.project.project import Project, open_project
-from boxcar.laptop.tryout import passes, stage
+from boxcar.laptop.tryout import memory, passes, stage
 from boxcar.laptop.tryout.passes import measured, missing
 from boxcar.laptop.verbs.smoke import smoke
 from boxcar.shared.disk import lock
@@ -248,7 +248,7 @@ def test_an_interrupted_smoke_ends_its_try(tried: Tried, monkeypatch: pytest.Mon
     real = subprocess.Popen.wait
 
     def interrupted(self: Any, timeout: float | None = None) -> int:
-        if timeout == stage.TIMEOUT_S:
+        if timeout == memory.LOOK_EVERY_S:
             waited.append(self)
             raise KeyboardInterrupt
         return real(self, timeout)
@@ -354,7 +354,9 @@ def test_a_pass_that_is_damaged_is_none(tried: Tried) -> None:
 def test_what_a_cell_leaves_is_measured_for_the_budget(tried: Tried) -> None:
     assert measured(tried.project) is None
     smoke(tried.project, cells=["a"])
-    assert measured(tried.project) == (18, 2)
+    found = measured(tried.project)
+    assert found and (found.size_bytes, found.files) == (18, 2)
+    assert found.code_bytes > 0
     assert not (tried.root / ".boxcar" / "smoke" / "tiny" / "cells" / "a" / "out").exists()
 
 

@@ -188,6 +188,7 @@ def test_a_tier_that_is_unmounted_during_the_look_has_lost_nothing(
     fill(tier)
     laptop.ask()
     look = report._attempts
+    monkeypatch.setattr(report, "mark", lambda run, queues: DIGEST)
 
     def unmount(scratch: ScratchPaths) -> list[str]:
         (tmp_path / "tier").rename(tmp_path / "unmounted")

@@ -49,8 +49,11 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
             False,
             {"durable_free_bytes": 7},
             written=("a",),
+            mark=SHA,
         ),
     ),
+    (run_asks.Wait(("q1",), SHA, 25), run_asks.Waited(True)),
+    (run_asks.ReadLog(9, 0, 100, "a", wait_s=20), run_asks.LogSlice(True, b"", 9, 9, True)),
     (
         box_asks.TrySecondHome("s3://b", "python3", "", "print()", {"a": "b"}, {"a": "c"}),
         box_asks.SecondHomeTried("s3fs is missing"),
@@ -304,6 +307,7 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "is_lent",
     "waiting_of",
     "written",
+    "wait_s",
 }
 KEYS = {
     "journal/q1.jsonl",
@@ -489,7 +493,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example():
         if one.__module__ in {home.__name__ for home in ASKS}
     }
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(QUESTIONS) == len(questions) == 30
+    assert len(QUESTIONS) == len(questions) == 31
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

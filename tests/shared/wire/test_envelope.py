@@ -148,7 +148,7 @@ def test_a_question_that_the_agent_does_not_know_is_told_with_what_it_knows(name
     with pytest.raises(InputError) as caught:
         envelope.read_question(json.dumps(document).encode())
     told = str(caught.value)
-    assert told.startswith(f"the agent here has no answer to {name!r}, only to report, release, ")
+    assert told.startswith(f"the agent here has no answer to {name!r}, only to report, wait, ")
     assert "onbox-*.pyz" in told
 
 

@@ -47,7 +47,8 @@ class Noisy(Dataset[Any]):
 
 
 def make(samples: int = 50, **options: Any) -> RankAwareDataLoader:
-    return RankAwareDataLoader(Noisy(samples), **{"batch_size": 4, "seed": 3, **options})
+    usual = {"batch_size": 4, "seed": 3, "uneven": "drop"}
+    return RankAwareDataLoader(Noisy(samples), **usual | options)
 
 
 def plain(batch: Any) -> list[Any]:
@@ -228,7 +229,7 @@ def test_torchs_loader_underneath_gives_the_same_and_counts_too() -> None:
     underneath = loader.get_loader()
     assert isinstance(underneath, DataLoader) and len(underneath) == 12
     assert [plain(batch) for batch in underneath] == epochs(make())
-    assert loader.epoch == 1 == loader.get_sampler().epoch
+    assert loader.epoch == 1
 
 
 class Poisoned(Noisy):
@@ -272,7 +273,7 @@ def test_what_the_loop_was_given_is_noted_for_a_rehearsal(
 
 def test_what_workers_hold_can_be_sent_to_a_spawned_one() -> None:
     batches = pickle.loads(pickle.dumps(make().get_loader().dataset))
-    key = next(iter(make().get_sampler()))
+    key = next(iter(make().get_loader().batch_sampler))
     assert plain(batches.__getitems__(key)) == epochs(make())[0]
 
 
@@ -497,3 +498,44 @@ def test_a_collate_function_that_draws_is_seeded_like_its_samples() -> None:
         return list(RankAwareDataLoader(Stills(), batch_size=4, collate_fn=noisy))
 
     assert batches() == batches()
+
+
+def test_the_last_batch_is_kept_as_torch_does_by_default() -> None:
+    loader = RankAwareDataLoader(Noisy(), batch_size=4)
+    sizes = [len(numbers) for numbers, *_ in loader]
+    assert sizes == [4] * 12 + [2]
+    assert sizes == [len(one[0]) for one in torch.utils.data.DataLoader(Noisy(), batch_size=4)]
+
+
+def test_a_checkpoint_of_an_older_default_says_how_to_go_on_as_it_was() -> None:
+    older = make().state_dict()
+    (problem,) = refused(RankAwareDataLoader(Noisy(), batch_size=4, seed=3), older)
+    assert "saved with uneven='drop', and here it is 'join': set uneven='drop'" in problem
+    make(uneven="drop").load_state_dict(older)
+
+
+@pytest.mark.parametrize("uneven", ["join", "pad"])
+def test_where_all_batches_are_full_an_older_checkpoint_simply_goes_on(uneven: str) -> None:
+    killed = make(48)
+    first = take(killed, 5)
+    rest = make(48, uneven=uneven)
+    rest.load_state_dict(killed.state_dict())
+    assert first + epochs(rest) == epochs(make(48))
+
+
+def refused(loader: RankAwareDataLoader, state: dict[str, Any]) -> tuple[str, ...]:
+    with pytest.raises(InputError) as caught:
+        loader.load_state_dict(state)
+    assert (loader.epoch, loader.state_dict()["batches_done"]) == (0, 0)
+    return caught.value.problems
+
+
+def test_the_batch_size_may_stand_in_the_config(capfd: pytest.CaptureFixture[str]) -> None:
+    config = DistributedConfig(batch_size=8)
+    assert len(next(iter(RankAwareDataLoader(Noisy(), config)))[0]) == 8
+    assert len(next(iter(RankAwareDataLoader(Noisy(), config, batch_size=2)))[0]) == 2
+    capfd.readouterr()
+    assert len(next(iter(RankAwareDataLoader(Noisy(), DistributedConfig())))[0]) == 1
+    assert "a batch is 1 sample" in capfd.readouterr().err
+    with pytest.raises(InputError, match="a batch size is batch_size="):
+        RankAwareDataLoader(Noisy(), 32)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from ranks_at_work import run_ranks
+from ranks_at_work import free_port, run_ranks
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -156,7 +156,11 @@ def test_fsdp_is_sent_to_its_own_wrapper() -> None:
         DDPWrapper(mlp(), DistributedConfig(strategy="fsdp"))
 
 
-def test_numbers_that_are_not_the_environments_are_refused() -> None:
+def test_numbers_that_are_not_the_launchers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    port = str(free_port())
+    launched = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "TORCHELASTIC_RUN_ID": "none"}
+    for name, value in {**launched, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}.items():
+        monkeypatch.setenv(name, value)
     try:
         with pytest.raises(InputError) as caught:
             DDPWrapper(mlp(), DistributedConfig()).setup(1, 2)

@@ -56,7 +56,9 @@ def test_a_named_block_class_becomes_units_and_the_root_holds_the_rest() -> None
 
 
 def test_an_unknown_block_class_is_named_with_what_there_is() -> None:
-    with pytest.raises(InputError, match=r"no module of class Blok; it has .*Block"):
+    with pytest.raises(
+        InputError, match=r"no module of class or name 'Blok'; did you mean 'Block'"
+    ):
         plan(wrap_blocks=("Blok",))
 
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
 import torch
+from torch import nn
+from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
 
 from boxcar.shared.errors import InputError
 from boxcar.training.ranks.config import DistributedConfig
@@ -44,7 +47,8 @@ def test_every_problem_is_listed_at_once() -> None:
         ({"reduce_dtype": "float32"}, "reduce_dtype 'float32' is not known"),
         ({"wrap_blocks": "Block"}, "should be class names as ('Block', 'Head')"),
         ({"gradient_accumulation_steps": True}, "1 or more, found True"),
-        ({"master_port": "29500"}, "1 to 65535, or None for a free one, found '29500'"),
+        ({"master_port": "auto"}, "1 to 65535, or None for a free one, found 'auto'"),
+        ({"batch_size": 0}, "batch_size should be a whole number, 1 or more, found 0"),
         ({"master_port": 70000}, "found 70000"),
         ({"timeout_s": 0}, "seconds above 0"),
         ({"timeout_s": float("nan")}, "seconds above 0"),
@@ -69,8 +73,6 @@ def test_nodes_need_an_address_and_a_port_that_all_of_them_know() -> None:
 
 
 def test_what_only_gpus_can_do_is_refused_on_a_cpu_machine_alone() -> None:
-    assert "write backend='gloo'" in only_problem(backend="nccl", device_type="cpu")
-    assert "'bf16' or 'fp32'" in only_problem(mixed_precision_policy="fp16", device_type="cpu")
     assert "leave it out on the CPU" in only_problem(reduce_dtype="bf16", device_type="cpu")
     config = DistributedConfig(
         backend="nccl", mixed_precision_policy="fp16", reduce_dtype=torch.bfloat16
@@ -87,6 +89,8 @@ def test_what_has_no_effect_is_noted_and_not_refused() -> None:
     assert "shards nothing" in note
     (note,) = DistributedConfig(backend="gloo").notes(2, "cuda")
     assert "'nccl' is faster" in note
+    (note,) = DistributedConfig(backend="nccl").notes(2, "cpu")
+    assert note == "no GPU here: gloo takes the place of nccl"
     (note,) = DistributedConfig(mixed_precision_policy="fp16").notes(2, "cuda")
     assert "GradScaler('cuda')" in note
     assert DistributedConfig().notes(8, "cuda") == []
@@ -137,3 +141,30 @@ def test_activations_are_recomputed_only_where_memory_is_tight() -> None:
     roomy = DistributedConfig.for_size(7_000_000_000, 8, 80 * GB, wrap_blocks=["Block"])
     tight = DistributedConfig.for_size(1_000_000_000, 2, 24 * GB, wrap_blocks=["Block"])
     assert (roomy.activation_checkpointing, tight.activation_checkpointing) == (False, True)
+
+
+def test_a_port_may_be_text() -> None:
+    assert DistributedConfig(master_port="29500").master_port == 29500
+
+
+def test_it_can_be_changed_until_it_is_used() -> None:
+    config = DistributedConfig()
+    config.strategy = "fsdp"
+    config.check()
+    with pytest.raises(InputError, match="no field 'strategie'; did you mean 'strategy'"):
+        config.strategie = "ddp"  # type: ignore[attr-defined]
+    config.hold()
+    config.strategy = "fsdp"  # the same
+    with pytest.raises(InputError, match="strategy was changed after the ranks joined"):
+        config.strategy = "ddp"
+
+
+def test_blocks_are_said_by_class_by_name_or_in_groups() -> None:
+    policy = functools.partial(
+        transformer_auto_wrap_policy, transformer_layer_cls={nn.TransformerEncoderLayer}
+    )
+    for said in (nn.TransformerEncoderLayer, [nn.TransformerEncoderLayer], policy):
+        assert DistributedConfig(wrap_blocks=said).wrap_blocks == ("TransformerEncoderLayer",)
+    grouped = DistributedConfig(strategy="fsdp", wrap_blocks=("Block", ["head_a", nn.Linear]))
+    assert grouped.wrap_blocks == ("Block", ("head_a", "Linear"))
+    grouped.check()

@@ -39,10 +39,13 @@ def test_alone_there_is_no_group_and_everything_still_answers() -> None:
         ranks.leave()
 
 
-def test_nccl_without_a_gpu_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(InputError, match="backend 'nccl' needs a CUDA GPU"):
-        ranks.join(DistributedConfig(backend="nccl"))
+def nccl_asked() -> str:
+    ranks.join(DistributedConfig(backend="nccl"))
+    return dist.get_backend()
+
+
+def test_gloo_takes_the_place_of_nccl_where_there_is_no_gpu() -> None:
+    assert run_ranks(2, nccl_asked, env={"CUDA_VISIBLE_DEVICES": ""}) == ["gloo"] * 2
 
 
 def test_the_gpu_is_that_of_local_rank_and_never_that_of_rank() -> None:

@@ -16,7 +16,8 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.files import delivered
 from boxcar.shared.wire import news_asks
 from boxcar.shared.wire.question import RunOnBox
-from onbox.answers import door, post_news
+from onbox.answers import door
+from onbox.webhooks import post_news
 
 pytestmark = pytest.mark.usefixtures("no_proxy")
 RUN = RunOnBox("tiny", "/tier", "~/data")
