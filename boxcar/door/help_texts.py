@@ -84,6 +84,7 @@ VERBS = {
         "on with."
     ),
     "check-profiles": mark("List profiles that cannot work, and facts older than six months."),
+    "skill": mark("Print what a coding agent has to know to work with Boxcar, as a skill file."),
 }
 # Where a verb has one line.
 SHORTER = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,3 +83,10 @@ def export(
     project = launched_project(where)
     asked = asked_of(project, runs, Asked((), is_incomplete_shown=is_incomplete_shown))
     return export(project, asked, to=to, **flags)
+
+
+def skill(where: Where) -> int:
+    from boxcar.door.skill import skill_text
+
+    sys.stdout.write(skill_text())
+    return 0

@@ -174,6 +174,7 @@ _TABLE = (
     Verb("orphans", "end", NOTHING, (Flag("end", takes="ID"), JSON),
          ("orphans", "orphans --end 1234567")),
     Verb("check-profiles", "other", FOLDER, (JSON,), ("check-profiles",)),
+    Verb("skill", "other", WHERE, (), ("skill",)),
 )
 # fmt: on
 VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _TABLE}

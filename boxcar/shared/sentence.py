@@ -72,10 +72,13 @@ def said_by(error: BaseException) -> str:
 
 def chained(template: str, parts: Sequence[Any]) -> str:
     """The parts in a row, by a template of two fields: `first` and `second`; '' of none."""
-    if not parts:
-        return ""
-    whole: str = functools.reduce(lambda a, b: Sentence(template, first=a, second=b), parts)
-    return whole
+    if len(parts) < 2:
+        whole: str = parts[0] if parts else ""
+        return whole
+    # By halves: one within another, a thousand parts would be deeper than Python goes.
+    half = len(parts) // 2
+    first, second = (chained(template, some) for some in (parts[:half], parts[half:]))
+    return Sentence(template, first=first, second=second)
 
 
 def in_language(text: Any, language: str) -> Any:

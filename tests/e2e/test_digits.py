@@ -165,7 +165,8 @@ def test_it_ends_with_a_report_in_which_every_cell_has_a_real_number(demo):
         assert float(number) > {"psnr_db": 10, "dice": 0.3, "map50": 0.05}[name], cell
     assert str(demo.results / "report.html") in demo.err
     page = (demo.results / "report.html").read_text(encoding="utf-8")
-    assert all(f"{number}</td>" in page for _, _, number in demo.rows)
+    # The best of a column stands in <strong>.
+    assert all(re.search(rf"{number}</(td|strong)>", page) for _, _, number in demo.rows)
 
 
 def test_its_webhooks_were_printed_as_they_came(demo):
@@ -196,6 +197,27 @@ def test_one_of_its_cells_ran_with_two_ranks_and_the_queues_side_by_side(demo):
     assert len({data["box"] for data in started}) == 2
     first, second = ((queue[0]["at"], queue[-1]["at"]) for queue in events.values())
     assert first[0] < second[1] and second[0] < first[1]
+
+
+def test_a_notebook_reads_its_cells_and_numbers(demo):
+    code = (
+        "import boxcar, json, sys; run = boxcar.run(sys.argv[1])\n"
+        "print(json.dumps([boxcar.runs(), run.cells(), run.metrics()]))"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code, RUN], cwd=demo.folder, env=environment(), capture_output=True,
+        text=True, timeout=LIMIT_S, check=False,
+    )  # fmt: skip
+    assert (said.returncode, said.stderr) == (0, "")
+    runs, cells, numbers = json.loads(said.stdout)
+    assert (runs[0]["run"], runs[0]["state"]) == (RUN, "torn down")
+    assert {cell["cell"]: cell["state"] for cell in cells} == {
+        name: "verified" for name, _metric, _number in demo.rows
+    }
+    found = {one["cell"]: one for one in numbers}
+    for name, metric, number in demo.rows:
+        assert found[name]["numbers"][metric] == pytest.approx(float(number), rel=0.01)
+        assert found[name]["settings"]["lr"] == 0.01 and found[name]["lack"] is None
 
 
 def test_its_teardown_removed_all_but_the_results(demo):

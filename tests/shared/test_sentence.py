@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.shared.sentence import _, in_language, known_word
+from boxcar.shared.sentence import _, chained, in_language, known_word, mark
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -35,6 +35,13 @@ def test_a_sentence_within_a_sentence_is_said_in_the_same_language() -> None:
     step = _("next: {because}", because=because)
     assert step == "next: agents are running; nothing to do"
     assert step.said("zh") == "下一步：agent 正在运行，无需操作"
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 5000])
+def test_any_number_of_parts_stands_in_a_row(n: int) -> None:
+    said = chained(mark("{first}, {second}"), [str(one) for one in range(n)])
+    assert said == ", ".join(map(str, range(n)))
+    assert in_language(said, "zh") == "，".join(map(str, range(n)))
 
 
 def test_words_that_are_no_sentence_pass_as_they_are() -> None:

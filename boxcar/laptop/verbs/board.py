@@ -13,10 +13,10 @@ from queue import Queue
 
 from boxcar.laptop.common import home, show, units
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.laptop.places.open_site import SITES, open_site
+from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.from_environment import credential_names, known_secrets
-from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.log_source import FileLog
@@ -25,7 +25,7 @@ from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.verbs import explain
 from boxcar.laptop.verbs.logs import find, readable
 from boxcar.laptop.verbs.next_step import next_step, sentence
-from boxcar.laptop.verbs.runs import as_launched
+from boxcar.laptop.verbs.runs import open_known_run
 from boxcar.laptop.verbs.status import rows_of_run
 from boxcar.laptop.verbs.watch import LOG_EVERY_S, REST_S, looks_without_end
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
@@ -204,8 +204,7 @@ def _launched(name: str) -> Project:
     known = home.known_runs()
     for one in known:
         if one.run == name:
-            project = open_project(one.job, one.profile, kinds=SITES, despite_faults=True)
-            return project if project.plan.run == name else as_launched(project, name)
+            return open_known_run(one.run, one.job, one.profile)[0]
     unknown = _(
         "--beside: no run {name!r} was launched from this machine{near}. For all of them",
         name=name,

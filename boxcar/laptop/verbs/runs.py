@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from boxcar.laptop.common import home, show
 from boxcar.laptop.common.home import Home, KnownRun
@@ -65,7 +66,7 @@ class SeenRun:
 
 def runs(*, as_json: bool = False) -> int:
     """Returns 1 where a run cannot be read."""
-    found = [_seen(one) for one in home.known_runs() if not _is_past(one)]
+    found = seen_runs()
     if as_json:
         show.json_document("runs", {"runs": found})
     elif found:
@@ -82,6 +83,11 @@ def runs(*, as_json: bool = False) -> int:
     return 1 if any(one.problem for one in found) else 0
 
 
+def seen_runs() -> list[SeenRun]:
+    """Each as its boxes were last seen; none is asked."""
+    return [_seen(one) for one in home.known_runs() if not _is_past(one)]
+
+
 def _is_past(one: KnownRun) -> bool:
     """Boxes that were folders of this machine bill nobody once they are removed."""
     return one.profile == LOCAL and not os.path.exists(one.job)  # noqa: PTH110
@@ -96,17 +102,25 @@ def _seen(one: KnownRun) -> SeenRun:
             problem=_("{job} no longer exists; its boxes may still be billing", job=one.job),
         )
     try:
-        project = open_project(one.job, one.profile, kinds=SITES, despite_faults=True)
-        if project.plan.run != one.run:
-            about = replace(about, job_is_now=project.plan.run)
-            project = as_launched(project, one.run)
+        project, now = open_known_run(one.run, one.job, one.profile)
+        about = replace(about, job_is_now=None if now == one.run else now)
         with open_site(project, lambda _: None) as site:
             return _of_site(site, about)
     except (BoxcarError, OSError) as error:
         return replace(about, problem=message_of(error).text)
 
 
-def as_launched(project: Project, run: str) -> Project:
+def open_known_run(run: str, job: Path, profile: str) -> tuple[Project, str]:
+    """The project of one run, and the run that its job file names by now.
+
+    Raises BoxcarError, OSError.
+    """
+    project = open_project(job, profile, kinds=SITES, despite_faults=True)
+    now = project.plan.run
+    return (project if now == run else _as_launched(project, run)), now
+
+
+def _as_launched(project: Project, run: str) -> Project:
     """An earlier run of a job file that names another by now, as its last launch had it.
 
     Raises BoxcarError where that is not known here any more, OSError.

@@ -63,6 +63,7 @@ class Diverged:
 
 
 Change = Append | CommentOut | CommentedThere | Same | Ahead
+_DIFF_SHOWN = 20
 
 
 def reconcile(local: bytes, shared: bytes | None) -> Change | Diverged:
@@ -182,6 +183,7 @@ def _lines(data: bytes) -> list[str]:
 
 def _diverged(local: Path, shared: Path, change: Diverged) -> str:
     there, here = shlex.quote(str(shared)), shlex.quote(str(local))
+    more = len(change.diff) - _DIFF_SHOWN
     return chained(
         mark("{first}\n{second}"),
         (
@@ -191,7 +193,8 @@ def _diverged(local: Path, shared: Path, change: Diverged) -> str:
                 local=local,
                 shared=shared,
             ),
-            *change.diff,
+            *change.diff[:_DIFF_SHOWN],
+            *([_("and {n:,} more {n:line|lines}", n=more)] if more > 0 else []),
             _(
                 "To correct a line, put a # before the old one and write the new one as the last "
                 "line, with name=... to keep its name"

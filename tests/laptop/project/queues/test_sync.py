@@ -160,6 +160,16 @@ def test_queues_that_diverged_are_refused_with_the_way_out(tmp_path: Path) -> No
     assert (local.read_bytes(), shared.read_bytes()) == (A + B, A + C)
 
 
+def test_of_many_lines_that_differ_the_first_are_shown(tmp_path: Path) -> None:
+    local, shared = tmp_path / "q.txt", tmp_path / "shared.txt"
+    for path, cfg in ((local, "a"), (shared, "b")):
+        path.write_text("".join(f"{cfg}{n} t\n" for n in range(1000)))
+    with pytest.raises(InputError) as caught:
+        decide(local, shared, read_tier_queue(shared))
+    assert len(str(caught.value).splitlines()) == 24
+    assert "and 1,983 more lines" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("known", "sent"),
     [
