@@ -275,7 +275,8 @@ class VastStandIn(StandIn):
     def answer(self, asked: Asked) -> tuple[int, Any]:
         call, ids, body, kind, key = asked.call, asked.ids, asked.body, asked.kind, asked.key
         if call == "search":
-            least = body.get("num_gpus", {}).get("gte", 0)
+            # Their own client sends numbers as text.
+            least = float(body.get("num_gpus", {}).get("gte", 0))
             return 200, {"offers": [one for one in self.offers if one["num_gpus"] >= least]}
         if call == "create":
             return self._create(ids["id"], body, kind)

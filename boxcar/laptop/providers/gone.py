@@ -2,7 +2,7 @@
 
 One look asks by the id and reads the list to its last page; both must have no such box. An answer
 to an end proves nothing: a 200 may have done nothing, and a box may come back. Until it is proven,
-a box bills, and MayStillBill says so.
+a box bills, and MayStillBillError says so.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 
 from boxcar.laptop.providers import calls
 from boxcar.laptop.providers.provider import Doubt, Listed, NoRights, Provider
-from boxcar.shared.errors import BoxcarError, TemporaryError, words_of
+from boxcar.shared.errors import BoxcarError, MayStillBillError, words_of
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _, mark
 
@@ -22,10 +22,6 @@ AGAIN_S = 60.0
 MOST_S = 600.0
 
 _NOTHING = mark("The provider lists it still")
-
-
-class MayStillBill(TemporaryError):
-    """Nobody has proven that the meter ended. The verb ends with TEMPORARY."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ def end_until_gone(
     others: Collection[str] = (),
     tell: Callable[[str], None] = lambda text: None,
 ) -> None:
-    """Ask for its end, and look until it is gone. Raises MayStillBill.
+    """Ask for its end, and look until it is gone. Raises MayStillBillError.
 
     `has_seen`: whether this key has seen it alive before; else it must see it now.
     """
@@ -95,7 +91,7 @@ def end_until_gone(
 
 
 def stop_until_stopped(provider: Provider, id: str) -> Listed:
-    """Ask for its stop, and look until it was seen stopped twice. Raises MayStillBill."""
+    """Ask for its stop, and look until it was seen stopped twice. Raises MayStillBillError."""
     until_s = calls.CLOCK.now_s() + MOST_S
     stopped_s: float | None = None
     asked_s, refusal = float("-inf"), ""
@@ -140,12 +136,12 @@ def _never_seen(provider: Provider) -> str:
     )
 
 
-def still_bills(provider: Provider, id: str, box: Listed | None, why: str) -> MayStillBill:
+def still_bills(provider: Provider, id: str, box: Listed | None, why: str) -> MayStillBillError:
     """The sentence: what may bill, its rate, and where a person ends it."""
     rate = ""
     if box is not None and box.rate is not None:
         rate = _(", {rate:g} {currency} an hour", rate=box.rate, currency=box.currency)
-    return MayStillBill(
+    return MayStillBillError(
         _(
             "MAY STILL BILL: {title} {id}{rate}. {why}. Look at {console} ({click}), and repeat "
             "this command",

@@ -28,7 +28,8 @@ class RentedBox:
     """`key`: the fingerprint of the account's key. `asked_at` is the intent; `id` what the create
     answered. Money is by the hour in `currency`: `offered` as it was shown, `most_rate` what the
     person agreed to at most, `rate` what the box really costs. `seen_at`: when that key saw it
-    alive. One of `refused_at` (a clear no), `missing_at` (never seen) and `gone_at` closes it.
+    alive; `replaced_at`: when another box took its place under the alias. One of `refused_at` (a
+    clear no), `missing_at` (never seen) and `gone_at` closes it.
     """
 
     FORMAT: ClassVar[str] = "rented"
@@ -54,12 +55,14 @@ class RentedBox:
     id: str = ""
     rate: float | None = None
     seen_at: str | None = None
+    user: str = ""
     host: str = ""
     port: int = 0
     up_at: str | None = None
     end_asked_at: str | None = None
     end_because: str = ""
     stopped_at: str | None = None
+    replaced_at: str | None = None
     refused_at: str | None = None
     missing_at: str | None = None
     gone_at: str | None = None

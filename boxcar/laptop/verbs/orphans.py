@@ -10,11 +10,18 @@ from collections.abc import Sequence
 
 from boxcar.laptop.common import show
 from boxcar.laptop.providers import known
-from boxcar.laptop.providers.gone import MayStillBill, end_until_gone
+from boxcar.laptop.providers.gone import end_until_gone
 from boxcar.laptop.providers.provider import Doubt, Provider
 from boxcar.laptop.providers.rented_record import RentedBox, live_records, note, read_records
 from boxcar.laptop.providers.whose import OwnBox, Whose, sort_boxes
-from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    InputError,
+    MayStillBillError,
+    Message,
+    message_of,
+)
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _, known_word, mark
@@ -213,7 +220,7 @@ def _end(provider: Provider, id: str, record: RentedBox | None, own: Sequence[Re
         with show.waiting(_("ending {id}, and looking until it is gone", id=id)):
             has_seen = bool(record and record.seen_at)
             end_until_gone(provider, id, has_seen=has_seen, others=others, tell=show.say)
-    except MayStillBill as error:
+    except MayStillBillError as error:
         show.alarm(message_of(error))
         return exit_codes.TEMPORARY
     if record is not None:

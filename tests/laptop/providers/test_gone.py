@@ -9,11 +9,11 @@ from stand_in_providers import KEYS, LOOKS_ONLY, OTHERS
 from boxcar.laptop.providers import known
 from boxcar.laptop.providers.gone import (
     APART_S,
-    MayStillBill,
     end_until_gone,
     look_at_box,
     stop_until_stopped,
 )
+from boxcar.shared.errors import MayStillBillError
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_on_page_two_a_yes_that_did_nothing_is_seen_as_well(provider, server):
         server.stranger(f"stranger {number}")
     id = provider.create(order_for(provider))
     server.fault("end", *["nothing"] * 99)
-    with pytest.raises(MayStillBill, match="MAY STILL BILL"):
+    with pytest.raises(MayStillBillError, match="MAY STILL BILL"):
         end_until_gone(provider, id, has_seen=True)
     assert id in server.boxes and len(server.boxes) == 31
 
@@ -59,7 +59,7 @@ def test_an_end_is_asked_for_again_at_429_and_5xx(provider, server, id, kind):
 @pytest.mark.parametrize("kind", ["before 500", "html", "cut"])
 def test_what_cannot_be_asked_bills(provider, server, id, call, kind):
     server.fault(call, *[kind] * 999)
-    with pytest.raises(MayStillBill) as raised:
+    with pytest.raises(MayStillBillError) as raised:
         end_until_gone(provider, id, has_seen=True)
     assert id in str(raised.value) and provider.console in str(raised.value)
 
@@ -68,7 +68,7 @@ def test_a_key_that_never_saw_it_proves_nothing(provider, server, monkeypatch, i
     monkeypatch.setenv(KEYS[server.name], OTHERS)
     other = known.open_provider(server.name)
     assert look_at_box(other, id).is_gone, "which is what its account says"
-    with pytest.raises(MayStillBill, match="never seen"):
+    with pytest.raises(MayStillBillError, match="never seen"):
         end_until_gone(other, id, has_seen=False)
     assert id in server.boxes
 
@@ -76,7 +76,7 @@ def test_a_key_that_never_saw_it_proves_nothing(provider, server, monkeypatch, i
 def test_a_key_without_the_right_ends_nothing_and_says_so(provider, server, monkeypatch, id):
     monkeypatch.setenv(KEYS[server.name], LOOKS_ONLY)
     server.boxes[id].owner = LOOKS_ONLY
-    with pytest.raises(MayStillBill, match="lacks the right"):
+    with pytest.raises(MayStillBillError, match="lacks the right"):
         end_until_gone(known.open_provider(server.name), id, has_seen=True)
     assert id in server.boxes
 
@@ -95,7 +95,7 @@ def test_an_empty_list_while_others_live_is_no_answer(provider, server, id):
 
 def test_a_stop_is_believed_when_it_was_seen_twice(provider, server, clock, id):
     if not provider.has_stop:
-        with pytest.raises(MayStillBill, match="no stop"):
+        with pytest.raises(MayStillBillError, match="no stop"):
             stop_until_stopped(provider, id)
         return
     while provider.read_box(id).state != "running":
