@@ -67,21 +67,24 @@ def ended(kind: str, cell: str, at_h: float) -> Event:
 
 
 HOUR = 3600.0
-BY_HAND = (
-    event("agent.started", -4 * HOUR),
-    started("a", -4.0, 0.5),
-    started("b", -4.0, 0.5),
-    ended("cell.retried", "a", -3.0),
-    started("a", -3.0, 0.5, 2),
-    ended("cell.succeeded", "b", -2.5),
-    ended("cell.succeeded", "a", -2.0),
-    started("c", -1.5),
-    event("cell.progress", -HOUR),
-)
+
+
+def by_hand() -> tuple[Event, ...]:
+    return (
+        event("agent.started", -4 * HOUR),
+        started("a", -4.0, 0.5),
+        started("b", -4.0, 0.5),
+        ended("cell.retried", "a", -3.0),
+        started("a", -3.0, 0.5, 2),
+        ended("cell.succeeded", "b", -2.5),
+        ended("cell.succeeded", "a", -2.0),
+        started("c", -1.5),
+        event("cell.progress", -HOUR),
+    )
 
 
 def of_hand(rental: costs.Rental | None = None) -> costs.Money:
-    view = RunView("r", from_now(0), (queue(*BY_HAND),), ())
+    view = RunView("r", from_now(0), (queue(*by_hand()),), ())
     rentals = {"box-a": rental} if rental else None
     found = costs.money_of_run({"box-a": "3.00 CNY/h"}, view, {"q": 0.0}, rentals)
     assert found is not None

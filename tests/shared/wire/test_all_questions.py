@@ -313,6 +313,8 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "is_newest",
     "is_clean",
     "is_look",
+    "is_limit",
+    "begin_until",
     "is_lent",
     "waiting_of",
     "written",

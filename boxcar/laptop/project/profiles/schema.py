@@ -267,6 +267,7 @@ class Meter(Facts):
 
     is_billed: bool
     price: Price | None = None  # of an hour of a box, as a person typed it
+    off_price: Price | None = None  # the same of its disks, while it is stopped
     down: Ending
     stop: MeterVerb | None = None
     destroy: MeterVerb | None = None
