@@ -22,6 +22,12 @@ VERBS = {
     "grid": mark(
         "Make one queue line for each combination of values. Existing cells are not repeated."
     ),
+    "offers": mark(
+        "Show what this job could run on now at vast.ai, RunPod or Lambda Cloud. Spends nothing."
+    ),
+    "up": mark(
+        "Rent the boxes that the job names: shows offers and the sum, asks once. Safe to repeat."
+    ),
     "push": mark("Build a release, send it to the durable tier, and append new queue lines there."),
     "launch": mark(
         "Audit the boxes, push, start the agents, and check that the first cells run. Safe to "
