@@ -44,6 +44,7 @@ BENCHES = (
     "boxes",
     "thin_line",
     "thin_line_bulk",
+    "thin_line_watch",
     "cluster_scale",
     "training_saves",
     "training",

@@ -131,14 +131,14 @@ def by_hand(root: Path) -> None:
 
 def measured(counts: Path, act: Callable[[], object]) -> tuple[float, float, int]:
     """Seconds, the bytes that went to the box, and the turns of the line."""
-    before = _counted(counts)
+    before = counted(counts)
     began = time.monotonic()
     act()
-    took_s, after = time.monotonic() - began, _counted(counts)
+    took_s, after = time.monotonic() - began, counted(counts)
     return took_s, after[0] - before[0], after[2] - before[2]
 
 
-def _counted(counts: Path) -> list[int]:
+def counted(counts: Path) -> list[int]:
     """Once the line is still: a connection may be ending."""
     time.sleep(1.0)
     return [int(word) for word in counts.read_text().split()]

@@ -292,3 +292,37 @@ def test_a_box_that_lets_in_one_session_a_connection_is_sent_to_by_another_one(
         with pytest.raises(TemporaryError):
             asking.result()
     assert found(hosts.seen(BOX, there.path)) == {"x": "x"}
+
+
+@pytest.mark.parametrize("has_rsync", BOTH)
+def test_all_copies_of_a_verb_share_one_connection_beside_that_of_questions(
+    hosts: Hosts, tmp_path: Path, has_rsync: bool
+) -> None:
+    fill(hosts.seen(BOX, hosts.data_dir) / "there", ("x", "y"))
+    place = _place(hosts, f"{hosts.data_dir}/there", has_rsync=has_rsync)
+    place.ssh.run(["true"])
+    log = hosts.seen(BOX, "/tmp/box/etc/sshd.log")
+    before = log.read_text().count("Accepted publickey")
+    with ThreadPoolExecutor(2) as pool:
+        for name in ("x", "y"):
+            pool.submit(folders.fetch_folder, place, tmp_path / name, files=[name])
+    folders.fetch_folder(place, tmp_path / "again")
+    place.ssh.run(["true"])
+    assert [found(tmp_path / name) for name in ("x", "y")] == [{"x": "x"}, {"y": "y"}]
+    assert log.read_text().count("Accepted publickey") == before + 1
+
+
+def test_copies_side_by_side_come_where_a_connection_allows_one_session(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    hosts.start_sshd(BOX, MaxSessions=1)
+    fill(hosts.seen(BOX, hosts.data_dir) / "there", ("x", "y", "z"))
+    place = _place(hosts, f"{hosts.data_dir}/there", has_rsync=True)
+    with ThreadPoolExecutor(3) as pool:
+        copies = [
+            pool.submit(folders.fetch_folder, place, tmp_path / name, files=[name], most_kib_s=1)
+            for name in "xyz"
+        ]
+        for copy in copies:
+            copy.result()
+    assert [found(tmp_path / name) for name in "xyz"] == [{name: name} for name in "xyz"]

@@ -21,6 +21,7 @@ from sysrsync.command_maker import get_rsync_command
 
 from boxcar.laptop.common.text_layout import plain
 from boxcar.laptop.hosts import remote_folder
+from boxcar.laptop.hosts.connection import child_environment
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
 from boxcar.shared.record import dataclass
@@ -174,7 +175,7 @@ def run_rsync(
             stdout=progress,
             stderr=subprocess.PIPE,
             pass_fds=keep_open,
-            env=remote_folder.child_environment(),
+            env=child_environment(),
         ) as rsync:
             try:
                 stderr = _words(rsync, lambda: on_look(_sent_bytes(progress)))
@@ -248,7 +249,7 @@ def _ask_version(program: str) -> Rsync:
             errors="replace",
             check=False,
             timeout=VERSION_TIMEOUT_S,
-            env=remote_folder.child_environment(),
+            env=child_environment(),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from boxcar.laptop.hosts import remote_folder, ssh_errors
+from boxcar.laptop.hosts.connection import child_environment
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
@@ -79,7 +80,7 @@ class RemotePipe:
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
                 bufsize=0,
-                env=remote_folder.child_environment(),
+                env=child_environment(),
             )
             self._files = files.pop_all()
 

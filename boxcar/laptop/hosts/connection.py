@@ -13,6 +13,7 @@ the command's own input after them. `read` takes single bytes, so it leaves that
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import re
@@ -25,7 +26,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from boxcar.laptop.hosts import host_keys, ssh_errors
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
 from boxcar.laptop.providers.rented_record import record_of_alias
 from boxcar.shared.disk import atomic
+from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
@@ -64,6 +66,34 @@ def read_aliases(config: Path) -> list[str]:
 def _is_box(name: str) -> bool:
     is_pattern = any(char in name for char in '*?!"')
     return not is_pattern and not any(other in name.lower() for other in _OTHERS)
+
+
+# What rsync and its ssh get of the person's environment: the way to the box, and no secret.
+#
+# The variables that `secrets:` names are exported in the shell in which `launch` is typed, and a
+# copy of hours would carry them for all of that time. Not covered: a ProxyCommand that takes its
+# key from the environment; it has to read it from a file.
+
+
+# Agents and hardware keys, who asks for a passphrase, Kerberos, and the way out of a network.
+_KEPT = (
+    *("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "TERM"),
+    *("GPG_TTY", "GNUPGHOME", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_SK_PROVIDER"),
+    *("SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "KRB5CCNAME", "KRB5_CONFIG"),
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
+)
+_KEPT_PREFIXES = ("XDG_",)
+
+
+def child_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """For every program that moves files to or from a box."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name in _KEPT or name.startswith(_KEPT_PREFIXES)
+    }
+    return clean_environment(environ) | kept
 
 
 CONNECT_TIMEOUT_S = 15
@@ -120,11 +150,13 @@ class Ssh:
         check_ssh()
         self.alias, self.home = alias, home
         self.tell, self._sleep = tell, sleep
-        self._lock = threading.Lock()
+        self._lock, self._bulk_lock = threading.Lock(), threading.Lock()
         self._private = _private_folder(home.folder)
         self._is_alone = not _can_share(self._private, tell)
         self._is_pinned = False
-        self._opened = 0
+        self._numbers = itertools.count(1)
+        self._commands: Path | None = None
+        self._bulk: Path | None = None
         self._masters: list[Path] = []
         self._used_at = float("-inf")
         self._running: set[int] = set()
@@ -159,22 +191,20 @@ class Ssh:
         )
 
     def rsync_shell(self, *, has_own: bool = True) -> str:
-        """For `rsync -e`: with a connection of its own, since bulk would hold up short commands.
+        """For `rsync -e`: by a connection that all bulk shares, since bulk would hold up commands.
 
-        Else by the one for commands, which saves a handshake; where the box lets nobody else in
-        by that, ssh opens another one. It holds no space inside a word and needs no quotes. Good
+        Else by the one for commands, which saves a handshake. Where the box lets in one session a
+        connection, ssh opens another one. It holds no space inside a word and needs no quotes. Good
         until `close`. Raises as `run` does.
         """
-        control = "none" if has_own else self._control(CONTROL_TIMEOUT_S)
+        control = self._bulk_control() if has_own else self._control(CONTROL_TIMEOUT_S)
         return " ".join(["ssh", *self._options(), "-o", f"ControlPath={control}"])
 
     def own_connection(self) -> tuple[list[str], Path]:
         """The words of a connection that stays in the foreground, to which a command is added, and
         the socket by which it is spoken to. Good until `close`.
         """
-        with self._lock:
-            self._opened += 1
-            control = self._private / f"own-{self._opened}"
+        control = self._private / f"own-{next(self._numbers)}"
         master = ["-o", "ControlMaster=yes", "-o", f"ControlPath={control}"]
         return ["ssh", *self._options(), *master, self.alias], control
 
@@ -249,22 +279,46 @@ class Ssh:
             self._refuse_if_closed()
             # The wall clock, because a monotonic one may stand still while the laptop sleeps.
             is_fresh = 0 <= time.time() - self._used_at <= FRESH_S
-            if not is_fresh or not self._masters[-1].exists():
-                self._open(timeout_s)
-            return self._masters[-1]
+            if not is_fresh or not self._commands or not self._commands.exists():
+                # Answers and code are text; bulk is not.
+                self._commands = self._open(timeout_s, is_compressed=True)
+                self._used_at = time.time()
+            assert self._commands
+            return self._commands
 
-    def _open(self, timeout_s: float) -> None:
+    def _bulk_control(self) -> Path:
+        """The same for bulk. A dead one, behind a laptop that slept, ends a copy within the time of
+        ALIVE_MISSED, and the copy goes on by another one.
+        """
+        if self._is_alone:
+            return Path("none")
+        with self._bulk_lock:
+            self._refuse_if_closed()
+            if not self._bulk or not self._bulk.exists():
+                self._bulk = self._open(CONTROL_TIMEOUT_S, is_compressed=False)
+            return self._bulk
+
+    def _open(self, timeout_s: float, *, is_compressed: bool) -> Path:
         # A new name each time: beside a socket that is left over, ssh would open no other.
-        self._opened += 1
-        control = self._private / str(self._opened)
-        said = self._private / "said"
-        # Compressed: answers and code are text. Bulk has a connection of its own, which is not.
-        settings = ("ControlMaster=yes", f"ControlPersist={PERSIST_S}", "Compression=yes")
+        control = self._private / str(next(self._numbers))
+        said = self._private / f"said-{control.name}"
+        compression = "yes" if is_compressed else "no"
+        settings = (
+            "ControlMaster=yes",
+            f"ControlPersist={PERSIST_S}",
+            f"Compression={compression}",
+        )
         master = [word for setting in settings for word in ("-o", setting)]
         words = ["ssh", *self._options(), *master, "-o", f"ControlPath={control}", "-f", "-N"]
         with said.open("wb") as stderr:
             try:
-                done = self._run_program([*words, self.alias], b"", timeout_s, stderr=stderr)
+                done = self._run_program(
+                    [*words, self.alias],
+                    b"",
+                    timeout_s,
+                    stderr=stderr,
+                    environment=None if is_compressed else child_environment(),
+                )
             except subprocess.TimeoutExpired:
                 why = _("it accepted no login within {seconds:g} s", seconds=timeout_s)
                 raise Unreachable(self.alias, why) from None
@@ -273,8 +327,8 @@ class Ssh:
             self._raise_for_proxy(timeout_s)
         self._raise_for(done.returncode, words_there)
         self._masters.append(control)
-        self._used_at = time.time()
         self._pin()
+        return control
 
     def _pin(self) -> None:
         """Keep the key of a box that has let us in: from now on no other one counts."""

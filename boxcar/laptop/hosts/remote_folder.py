@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.hosts import host_keys
 from boxcar.laptop.hosts.ssh_errors import LinkCut
-from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _
@@ -103,31 +101,3 @@ def link_error(place: Remote, words: str, why: str) -> BoxcarError:
         told = _("the connection was lost while files were copied ({why})", why=why)
         return LinkCut(place.ssh.alias, told, GOES_ON)
     return refusal
-
-
-# What rsync and its ssh get of the person's environment: the way to the box, and no secret.
-#
-# The variables that `secrets:` names are exported in the shell in which `launch` is typed, and a
-# copy of hours would carry them for all of that time. Not covered: a ProxyCommand that takes its
-# key from the environment; it has to read it from a file.
-
-
-# Agents and hardware keys, who asks for a passphrase, Kerberos, and the way out of a network.
-_KEPT = (
-    *("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "TERM"),
-    *("GPG_TTY", "GNUPGHOME", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_SK_PROVIDER"),
-    *("SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "KRB5CCNAME", "KRB5_CONFIG"),
-    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
-    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
-)
-_KEPT_PREFIXES = ("XDG_",)
-
-
-def child_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """For every program that moves files to or from a box."""
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if name in _KEPT or name.startswith(_KEPT_PREFIXES)
-    }
-    return clean_environment(environ) | kept
