@@ -115,6 +115,11 @@ FLAGS = {
         "smoked or pushed with; else that of invoke.yaml, else the first of the job's candidates "
         "that fits, else local)"
     ),
+    "spot": mark("boxes that may be taken away for a higher bid (vast.ai only)"),
+    "max-price": mark("the most that an hour of one box may cost; with --spot it is the bid"),
+    "boxes": mark("how many of the job's boxes are to be up in all (default: all that it names)"),
+    "hours": mark("how long you expect to need them: for the sum that is shown (default: 12)"),
+    "replace": mark("rent another box in the place of this one, which is lost or outbid"),
     "end": mark(
         "the id of one of these boxes: end it, with all that is on it, and look until it is gone"
     ),

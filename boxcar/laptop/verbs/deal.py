@@ -191,7 +191,7 @@ def is_agreed(deal: Deal, asked: Asked, provider: Provider) -> bool:
             hours=asked.hours_shown,
         ),
         _(
-            "image {image}; disk {disk} GB, which cannot grow on vast.ai; CUDA {cuda} or newer",
+            "image {image}; disk {disk} GB, which may never grow; CUDA {cuda} or newer",
             image=deal.image or _("the provider's own"),
             disk=deal.wish.disk_gb,
             cuda=deal.wish.cuda or "?",
