@@ -115,6 +115,7 @@ FLAGS = {
         "smoked or pushed with; else that of invoke.yaml, else the first of the job's candidates "
         "that fits, else local)"
     ),
+    "up.approve": mark("rent without a question: the digest that the question showed"),
     "spot": mark("boxes that may be taken away for a higher bid (vast.ai only)"),
     "max-price": mark("the most that an hour of one box may cost; with --spot it is the bid"),
     "boxes": mark("how many of the job's boxes are to be up in all (default: all that it names)"),
