@@ -65,7 +65,7 @@ class Renting:
     asked: Asked
 
 
-def rent_boxes(renting: Renting) -> None:
+def rent_all(renting: Renting) -> None:
     """All are asked for, then all are waited for: they start side by side. Raises NotUp, Refused,
     MayStillBillError.
     """

@@ -36,7 +36,7 @@ from boxcar.laptop.providers.ssh_config import write_ssh_config
 from boxcar.laptop.verbs.audit import audit
 from boxcar.laptop.verbs.deal import Asked, is_agreed, make_deal
 from boxcar.laptop.verbs.offers import rentable
-from boxcar.laptop.verbs.rent_boxes import Renting, bring_up, rent_boxes
+from boxcar.laptop.verbs.rent_boxes import Renting, bring_up, rent_all
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import (
     InputError,
@@ -70,7 +70,7 @@ def up(
             deal = make_deal(provider, project, wanted, asked)
             if deal is None or not is_agreed(deal, asked, provider):
                 return 1
-            rent_boxes(Renting(provider, project, deal, asked))
+            rent_all(Renting(provider, project, deal, asked))
         _offer_include(project)
     return audit(project)
 
