@@ -1,4 +1,4 @@
-"""What cells side by side do to one another: by real processes, and a driver's program of our own."""
+"""What cells side by side do to one another, by real processes and a pretended driver."""
 
 from __future__ import annotations
 
