@@ -12,8 +12,8 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.cost import HOUR_S, Money
 from boxcar.laptop.run.open_run import OpenRun
+from boxcar.laptop.run.run_cost import HOUR_S, Money
 from boxcar.laptop.run.view import RunView
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, DamagedError, message_of

@@ -10,7 +10,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.project.project import Project, box_prices
 from boxcar.laptop.providers import rented_record
 from boxcar.laptop.providers.rented_record import RentedBox
-from boxcar.laptop.run.cost import Rental
+from boxcar.laptop.run.run_cost import Rental
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Teardown

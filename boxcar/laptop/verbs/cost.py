@@ -10,9 +10,9 @@ from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run.budget import Budget, unpriced
-from boxcar.laptop.run.cost import FEWEST_SAMPLES, BoxCost, CellCost, Money, amounts, range_text
 from boxcar.laptop.run.look import look_at_run, view_of_journals
 from boxcar.laptop.run.rentals import prices_of_boxes
+from boxcar.laptop.run.run_cost import FEWEST_SAMPLES, BoxCost, CellCost, Money, amounts, range_text
 from boxcar.laptop.run.state_words import state_sentence
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.verbs import spending

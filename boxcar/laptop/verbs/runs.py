@@ -19,8 +19,8 @@ from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import launches
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
-from boxcar.laptop.run.cost import amounts
 from boxcar.laptop.run.look import look_at_run, view_of_journals
+from boxcar.laptop.run.run_cost import amounts
 from boxcar.laptop.run.view import ABANDONED, DROPPED, RunView
 from boxcar.laptop.teardown.meters import OpenMeter, meter_rows, open_meters_of
 from boxcar.laptop.verbs.spending import money_of_site

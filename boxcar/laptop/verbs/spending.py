@@ -6,8 +6,8 @@ from boxcar.laptop.common import show
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.run import budget
 from boxcar.laptop.run.budget import Budget
-from boxcar.laptop.run.cost import Money, money_of_run
 from boxcar.laptop.run.rentals import prices_of_boxes, rentals_of_boxes
+from boxcar.laptop.run.run_cost import Money, money_of_run
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.view.run_rows import left_by_queue
 from boxcar.shared.errors import Command, InputError

@@ -15,7 +15,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.run import condition
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run
-from boxcar.laptop.run.cost import Money, Rental, money_of_run, money_sentence
+from boxcar.laptop.run.run_cost import Money, Rental, money_of_run, money_sentence
 from boxcar.laptop.run.view import (
     ABANDONED,
     BROKEN_OFF,

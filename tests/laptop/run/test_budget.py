@@ -11,7 +11,7 @@ from run_on_disk import RunOnDisk, agent_started, from_now, make_run
 from boxcar.laptop.project.job_values import Budgets
 from boxcar.laptop.run import budget as budgets
 from boxcar.laptop.run.budget import Budget, begin_until, budgets_of
-from boxcar.laptop.run.cost import BoxCost, Money
+from boxcar.laptop.run.run_cost import BoxCost, Money
 from boxcar.shared import timestamp
 from boxcar.shared.files import codec, control
 from boxcar.shared.files.control import Control

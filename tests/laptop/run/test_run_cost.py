@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from run_on_disk import from_now
 
-from boxcar.laptop.run import cost as costs
+from boxcar.laptop.run import run_cost as costs
 from boxcar.laptop.run.view import CellView, Condition, QueueView, RunView
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.state import CellRecord, Verified
