@@ -8,12 +8,18 @@ from typing import Any
 from boxcar.laptop.view.report import run_report
 from boxcar.laptop.view.report.groups import ReportCell
 from boxcar.laptop.view.report.run_report import Asked, Report
+from boxcar.shared.files.manifest import Gpu, TrainedOn
 
 DIGEST = "ab" * 32
 
 
 def cell(name: str, seed: int | None, value: float | None, **own: Any) -> ReportCell:
-    """With the number `dice`; `own` are settings, and `lack`, `note`, `price`, `doubt`, `task`."""
+    """With the number `dice`; `own` are settings, and `lack`, `note`, `price`, `doubt`, `task`, and
+    `gpus`: the names of those that trained it.
+    """
+    gpus, on = own.pop("gpus", None), None
+    if gpus is not None:
+        on = TrainedOn(tuple(Gpu(name, f"GPU-{at}") for at, name in enumerate(gpus)), "580.1", 2)
     price, doubt = own.pop("price", ""), own.pop("doubt", "")
     lack, note, task = own.pop("lack", ""), own.pop("note", None), own.pop("task", "seg")
     seeds = {} if seed is None else {"seed": str(seed)}
@@ -30,6 +36,7 @@ def cell(name: str, seed: int | None, value: float | None, **own: Any) -> Report
         attempts=1,
         price=price,
         doubt=doubt,
+        trained_on=on,
     )
 
 

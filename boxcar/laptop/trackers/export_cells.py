@@ -107,7 +107,17 @@ def _cell(
         ended_s=ended_s,
         manifest=manifest.sha256(pulled.folder / paths.MANIFEST),
         receipt=receipt,
+        trained_on=_trained_on(cell),
     )
+
+
+def _trained_on(cell: ReportCell) -> dict[str, str]:
+    on = cell.trained_on
+    if on is None or not on.gpus:
+        return {}
+    uuids = " ".join(gpu.uuid for gpu in on.gpus)
+    found = {"gpus": cell.gpus, "gpu_uuids": uuids, "driver": on.driver, "ranks": str(cell.ranks)}
+    return {name: value for name, value in found.items() if value}
 
 
 ADDED, CHANGED, UNCHANGED, LEFT_OUT = "added", "changed", "unchanged", "left out"

@@ -135,6 +135,8 @@ class ExportedCell:
     ended_s: float
     manifest: str
     receipt: str
+    # On what it was trained, by what of it is known: GPUs, driver, ranks.
+    trained_on: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -176,6 +178,7 @@ class ExportedCell:
             "boxcar.box": self.box,
             "boxcar.manifest": self.manifest,
             "boxcar.receipt": self.receipt,
+            **{f"boxcar.{name}": value for name, value in self.trained_on.items()},
         }
 
     @property
@@ -186,6 +189,8 @@ class ExportedCell:
     def content(self) -> str:
         """The digest of all that a tracker gets, but for the receipt."""
         fields = {k: v for k, v in codec.encode(self).items() if k != "receipt"}
+        if not self.trained_on:  # as the digest was before anybody asked
+            fields.pop("trained_on", None)
         return digest.of_json(codec.finite({"kind": _KIND, **fields}))
 
 

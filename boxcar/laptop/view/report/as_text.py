@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from boxcar.laptop.common.text_layout import plain
+from boxcar.laptop.view.report.groups import ReportCell
 from boxcar.laptop.view.report.run_report import Report
 from boxcar.laptop.view.report.table import Row, Table
 from boxcar.shared.files.codec import encode
@@ -108,9 +109,11 @@ def _of_paper(table: Table, parts: Sequence[str]) -> Sequence[str]:
 
 
 def changed(row: Row) -> str:
-    """What a person reads of the change; `(!)` where it is more than one key."""
-    text = "; ".join(row.changed) or "-"
-    return text if row.is_clean else f"{text} (!)"
+    """What a person reads of the change; `(!)` where it is more than one key, `(GPU)` where it was
+    not trained on what the baseline was.
+    """
+    marks = [*([] if row.is_clean else ["(!)"]), *(["(GPU)"] if row.has_other_gpus else [])]
+    return " ".join(["; ".join(row.changed) or "-", *marks])
 
 
 def markdown(report: Report) -> str:
@@ -150,7 +153,8 @@ def as_csv(report: Report) -> str:
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     about = ["run", "group", "cell", "seed", "is_proven", "lack", "doubt"]
-    head = [*about, "attempts", "gpu_hours", "price", *names]
+    head = [*about, "attempts", "gpu_hours", "price", "gpus", "gpu_uuids", "driver", "ranks"]
+    head += names
     head += [*(f"set.{key}" for key in keys), "receipt"]
     for row in (head, *_csv_rows(report, names, keys)):
         rows.writerow([_no_formula(value) for value in row])
@@ -161,10 +165,17 @@ def _csv_rows(report: Report, names: Sequence[str], keys: Sequence[str]) -> Iter
     for group in report.groups:
         for seed, cell in zip(group.seeds, group.cells, strict=True):
             about = [cell.run, group.name, cell.name, seed, cell.is_proven, cell.lack, cell.doubt]
-            hours = [cell.attempts, f"{cell.gpu_hours:.4f}", cell.price]
+            hours = [cell.attempts, f"{cell.gpu_hours:.4f}", cell.price, *_trained_on(cell)]
             numbers = ["" if (v := cell.numbers.get(name)) is None else v for name in names]
             told = [cell.settings.get(key, "") for key in keys]
             yield [*about, *hours, *numbers, *told, report.receipts[cell.run]]
+
+
+def _trained_on(cell: ReportCell) -> list[Any]:
+    """Its GPUs, their UUIDs, the driver, and the ranks; '' of what nobody knows."""
+    uuids = [gpu.uuid for gpu in cell.trained_on.gpus if gpu.uuid] if cell.trained_on else []
+    driver = cell.trained_on.driver if cell.trained_on else ""
+    return [cell.gpus, " ".join(uuids), driver, cell.ranks]
 
 
 def _no_formula(value: Any) -> Any:
@@ -206,6 +217,7 @@ def _group_document(row: Row, metrics: Sequence[str]) -> dict[str, Any]:
         "is_complete": row.is_complete,
         "is_clean": row.is_clean,
         "changed": list(row.changed),
+        "has_other_gpus": row.has_other_gpus,
         "numbers": {name: encode(found) if found else None for name, found in spreads.items()},
         "gpu_hours": round(row.group.gpu_hours, 4),
         "cost": {currency: round(total, 4) for currency, total in row.group.cost.items()},
@@ -218,6 +230,7 @@ def _group_document(row: Row, metrics: Sequence[str]) -> dict[str, Any]:
                 "seed": seed or None,
                 "lack": cell.lack or None,
                 **({"doubt": cell.doubt} if cell.doubt else {}),
+                **({"trained_on": encode(cell.trained_on)} if cell.trained_on else {}),
                 "numbers": {name: _json_number(v) for name, v in cell.numbers.items()},
                 "settings": dict(cell.settings),
             }

@@ -172,6 +172,7 @@ def _cell(
         price=told.price,
         share=told.share,
         doubt=(made.doubt or "") if made else "",
+        trained_on=made.trained_on if made else None,
         values=values,
     )
 

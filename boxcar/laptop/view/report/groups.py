@@ -12,6 +12,7 @@ from dataclasses import field
 
 from boxcar.laptop.common import units
 from boxcar.laptop.view.report.settings import Value
+from boxcar.shared.files.manifest import TrainedOn
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
@@ -91,7 +92,8 @@ class ReportCell:
     `doubt` is what marks a result that is proven to be what was left, and not to be whole.
     `values` are the settings in their own types.
     `seconds` is the time of all its attempts, `ranks` how many processes it ran in, and `price`
-    that of an hour of its box, of which `share` was its own.
+    that of an hour of its box, of which `share` was its own. `trained_on` is of its manifest, where
+    that says it.
     """
 
     run: str
@@ -108,6 +110,13 @@ class ReportCell:
     share: float = 1.0
     doubt: str = ""
     values: Mapping[str, Value] = field(default_factory=dict)
+    trained_on: TrainedOn | None = None
+
+    @property
+    def gpus(self) -> str:
+        """How many of which model, as `2 x NVIDIA A100`; '' where nobody knows."""
+        names = sorted(gpu.name for gpu in self.trained_on.gpus) if self.trained_on else []
+        return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names))
 
     @property
     def is_proven(self) -> bool:
@@ -146,6 +155,12 @@ class Group:
 
     def spread(self, metric: str) -> Spread | None:
         return spread_of(self.values(metric))
+
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """On what its proven cells were trained, each once; without those that nobody knows of."""
+        found = sorted({cell.gpus for cell in self.cells if cell.is_proven})
+        return tuple(filter(None, found))
 
     @property
     def gpu_hours(self) -> float:

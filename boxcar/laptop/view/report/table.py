@@ -48,6 +48,7 @@ class Row:
     attempts: int
     is_complete: bool
     is_baseline: bool
+    has_other_gpus: bool
     notes: tuple[Sentence, ...]
 
     @property
@@ -213,6 +214,7 @@ def _row(group: Group, base: _Baseline, metrics: Sequence[str]) -> Row:
     lacks = lacks if metrics else [cell.lack for cell in group.cells if cell.lack]
     is_base, whole = group is base.group, not (lacks or group.doubts)
     changed = () if is_base else tuple(settings.differences(group.settings, base.group.settings))
+    gpus = sorted({*group.gpus, *base.group.gpus}) if group.gpus and base.group.gpus else group.gpus
     return Row(
         group=group,
         name=group.name,
@@ -229,8 +231,32 @@ def _row(group: Group, base: _Baseline, metrics: Sequence[str]) -> Row:
         attempts=group.attempts,
         is_complete=not lacks,
         is_baseline=is_base,
-        notes=tuple(_notes(group, lacks, has_number=any(map(group.spread, metrics)))),
+        has_other_gpus=len(gpus) > 1,
+        notes=(
+            *_notes(group, lacks, has_number=any(map(group.spread, metrics))),
+            *_notes_on_gpus(group, base.group, gpus),
+        ),
     )
+
+
+def _notes_on_gpus(group: Group, base: Group, gpus: Sequence[str]) -> Iterator[Sentence]:
+    """`gpus`: on what its cells and the baseline's were trained."""
+    if len(gpus) < 2:
+        return
+    of: dict[str, Any] = {"group": group.name, "groups": 1, "gpus": "; ".join(group.gpus)}
+    if len(group.gpus) > 1 or group is base:
+        yield _(
+            "(GPU) the cells of {group} were trained on different GPUs ({gpus}): compare neither "
+            "their times nor the last digits of their numbers",
+            **of,
+        )
+    else:
+        yield _(
+            "(GPU) {group} {groups:was|were} trained on {gpus}, the baseline on {base}: compare "
+            "neither times nor the last digits of numbers",
+            base="; ".join(base.gpus),
+            **of,
+        )
 
 
 def _is_best(found: Spread | None, best: float | None) -> bool:

@@ -171,3 +171,15 @@ def test_cost_is_drawn_against_a_number_where_each_group_has_one_and_hours_else(
     assert "dice vs. cost" in report_page.page_of_report(made([*priced, *other]), {})
     bare = [cell("b", s, 0.6, lr="2") for s in (1, 2)]
     assert "dice vs. GPU-hours" in report_page.page_of_report(made([*priced, *bare]), {})
+
+
+def test_csv_and_json_name_the_gpus_that_trained_a_cell() -> None:
+    two = ["Tesla T4"] * 2
+    report = made([cell("a", None, 0.5, gpus=two), cell("b", None, 0.5, lr="1")])
+    one, other = csv.DictReader(io.StringIO(as_text.as_csv(report)))
+    assert (one["gpus"], one["gpu_uuids"]) == ("2 x Tesla T4", "GPU-0 GPU-1")
+    assert (one["driver"], other["gpus"], other["ranks"]) == ("580.1", "", "2")
+    groups = as_text.document(report)["tables"][0]["groups"]
+    first, second = (group["cells"][0] for group in groups)
+    assert [gpu["name"] for gpu in first["trained_on"]["gpus"]] == two
+    assert "trained_on" not in second

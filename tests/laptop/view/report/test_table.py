@@ -267,3 +267,37 @@ def test_notes_that_say_the_same_of_many_groups_are_one_with_their_number() -> N
     )
     assert many.said("zh").startswith("9 个组（x0_seed1, x1_seed1, x2_seed1 等")
     assert fold_notes(seen.notes[-3:], 3) == seen.notes[-3:]
+
+
+A100, T4 = "NVIDIA A100", "Tesla T4"
+
+
+def on_gpus(*each: list[str] | None) -> dict[str, Row]:
+    """A group for each, the first is the baseline."""
+    names = ("base", "one", "two", "three")
+    cells = [
+        cell(n, None, 0.5, lr=n, **({} if gpus is None else {"gpus": gpus}))
+        for n, gpus in zip(names, each, strict=False)
+    ]
+    return rows(*cells)
+
+
+def test_a_comparison_across_gpus_is_marked_in_each_row_and_said_with_both() -> None:
+    found = on_gpus([A100], [A100], [T4], [A100, A100])
+    assert [row.has_other_gpus for row in found.values()] == [False, False, True, True]
+    assert as_text.changed(found["two"]) == "lr: base→two (GPU)"
+    [note] = found["two"].notes
+    assert "two was trained on 1 x Tesla T4, the baseline on 1 x NVIDIA A100" in note
+    assert "2 x NVIDIA A100" in found["three"].notes[0]
+
+
+def test_where_the_gpus_of_one_side_are_not_known_nothing_is_marked() -> None:
+    assert not any(row.has_other_gpus for row in on_gpus([A100], None, []).values())
+    assert not any(row.has_other_gpus for row in on_gpus(None, [A100], [T4]).values())
+
+
+def test_seeds_on_different_gpus_are_marked_as_one_group() -> None:
+    pair = [cell("a", 1, 0.5, gpus=[A100]), cell("a", 2, 0.6, gpus=[T4])]
+    (row,) = rows(*pair).values()
+    assert row.has_other_gpus and as_text.changed(row) == "- (GPU)"
+    assert "the cells of a were trained on different GPUs" in row.notes[0]
