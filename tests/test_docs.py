@@ -165,7 +165,7 @@ PROSE = [page for page in PAGES if re.fullmatch(r"README\.md|docs/[^/.]+\.md", p
 
 
 def sentences(text: str) -> list[str]:
-    """Those of paragraphs, points and cells of tables. Code counts as a word, and so does a link."""
+    """Those of paragraphs, points and cells of tables. Code and links count as a word."""
     text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"`[^`]*`", "code", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text))
     parts = re.split(r"\n\s*(?:[-*|#]|\d+\.)\s|\n\s*\n|\s\|\s|<br>", text)
