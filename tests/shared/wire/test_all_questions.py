@@ -174,7 +174,7 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         box_asks.OthersSeen(
             (
                 box_asks.OtherRun("next", ("q1",), ("x",), {"a": SHA, "q1": None}, ("0", "1")),
-                box_asks.OtherRun("last", (), (), {}),
+                box_asks.OtherRun("last", (), (), {}, takes_free_gpus=True),
             ),
             (box_asks.Stranger(4711, "python3", "bob", ("0",)), box_asks.Stranger(1, "sh", "0")),
         ),
