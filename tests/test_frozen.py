@@ -40,6 +40,8 @@ VERBS = {
     "export": "profile p job to out run incomplete json",
     "down": "profile p job abandon gone because approve rotated seen-off all json",
     "orphans": "end json",
+    "offers": "profile p job spot max-price json",
+    "up": "profile p job boxes max-price hours spot approve replace",
     "drain": "profile p job queue box",
     "stop": "profile p job queue box",
     "move": "profile p job cell queue gone because json",
