@@ -113,9 +113,12 @@ def _resume(words: argparse.Namespace) -> int:
 def _gpus(words: argparse.Namespace) -> int:
     import json
 
-    from onbox.machine import gpus
+    from onbox.machine import card_reader, gpus
 
-    print(json.dumps(gpus.rows()))
+    if words.follow:
+        gpus.follow(words.follow, card_reader.EVERY_S)
+    else:
+        print(json.dumps(gpus.rows()))
     return 0
 
 
@@ -159,6 +162,7 @@ def _parser() -> argparse.ArgumentParser:
     resume.add_argument("--data-dir", required=True, help="absolute, or below the home by ~/")
     resume.set_defaults(verb=_resume)
     gpus = verbs.add_parser("gpus", help="what NVML says of the GPUs, as JSON")
+    gpus.add_argument("--follow", type=int, metavar="PID", help="again and again, while it lives")
     gpus.set_defaults(verb=_gpus)
     own_end = verbs.add_parser("end-itself", help="end this box through its provider's API")
     own_end.add_argument("record", type=Path, help="where what was said is kept")
