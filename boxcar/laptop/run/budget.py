@@ -138,4 +138,7 @@ def _kept(run: OpenRun, queue: str) -> str | None:
 
 
 def _differs(kept: str | None, now: str) -> bool:
-    return kept is None or abs(timestamp.seconds_between(kept, now)) >= _LEAST_CHANGE_S
+    if kept is None:
+        return True
+    moved_s = max(timestamp.seconds_between(kept, now), timestamp.seconds_between(now, kept))
+    return moved_s >= _LEAST_CHANGE_S

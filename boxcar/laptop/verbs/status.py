@@ -77,7 +77,7 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
         _say_open_ends(site)
         for note in rows.facts.quiet.notes:
             show.say(note)
-        if rows.money:
+        if rows.cost and rows.cost.so_far:
             show.say(_("cost: {money}", money=rows.money))
         for text, is_spent in rows.facts.quiet.budgets:
             (show.alarm if is_spent else show.say)(text)

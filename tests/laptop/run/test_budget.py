@@ -104,6 +104,11 @@ def test_each_look_tells_the_boxes_that_are_at_work_and_leaves_a_persons_word(
     budgets.hold_budget(run.site, view, spent, said.append)
     assert path.stat().st_mtime_ns == before and said == [], "it says nothing new"
     assert not run.project.on_tier.control("queue_2").exists(), "no agent is there"
+    for moved_s in (600.0, -600.0):
+        moved = (replace(spent[0], until=timestamp.after(until, moved_s)),)
+        budgets.hold_budget(run.site, view, moved, said.append)
+        found = control.read_control(path).begin_until
+        assert found == timestamp.after(until, moved_s + 60.0), "later, and earlier"
 
 
 def test_a_budget_is_an_amount_in_one_currency_or_several(tmp_path) -> None:
