@@ -16,15 +16,17 @@ demo: $(READY)
 
 # Word for word what CI runs. The types are checked while pytest collects, which it does once: the tests run in
 # processes that are forked then (tests/side_by_side.py). Many tests wait, so there are more of these than cores; more
-# than four load torch more often than they wait less.
+# than four load torch more often than they wait less. On a machine with GPUs the tests marked gpu follow, which see
+# them; no other test does.
 WORKERS ?= 4
 
 test: $(READY)
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check --no-cache .
 	@.venv/bin/mypy >.venv/types.txt 2>&1 & types=$$!; \
-	  .venv/bin/pytest -m "not faults and not projects and not slurm" --side-by-side $(WORKERS) --durations=20 \
+	  .venv/bin/pytest -m "not faults and not projects and not slurm and not gpu" --side-by-side $(WORKERS) --durations=20 \
 	  || .venv/bin/python tests/again.py $$?; tests=$$?; \
+	  if ls /dev/nvidia[0-9]* /dev/kfd >/dev/null 2>&1; then .venv/bin/pytest -m gpu || tests=1; fi; \
 	  echo .venv/bin/mypy; wait $$types || tests=1; cat .venv/types.txt; exit $$tests
 
 test-faults: $(READY)

@@ -42,6 +42,7 @@ def _agent(words: argparse.Namespace) -> int:
     from onbox.machine import credentials, place
     from onbox.queue import next_cell
     from onbox.webhooks import deliver
+    from onbox.webhooks.life_signs import LifeSigns
 
     release = stage.check_release(words.release)
     where = place.of_queue(
@@ -51,13 +52,11 @@ def _agent(words: argparse.Namespace) -> int:
         atomic.make_folder(folder)
     path = _credentials_path()
     journal, cursor = where.durable.journal(where.queue), where.durable.delivered(where.queue)
-    deliverer = (
-        deliver.of(journal, cursor, credentials.read(path), len(where.plan.queues))
-        if path
-        else None
-    )
+    known = credentials.read(path) if path else credentials.Credentials()
+    deliverer = deliver.of(journal, cursor, known, len(where.plan.queues))
     begin = next_cell.Begin(words.start_index, words.start_cell)
-    ended = agent.run(where, release, begin, deliverer)
+    signs = LifeSigns(known.heartbeats, where.box) if known.heartbeats else None
+    ended = agent.run(where, release, begin, deliverer, signs)
     if deliverer and deliverer.pending():
         deliver.leave_behind(words.release, where.queue)
     return ended

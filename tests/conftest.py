@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from robot import Robot
-from side_by_side import TRAINING, SideBySide
+from side_by_side import HAS_GPUS, TRAINING, SideBySide, hide_gpus
 
 from boxcar.shared import errors
 from onbox.machine import cgroup
@@ -28,6 +28,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A job in the background of a script ignores ^C, and so would what a test starts and interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hide_gpus(config.option.markexpr, HAS_GPUS, os.environ)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,7 +12,7 @@ import os
 import sys
 import warnings
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from multiprocessing import Pipe
@@ -280,3 +280,14 @@ class _Teller:
             self.pipe.send((kind, data))
         except OSError:
             self.session.shouldstop = "nobody listens any more"
+
+
+# A GPU changes what `auto` and torch choose: tests that are not for one see none, nor what they
+# start does. `pytest -m gpu` sees them.
+HAS_GPUS = any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/kfd").exists()
+
+
+def hide_gpus(markers: str, has_gpus: bool, env: MutableMapping[str, str]) -> None:
+    """Unless the tests that were asked for are those for GPUs."""
+    if has_gpus and "gpu" not in markers.replace("not gpu", ""):
+        env["CUDA_VISIBLE_DEVICES"] = env["HIP_VISIBLE_DEVICES"] = ""

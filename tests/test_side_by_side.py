@@ -9,11 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from side_by_side import hide_gpus
 
 HERE = Path(__file__).parent
 ONE = """
 import os, signal, warnings
 import pytest
+from side_by_side import hide_gpus
 
 @pytest.fixture(scope="module")
 def made():
@@ -85,3 +87,19 @@ def test_a_test_whose_process_was_killed_is_named(said):
 
 def test_what_is_announced_reaches_the_terminal(said):
     assert re.search(r"^slow, in w\d$", said.stderr, re.M)
+
+
+@pytest.mark.parametrize(
+    ("markers", "has_gpus", "is_hidden"),
+    [
+        ("", True, True),
+        ("not faults and not gpu", True, True),
+        ("gpu", True, False),
+        ("gpu and not faults", True, False),
+        ("not gpu", False, False),
+    ],
+)
+def test_only_the_tests_for_gpus_see_them(markers: str, has_gpus: bool, is_hidden: bool) -> None:
+    env = {"CUDA_VISIBLE_DEVICES": "0,1"}
+    hide_gpus(markers, has_gpus, env)
+    assert env["CUDA_VISIBLE_DEVICES"] == ("" if is_hidden else "0,1")

@@ -126,6 +126,7 @@ _READERS: dict[str, Callable[[Path], Any]] = {
     "queue": lambda job: [Path(file).stem for file in _queues(job)],
     "box": lambda job: [str(box) for box in _queues(job).values()],
     "run": lambda job: [path.name for path in (job.parent / "results").iterdir()],
+    "beside": lambda job: [one.run for one in home.known_runs()],
     "lang": lambda job: ("en", "zh"),
     "to": lambda job: ("html", "png", "md", "latex", "csv", "json"),
 }

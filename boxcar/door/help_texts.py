@@ -182,6 +182,7 @@ FLAGS = {
     "board.serve": mark("serve on 127.0.0.1, at a secret address that only you are told"),
     "board.port": mark("the port of --serve (default: a free one)"),
     "board.to": mark("write the page to this file"),
+    "board.beside": mark("another run of this machine, in the same tables and charts"),
     "board.logs": mark("with --to: add the last log lines of cells that run or failed"),
     "logs.cell": mark("the cell; `logs NAME` works too"),
     "logs.follow": mark("keep printing until the cell ends; waits for it to start"),

@@ -181,6 +181,12 @@ class MayStillBillError(TemporaryError):
     """Boxcar's own part of the end of a box is done, and nobody saw its meter end."""
 
 
+class DivergedError(BoxcarError):
+    """A training's loss or gradient is no finite number; the same command would end here again."""
+
+    exit_code = exit_codes.NO_RETRY
+
+
 class NoRoomError(BoxcarError):
     """A disk has too few bytes or inodes left. Nothing was written under a final name."""
 

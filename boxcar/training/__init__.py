@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from boxcar.training.parallel.compile_guard import compile_model as compile_model
     from boxcar.training.parallel.ddp import DDPWrapper as DDPWrapper
     from boxcar.training.parallel.fsdp import FSDPWrapper as FSDPWrapper
+    from boxcar.training.parallel.learning_rate import scaled_lr as scaled_lr
+    from boxcar.training.parallel.learning_rate import warm_up as warm_up
     from boxcar.training.parallel.sharding import ShardingPolicy as ShardingPolicy
     from boxcar.training.ranks.config import DistributedConfig as DistributedConfig
     from boxcar.training.ranks.launcher import DistributedLauncher as DistributedLauncher
@@ -47,6 +49,8 @@ _HOMES = {
     "StallWatch": "hang.stall_watch",
     "TrainingState": "checkpoint.training_state",
     "compile_model": "parallel.compile_guard",
+    "scaled_lr": "parallel.learning_rate",
+    "warm_up": "parallel.learning_rate",
 }
 
 __all__ = sorted(_HOMES)  # noqa: PLE0605

@@ -28,6 +28,7 @@ from boxcar.shared.files.release import Release
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
+from onbox.agent import neighbours
 from onbox.agent.beat import Beat
 from onbox.agent.ending import Ending
 from onbox.agent.held import Held, held
@@ -60,6 +61,7 @@ from onbox.result import set_aside
 from onbox.result.asked import NOT_KNOWN, Asked
 from onbox.slurm import in_vain
 from onbox.webhooks.deliver import Deliverer
+from onbox.webhooks.life_signs import LifeSigns
 
 # What ends a queue, once all that is under way has ended.
 ENDS_QUEUE = (StopQueue, DamagedError, NoRoomError, OSError)
@@ -79,14 +81,20 @@ class UnderWay:
     steps: Steps[None]
 
 
-def run(place: Place, release: Release, begin: Begin, deliverer: Deliverer | None) -> int:
+def run(
+    place: Place,
+    release: Release,
+    begin: Begin,
+    deliverer: Deliverer | None,
+    signs: LifeSigns | None = None,
+) -> int:
     """Run a queue to its end; the exit code of `onbox agent`. Raises BoxcarError."""
     process.adopt_orphans()  # of a wrapper that is killed
     sys.setswitchinterval(SWITCH_S)
     tier = place.durable
     folders = (tier.queues, tier.control_folder, tier.accepted_folder)
     with held(tier, place.queue) as ours, QueueWatch(folders) as watch:
-        one = Agent(place, release, begin, watch, deliverer, held=ours)
+        one = Agent(place, release, begin, watch, deliverer, held=ours, signs=signs)
         try:
             return one.run()
         finally:
@@ -103,6 +111,7 @@ class Agent:
         deliverer: Deliverer | None,
         *,
         held: Held,
+        signs: LifeSigns | None = None,
     ) -> None:
         common = {"run": place.plan.run, "queue": place.queue, "box": place.box}
         seen = heartbeat.journal_end(place.durable.heartbeat(place.queue))
@@ -125,7 +134,7 @@ class Agent:
             wait_for_mirror=lambda cell: self.releases.of_attempt(cell).wait_for_mirror(cell),
             trained_on=self.slots.trained_on,
         )
-        beat = Beat(place, LiveMetrics(place, self.reporter.warn_once), secrets)
+        beat = Beat(place, LiveMetrics(place, self.reporter.warn_once), secrets, signs)
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
         self.set_up = SetUp(self.reporter, self.orders, beat)
         self.releases = Releases(place, release, self.reporter, self.make_runner)
@@ -260,6 +269,7 @@ class Agent:
             except ENDS_QUEUE as error:
                 self.take_trouble(error)
             self.step()
+            self.slots.name_trespassers({n: one.slot for n, one in self.under_way.items()})
             if self.under_way:
                 idle_since = time.monotonic()
             elif self.trouble:
@@ -464,7 +474,11 @@ class Agent:
             return True
         looked = staging.look(cell)
         wrapper_rc = child.returncode if child else None
-        verdict = judgement.of_attempt(runner.place, cell.name, done, wrapper_rc, looked)
+        verdict = judgement.of_attempt(
+            runner.place, cell.name, done, wrapper_rc, looked, gpus=slot.gpus
+        )
+        if done and done.oom_kills and len(self.under_way) > 1:
+            neighbours.warn_of_memory_kill(self.reporter, self.place.scratch, done, self.under_way)
         if is_adopted and (job_ended := self.slurm.get("before")):
             verdict = classify.of_ended_job(verdict, job_ended)
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)

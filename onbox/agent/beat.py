@@ -16,7 +16,7 @@ from boxcar.shared.files.heartbeat import CellBeat, Copying, Heartbeat
 from boxcar.shared.files.journal import JournalEnd
 from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
 from boxcar.shared.record import replace
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import Sentence, _
 from onbox.agent.live_metrics import LiveNumbers
 from onbox.agent.seen_in_cell import SeenInCell
 from onbox.judging import progress_tail
@@ -24,6 +24,7 @@ from onbox.machine import devices, gauges
 from onbox.machine.credentials import BoxSecrets
 from onbox.machine.gpus import Gpus
 from onbox.machine.place import Place
+from onbox.webhooks.life_signs import LifeSigns
 
 EVERY_S = 5.0
 PROGRESS_EVENT_S = 60.0
@@ -39,11 +40,17 @@ class Numbers(Protocol):
 class Beat:
     """Written by the agent's own loop, not by a thread: a loop that hangs must look like it."""
 
-    def __init__(self, place: Place, numbers: Numbers, secrets: BoxSecrets | None = None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        numbers: Numbers,
+        secrets: BoxSecrets | None = None,
+        signs: LifeSigns | None = None,
+    ) -> None:
         """None of the `secrets` is in a heartbeat."""
         self._place = place
         self._secrets = secrets or BoxSecrets()
-        self._numbers = numbers
+        self._numbers, self._signs = numbers, signs
         self._seen = SeenInCell(place.scratch)
         self._gpus = Gpus()
         self._at_work: dict[str, _AtWork] = {}
@@ -92,6 +99,8 @@ class Beat:
         if time.monotonic() < self._next_at:
             return []
         self._next_at = time.monotonic() + EVERY_S
+        if self._signs:
+            self._signs.look(lambda: self._sign_of_life(copying, is_settling=is_settling))
         cells = tuple(self._beat_of(cell, one) for cell, one in self._at_work.items())
         self._write(self._phase(is_settling=is_settling), cells, journal, webhooks, copying)
         return [
@@ -107,6 +116,25 @@ class Beat:
         if self._is_setting_up:
             return "setup"
         return "syncing" if is_settling else "idle"
+
+    def unheard(self) -> list[Sentence]:
+        """What a person should know of the dead-man's services."""
+        return self._signs.problems() if self._signs else []
+
+    def _sign_of_life(self, copying: Copying | None, *, is_settling: bool) -> object:
+        """Another one whenever something gets on; None where nothing has to."""
+        cells = tuple(
+            (cell, one.attempt, self._size_of_log(cell), self._progress(cell).get("step"))
+            for cell, one in self._at_work.items()
+        )
+        if not cells and not is_settling:
+            return None
+        return cells, copying and (copying.cell, copying.done_bytes)
+
+    def _size_of_log(self, cell: str) -> int:
+        with contextlib.suppress(OSError):
+            return self._place.scratch.log(cell).stat().st_size
+        return 0
 
     def idle(self) -> list[dict[str, Any]]:
         """What events say of GPUs that idle, each once."""

@@ -48,6 +48,9 @@ class Loop:
             self._say_beside("cell.progress", **found)
         for idle in self.beat.idle():
             self._say_beside("box.idle", **idle)
+        for text in self.beat.unheard():
+            with contextlib.suppress(OSError):
+                self.reporter.warn("news_refused", text)
 
     def pause(self, wait_s: float) -> None:
         for _ in self.pausing(wait_s):

@@ -22,6 +22,7 @@ MODULES: dict[type[Question[Any]], str] = {
     run_asks.Wait: "onbox.answers.wait",
     run_asks.FindRelease: "onbox.answers.receive_release",
     run_asks.Prepare: "onbox.answers.receive_release",
+    run_asks.CopyUnchanged: "onbox.answers.receive_release",
     run_asks.Install: "onbox.answers.receive_release",
     run_asks.PointTo: "onbox.answers.newest_release",
     run_asks.Append: "onbox.answers.append_lines",

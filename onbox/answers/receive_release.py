@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.disk.digest import short
 from boxcar.shared.disk.regular_file import read_plain
@@ -25,6 +26,7 @@ from boxcar.shared.errors import (
     words_of,
 )
 from boxcar.shared.files import codec, manifest, release
+from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Release, is_unfinished
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
@@ -38,10 +40,13 @@ _KEPT = "It is left as it is; move the folder away if no agent runs from it, and
 
 
 def answer(
-    question: run_asks.FindRelease | run_asks.Prepare | run_asks.Install, run: RunOnBox
-) -> run_asks.FoundRelease | run_asks.Prepared | run_asks.Installed:
+    question: run_asks.FindRelease | run_asks.Prepare | run_asks.CopyUnchanged | run_asks.Install,
+    run: RunOnBox,
+) -> run_asks.FoundRelease | run_asks.Prepared | run_asks.CopiedThere | run_asks.Installed:
     if isinstance(question, run_asks.Prepare):
         return prepare(question, run)
+    if isinstance(question, run_asks.CopyUnchanged):
+        return copy_unchanged(question, run)
     folder = run.tier.release(question.digest)
     if isinstance(question, run_asks.Install):
         return run_asks.Installed(install(folder, question.unfinished))
@@ -95,6 +100,28 @@ def _bases(run: RunOnBox) -> tuple[str, ...]:
         str(run.scratch.root.parent)
     )  # the agent's file lies there since the first question
     return tuple(name for name in names if run_asks.is_base(name))
+
+
+def copy_unchanged(question: run_asks.CopyUnchanged, run: RunOnBox) -> run_asks.CopiedThere:
+    """What rsync does where a box has it. Nobody believes in these copies: the whole release is
+    compared before it gets its name. Raises NoRoomError, DamagedError for a path that leads out.
+    """
+    folder = run.tier.releases / question.unfinished
+    sources = [run.tier.releases / base.removeprefix("../") for base in _bases(run)]
+    return run_asks.CopiedThere(
+        tuple(file.path for file in question.files if _has_or_copies(folder, file, sources))
+    )
+
+
+def _has_or_copies(folder: Path, file: FileRecord, sources: Sequence[Path]) -> bool:
+    target = paths.inside(folder, file.path)
+    if not manifest.compare_one(folder, file):
+        return True
+    source = next((one for one in sources if not manifest.compare_one(one, file)), None)
+    if source is not None:
+        atomic.make_folder(target.parent)
+        shutil.copy(source / file.path, target)
+    return source is not None
 
 
 def install(target: Path, unfinished: str) -> bool:

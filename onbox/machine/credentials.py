@@ -33,14 +33,24 @@ class Webhook:
 
 
 @dataclass(frozen=True)
+class Heartbeat:
+    """The address of a dead-man's service, in which the box's name may be still to be filled."""
+
+    url: str = field(repr=False)
+    every_s: float
+
+
+@dataclass(frozen=True)
 class Credentials:
     """`env` goes into the environment of the training, `webhooks` and `channels` to
-    `onbox.webhooks.deliver`, with the language of who reads the messages.
+    `onbox.webhooks.deliver`, with the language of who reads the messages; `heartbeats` to
+    `onbox.webhooks.life_signs`.
     """
 
     env: dict[str, str] = field(default_factory=dict, repr=False)
     webhooks: tuple[Webhook, ...] = field(default=(), repr=False)
     channels: tuple[Endpoint, ...] = field(default=(), repr=False)
+    heartbeats: tuple[Heartbeat, ...] = field(default=(), repr=False)
     language: str = "en"
 
 
@@ -62,7 +72,8 @@ def secrets_of(found: Credentials) -> frozenset[str]:
     """Every value that nobody else may see."""
     webhooks = (value for one in found.webhooks for value in (one.url, one.secret))
     channels = (value for one in found.channels for value in (one.url, one.secret, one.to))
-    return frozenset((*found.env.values(), *webhooks, *channels))
+    checks = (one.url for one in found.heartbeats)
+    return frozenset((*found.env.values(), *webhooks, *channels, *checks))
 
 
 def _credentials(record: Any) -> Credentials:
@@ -72,6 +83,9 @@ def _credentials(record: Any) -> Credentials:
         env=record.get("env", {}),
         webhooks=webhooks,
         channels=tuple(channel_of(item) for item in record.get("channels", ())),
+        heartbeats=tuple(
+            Heartbeat(item["url"], float(item["every_s"])) for item in record.get("heartbeats", ())
+        ),
         language=language if language in LANGUAGES else "en",
     )
 
@@ -93,6 +107,7 @@ def _problems(record: object) -> Iterator[str]:
     for index, webhook in enumerate(webhooks):
         yield from _webhook_problems(f"webhooks[{index}]", webhook)
     yield from _channels_problems(record.get("channels", []))
+    yield from _heartbeats_problems(record.get("heartbeats", []))
     urls = [webhook.get("url") for webhook in webhooks if isinstance(webhook, dict)]
     if any(url in urls[:index] for index, url in enumerate(urls)):
         yield "webhooks: one url is listed twice"
@@ -119,6 +134,17 @@ def _channels_problems(channels: object) -> Iterator[str]:
             yield f"channels[{index}].url: expected an http or https URL"
         elif not all(isinstance(one.get(name, ""), str) for name in ("secret", "to")):
             yield f"channels[{index}]: expected texts as secret and to"
+
+
+def _heartbeats_problems(heartbeats: object) -> Iterator[str]:
+    if not isinstance(heartbeats, list):
+        yield "heartbeats: expected a list"
+        return
+    for index, one in enumerate(heartbeats):
+        if not isinstance(one, dict) or not _is_url(one.get("url")):
+            yield f"heartbeats[{index}].url: expected an http or https URL"
+        elif not str(one.get("every_s")).isdecimal():
+            yield f"heartbeats[{index}].every_s: expected seconds"
 
 
 def _is_url(value: object) -> bool:

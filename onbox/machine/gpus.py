@@ -73,19 +73,25 @@ def count() -> int:
 
 
 def pids_on_gpus() -> list[int]:
-    """Who computes on the GPUs that are seen here, as the driver's own program names them; those of
-    another namespace are not to be told.
+    """Who computes on the GPUs that are seen here; not those of another namespace."""
+    return sorted({pid for _gpu, pid in users()})
+
+
+def users() -> list[tuple[str, int]]:
+    """The UUID of a GPU and the process that computes on it, as the driver's own program names
+    them; processes of another namespace are left out.
     """
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
-    command = [program, "--query-compute-apps=pid", "--format=csv,noheader"]
+    command = [program, "--query-compute-apps=gpu_uuid,pid", "--format=csv,noheader"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    words = {int(word) for word in done.stdout.split() if word.isdigit()}
-    return sorted(pid for pid in words if process.start_time(pid) is not None)
+    lines = [line.rpartition(",") for line in done.stdout.decode(errors="replace").splitlines()]
+    found = [(gpu.strip(), int(pid)) for gpu, _comma, pid in lines if pid.strip().isdigit()]
+    return [(gpu, pid) for gpu, pid in found if process.start_time(pid) is not None]
 
 
 def ask_child() -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
-from boxcar.shared.channels import answer, known
+from boxcar.shared.channels import answer, dead_man, known
 from boxcar.shared.channels.answer import (
     ANSWER_BYTES,
     WEBHOOK,
@@ -68,7 +68,9 @@ class Posted:
 def post_once(
     endpoint: Endpoint, news: str | Event, clock: Callable[[], float] = time.time
 ) -> Posted:
-    """A chat gets a text, a webhook an event. Behind a refusal stands how far the clock is off."""
+    """A chat gets a text, a webhook an event, a dead-man's service a sign of life. Behind a
+    refusal stands how far the clock is off.
+    """
     now_s = clock()
     try:
         status, headers, body = _send(_request(endpoint, news, now_s))
@@ -84,6 +86,8 @@ def post_once(
 
 
 def _request(endpoint: Endpoint, news: str | Event, now_s: float) -> Request:
+    if endpoint.channel == dead_man.HEARTBEAT:
+        return dead_man.request(endpoint)
     if isinstance(news, str):
         return known.CHANNELS[endpoint.channel].request(endpoint, news, now_s)
     content = body(news)
@@ -91,6 +95,8 @@ def _request(endpoint: Endpoint, news: str | Event, now_s: float) -> Request:
 
 
 def _taken(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
+    if endpoint.channel == dead_man.HEARTBEAT:
+        return dead_man.taken(status, headers, body)
     if endpoint.channel != WEBHOOK:
         return known.CHANNELS[endpoint.channel].taken(status, headers, body)
     if found := answer.not_now(status, headers, body):

@@ -7,7 +7,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 from boxcar.shared import timestamp
-from boxcar.shared.channels import known
+from boxcar.shared.channels import dead_man, known
 from boxcar.shared.channels.answer import WEBHOOK, Endpoint, Later, Refused, Taken
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.journal_chain import Event
@@ -41,7 +41,8 @@ def answer(question: news_asks.PostNews, run: RunOnBox) -> news_asks.NewsPosted:
 def _refuse_unknown(endpoint: Endpoint) -> None:
     if endpoint.channel == WEBHOOK and not webhook_secret.is_secret(endpoint.secret):
         raise InputError(_("a webhook's secret is whsec_ and base64"))
-    if endpoint.channel != WEBHOOK and endpoint.channel not in known.NAMES:
+    others = (WEBHOOK, dead_man.HEARTBEAT)
+    if endpoint.channel not in others and endpoint.channel not in known.NAMES:
         raise InputError(_("{channel!r} is no channel of this agent", channel=endpoint.channel))
 
 

@@ -19,6 +19,9 @@ from tiny_project import Said, TinyProject, make_project
 
 # Without torch, whose import in every audit costs seconds; a tiny cell needs the standard library.
 PYTHON = str(Path(sys.base_prefix, "bin", "python3"))
+_BIN = BOX_ROOT / "etc" / "bin"
+# A box's PATH without some tools; sshd gives it to every login.
+_WITHOUT = 'mkdir -p "$0"; ln -sf /usr/bin/* /usr/sbin/* "$0"; cd "$0"; rm -f "$@"'
 QUICK = BOX_ROOT / "etc" / "quick"
 
 
@@ -141,3 +144,15 @@ def _profile(durable: str | None, python: str) -> dict[str, Any]:
         "env": {"agent_python": python, "training_python": python},
         "storage": {"data": "disk", "durable": durable, "tiers": tiers},
     }
+
+
+def without(hosts: Hosts, box: str, *tools: str) -> None:
+    hosts.run(box, ["sh", "-c", _WITHOUT, str(_BIN), *tools])
+    hosts.start_sshd(box, SetEnv=f"PATH={_BIN}")
+
+
+def on_the_wire_bytes(hosts: Hosts, box: str) -> int:
+    """What the box's network card has received and sent."""
+    lines = hosts.run(box, ["cat", "/proc/net/dev"]).stdout.decode().splitlines()
+    fields = next(line for line in lines if "eth0:" in line).split()
+    return int(fields[1]) + int(fields[9])

@@ -13,15 +13,12 @@ from pathlib import Path
 import pytest
 from hosts import BOX_ROOT, Hosts
 from proof import assert_published_once, assert_pulled
-from rented import PYTHON, Rented, hurry, rent
+from rented import PYTHON, Rented, hurry, rent, without
 from tiny_project import Said
 from waiting import LIMIT_S
 
 ONE = {"q1": ["configs/a.json one"]}
 BIG_BYTES = 3_000_000
-BIN = BOX_ROOT / "etc" / "bin"
-# A box's PATH without some tools; sshd gives it to every login.
-WITHOUT = 'mkdir -p "$0"; ln -sf /usr/bin/* /usr/sbin/* "$0"; cd "$0"; rm -f "$@"'
 # Every clock that a process of the box asks is 5 hours ahead.
 AHEAD_S = 5 * 3600
 CLOCK = r"""
@@ -43,11 +40,6 @@ time_t time(time_t *to) {
     return at.tv_sec;
 }
 """
-
-
-def without(hosts: Hosts, box: str, *tools: str) -> None:
-    hosts.run(box, ["sh", "-c", WITHOUT, str(BIN), *tools])
-    hosts.start_sshd(box, SetEnv=f"PATH={BIN}")
 
 
 def big(run: Rented) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from hosts import Hosts
-from rented import Rented, rent
+from rented import Rented, on_the_wire_bytes, rent, without
 from tiny_project import sha256
 
 File = tuple[int, int, str]
@@ -95,3 +96,20 @@ def _file(path: Path) -> File:
 def _metrics(run: Rented, cell: str) -> dict[str, object]:
     found: dict[str, object] = json.loads((run.tier / f"cells/{cell}/metrics.json").read_text())
     return found
+
+
+def test_where_the_box_has_no_rsync_only_what_changed_is_sent(
+    one_box: Hosts, tmp_path: Path
+) -> None:
+    run = rent(one_box, tmp_path / "project", {"q1": ["configs/a.json one"]})
+    (run.root / "weights.bin").write_bytes(os.urandom(3_000_000))
+    without(one_box, "box-a", "rsync")
+    first = run.boxcar("push", "--json").ended(0)
+    assert "by tar" in first.err
+    train = run.root / "train.py"
+    train.write_text(train.read_text() + "# changed\n")
+    before_bytes = on_the_wire_bytes(one_box, "box-a")
+    second = run.boxcar("push", "--json").ended(0)
+    assert on_the_wire_bytes(one_box, "box-a") - before_bytes < 500_000
+    for said in (first, second):
+        assert (run.tier / "releases" / said.document["release"] / "code" / "weights.bin").exists()

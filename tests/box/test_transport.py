@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hosts import Hosts
 from odd_files import NAMES, fill, found
+from rented import on_the_wire_bytes
 from waiting import until
 
 from boxcar.laptop.common.home import Home
@@ -38,13 +39,6 @@ def _move(hosts: Hosts, here: Mapping[str, Path], box: str, *, has_rsync: bool) 
         folders.send_folder(here[box], there)
     else:
         folders.fetch_folder(there, here[box])
-
-
-def _on_the_wire_bytes(hosts: Hosts, box: str) -> int:
-    """What the box's network card has received and sent."""
-    lines = hosts.run(box, ["cat", "/proc/net/dev"]).stdout.decode().splitlines()
-    fields = next(line for line in lines if "eth0:" in line).split()
-    return int(fields[1]) + int(fields[9])
 
 
 @pytest.mark.parametrize("shell", ["/bin/bash", "/usr/bin/fish", "banner"])
@@ -116,9 +110,9 @@ def test_a_cut_link_ends_and_the_same_call_goes_on(
     for box, folder in here.items():
         hosts.reboot(box)  # or what the old connection still holds would be counted below
         hosts.heal(box)
-        before_bytes = _on_the_wire_bytes(hosts, box)
+        before_bytes = on_the_wire_bytes(hosts, box)
         _move(hosts, here, box, has_rsync=has_rsync)
-        sent_bytes = _on_the_wire_bytes(hosts, box) - before_bytes
+        sent_bytes = on_the_wire_bytes(hosts, box) - before_bytes
         for end in (folder, far(box)):
             assert {path.name: path.read_bytes() for path in end.iterdir()} == contents
         # a is not sent again, and by rsync only the rest of b.
@@ -144,7 +138,7 @@ def test_a_line_that_breaks_is_gone_on_with_by_itself(
 
     def move_over_a_cut(box: str) -> int:
         hosts.slow(box, "16mbit")
-        before_bytes = _on_the_wire_bytes(hosts, box)
+        before_bytes = on_the_wire_bytes(hosts, box)
         whole = (far[box] if box == "box-a" else here[box]) / "a"
         with ThreadPoolExecutor(1) as pool:
             moving = pool.submit(_move, hosts, here, box, has_rsync=has_rsync)
@@ -152,7 +146,7 @@ def test_a_line_that_breaks_is_gone_on_with_by_itself(
             time.sleep(0.3)
             _end_connections(hosts, box)
             moving.result()
-        return _on_the_wire_bytes(hosts, box) - before_bytes
+        return on_the_wire_bytes(hosts, box) - before_bytes
 
     with ThreadPoolExecutor(2) as pool:
         sent_bytes = list(pool.map(move_over_a_cut, here))
@@ -253,10 +247,10 @@ def test_what_a_base_on_the_box_has_is_not_sent_and_the_base_stays_as_it_is(
     os.utime(sent / "a", (1, 1))  # built again
     with (sent / "b").open("ab") as file:
         file.write(b"a new line")
-    before_bytes = _on_the_wire_bytes(hosts, BOX)
+    before_bytes = on_the_wire_bytes(hosts, BOX)
     there = _place(hosts, f"{hosts.data_dir}/new", has_rsync=True)
     folders.send_folder(sent, there, bases=["../base", "../nowhere"], has_own_connection=False)
-    assert _on_the_wire_bytes(hosts, BOX) - before_bytes < BIG_BYTES / 4
+    assert on_the_wire_bytes(hosts, BOX) - before_bytes < BIG_BYTES / 4
     arrived = hosts.seen(BOX, there.path)
     assert {path.name: path.read_bytes() for path in arrived.iterdir()} == {
         path.name: path.read_bytes() for path in sent.iterdir()
@@ -270,9 +264,9 @@ def test_code_is_compressed_on_its_way_and_results_are_not(hosts: Hosts, tmp_pat
     sent_bytes = []
     for has_own in BOTH:
         there = _place(hosts, f"{hosts.data_dir}/{has_own}", has_rsync=True)
-        before_bytes = _on_the_wire_bytes(hosts, BOX)
+        before_bytes = on_the_wire_bytes(hosts, BOX)
         folders.send_folder(tmp_path / "source", there, has_own_connection=has_own)
-        sent_bytes.append(_on_the_wire_bytes(hosts, BOX) - before_bytes)
+        sent_bytes.append(on_the_wire_bytes(hosts, BOX) - before_bytes)
     assert sent_bytes[0] > BIG_BYTES > 4 * sent_bytes[1]
 
 

@@ -19,7 +19,7 @@ import subprocess
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, cast
@@ -65,9 +65,11 @@ class RemotePipe:
         on_wait: Callable[[], None] = lambda: None,
         *,
         most_kib_s: int = 0,
+        has_own: bool = True,
     ) -> None:
         self._on_wait, self._looked_s = on_wait, time.monotonic()
         self._most_bytes_s = most_kib_s * 1024
+        shell = shlex.split(place.ssh.rsync_shell(has_own=has_own))
         with contextlib.ExitStack() as files:
             self._stderr = files.enter_context(tempfile.TemporaryFile())
             # A file, because a pipe would have to be filled while the answer is read.
@@ -75,7 +77,7 @@ class RemotePipe:
             typed.write(names or b"")
             typed.seek(0)
             self._ssh = subprocess.Popen(
-                [*shlex.split(place.ssh.rsync_shell()), place.ssh.alias, place.command(script)],
+                [*shell, place.ssh.alias, place.command(script)],
                 stdin=subprocess.PIPE if names is None else typed,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
@@ -224,15 +226,23 @@ def fetch_by_tar(
         raise remote_folder.link_error(source, words, _("the stream ended early"))
 
 
-def send_by_tar(source: Path, destination: Remote, on_bytes: Callable[[int], None]) -> None:
-    """Raises as transport.send_folder does."""
+def send_by_tar(
+    source: Path,
+    destination: Remote,
+    on_bytes: Callable[[int], None],
+    *,
+    has_own_connection: bool = True,
+    unchanged: Collection[str] = (),
+) -> None:
+    """`unchanged` are there already, whatever their times. Raises as transport.send_folder does."""
     here = _files_below(source)
-    there = _list(destination, _LIST_IF_THERE)
-    left = [name for name, entry in here.items() if there.get(name) != entry]
-    done_bytes = sum(entry.size_bytes for name, entry in here.items() if name not in set(left))
+    there = _list(destination, _LIST_IF_THERE, has_own=has_own_connection)
+    is_there = {*unchanged, *(name for name, entry in here.items() if there.get(name) == entry)}
+    left = [name for name in here if name not in is_there]
+    done_bytes = sum(here[name].size_bytes for name in is_there if name in here)
     if not left:
         return
-    with RemotePipe(destination, _UNPACK) as pipe:
+    with RemotePipe(destination, _UNPACK, has_own=has_own_connection) as pipe:
         writer = _Counting(pipe, done_bytes, on_bytes)
         is_whole, code, words = _ended(destination, pipe, lambda: _pack(writer, source, left))
     _check(code, words, source, destination)
@@ -262,10 +272,14 @@ def _ended(place: Remote, pipe: RemotePipe, move: Callable[[], None]) -> tuple[b
 
 
 def _list(
-    place: Remote, script: str, on_wait: Callable[[], None] = lambda: None
+    place: Remote,
+    script: str,
+    on_wait: Callable[[], None] = lambda: None,
+    *,
+    has_own: bool = True,
 ) -> dict[str, Entry]:
     found: list[bytes] = []
-    with RemotePipe(place, script, b"", on_wait) as pipe:
+    with RemotePipe(place, script, b"", on_wait, has_own=has_own) as pipe:
         is_whole, code, words = _ended(place, pipe, lambda: _read_list(place, pipe, found))
     _check(code, words, place, None)
     if not is_whole:

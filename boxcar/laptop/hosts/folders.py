@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,11 +72,13 @@ def send_folder(
     *,
     on_bytes: Callable[[int], None] = lambda _: None,
     bases: Sequence[str] = (),
+    copied: Callable[[], Collection[str]] = lambda: (),
     has_own_connection: bool = True,
 ) -> None:
     """Copy what `source` holds into `destination`. Raises as `fetch_folder` does.
 
     `bases` are folders on the box, relative to `destination`: what they hold alike is not sent.
+    Where the box has no rsync, `copied` has it copy that, and says which files it has.
     Without a connection of its own, questions to the box wait until all is sent.
 
     Nobody may read `destination` on a box meanwhile: a file there grows under its own name.
@@ -100,7 +102,13 @@ def send_folder(
             source, destination, None, (), hear, bases=bases, has_own_connection=has_own_connection
         ):
             assert isinstance(destination, Remote)
-            by_tar.send_by_tar(source, destination, hear)
+            by_tar.send_by_tar(
+                source,
+                destination,
+                hear,
+                has_own_connection=has_own_connection,
+                unchanged=copied() if bases else (),
+            )
 
     _go_on(destination, move, lambda: told)
 

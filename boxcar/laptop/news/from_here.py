@@ -17,7 +17,7 @@ from boxcar.laptop.common import side_by_side
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.news import posting
-from boxcar.laptop.project.from_environment import Target, place_of, targets
+from boxcar.laptop.project.from_environment import Target, targets
 from boxcar.laptop.project.notify.endpoints import BOX, LAPTOP
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.run import undelivered
@@ -109,7 +109,7 @@ def _at_each(
     run: OpenRun, view: RunView, environ: Mapping[str, str], *, is_to_send: bool
 ) -> list[str]:
     job = run.project.job
-    if not any(place_of(line) == LAPTOP for line in job.notify):
+    if not any(line.place == LAPTOP for line in job.notify):
         return []
     try:
         found = [one for one in targets(job, environ, LAPTOP) if one.endpoint]

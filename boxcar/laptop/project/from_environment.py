@@ -9,8 +9,16 @@ from urllib.parse import quote, urlencode
 
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import ENV_PREFIX, is_http_url, robot_under_webhook
-from boxcar.laptop.project.notify.endpoints import BOX, FROM_HERE, Chat, Mail, Notify
-from boxcar.shared.channels import known
+from boxcar.laptop.project.notify.endpoints import (
+    BOX,
+    FROM_HERE,
+    Chat,
+    Heartbeat,
+    Mail,
+    Notify,
+    Webhook,
+)
+from boxcar.shared.channels import dead_man, known
 from boxcar.shared.channels.answer import WEBHOOK, Endpoint, key_of
 from boxcar.shared.errors import InputError
 from boxcar.shared.known_secrets import KnownSecrets
@@ -40,12 +48,15 @@ class Target:
     endpoint: Endpoint | None = field(default=None, repr=False)
     off: str = ""
     place: str = BOX
+    every_s: int = 0  # of a dead-man's service
 
     @property
     def warning(self) -> str:
-        what = _("no webhooks will be sent")
-        if self.channel != WEBHOOK:
-            what = _("nothing will be sent to {channel}", channel=self.channel)
+        what = _("nothing will be sent to {channel}", channel=self.channel)
+        if self.channel == WEBHOOK:
+            what = _("no webhooks will be sent")
+        if self.channel == dead_man.HEARTBEAT:
+            what = _("no service will miss a box that falls silent")
         return _("{off} is not set: {what}", off=self.off, what=what)
 
 
@@ -57,12 +68,12 @@ def targets(job: Job, environ: Mapping[str, str], place: str = "") -> list[Targe
     found: list[Target] = []
     problems: list[str] = []
     for line in job.notify:
-        channel = line.chat[0] if line.chat else WEBHOOK
+        channel = line.name
         counts[channel] += 1
         label = channel if counts[channel] == 1 else f"{channel} {counts[channel]}"
-        if place in ("", place_of(line)):
+        if place in ("", line.place):
             one = _target(line, (label, channel), environ)
-            problems += _problems(line, one, environ)
+            problems += _problems(job, line, one, environ)
             found.append(one)
     keys = Counter(key_of(one.endpoint) for one in found if one.endpoint)
     twice = {one.channel for one in found if one.endpoint and keys[key_of(one.endpoint)] > 1}
@@ -76,38 +87,37 @@ def targets(job: Job, environ: Mapping[str, str], place: str = "") -> list[Targe
 
 def credentials(found: Sequence[Target]) -> dict[str, list[dict[str, str]]]:
     """What goes to the boxes of these, as their file of credentials has it."""
-    there = [one.endpoint for one in found if one.place == BOX and one.endpoint]
+    there = [(one.endpoint, one.every_s) for one in found if one.place == BOX and one.endpoint]
+    checks = [{"url": e.url, "every_s": str(every_s)} for e, every_s in there if every_s]
     return {
-        "webhooks": [{"url": e.url, "secret": e.secret} for e in there if e.channel == WEBHOOK],
-        "channels": [asdict(e) for e in there if e.channel != WEBHOOK],
+        "webhooks": [{"url": e.url, "secret": e.secret} for e, _s in there if e.channel == WEBHOOK],
+        "channels": [asdict(e) for e, every_s in there if e.channel != WEBHOOK and not every_s],
+        **({"heartbeats": checks} if checks else {}),
     }
 
 
 def missing_for_boxes(job: Job, environ: Mapping[str, str]) -> list[str]:
     """Of each endpoint that boxes send to the first variable that is not set; '' where all are."""
-    lines = [line for line in job.notify if place_of(line) == BOX]
+    lines = [line for line in job.notify if line.place == BOX and not line.heartbeat]
     return [next(iter(_unset(line, environ)), "") for line in lines]
 
 
 def variables_for_boxes(job: Job) -> list[str]:
-    return [v for line in job.notify if place_of(line) == BOX for v in _variables(line)]
-
-
-def place_of(line: Notify) -> str:
-    return line.chat[1].place if line.chat else BOX
+    return [v for line in job.notify if line.place == BOX for v in _variables(line)]
 
 
 def _target(line: Notify, names: tuple[str, str], environ: Mapping[str, str]) -> Target:
-    place, variables = place_of(line), tuple(_variables(line))
+    place, variables = line.place, tuple(_variables(line))
     missing = _unset(line, environ)
     # A box's chat whose secret is missing is a mistake; without its URL or token it is off.
     if missing and (missing[0] == variables[0] or place != BOX):
         return Target(*names, variables, None, missing[0], place)
-    return Target(*names, variables, _endpoint(line, names[1], environ), "", place)
+    every_s = line.heartbeat.every if line.heartbeat else 0
+    return Target(*names, variables, _endpoint(line, names[1], environ), "", place, every_s)
 
 
 def _settings(line: Notify) -> list[str]:
-    settings = line.chat[1] if line.chat else line.webhook
+    settings = line.settings
     return [value for name in _SETTINGS if (value := getattr(settings, name, None))]
 
 
@@ -130,7 +140,7 @@ def _value(setting: str | None, environ: Mapping[str, str]) -> str:
 
 def _endpoint(line: Notify, channel: str, environ: Mapping[str, str]) -> Endpoint:
     """Of what each service has: a URL, a secret or token, a chat."""
-    settings = line.chat[1] if line.chat else line.webhook
+    settings = line.settings
     if isinstance(settings, Mail):
         return _mail(settings, environ)
 
@@ -151,15 +161,18 @@ def _mail(chat: Mail, environ: Mapping[str, str]) -> Endpoint:
     return Endpoint("email", url, _value(chat.password, environ), to)
 
 
-def _problems(line: Notify, one: Target, environ: Mapping[str, str]) -> Iterator[str]:
+def _problems(job: Job, line: Notify, one: Target, environ: Mapping[str, str]) -> Iterator[str]:
     if one.endpoint is None:
         return
     if line.webhook:
         yield from _webhook_problems(line.webhook.url, one)
     elif missing := _unset(line, environ):
         yield _("{missing} is not set. Type: export {missing}=…", missing=missing[0])
-    elif line.chat and one.channel not in FROM_HERE:
-        yield from _chat_problems(line.chat[1], one.channel, one.endpoint)
+    elif one.channel not in FROM_HERE:
+        assert not isinstance(line.settings, Webhook)
+        yield from _chat_problems(line.settings, one.channel, one.endpoint)
+        if line.heartbeat:
+            yield from _shared_checks(job, one)
 
 
 def _webhook_problems(url: str, one: Target) -> Iterator[str]:
@@ -181,7 +194,21 @@ def _webhook_problems(url: str, one: Target) -> Iterator[str]:
         )
 
 
-def _chat_problems(chat: Chat, name: str, endpoint: Endpoint) -> Iterator[str]:
+def _shared_checks(job: Job, one: Target) -> Iterator[str]:
+    """Of two boxes that tell one check the living one hides that the other is dead."""
+    boxes = list(dict.fromkeys(job.boxes))
+    url = one.endpoint.url if one.endpoint else ""
+    if len({dead_man.filled(url, box) for box in boxes}) < len(boxes):
+        yield _(
+            "{variable}: {n} boxes would share one check, so one that lives hides one that is "
+            "dead. Write {{box}} into the URL, such as "
+            "https://hc-ping.com/<ping key>/{{box}}?create=1",
+            variable=one.variables[0],
+            n=len(boxes),
+        )
+
+
+def _chat_problems(chat: Chat | Heartbeat, name: str, endpoint: Endpoint) -> Iterator[str]:
     variable = (getattr(chat, "url", None) or "").removeprefix(ENV_PREFIX)
     if not is_http_url(endpoint.url):
         yield _(

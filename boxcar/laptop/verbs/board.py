@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
+from queue import Queue
 
-from boxcar.laptop.common import show, units
+from boxcar.laptop.common import home, show, units
+from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.from_environment import credential_names, known_secrets
@@ -23,13 +25,15 @@ from boxcar.laptop.run.view import CellView, RunView
 from boxcar.laptop.verbs import explain
 from boxcar.laptop.verbs.logs import find, readable
 from boxcar.laptop.verbs.next_step import next_step, sentence
+from boxcar.laptop.verbs.runs import open_known_run
 from boxcar.laptop.verbs.status import rows_of_run
 from boxcar.laptop.verbs.watch import LOG_EVERY_S, REST_S, looks_without_end
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
 from boxcar.laptop.view.looks import UNICODE
 from boxcar.laptop.view.page import cell_curves, live_page, server
 from boxcar.laptop.view.page.cell_curves import Reports, Whole
-from boxcar.laptop.view.page.live_page import OpenedCell, Private, Reading
+from boxcar.laptop.view.page.live_page import OpenedCell, Private, Reading, Shown
+from boxcar.laptop.view.page.server import PageServer
 from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
@@ -72,12 +76,12 @@ NOTHING = Watched(NOTHING_SEEN, {}, {})
 
 class Opener:
     """What somebody reads who opens a cell, of the newest look. One is read at a time: a box is
-    asked for the end of its log, and not again before `LOG_EVERY_S`.
+    asked for the end of its log, and not again before `LOG_EVERY_S`. `name`: see Shown.
     """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, name: str = "") -> None:
         self.rows: RunRows | None = None
-        self._site, self._lock = site, threading.Lock()
+        self._site, self._name, self._lock = site, name, threading.Lock()
         self._read: dict[str, tuple[float, str]] = {}
 
     def opened(self, cell: str) -> str | None:
@@ -87,16 +91,17 @@ class Opener:
                 return None
             read_s, text = self._read.get(cell, (-LOG_EVERY_S, ""))
             if time.monotonic() - read_s >= LOG_EVERY_S:
-                text = _opened(self._site, rows, cell, has_log=True)
+                text = _opened(self._site, rows, cell, self._name, has_log=True)
                 self._read = {cell: (time.monotonic(), text)}
             return text
 
 
-def _opened(site: Site, rows: RunRows, name: str, *, has_log: bool) -> str:
+def _opened(site: Site, rows: RunRows, name: str, run: str = "", *, has_log: bool) -> str:
+    """`run`: its name on a page of several."""
     found = explain.explain_in(site, rows.view, name, has_quotes=has_log)
     log, note = log_for_others(site, rows.view, find(rows.view, name)) if has_log else (None, "")
     opened = OpenedCell(
-        cell=name,
+        cell=f"{run}/{name}" if run else name,
         state=found.state,
         facts=found.facts,
         history=tuple((moment.at, moment.what) for moment in found.history),
@@ -145,10 +150,12 @@ def board(
     port: int | None = None,
     to: str = "",
     has_logs: bool = False,
+    beside: Sequence[str] = (),
     as_json: bool = False,
 ) -> int:
-    """Serve the page until Ctrl-C (the exit code is 130), or write it once. Raises InputError for
-    neither, both, a port that is taken and a file that cannot be written.
+    """Serve the page until Ctrl-C (the exit code is 130), or write it once. `beside`: runs that
+    were launched from this machine, and share the page. Raises InputError for neither, both, a port
+    that is taken, a file that cannot be written and a run that nobody launched.
     """
     if is_served and to:
         raise InputError(_("use either --serve or --to FILE, not both"))
@@ -158,11 +165,13 @@ def board(
         raise InputError(_("--logs works only with --to FILE; --serve always has them"))
     if not is_served and not to:
         raise InputError(_which())
-    with open_site(project, show.say) as site:
+    projects = [project, *(_launched(name) for name in beside)]
+    with ExitStack() as opened:
+        sites = [opened.enter_context(open_site(one, show.say)) for one in projects]
         if to:
-            return _write(site, Path(to), has_logs=has_logs, as_json=as_json)
+            return _write(sites, Path(to), has_logs=has_logs, as_json=as_json)
         try:
-            return _serve(site, port or 0, as_json=as_json)
+            return _serve(sites, port or 0, as_json=as_json)
         except KeyboardInterrupt:
             show.say(
                 Message(
@@ -190,22 +199,50 @@ def _which() -> list[Message]:
     ]
 
 
-def _write(site: Site, path: Path, *, has_logs: bool, as_json: bool) -> int:
+def _launched(name: str) -> Project:
+    """The newest run of this name that was launched from this machine."""
+    known = home.known_runs()
+    for one in known:
+        if one.run == name:
+            return open_known_run(one.run, one.job, one.profile)[0]
+    unknown = _(
+        "--beside: no run {name!r} was launched from this machine{near}. For all of them",
+        name=name,
+        near=did_you_mean(name, [one.run for one in known]),
+    )
+    raise InputError([Message(unknown, Command("runs"))])
+
+
+def _names(sites: Sequence[Site]) -> list[str]:
+    """What the page calls each run; one that is alone needs no name."""
+    if len(sites) == 1:
+        return [""]
+    runs = [site.plan.run for site in sites]
+    return [f"{run}-{at}" if runs.count(run) > 1 else run for at, run in enumerate(runs, 1)]
+
+
+def _write(sites: Sequence[Site], path: Path, *, has_logs: bool, as_json: bool) -> int:
     """0 also where a cell has failed: a cron copies the page behind `&&`."""
     if path.is_dir():
         raise InputError(_("--to: expected a file; {file} is a folder", file=path))
     if not path.parent.is_dir():
         raise InputError(_("--to: no such folder: {folder}", folder=path.parent))
-    with show.waiting(_("asking the boxes")):
-        site.refresh()
-    moves.tell_boxes(site, show.say)
-    view = look_at_run(site, timestamp.utc_now())
-    watched = NOTHING.after(site, view)
-    rows = _rows(site, view, watched)
-    told = [row.cell for row in (*rows.failed, *rows.under_way)][:_MOST_TOLD]
-    texts = {cell: _opened(site, rows, cell, has_log=has_logs) for cell in told}
-    page = live_page.page_of_run(rows, watched.curves, _FILE, _private(site), told=texts)
+    shown, texts = list[Shown](), dict[str, str]()
+    for site, name in zip(sites, _names(sites), strict=True):
+        with show.waiting(_("asking the boxes")):
+            site.refresh()
+        moves.tell_boxes(site, show.say)
+        view = look_at_run(site, timestamp.utc_now())
+        watched = NOTHING.after(site, view)
+        rows = _rows(site, view, watched)
+        shown.append(Shown(rows, watched.curves, _private(site), name))
+        told = [row.cell for row in (*rows.failed, *rows.under_way)][:_MOST_TOLD]
+        texts |= {
+            shown[-1].of(cell): _opened(site, rows, cell, name, has_log=has_logs) for cell in told
+        }
+    page = live_page.page_of_runs(shown, _FILE, told=texts)
     atomic.write_whole(path, page.whole)
+    view = shown[0].rows.view
     if as_json:
         show.json_document(
             "board", {"run": view.run, "at": view.at, "file": str(path), "url": None}
@@ -215,29 +252,69 @@ def _write(site: Site, path: Path, *, has_logs: bool, as_json: bool) -> int:
     return 0
 
 
-def _serve(site: Site, port: int, *, as_json: bool) -> int:
-    """The first look comes before the address, so that the page has something to say."""
-    opener, watched = Opener(site), NOTHING
-    views = looks_without_end(site, None, time.sleep)
+class _Served:
+    """One of the runs of a page, as its looks come."""
+
+    def __init__(self, site: Site, name: str) -> None:
+        self.opener = Opener(site, name)
+        self._site, self._name, self._watched = site, name, NOTHING
+
+    def shown(self, view: RunView) -> Shown:
+        self._watched = self._watched.after(self._site, view)
+        self.opener.rows = rows = _rows(self._site, view, self._watched)
+        return Shown(rows, self._watched.curves, _private(self._site), self._name)
+
+
+def _serve(sites: Sequence[Site], port: int, *, as_json: bool) -> int:
+    """The first look of each run comes before the address: the page has something to say."""
+    names, is_over = _names(sites), threading.Event()
+    served = [_Served(site, name) for site, name in zip(sites, names, strict=True)]
+    openers = {name: one.opener for name, one in zip(names, served, strict=True)}
+    looks = [looks_without_end(site, None, is_over.wait) for site in sites]
     with show.waiting(_("asking the boxes")):
-        first = next(views)
-    with server.serve(port) as page_server:
-        page_server.opened = opener.opened
-        for number, view in enumerate(chain([first], views), start=1):
-            watched = watched.after(site, view)
-            opener.rows = rows = _rows(site, view, watched)
-            reading, private = _reading(site, view), _private(site)
-            page_server.states.append(
-                live_page.page_of_run(rows, watched.curves, reading, private, number=number)
-            )
-            if view is first:
-                _tell(first, page_server.url, site.poll_s, as_json=as_json)
+        first = [next(views) for views in looks]
+    shown = [one.shown(view) for one, view in zip(served, first, strict=True)]
+
+    def opened(cell: str) -> str | None:
+        name, _slash, rest = cell.partition("/") if names[0] else ("", "", cell)
+        return openers[name].opened(rest) if name in openers else None
+
+    try:
+        with server.serve(port) as page_server:
+            page_server.opened = opened
+            _add_page(page_server, sites, shown)
+            _tell(first[0], page_server.url, sites[0].poll_s, as_json=as_json)
+            for at, view in _as_they_come(looks):
+                shown[at] = served[at].shown(view)
+                _add_page(page_server, sites, shown)
+    finally:
+        is_over.set()
     return 0
 
 
-def _reading(site: Site, view: RunView) -> Reading:
-    is_over = not any(map(may_run, view.queues))
-    return Reading(site.poll_s, 3 * (REST_S if is_over else site.poll_s) + 30)
+def _as_they_come(looks: Sequence[Iterator[RunView]]) -> Iterator[tuple[int, RunView]]:
+    """Of several runs each has a thread: a box of one that takes its time holds up no other."""
+    if len(looks) == 1:
+        yield from ((0, view) for view in looks[0])
+        return
+    came: Queue[tuple[int, RunView]] = Queue()
+
+    def look(at: int) -> None:
+        for view in looks[at]:
+            came.put((at, view))
+
+    for at in range(len(looks)):
+        threading.Thread(target=look, args=(at,), daemon=True).start()
+    while True:
+        yield came.get()
+
+
+def _add_page(page_server: PageServer, sites: Sequence[Site], shown: Sequence[Shown]) -> None:
+    number = page_server.states[-1].number + 1
+    poll_s = min(site.poll_s for site in sites)
+    is_over = not any(may_run(queue) for one in shown for queue in one.rows.view.queues)
+    reading = Reading(poll_s, 3 * (REST_S if is_over else max(s.poll_s for s in sites)) + 30)
+    page_server.states.append(live_page.page_of_runs(shown, reading, number=number))
 
 
 def _tell(view: RunView, url: str, every_s: float, *, as_json: bool) -> None:

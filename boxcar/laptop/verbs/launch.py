@@ -36,7 +36,6 @@ from boxcar.laptop.verbs import audit, listen, members, push, start_queues
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.start_queues import Order
 from boxcar.shared import timestamp
-from boxcar.shared.cell import visible_gpus
 from boxcar.shared.errors import (
     Command,
     InputError,
@@ -328,7 +327,7 @@ def _refuse_beside(report: audit.Report, boxes: Collection[str], may_start: bool
 def _say_beside_here(site: Site, queues: list[str]) -> None:
     """On the person's own machine, where any box sees it all."""
     first = [site.plan.queues[queue] for queue in queues][:1]
-    for row in other_runs.check(site.ask, first, visible_gpus.of_plan(site.plan), "ok"):
+    for row in other_runs.check(site.ask, first, other_runs.gpus_of_run(site.plan), "ok"):
         show.say(_("also running on this machine: {others}", others=row.found))
 
 

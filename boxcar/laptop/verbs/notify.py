@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
@@ -14,6 +15,7 @@ from boxcar.laptop.project.from_environment import Target, targets
 from boxcar.laptop.project.notify.endpoints import BOX, LAPTOP
 from boxcar.laptop.project.project import Project
 from boxcar.shared import timestamp
+from boxcar.shared.channels import dead_man
 from boxcar.shared.channels.answer import WEBHOOK, Endpoint
 from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.news.text import trial
@@ -26,6 +28,7 @@ _TRIED = ("endpoint", "message", "answer")
 _SHOWN = ("endpoint", "sent by", "variables", "proof of delivery")
 _PROOFS = {
     WEBHOOK: mark("any 2xx answer"),
+    dead_man.HEARTBEAT: mark("the service misses what does not come"),
     posting.EMAIL: mark("the mail server's 250"),
     posting.APPRISE: mark("sent, not confirmed"),
 }
@@ -118,7 +121,8 @@ def _tried(
     sent = [one for one in found if one.endpoint]
     language = project.job.language or language_of("", environ)
     text = trial(project.plan.run, place, timestamp.utc_now(), language)
-    endpoints = [one.endpoint for one in sent if one.endpoint]
+    one_box = box or next(iter(project.job.boxes))
+    endpoints = [_of_box(one.endpoint, one_box) for one in sent if one.endpoint]
     with show.waiting(
         _("sending {n} test {n:message|messages} from {place}", n=len(sent), place=place)
     ):
@@ -129,6 +133,13 @@ def _tried(
     pairs = zip(sent, posted, strict=True)
     told = {one.label: _row(one, each) for one, each in pairs}
     return [told.get(one.label) or _off(one) for one in found]
+
+
+def _of_box(endpoint: Endpoint, box: str) -> Endpoint:
+    """A dead-man's service knows each box by an address of its own."""
+    if endpoint.channel != dead_man.HEARTBEAT:
+        return endpoint
+    return replace(endpoint, url=dead_man.filled(endpoint.url, box))
 
 
 def _from_box(

@@ -158,9 +158,16 @@ class _Sending:
             self._there,
             on_bytes=self._part.at,
             bases=self._bases,
+            copied=self._copied_there,
             has_own_connection=False,
         )
         self._part.doing = _("checked by the box")
+
+    def _copied_there(self) -> tuple[str, ...]:
+        question = run_asks.CopyUnchanged(
+            self._made.digest, self._install.unfinished, self._made.files
+        )
+        return self._site.ask(self._box, question, timeout_s=CHECK_TIMEOUT_S).names
 
 
 def _refuse(site: Site, box: str, made: Release, problems: Sequence[str]) -> None:

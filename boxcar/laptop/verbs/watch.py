@@ -410,6 +410,8 @@ def looks_without_end(
         except (BoxcarError, OSError) as error:
             if not has_looked:
                 raise
+            if pause(0.0) is True:
+                return  # who has left hears of no look that was cut off
             show.say(_("not refreshed: {why}", why=message_of(error).text))
             rest_s = site.poll_s if interval_s is None else interval_s
         if pause(rest_s) is True:

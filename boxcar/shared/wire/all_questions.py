@@ -14,6 +14,7 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
         run_asks.Wait,
         run_asks.FindRelease,
         run_asks.Prepare,
+        run_asks.CopyUnchanged,
         run_asks.Install,
         run_asks.PointTo,
         run_asks.Append,

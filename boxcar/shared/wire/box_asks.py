@@ -31,7 +31,8 @@ class OtherRun:
 
     `devices` are the GPUs that these may see, null where they see all or nobody can tell. `results`
     are its cells on a tier that goes with the box: the digest of its manifest, null where the cell
-    was begun and not published.
+    was begun and not published. `takes_free_gpus`: whether each of its cells has GPUs for itself,
+    under the locks of this data folder; null where it has not, or nobody can tell.
     """
 
     run: RunName
@@ -39,6 +40,7 @@ class OtherRun:
     cells: tuple[str, ...]
     results: dict[CellName, Digest | None]
     devices: tuple[str, ...] | None = field(default=None, metadata=SILENT)
+    takes_free_gpus: bool | None = field(default=None, metadata=SILENT)
 
     @property
     def is_at_work(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Annotated
 from boxcar.shared.cell.cell_name import CELL_NAME
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.control import Control
+from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.files.release import is_unfinished
 from boxcar.shared.files.resume_pointer import Resume
@@ -156,6 +157,25 @@ class Prepare(Question[Prepared], name="prepare"):
 
 
 @dataclass(frozen=True)
+class CopiedThere:
+    """Which of the files are in the unfinished release, as they are to be."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CopyUnchanged(Question[CopiedThere], name="copy_unchanged"):
+    """Where the box has no rsync: have what a base holds alike in the unfinished release."""
+
+    digest: Digest
+    unfinished: str
+    files: tuple[FileRecord, ...]
+
+    def __post_init__(self) -> None:
+        _check_unfinished(self.unfinished, self.digest)
+
+
+@dataclass(frozen=True)
 class Installed:
     is_new: bool
 
@@ -168,14 +188,18 @@ class Install(Question[Installed], name="install"):
     unfinished: str
 
     def __post_init__(self) -> None:
-        if not is_unfinished(self.unfinished, self.digest):
-            raise ValueError(
-                _(
-                    "unfinished: {unfinished!r} is not the name of an unfinished {digest}",
-                    unfinished=self.unfinished,
-                    digest=self.digest,
-                )
+        _check_unfinished(self.unfinished, self.digest)
+
+
+def _check_unfinished(name: str, digest: str) -> None:
+    if not is_unfinished(name, digest):
+        raise ValueError(
+            _(
+                "unfinished: {unfinished!r} is not the name of an unfinished {digest}",
+                unfinished=name,
+                digest=digest,
             )
+        )
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from typing import Any
 import torch
 
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError
+from boxcar.training import finite_check
 from boxcar.training.checkpoint import checkpoint_folder, training_state
 from boxcar.training.checkpoint.best import Best
 from boxcar.training.checkpoint.cadence import Pace
@@ -136,6 +137,7 @@ class Checkpointer:
         comparing: the best and its weights are part of every checkpoint.
         """
         self._refuse_unloaded()
+        self._side.everywhere(finite_check.settle)
         return self._best.save(float(metric), mode)
 
     def _make_store(self, is_sharded: bool) -> Any:
@@ -184,6 +186,7 @@ class Checkpointer:
 
     def _own_head(self) -> dict[str, Any]:
         """What the others need of this rank, as JSON: all in one message."""
+        finite_check.settle()
         main = self._head_on_main() if self._side.rank == 0 else None
         return {"rng": _packed(training_state.capture_rng()), "main": main}
 

@@ -112,6 +112,7 @@ class FileStore:
         """Write it; what begins the rest, `tidy` in a thread: to read one back takes as long as to
         write it. All ranks; all raise what rank 0 raises.
         """
+        self._state.gather()
         self._side.on_main(lambda: self._write(name, self._content(head)))
         return lambda: self._begin_on_main(name, tidy)
 
@@ -119,6 +120,7 @@ class FileStore:
         self, name: str, head: dict[str, Any], tidy: Callable[[], None]
     ) -> Callable[[], None]:
         """Copy it to CPU memory; what begins to write it, in a thread. All ranks."""
+        self._state.gather()
         copies: list[tuple[dict[str, Any], Callable[[], None]]] = []
         self._side.on_main(lambda: copies.append(self._copy(head)))
 

@@ -250,7 +250,15 @@ class TrainingState:
     def kinds(self) -> dict[str, str]:
         """The class of the optimizer: torch loads one's state into another without a word."""
         optimizer = self.parts.get("optimizer")
+        if optimizer is not None and _is_zero(optimizer):
+            optimizer = optimizer.optim
         return {} if optimizer is None else {"optimizer": type(optimizer).__name__}
+
+    def gather(self) -> None:
+        """Bring ZeRO's state to rank 0, of which each rank has a share. A collective."""
+        for part in self.parts.values():
+            if _is_zero(part):
+                part.consolidate_state_dict(to=0)
 
     def load_state_dict(
         self, saved: Mapping[str, Any], *, rank: int = 0, without: Sequence[str] = ()
@@ -291,6 +299,11 @@ class TrainingState:
         elif isinstance(part, dict):
             part.clear()
             part.update(owned(saved))
+        elif _is_zero(part):
+            # It takes out of what it is given whatever other ranks keep.
+            part.load_state_dict({**saved, "state": dict(saved["state"])})
+            part.state.clear()
+            _own_state(part.optim)
         elif isinstance(part, torch.optim.Optimizer):
             part.load_state_dict(saved)
             _own_state(part)
@@ -373,6 +386,11 @@ def _own_state(optimizer: torch.optim.Optimizer) -> None:
         for name, value in of_parameter.items():
             if isinstance(value, torch.Tensor) and value.device.type == "cpu":
                 of_parameter[name] = value.clone()
+
+
+def _is_zero(part: Any) -> bool:
+    """torch's ZeroRedundancyOptimizer: each rank keeps the state of some parameters alone."""
+    return isinstance(part, torch.optim.Optimizer) and hasattr(part, "consolidate_state_dict")
 
 
 def _unfit(name: str, part: Any) -> list[str]:

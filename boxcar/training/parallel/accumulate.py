@@ -19,6 +19,7 @@ mean of such means is not the mean over all tokens.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -27,22 +28,14 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from boxcar.shared.errors import BoxcarError, InputError
-from boxcar.shared.process import exit_codes
+from boxcar.shared.errors import DivergedError, InputError
 from boxcar.training import run_manifest, stall, torch_private
+from boxcar.training.finite_check import FiniteCheck
 from boxcar.training.ranks import ranks
 from boxcar.training.reporting import soon
+from boxcar.training.reporting.say import say_once
 
 _SMALL_NUMEL = 4096
-
-
-class DivergedError(BoxcarError):
-    """The loss or its gradient is no finite number; the same command would end here again.
-
-    Raised before the optimizer step, on all ranks.
-    """
-
-    exit_code = exit_codes.NO_RETRY
 
 
 class GradientAccumulator:
@@ -51,15 +44,23 @@ class GradientAccumulator:
     grad_norm: float = math.nan
     """The last window's, over all ranks and parameters, unscaled and before clipping; only where
     `clip_norm` is given."""
+    _engine: Any = None
 
     def __init__(
         self,
         accumulation_steps: int,
         scaler: torch.amp.GradScaler | None = None,
         clip_norm: float | None = None,
+        check_finite: str = "every step",
     ) -> None:
         """`clip_norm`: the largest L2 norm of a window's mean gradient. None: any; math.inf: any,
-        but `grad_norm` is known."""
+        but `grad_norm` is known.
+
+        `check_finite`: "every step" waits for the GPU once in each window. "every 10" looks at
+        every tenth, so a DivergedError comes up to twenty windows late; but before a checkpoint is
+        written, the ranks leave or the process ends. `grad_norm` is then that of the last window
+        which was looked at.
+        """
         if accumulation_steps < 1:
             raise InputError(
                 f"accumulation_steps should be 1 or more, found {accumulation_steps!r}"
@@ -73,7 +74,10 @@ class GradientAccumulator:
         self._latest: int | None = None
         self._closes = False
         self._is_shared = False
+        self._is_inside = False
         self._losses: list[tuple[int, Tensor]] = []
+        every = _every(check_finite)
+        self._rarely = FiniteCheck(every) if every > 1 else None
         run_manifest.record(accumulation_steps=accumulation_steps, clip_norm=clip_norm)
 
     @contextmanager
@@ -84,8 +88,13 @@ class GradientAccumulator:
         """
         self._move_to(step_idx, is_last)
         self._is_shared = _exchanges(module)
-        with self._exchange_only_at_the_end(module):
-            yield
+        self._engine = module if _is_engine(module) else None
+        self._is_inside = True
+        try:
+            with self._exchange_only_at_the_end(module):
+                yield
+        finally:
+            self._is_inside = False
 
     def step(self, loss: Tensor, optimizer: Optimizer, step_idx: int) -> bool:
         """Backward of a scalar mean loss; True where the window closed and the optimizer was asked.
@@ -98,6 +107,10 @@ class GradientAccumulator:
         that is no number reaches in every layer.
         """
         stall.beat(step_idx)
+        if self._engine is not None:
+            return self._step_engine(self._engine, loss)
+        if not self._is_inside:
+            self._say_outside()
         if step_idx != self._latest:
             self._move_to(step_idx, is_last=False)
         self._losses.append((step_idx, loss.detach()))
@@ -151,6 +164,30 @@ class GradientAccumulator:
             for parameter in parameters:
                 parameter.grad.mul_(self.accumulation_steps / self._length())
         norm = self._look_and_clip(parameters)
+        if self._rarely is not None:
+            self._step_unread(self._rarely, optimizer, norm)
+        else:
+            self._step_read(optimizer, norm)
+        optimizer.zero_grad(set_to_none=True)
+        self._first = self._latest = None
+        self._losses.clear()
+
+    def _step_unread(self, check: FiniteCheck, optimizer: Optimizer, norm: Tensor) -> None:
+        """The step now, and whether it was one of finite numbers later."""
+        assert self._latest is not None
+        # A scaled gradient may overflow: the scaler leaves that step out by itself.
+        check.note(self._latest, (loss for _, loss in self._losses), None if self._scaler else norm)
+        if self._clip_norm is not None:
+            self.grad_norm = check.grad_norm
+        if self._scaler:
+            self._scaler.step(optimizer)
+            self._scaler.update()
+        elif self._may_go_ahead(optimizer, norm):
+            torch_private.step_unless(~torch.isfinite(norm), optimizer)
+        else:
+            optimizer.step()
+
+    def _step_read(self, optimizer: Optimizer, norm: Tensor) -> None:
         is_ahead = self._may_go_ahead(optimizer, norm)
         number = soon.on_its_way(norm) if is_ahead else _number(norm)
         if is_ahead:
@@ -166,9 +203,34 @@ class GradientAccumulator:
             self._scaler.update()
         elif not is_ahead:
             optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+
+    def _step_engine(self, engine: Any, loss: Tensor) -> bool:
+        """DeepSpeed scales, accumulates, clips and steps by itself: by its own backward alone."""
+        if self.accumulation_steps > 1 or self._scaler or self._clip_norm is not None:
+            raise InputError(
+                "the model is a DeepSpeed engine, which accumulates, scales and clips by its JSON: "
+                "write GradientAccumulator(1), or each would be done twice"
+            )
+        is_last = bool(engine.is_gradient_accumulation_boundary())
+        engine.backward(loss)
+        engine.step()
         self._first = self._latest = None
-        self._losses.clear()
+        if self._rarely is not None:
+            self._rarely.note(engine.global_steps, [loss], None)
+        elif not math.isfinite(float(loss.detach())):
+            raise DivergedError(
+                f"the loss of rank {ranks.current().rank} is not finite: look at that rank's "
+                "batch, then at the learning rate"
+            )
+        return is_last
+
+    def _say_outside(self) -> None:
+        if self.accumulation_steps > 1 and ranks.current().world > 1:
+            say_once(
+                "accumulator.step was called outside of micro_step: the ranks exchange gradients "
+                f"{self.accumulation_steps} times for each step. Put `with accumulator.micro_step("
+                "model, step_idx):` around forward and step"
+            )
 
     def _look_and_clip(self, parameters: list[Tensor]) -> Tensor:
         """The norm of the whole gradient, also where it is sharded, or of the small parameters'."""
@@ -197,6 +259,21 @@ class GradientAccumulator:
                 f"the gradient is not finite {where}, though every loss is: an operation overflows "
                 "in the backward pass; no step was taken"
             )
+
+
+def _every(check_finite: str) -> int:
+    if check_finite == "every step":
+        return 1
+    if found := re.fullmatch(r"every ([1-9]\d*)", str(check_finite)):
+        return int(found[1])
+    raise InputError(
+        f"check_finite should be 'every step' or, say, 'every 10', found {check_finite!r}"
+    )
+
+
+def _is_engine(module: Any) -> bool:
+    """DeepSpeed's, known by what only it has; deepspeed is not imported for this."""
+    return hasattr(module, "is_gradient_accumulation_boundary") and hasattr(module, "backward")
 
 
 def _exchanges(module: nn.Module) -> bool:

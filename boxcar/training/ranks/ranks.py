@@ -25,7 +25,7 @@ import torch.distributed as dist
 import torch.distributed.nn.functional
 
 from boxcar.shared.errors import InputError
-from boxcar.training import stall, torch_private
+from boxcar.training import finite_check, stall, torch_private
 from boxcar.training.hang import desync
 from boxcar.training.ranks import rendezvous
 from boxcar.training.ranks.config import DistributedConfig
@@ -106,8 +106,10 @@ def leave() -> None:
     """Let go of the group, so that this process ends with its own exit code. DDP modules are
     useless afterwards; their `.module` is not.
 
+    Raises DivergedError where an accumulator that looks seldom has met a number that is not finite.
     No barrier: a rank that leaves because of an error must not wait for the others.
     """
+    finite_check.let_go()
     stall.leave()
     _Here.joined = None
     if not dist.is_initialized():

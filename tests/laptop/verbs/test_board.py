@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from run_on_disk import RunOnDisk, agent_started, cell_failed, cell_verified, make_run, queue_done
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import home, show
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.verbs import board as board_module
@@ -194,7 +194,7 @@ def test_a_log_is_asked_for_once_in_two_seconds_however_many_read_it(
 ) -> None:
     reads: list[str] = []
 
-    def read(site: object, rows: object, name: str, **more: object) -> str:
+    def read(site: object, rows: object, name: str, run: str, **more: object) -> str:
         reads.append(name)
         return name
 
@@ -219,3 +219,71 @@ def test_a_file_has_lines_of_logs_only_where_that_was_typed(
     assert "epoch 89 of […] […]" in told and "line 7" in told
     with pytest.raises(InputError, match="only with --to FILE"):
         board(failed.project, is_served=True, has_logs=True)
+
+
+@pytest.fixture
+def other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A run of another folder that somebody launched from this machine; its name."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    root = tmp_path / "elsewhere"
+    (root / "queues").mkdir(parents=True)
+    (root / "train.py").write_text("")
+    (root / "queues" / "q.txt").write_text("- recon 3 --lr 0.5\n")
+    job = "name: wide\ncommand: train.py\nlauncher: python\nartifacts: [m.json]\n"
+    (root / "job.yaml").write_text(f"{job}queues: {{queues/q.txt: box-a}}\n")
+    home.remember_run("wide", root / "job.yaml", "local")
+    return "wide"
+
+
+def test_another_run_shares_the_file_and_one_that_nobody_launched_is_refused(
+    run: RunOnDisk, other: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "page.html"
+    assert board(run.project, to=str(path), beside=[other]) == 0
+    page = path.read_text(encoding="utf-8")
+    assert "<title>demo · wide</title>" in page and "3 cells" in page
+    assert '<template data-cell="demo/b">' in page and "wide/recon_lr0.5" in page
+    with pytest.raises(InputError, match=r"no run 'wid' .* \(did you mean 'wide'\?\)"):
+        board(run.project, to=str(path), beside=["wid"])
+
+
+def test_cells_of_both_runs_open_in_a_page_that_is_served(
+    run: RunOnDisk, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str | None] = []
+
+    def as_they_come(looks: object) -> Iterator[tuple[int, RunView]]:
+        for cell in ("demo/b", "wide/recon_lr0.5", "b", "lost/b"):
+            told.append(servers[0].opened(cell))
+        yield 1, RunView("wide", run.look().at, (), ())
+        told.append(servers[0].states[-1].text)
+        raise KeyboardInterrupt
+
+    servers: list[server.PageServer] = []
+
+    class Noted(server.PageServer):
+        def __init__(self, port: int) -> None:
+            super().__init__(port)
+            servers.append(self)
+
+    monkeypatch.setattr(board_module, "_as_they_come", as_they_come)
+    monkeypatch.setattr(server, "PageServer", Noted)
+    assert board(run.project, is_served=True, beside=[other]) == 130
+    one, two, bare, lost, page = told
+    assert one and 'data-cell="demo/b"' in one and two and "wide/recon_lr0.5" in two
+    assert bare is None and lost is None
+    assert page and 'data-number="2"' in page and "demo/b" in page and "2 cells" in page
+
+
+def test_the_looks_of_several_runs_come_as_they_are_made(run: RunOnDisk) -> None:
+    """One whose box takes its time holds up no other."""
+    ready, view = threading.Event(), run.look()
+
+    def slow() -> Iterator[RunView]:
+        ready.wait()
+        yield view
+
+    came = board_module._as_they_come([slow(), iter([view, view])])
+    assert [next(came)[0], next(came)[0]] == [1, 1]
+    ready.set()
+    assert next(came)[0] == 0

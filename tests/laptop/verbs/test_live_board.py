@@ -60,7 +60,7 @@ def test_a_look_that_fails_costs_nothing_but_itself(
     views = watch.looks_without_end(run.site, 2.0, pauses.append)
     assert [next(views).run, next(views).run] == ["demo", "demo"]
     assert "not refreshed: box-a: ask later" in capsys.readouterr().err
-    assert pauses == [watch.REST_S, 2.0]
+    assert pauses == [watch.REST_S, 0.0, 2.0]
 
 
 def test_a_first_look_that_fails_is_the_verbs_own_error(

@@ -25,7 +25,9 @@ class Stand:
         reporter = SimpleNamespace(say=self.say, journal_end=None, webhooks=dict)
         settler = SimpleNamespace(is_busy=False)
         settler.copy = CopySoFar()
-        beat = SimpleNamespace(cell="a", tick=self.tick, idle=lambda: [idle] if idle else [])
+        beat = SimpleNamespace(
+            cell="a", tick=self.tick, idle=lambda: [idle] if idle else [], unheard=list
+        )
         self._progress = progress
         place = SimpleNamespace(queue="q1", plan=SimpleNamespace(full_disk_s=0.0))
         parts = (place, reporter, beat, self.orders, settler)

@@ -277,3 +277,45 @@ def test_a_damaged_list_is_made_anew(tmp_path):
     assert not ask(tmp_path, ONE, "release").get("is_newest")
     assert ask(tmp_path, ONE) == {}
     assert release.releases(path) == (ONE,)
+
+
+def _files_of(folder: Path) -> list[dict[str, Any]]:
+    listed = json.loads((folder / "release.json").read_text())["files"]
+    assert len(listed) > 3
+    return list(listed)
+
+
+def test_where_there_is_no_rsync_the_box_copies_what_its_newest_release_has(sent):
+    files = _files_of(sent.folder)
+    sent.install()
+    sent.ask("newest")
+    (sent.target / "code" / "train.py").write_bytes(b"pass\n")  # edited there since
+    other = "0a" * 32
+    unfinished = f".{other}.0123abcd.part"
+    told = sent.ask("copy_unchanged", digest=other, unfinished=unfinished, files=files)
+    names = {file["path"] for file in files} - {"code/train.py"}
+    assert set(told["names"]) == names
+    folder = sent.target.with_name(unfinished)
+    for name in names:
+        assert (folder / name).read_bytes() == (sent.target / name).read_bytes()
+    assert not (folder / "code" / "train.py").exists()
+    shutil.rmtree(sent.target)
+    again = sent.ask("copy_unchanged", digest=other, unfinished=unfinished, files=files)
+    assert again == told, "what is there already is told again"
+
+
+def test_a_copy_follows_no_link_and_leads_nowhere_else(sent, tmp_path):
+    files = _files_of(sent.folder)
+    sent.install()
+    sent.ask("newest")
+    train = sent.target / "code" / "train.py"
+    elsewhere = tmp_path / "elsewhere.py"
+    train.rename(elsewhere)
+    train.symlink_to(elsewhere)
+    other = "0a" * 32
+    asked = {"digest": other, "unfinished": f".{other}.0123abcd.part"}
+    assert "code/train.py" not in sent.ask("copy_unchanged", files=files, **asked)["names"]
+    outside = [dict(files[0], path="../../../escaped")]
+    assert error_of(sent.ask("copy_unchanged", files=outside, **asked))[0] == "DamagedError"
+    refused = sent.ask("copy_unchanged", files=[], digest=other, unfinished="../queues")
+    assert error_of(refused)[0] == "InputError"

@@ -52,6 +52,10 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
             mark=SHA,
         ),
     ),
+    (
+        run_asks.CopyUnchanged(SHA, UNFINISHED, (FileRecord("code/a.py", 3, SHA),)),
+        run_asks.CopiedThere(("code/a.py",)),
+    ),
     (run_asks.Wait(("q1",), SHA, 25), run_asks.Waited(True)),
     (run_asks.ReadLog(9, 0, 100, "a", wait_s=20), run_asks.LogSlice(True, b"", 9, 9, True)),
     (
@@ -170,7 +174,7 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         box_asks.OthersSeen(
             (
                 box_asks.OtherRun("next", ("q1",), ("x",), {"a": SHA, "q1": None}, ("0", "1")),
-                box_asks.OtherRun("last", (), (), {}),
+                box_asks.OtherRun("last", (), (), {}, takes_free_gpus=True),
             ),
             (box_asks.Stranger(4711, "python3", "bob", ("0",)), box_asks.Stranger(1, "sh", "0")),
         ),
@@ -493,7 +497,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example():
         if one.__module__ in {home.__name__ for home in ASKS}
     }
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(QUESTIONS) == len(questions) == 31
+    assert len(QUESTIONS) == len(questions) == 32
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,10 +15,12 @@ from ranks_at_work import run_ranks
 from torch import Tensor, nn
 from waiting import LIMIT_S
 
-from boxcar.shared.errors import InputError
+from boxcar.shared.errors import DivergedError, InputError
 from boxcar.training import torch_private
+from boxcar.training.checkpoint.checkpointer import Checkpointer
+from boxcar.training.checkpoint.training_state import TrainingState
 from boxcar.training.parallel import accumulate
-from boxcar.training.parallel.accumulate import DivergedError, GradientAccumulator
+from boxcar.training.parallel.accumulate import GradientAccumulator
 from boxcar.training.parallel.ddp import DDPWrapper
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
@@ -349,3 +355,180 @@ def test_a_nan_on_one_rank_stops_all_of_them_before_the_step(scaler: bool) -> No
 
 def test_divergence_has_the_exit_code_that_is_not_tried_again() -> None:
     assert DivergedError("").exit_code == 42
+
+
+# --- looked at seldom
+
+
+def test_what_is_looked_at_seldom_trains_to_the_bit_as_what_is_looked_at_always() -> None:
+    always = run(GradientAccumulator(2, clip_norm=0.1), batches(12))
+    seldom = run(GradientAccumulator(2, clip_norm=0.1, check_finite="every 10"), batches(12))
+    assert all(map(torch.equal, always, seldom))
+
+
+def steps_until_told(every: str, bad_at: int, count: int = 60) -> int:
+    model, accumulator = linear(), GradientAccumulator(1, check_finite=every)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    for index, batch in enumerate(batches(count)):
+        try:
+            with accumulator.micro_step(model, index):
+                loss = loss_of(model, batch * (math.nan if index == bad_at else 1))
+                accumulator.step(loss, optimizer, index)
+        except DivergedError as error:
+            assert "a loss was not finite" in str(error)
+            return index
+    raise AssertionError("nothing was told")
+
+
+def test_on_the_cpu_every_tenth_window_tells_of_the_ones_before_it() -> None:
+    assert steps_until_told("every 10", bad_at=3) == 9
+    assert steps_until_told("every 10", bad_at=9) == 9
+    assert steps_until_told("every 10", bad_at=10) == 19
+
+
+def test_nothing_is_saved_after_a_number_that_nobody_has_read(tmp_path: Any) -> None:
+    model, accumulator = linear(), GradientAccumulator(1, check_finite="every 1000")
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    checkpointer = Checkpointer(tmp_path, TrainingState(model=model, optimizer=optimizer))
+    checkpointer.save()
+    accumulator.step(loss_of(model, batches(1)[0] * math.inf), optimizer, 0)
+    for save in (checkpointer.save, checkpointer.save_async, lambda: checkpointer.save_best(1.0)):
+        with pytest.raises(DivergedError, match="no checkpoint was written since"):
+            save()
+        accumulator.step(loss_of(model, batches(1)[0] * math.inf), optimizer, 0)
+    checkpointer.wait()
+    assert [path.name for path in tmp_path.glob("*.pth")] == ["latest.pth"]
+    with pytest.raises(DivergedError):
+        ranks.leave()
+    ranks.leave()  # it is told once
+
+
+ENDS = """
+import torch
+from boxcar.training import GradientAccumulator
+model = torch.nn.Linear(2, 1)
+accumulator = GradientAccumulator(1, check_finite="every 1000")
+loss = model(torch.full((1, 2), float("nan"))).sum()
+accumulator.step(loss, torch.optim.SGD(model.parameters(), 0.1), 0)
+"""
+
+
+def test_a_training_that_ends_with_an_unread_number_ends_with_42(tmp_path: Any) -> None:
+    words = [sys.executable, "-c", ENDS]
+    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 42
+    assert "a loss was not finite at one of step_idx 0 to 0" in ended.stderr
+
+
+def diverge_seldom(bad_rank: int) -> str:
+    here = ranks.join()
+    model = DDPWrapper(linear(), DistributedConfig()).setup()
+    accumulator = GradientAccumulator(1, check_finite="every 3")
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for index, batch in enumerate(batches(6)):
+        factor = math.nan if here.rank == bad_rank and index == 1 else 1.0
+        try:
+            with accumulator.micro_step(model, index):
+                accumulator.step(loss_of(model, batch * factor), optimizer, index)
+        except DivergedError as error:
+            return f"{index}: {str(error).split(' was')[0]}"
+    return "nothing"
+
+
+def test_all_ranks_are_told_at_the_same_window() -> None:
+    first, second = run_ranks(2, diverge_seldom, 1)
+    assert (first[0], second[0]) == ("2", "2")
+    assert "a loss" in second
+
+
+@pytest.mark.parametrize("said", ["never", "every 0", "10", "every ten"])
+def test_another_word_for_how_often_is_refused(said: str) -> None:
+    with pytest.raises(InputError, match="'every step' or, say, 'every 10', found"):
+        GradientAccumulator(1, check_finite=said)
+
+
+# --- loops that say less, or have an engine
+
+
+def test_the_documents_loop_needs_no_micro_step_on_one_rank(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    model, accumulator = linear(), GradientAccumulator(accumulation_steps=2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    assert [
+        accumulator.step(loss_of(model, b), optimizer, i) for i, b in enumerate(batches(2))
+    ] == [
+        False,
+        True,
+    ]
+    assert "micro_step" not in capfd.readouterr().err
+
+
+def forget_micro_step(is_forgotten: bool) -> list[float]:
+    here = ranks.join()
+    model = DDPWrapper(linear(), DistributedConfig()).setup()
+    accumulator = GradientAccumulator(2)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for index, batch in enumerate(batches(4)):
+        inside = nullcontext() if is_forgotten else accumulator.micro_step(model, index)
+        with inside:
+            accumulator.step(loss_of(model, batch[here.rank :][:1]), optimizer, index)
+    sys.stderr.flush()
+    said = Path(f"/proc/self/fd/{sys.stderr.fileno()}").read_text().count("outside of micro_step")
+    return [said, *model.module.weight.flatten().tolist()]
+
+
+def test_on_several_ranks_a_forgotten_micro_step_is_said_once_and_trains_alike() -> None:
+    told, right = (run_ranks(2, forget_micro_step, word)[0] for word in (True, False))
+    assert (told[0], right[0]) == (1, 0)
+    assert told[1:] == pytest.approx(right[1:])
+
+
+class Engine(nn.Module):
+    """What DeepSpeed's engine has and does, as its documentation says, with accumulation over 2."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model, self.calls, self.global_steps = linear(), list[str](), 0
+
+    def forward(self, batch: Tensor) -> Tensor:
+        return self.model(batch)
+
+    def is_gradient_accumulation_boundary(self) -> bool:
+        return self.calls.count("backward") % 2 == 1
+
+    def backward(self, loss: Tensor) -> None:
+        self.calls.append("backward")
+        (loss / 2).backward()
+
+    def step(self) -> None:
+        self.calls.append("step")
+
+
+def test_an_engine_does_its_own_backward_and_step() -> None:
+    engine, accumulator = Engine(), GradientAccumulator(1)
+    optimizer = Recorder(engine.model)
+    stepped = []
+    for index, batch in enumerate(batches(4)):
+        with accumulator.micro_step(engine, index):
+            stepped.append(accumulator.step(loss_of(engine, batch), optimizer, index))
+    assert engine.calls == ["backward", "step"] * 4
+    assert stepped == [False, True, False, True]
+    assert not optimizer.seen  # nobody steps beside it
+    with (
+        pytest.raises(DivergedError, match="the loss of rank 0 is not finite"),
+        accumulator.micro_step(engine, 4),
+    ):
+        accumulator.step(loss_of(engine, batches(1)[0] * math.nan), optimizer, 4)
+
+
+@pytest.mark.parametrize("options", [{"accumulation_steps": 2}, {"clip_norm": 1.0}])
+def test_what_an_engine_does_already_is_not_done_twice(options: dict[str, Any]) -> None:
+    accumulator = GradientAccumulator(**{"accumulation_steps": 1} | options)
+    engine = Engine()
+    with (
+        pytest.raises(InputError, match="by its JSON: write GradientAccumulator"),
+        accumulator.micro_step(engine, 0),
+    ):
+        accumulator.step(loss_of(engine, batches(1)[0]), Recorder(engine.model), 0)
+    assert engine.calls == []

@@ -11,11 +11,12 @@ from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.project.job_values import (
     ENV_PREFIX,
     EnvReference,
+    Time,
     WebhookSecret,
     WebhookUrl,
     reference,
 )
-from boxcar.shared.channels import known
+from boxcar.shared.channels import dead_man
 from boxcar.shared.sentence import _
 
 BOX: Final = "box"
@@ -45,6 +46,12 @@ def _user(text: str) -> str:
     if not text.isprintable():
         raise ValueError(_('expected a user name, or "env:NAME"'))
     return text
+
+
+def _not_too_often(every_s: int) -> int:
+    if every_s < dead_man.LEAST_EVERY_S:
+        raise ValueError(_("expected at least 1m: such services refuse what comes more often"))
+    return every_s
 
 
 # Each may be "env:NAME".
@@ -121,6 +128,14 @@ class Apprise(Model):
     place: Literal["laptop"] = Field(default=LAPTOP, alias="from")
 
 
+class Heartbeat(Model):
+    """A dead-man's service that each box tells that it gets on, at most `every` seconds."""
+
+    url: EnvReference
+    every: Annotated[Time, AfterValidator(_not_too_often)] = dead_man.EVERY_S
+    place: Literal["box"] = Field(default=BOX, alias="from")
+
+
 Chat = Robot | Bot | Account | Mail | Apprise
 
 
@@ -141,16 +156,25 @@ class Notify(Model):
     autodl: Account | None = None
     email: Mail | None = None
     apprise: Apprise | None = None
+    heartbeat: Heartbeat | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Notify:
-        if len(self.model_fields_set) != 1 or (self.webhook is None and self.chat is None):
+        if len(self.model_fields_set) != 1 or getattr(self, self.name) is None:
             names = ", ".join(type(self).model_fields)
             raise ValueError(_("expected one of {names}, each on its own `-`", names=names))
         return self
 
     @property
-    def chat(self) -> tuple[str, Chat] | None:
-        """The chat service with its settings; None for a webhook."""
-        found = [(name, getattr(self, name)) for name in (*known.NAMES, *FROM_HERE)]
-        return next(((name, one) for name, one in found if one is not None), None)
+    def name(self) -> str:
+        """What it is."""
+        return next(iter(self.model_fields_set))
+
+    @property
+    def settings(self) -> Webhook | Heartbeat | Chat:
+        found: Webhook | Heartbeat | Chat = getattr(self, self.name)
+        return found
+
+    @property
+    def place(self) -> Place:
+        return BOX if isinstance(self.settings, Webhook) else self.settings.place

@@ -186,7 +186,16 @@ def fit_rows(
     ]
     to_go = sorted(places, key=lambda at: columns[at].keep)
     widths = fit_columns(natural, least, to_go, room)
+    if empty := [at for at in widths if _has_room_for_none(columns[at], rows, at, widths[at])]:
+        widths = fit_columns(
+            [0 if at in empty else natural[at] for at in places], least, to_go, room
+        )
     return [_drawn(columns, row, widths, mark, most_lines) for row in full]
+
+
+def _has_room_for_none(column: Column, rows: Sequence[Sequence[Line]], at: int, room: int) -> bool:
+    """Whether no row has a number that is as narrow as that: its room is better given to others."""
+    return column.are_numbers and not any(_fit(column, row[at], room, "") for row in rows)
 
 
 def _drawn(

@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 from boxcar.laptop.common import units
 from boxcar.laptop.run.state_words import state_sentence
 from boxcar.laptop.view.looks import state_glyph
 from boxcar.laptop.view.needs import Need
 from boxcar.laptop.view.page import cell_curves, live_chart
-from boxcar.laptop.view.page.cell_curves import Drawn, Reports
+from boxcar.laptop.view.page.cell_curves import Drawn, Reports, Told
 from boxcar.laptop.view.page.page_state import PageState
 from boxcar.laptop.view.report import chart
 from boxcar.laptop.view.report.report_page import html, policy_digest
@@ -89,6 +89,26 @@ class OpenedCell:
     log_note: str = ""
 
 
+@dataclass(frozen=True)
+class Shown:
+    """A run on the page, with its curves and what is private of it. One of several has a `name`,
+    which stands before its cells, boxes and queues.
+    """
+
+    rows: RunRows
+    reports: Reports
+    private: Private
+    name: str = ""
+
+    def of(self, name: str) -> str:
+        """As the page calls a cell of this run, or another part of it."""
+        return f"{self.name}/{name}" if self.name else name
+
+    def of_run(self, text: str) -> str:
+        """What is said of the run as a whole."""
+        return f"{self.name}: {text}" if self.name else text
+
+
 def page_of_run(
     rows: RunRows,
     reports: Reports,
@@ -98,17 +118,30 @@ def page_of_run(
     number: int = 0,
     told: Mapping[str, str] = _NONE_TOLD,
 ) -> PageState:
+    """See `page_of_runs`."""
+    return page_of_runs([Shown(rows, reports, private)], reading, number=number, told=told)
+
+
+def page_of_runs(
+    runs: Sequence[Shown],
+    reading: Reading,
+    *,
+    number: int = 0,
+    told: Mapping[str, str] = _NONE_TOLD,
+) -> PageState:
     """The whole file, in the rows' language; nothing private is in what a script, a library or ssh
     has said. With a `number` it is served, and each cell can be opened; else those that are `told`.
+    Several runs share its tables and its charts.
     """
-    script = SCRIPT.read_text(encoding="utf-8")
-    made = _sections(rows, private)
+    script, facts = SCRIPT.read_text(encoding="utf-8"), runs[0].rows.facts
+    made = _sections(runs)
     before_all = [section["id"] for section in made if not section["is_folded"]]
-    drawn = _drawn_curves(rows, reports)
+    drawn = _drawn_curves(runs)
+    every = {one.of(cell.name) for one in runs for cell in one.rows.view.cells}
     text = html(
         TEMPLATE,
-        rows.facts.language,
-        **_head(rows, private),
+        facts.language,
+        **_head(runs),
         **_words(),
         own_css=CSS.read_text(encoding="utf-8"),
         script=script,
@@ -117,9 +150,9 @@ def page_of_run(
         old_s=reading.old_s,
         number=number,
         sections=made,
-        opens={cell.name for cell in rows.view.cells} if number else told.keys(),
+        opens=every if number else told.keys(),
         told=told,
-        charts=_charts(rows, drawn),
+        charts=_charts(facts, drawn),
         legend=_legend(drawn),
         charts_after=before_all[-1] if before_all else "",
     )
@@ -167,21 +200,50 @@ def opened_text(opened: OpenedCell, facts: Facts, private: Private) -> str:
     )
 
 
-def _head(rows: RunRows, private: Private) -> dict[str, Any]:
-    facts, said, at = rows.facts, rows.facts.said, rows.view.at
-    left = _("{time} left", time=units.about(rows.left_s)) if rows.left_s else ""
+def _head(runs: Sequence[Shown]) -> dict[str, Any]:
+    """Of several runs: all their cells, the oldest look, and the last to end."""
+    all_rows = [one.rows for one in runs]
+    said, at = all_rows[0].facts.said, min(rows.view.at for rows in all_rows)
+    left_s = [rows.left_s for rows in all_rows]
+    known_s = [seconds for seconds in left_s if seconds]
+    left = (
+        _("{time} left", time=units.about(max(known_s))) if known_s and None not in left_s else ""
+    )
+    steps = [_next(one) for one in runs]
+    alone = len(runs) == 1
     return {
-        "title": rows.run,
-        "about": f"{facts.profile} · {said(_('{n} {n:box|boxes}', n=len(rows.boxes)))}",
+        "title": " · ".join(one.name or one.rows.run for one in runs),
+        "about": "; ".join(map(_about, runs)),
         "at": at,
         "looked": timestamp.parse_utc(at).astimezone().strftime("%Y-%m-%d %H:%M:%S %z"),
-        "money": rows.money,
-        "cells": _("{n} {n:cell|cells}", n=len(rows.view.cells)),
-        "counts": [_count(rows, state, number) for state, number in rows.counts],
+        "money": "; ".join(one.of_run(str(one.rows.money)) for one in runs if one.rows.money),
+        "cells": _("{n} {n:cell|cells}", n=sum(len(rows.view.cells) for rows in all_rows)),
+        "counts": _counts(all_rows),
         "left": said(left),
-        "next": said(_("next: {command}", command=facts.next)) if facts.next else "",
-        "because": private.cleaned(facts.because),
+        "next": steps[0][0] if alone else "",
+        "because": steps[0][1] if alone else "; ".join(" ".join(step).strip() for step in steps),
     }
+
+
+def _about(shown: Shown) -> str:
+    rows = shown.rows
+    boxes = rows.facts.said(_("{n} {n:box|boxes}", n=len(rows.boxes)))
+    return shown.of_run(f"{rows.facts.profile} · {boxes}")
+
+
+def _next(shown: Shown) -> tuple[str, str]:
+    """The command to type, and why."""
+    facts = shown.rows.facts
+    command = facts.said(_("next: {command}", command=facts.next)) if facts.next else ""
+    because = shown.private.cleaned(facts.because)
+    return (command, because) if not shown.name else (shown.of_run(command or because), "")
+
+
+def _counts(all_rows: Sequence[RunRows]) -> list[dict[str, str]]:
+    counted: dict[str, int] = {}
+    for state, number in (pair for rows in all_rows for pair in rows.counts):
+        counted[state] = counted.get(state, 0) + number
+    return [_count(all_rows[0], state, number) for state, number in counted.items()]
 
 
 def _count(rows: RunRows, state: str, number: int) -> dict[str, str]:
@@ -189,16 +251,26 @@ def _count(rows: RunRows, state: str, number: int) -> dict[str, str]:
     return {"text": f"{sign} {number} {rows.facts.said(state_sentence(state))}", "look": look}
 
 
-def _drawn_curves(rows: RunRows, reports: Reports) -> dict[str, Drawn]:
+def _drawn_curves(runs: Sequence[Shown]) -> dict[str, Drawn]:
     """By number that the cells report; those at work come first."""
-    cells = [row.cell for row in (*rows.under_way, *rows.done, *rows.failed)]
-    return cell_curves.draw_curves(reports, cells, rows.facts.metrics)
+    reports, ahead = dict[str, Told](), 0
+    for one in runs:
+        told = one.reports.items()
+        reports |= {one.of(cell): replace(of, place=of.place + ahead) for cell, of in told}
+        ahead += len(one.rows.view.cells)
+    cells = [
+        one.of(row.cell)
+        for which in ("under_way", "done", "failed")
+        for one in runs
+        for row in getattr(one.rows, which)
+    ]
+    named = dict.fromkeys(name for one in runs for name in one.rows.facts.metrics)
+    return cell_curves.draw_curves(reports, cells, [*named])
 
 
-def _charts(rows: RunRows, drawn: Mapping[str, Drawn]) -> list[dict[str, Any]]:
-    language = rows.facts.language
+def _charts(facts: Facts, drawn: Mapping[str, Drawn]) -> list[dict[str, Any]]:
     return [
-        {"title": key, "svg": live_chart.draw(found, found.x_name(language), key)}
+        {"title": key, "svg": live_chart.draw(found, found.x_name(facts.language), key)}
         for key, found in drawn.items()
     ]
 
@@ -211,73 +283,95 @@ def _legend(drawn: Mapping[str, Drawn]) -> list[dict[str, str]]:
     return [{"name": cell, "colour": look} for cell, look in looks.items()]
 
 
-def _sections(rows: RunRows, private: Private) -> list[dict[str, Any]]:
+def _sections(runs: Sequence[Shown]) -> list[dict[str, Any]]:
     """What the board of the terminal holds, without its fear of a ninth row. One that is folded
     shows its title alone until somebody opens it.
     """
-    needs = [
-        replace(need, text=private.cleaned(rows.facts.said(need.text))) for need in rows.short_needs
-    ]
-    boxes = _("boxes ({n})", n=len(rows.boxes))
-    every = rows.all_cells
-    cells = f"{rows.facts.said(_('cells'))} ({len(every)})"
+    said = runs[0].rows.facts.said
+    boxes = [_Part(one, one.rows.boxes) for one in runs]
+    cells = [_Part(one, one.rows.all_cells) for one in runs]
+    title = f"{said(_('cells'))} ({sum(len(part.shown) for part in cells)})"
+    n_boxes = _("boxes ({n})", n=sum(len(part.shown) for part in boxes))
+    under_way = [_Part(one, one.rows.under_way) for one in runs]
     made = [
-        _section(rows, "needs", _("needs attention"), NEEDS, needs),
-        _section(rows, "boxes", boxes, BOXES, rows.boxes),
-        _section(rows, "running", _("running"), CELLS, rows.under_way),
-        _section(rows, "cells", cells, CELLS, every, has_bars=False) | {"is_folded": True},
+        _section("needs", _("needs attention"), NEEDS, [_Part(one, _needs(one)) for one in runs]),
+        _section("boxes", n_boxes, BOXES, boxes),
+        _section("running", _("running"), CELLS, under_way),
+        _section("cells", title, CELLS, cells, has_bars=False) | {"is_folded": True},
     ]
     return [one for one in made if one["rows"]]
 
 
+def _needs(shown: Shown) -> list[Need]:
+    facts, private = shown.rows.facts, shown.private
+    return [
+        replace(need, text=private.cleaned(facts.said(need.text)))
+        for need in shown.rows.short_needs
+    ]
+
+
+@dataclass(frozen=True)
+class _Part(Generic[R]):
+    """The rows of one run in a table."""
+
+    of: Shown
+    shown: Sequence[R]
+
+
 def _section(
-    rows: RunRows,
     id_: str,
     title: str,
     table: Table[R],
-    shown: Sequence[R],
+    parts: Sequence[_Part[R]],
     *,
     has_bars: bool = True,
 ) -> dict[str, Any]:
     """A table without the columns in which no row says anything, and with a sign before what it is
     of. `right` are the columns, by number, that hold numbers.
     """
-    said, columns = rows.facts.said, list(table.columns)
-    fields = [list(table.fields(row, rows.facts)) for row in shown]
-    if table is not BOXES:
-        columns = columns[1:]
-        fields = [
-            [Field(f"{sign.text}\u00a0{first.text}".strip(), sign.look), *rest]
-            for sign, first, *rest in fields
-        ]
+    said, columns = parts[0].of.rows.facts.said, list(table.columns)
+    columns = columns if table is BOXES else columns[1:]
     drawn = [
         [
             _drawn(field, column.is_right, has_bars=has_bars)
-            for field, column in zip(row, columns, strict=True)
+            for field, column in zip(_fields(table, row, part.of), columns, strict=True)
         ]
-        for row in fields
+        for part in parts
+        for row in part.shown
     ]
     kept = [
         at for at in range(len(columns)) if any(row[at]["text"] or row[at]["svg"] for row in drawn)
     ]
+    named = (_named(row, n, part.of) for part in parts for n, row in enumerate(part.shown))
     return {
         "id": id_,
         "title": said(title),
         "columns": [said(columns[at].title or columns[at].name) for at in kept],
         "rows": [
-            _named(row, number) | {"fields": [one[at] for at in kept]}
-            for number, (row, one) in enumerate(zip(shown, drawn, strict=True))
+            name | {"fields": [one[at] for at in kept]}
+            for name, one in zip(named, drawn, strict=True)
         ],
         "right": [new for new, at in enumerate(kept) if columns[at].is_right],
         "is_folded": False,
     }
 
 
-def _named(row: Need | CellRow | BoxRow, number: int) -> dict[str, str | None]:
+def _fields(table: Table[R], row: R, shown: Shown) -> list[Field]:
+    """What the row is of stands first, with its sign."""
+    fields = list(table.fields(row, shown.rows.facts))
+    if table is BOXES:
+        return [replace(fields[0], text=shown.of(fields[0].text)), *fields[1:]]
+    sign, first, *rest = fields
+    name = shown.of(first.text) if first.text else first.text
+    return [Field(f"{sign.text}\u00a0{name}".strip(), sign.look), *rest]
+
+
+def _named(row: Need | CellRow | BoxRow, number: int, shown: Shown) -> dict[str, str | None]:
     """By which a row is the same one after the next look, and the cell that it opens."""
     if isinstance(row, BoxRow):
-        return {"id": row.queue.name, "cell": None}
-    return {"id": str(number) if isinstance(row, Need) else row.cell, "cell": row.cell}
+        return {"id": shown.of(row.queue.name), "cell": None}
+    cell = shown.of(row.cell) if row.cell else None
+    return {"id": shown.of(str(number)) if isinstance(row, Need) else cell, "cell": cell}
 
 
 def _drawn(field: Field, is_right: bool, *, has_bars: bool) -> dict[str, str]:

@@ -53,8 +53,7 @@ def test_the_same_where_the_url_comes_from_the_environment(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", known.NAMES)
 def test_the_line_that_a_refusal_names_is_read(name: str, tmp_path: Path) -> None:
     [notify] = job(tmp_path, known.LINES[name]).notify
-    assert notify.chat is not None
-    assert notify.chat[0] == name
+    assert notify.name == name
 
 
 def test_every_setting_of_a_chat_goes_to_the_box_and_nothing_is_in_the_job(tmp_path: Path) -> None:
@@ -191,3 +190,40 @@ def test_every_line_is_a_target_with_the_variables_that_it_takes(tmp_path: Path)
     assert telegram.endpoint and telegram.endpoint.to == "-4711"
     assert (second.label, second.channel) == ("feishu 2", "feishu")
     assert "-4711" not in repr(telegram)
+
+
+HEARTBEAT = 'heartbeat: {url: "env:H", every: 10m}'
+
+
+def test_a_dead_mans_service_goes_to_the_boxes_and_is_no_channel_of_news(tmp_path: Path) -> None:
+    found = job(tmp_path, HEARTBEAT, 'slack: {url: "env:U"}')
+    environ = {"H": "https://hc-ping.com/a/{box}?create=1", "U": "https://hooks.slack.com/x"}
+    given = credentials(targets(found, environ))
+    assert given["heartbeats"] == [{"url": environ["H"], "every_s": "600"}]
+    assert [one["channel"] for one in given["channels"]] == ["slack"]
+    assert credential_names(found) == ("H", "U")
+    assert missing_for_boxes(found, {}) == ["U"]
+    [off, _] = targets(found, {"U": environ["U"]})
+    assert "miss a box" in off.warning
+
+
+def test_several_boxes_share_no_check(tmp_path: Path) -> None:
+    found = job(tmp_path, HEARTBEAT)
+    found = found.model_copy(update={"queues": {"a.txt": "box-a", "b.txt": ("box-b", "box-c")}})
+    with pytest.raises(InputError, match=r"H: 3 boxes would share one check.*{box}") as caught:
+        targets(found, {"H": "https://hc-ping.com/0123-4567"})
+    assert "0123" not in str(caught.value)
+    assert targets(found, {"H": "https://hc-ping.com/a/{box}"})
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ('heartbeat: {url: "env:H", every: 30s}', "at least 1m"),
+        ('heartbeat: {url: "env:H", from: laptop}', "from"),
+        ('heartbeat: {url: "https://hc-ping.com/a"}', "env:"),
+        ("heartbeat:", "heartbeat"),
+    ],
+)
+def test_a_heartbeat_that_cannot_be_is_refused(line: str, why: str, tmp_path: Path) -> None:
+    assert why in problem(tmp_path, line)

@@ -25,7 +25,13 @@ from boxcar.laptop.run.view import RunView
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.page import cell_curves
 from boxcar.laptop.view.page.cell_curves import Reports
-from boxcar.laptop.view.page.live_page import Private, Reading, page_of_run
+from boxcar.laptop.view.page.live_page import (
+    Private,
+    Reading,
+    Shown,
+    page_of_run,
+    page_of_runs,
+)
 from boxcar.laptop.view.page.page_state import PageState
 from boxcar.laptop.view.report.report_page import page_of_report as report_page
 from boxcar.laptop.view.run_rows import Facts, RunRows
@@ -341,3 +347,32 @@ def test_what_stands_in_a_column_is_sorted_by_what_it_means(tmp_path: Path) -> N
 
 
 CURVE = {"loss": [(float(step), float(step), 1.0 / (step + 1)) for step in range(50)]}
+
+
+def test_two_runs_share_the_tables_and_the_charts_under_names_of_their_own(tmp_path: Path) -> None:
+    given = view(9, 3)
+    runs = next(cell.name for cell in given.cells if cell.word == "running")
+    looks = [
+        reported(given, runs, *({"step": n, "loss": n * loss} for n in range(3)))
+        for loss in (1.0, 0.5)
+    ]
+    shown = [
+        Shown(rows_of(look, FACTS), cell_curves.reports_after_look({}, look), Private(), name)
+        for look, name in zip(looks, ("mine", "theirs"), strict=True)
+    ]
+    page = page_of_runs(shown, Reading(30.0, 120.0), number=1)
+    assert "<title>mine · theirs</title>" in page.text and "18 cells" in page.text
+    for name in ("mine", "theirs"):
+        assert f'data-cell="{name}/{runs}"' in page.text
+        assert f"{name}: next: " in page.text
+    assert page.curves[f"loss/mine/{runs}"] != page.curves[f"loss/theirs/{runs}"]
+    ids = re.findall(r' id="([^"]*)"', page.text)
+    assert len(ids) == len({*ids}), "else a refresh would change the other run's row"
+    looks_of = re.findall(r'class="(c\d[^"]*)" data-cell', page.text)
+    assert len(looks_of) == len({*looks_of}) == 2, "one colour each"
+    script = """
+      one(".tools input").value = "theirs/ running";
+      one(".tools input").dispatchEvent(new frame.contentWindow.Event("input", { bubbles: true }));
+      return texts("[data-id=running] tbody tr:not([hidden]) th");"""
+    found = browser.use(lambda name: page.text, script, tmp_path)
+    assert found and all("theirs/" in text for text in found)

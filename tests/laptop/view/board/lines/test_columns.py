@@ -41,3 +41,13 @@ def test_no_line_is_ever_wider_than_its_room() -> None:
 def test_a_column_without_anything_to_say_is_left_out() -> None:
     rows = [(styled("a"), styled(""), styled("1s"))]
     assert fit_rows(COLUMNS, rows, 40, "…")[0][0].plain == "a  1s"
+
+
+def test_numbers_that_have_no_room_leave_theirs_to_the_name() -> None:
+    columns = [
+        Column("cell", keep=8, least=10, is_name=True),
+        Column("numbers", keep=3, least=10, are_numbers=True),
+    ]
+    rows = [[styled("train_lr0.003"), styled("accuracy 0.3061 (best 0.4266)")]]
+    assert fit_rows(columns, rows, 24, "…")[0][0].plain == "train_lr0.003"
+    assert "best" in fit_rows(columns, rows, 80, "…")[0][0].plain
