@@ -6,25 +6,28 @@ import ast
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from living import kill_all
 from waiting import LIMIT_S, until
 
 from boxcar.laptop.common import home
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs.launch import launch
+from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.push import push
 from boxcar.laptop.verbs.render import render
 from boxcar.laptop.verbs.verify import verify
+from boxcar.shared import timestamp
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.files import journal
 
@@ -62,7 +65,7 @@ JOB = {
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A project, and the platform's folders in a profile of its own below `there`."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     folder, there = tmp_path / "project", tmp_path / "there"
@@ -76,7 +79,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for path in ("/kaggle/working", "/content/boxcar-durable", "/tmp/boxcar", "/root/.boxcar"):
             text = text.replace(f"{path}", f"{there}{path}")
         (folder / "profiles" / f"{name}.yaml").write_text(text)
-    return folder
+    yield folder
+    kill_all(tmp_path)
 
 
 def opened(root: Path, platform: str = "kaggle") -> Project:
@@ -92,20 +96,32 @@ def working(root: Path) -> Path:
     return root.parent / "there" / "kaggle" / "working"
 
 
-def start_session(root: Path, *, most_s: float = 1e6) -> subprocess.Popen[bytes]:
+def settings_of(root: Path) -> dict[str, Any]:
+    program = (root / ".boxcar" / "kaggle" / "files" / "box-a" / "session.py").read_text()
+    line = next(line for line in program.splitlines() if line.startswith("SESSION"))
+    found = json.loads(ast.literal_eval(line.partition("json.loads(")[2].removesuffix(")")))
+    return {**found, "earlier_dirs": [str(root.parent / "there" / "input")]}
+
+
+def start_session(root: Path, **changed: Any) -> subprocess.Popen[bytes]:
     """What Kaggle does with the files: the data set and the last output are inputs."""
     files = root / ".boxcar" / "kaggle" / "files"
-    inputs = root.parent / "there" / "input"
-    shutil.copytree(files / "release", inputs / "release", dirs_exist_ok=True)
-    program = (files / "box-a" / "session.py").read_text()
-    line = next(line for line in program.splitlines() if line.startswith("SESSION"))
-    settings = json.loads(ast.literal_eval(line.partition("json.loads(")[2].removesuffix(")")))
-    settings |= {"earlier_dirs": [str(inputs)], "most_s": most_s}
-    environ = os.environ | {"BOXCAR_SESSION": json.dumps(settings), "TOKEN": "four"}
+    release = root.parent / "there" / "input" / "release"
+    shutil.copytree(files / "release", release, dirs_exist_ok=True)
+    told = json.dumps(settings_of(root) | changed)
     return subprocess.Popen(
-        [sys.executable, "-I", str(files / "box-a" / "session.py")], env=environ,
-        start_new_session=True,
-    )  # fmt: skip
+        [sys.executable, "-I", str(files / "box-a" / "session.py")],
+        env=os.environ | {"BOXCAR_SESSION": told, "TOKEN": "four"},
+    )
+
+
+def tell_to_stop(root: Path) -> None:
+    """As the session does by itself when its time is nearly up."""
+    said = settings_of(root)
+    release = working(root) / "boxcar" / "spirals" / "releases" / said["digest"]
+    command = [sys.executable, "-I", "-S", str(release / said["agent"]), "answer"]
+    question = json.dumps(said["stop"]["q"]).encode()
+    subprocess.run(command, input=question, check=True, stdout=subprocess.DEVNULL)
 
 
 def end_machine(root: Path) -> None:
@@ -123,24 +139,22 @@ def starts(root: Path) -> list[str]:
     return [line for line in lines if line.startswith("start at")]
 
 
-def test_a_session_that_is_stopped_and_one_that_is_killed_are_gone_on_with(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_session_that_is_stopped_and_one_that_is_killed_are_gone_on_with(root: Path) -> None:
     job = JOB | {"env": {"A_STEP_S": "0.3"}}
     (root / "job.yaml").write_text(yaml.safe_dump(job))
     rendered(root)
-    assert start_session(root, most_s=3.0).wait(LIMIT_S) == 0
+    stopped = start_session(root)
+    until(lambda: [*(root.parent / "there").glob("tmp/**/out/ckpt.json")])
+    tell_to_stop(root)
+    assert stopped.wait(LIMIT_S) == 0
     end_machine(root)
-    project = opened(root)
-    assert pull(project, source=str(root.parent / "there" / "input" / "spirals-box-a")) == 0
-    assert "next: boxcar render" not in capsys.readouterr().out
+    assert pull(opened(root), source=str(root.parent / "there" / "input" / "spirals-box-a")) == 0
 
     killed = start_session(root)
     live = working(root) / "boxcar" / "spirals" / "journal" / "q.jsonl"
-    until(lambda: live.exists() and live.read_text().count("cell.started") > 1)
-    os.killpg(killed.pid, signal.SIGKILL)
+    until(lambda: live.exists() and live.read_text().count('"cell.started"') > 1)
+    kill_all(root.parent / "there")
     killed.wait()
-    time.sleep(0)
     end_machine(root)
 
     (root / "job.yaml").write_text(yaml.safe_dump(job | {"env": {"A_STEP_S": "0.01"}}))
@@ -152,6 +166,15 @@ def test_a_session_that_is_stopped_and_one_that_is_killed_are_gone_on_with(
     assert int(first.split()[-1]) > 0 and second == "start at 0"
     cells = root / "results" / "spirals" / "cells"
     assert {json.loads(p.read_text())["token"] for p in cells.glob("*/metrics.json")} == {4}
+
+
+def test_when_its_time_is_up_a_session_ends_and_leaves_what_is_to_do(root: Path) -> None:
+    rendered(root)
+    assert start_session(root, most_s=0.0).wait(LIMIT_S) == 0
+    assert pull(opened(root), source=str(working(root))) == 0
+    with open_site(opened(root), print) as site:
+        step = next_step(look_at_run(site, timestamp.utc_now()), site)
+    assert step.command and step.command.verb in ("render", "pull")
 
 
 def test_what_is_written_holds_no_secret_and_names_its_owner(
