@@ -41,6 +41,7 @@ BAD = {
     "repair": (["--job", "other.yaml"], "other.yaml"),
     "report": (["--to", "foo"], "found 'foo'"),
     "runs": (["--everything"], "--everything"),
+    "offers": (["--max-price", "x"], "--max-price"),
     "orphans": (["--everything"], "--everything"),
     "smoke": (["--cell", "nope"], "no cell 'nope'"),
     "split": (["--speed", "box-z=2"], "no box 'box-z'"),
