@@ -112,9 +112,12 @@ def _resume(words: argparse.Namespace) -> int:
 def _gpus(words: argparse.Namespace) -> int:
     import json
 
-    from onbox.machine import gpus
+    from onbox.machine import card_reader, gpus
 
-    print(json.dumps(gpus.rows()))
+    if words.follow:
+        gpus.follow(words.follow, card_reader.EVERY_S)
+    else:
+        print(json.dumps(gpus.rows()))
     return 0
 
 
@@ -152,6 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     resume.add_argument("--data-dir", required=True, help="absolute, or below the home by ~/")
     resume.set_defaults(verb=_resume)
     gpus = verbs.add_parser("gpus", help="what NVML says of the GPUs, as JSON")
+    gpus.add_argument("--follow", type=int, metavar="PID", help="again and again, while it lives")
     gpus.set_defaults(verb=_gpus)
     return parser
 

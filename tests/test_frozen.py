@@ -36,6 +36,7 @@ VERBS = {
     "pull": "profile p job cell bwlimit all json",
     "verify": "profile p job allow-pickle all json",
     "runs": "all json",
+    "sentinel": "",
     "report": "profile p job to metric baseline sort run incomplete all json",
     "export": "profile p job to out run incomplete json",
     "down": "profile p job abandon gone because approve rotated seen-off all json",

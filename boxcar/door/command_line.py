@@ -46,6 +46,7 @@ ELSEWHERE: Mapping[str, str] = {
         "explain": "why describe inspect",
         "board": "dashboard ui",
         "init": "new create setup",
+        "report": "compare table plot",
     }.items()
     for word in words.split()
 }

@@ -67,6 +67,9 @@ VERBS = {
     "listen": mark(
         "Run a small webhook receiver that checks signatures and prints what arrives, until Ctrl-C."
     ),
+    "sentinel": mark(
+        "Look once at all runs, and say what needs you; for cron on a machine that stays on."
+    ),
     "runs": mark("List the runs launched from this machine, as last seen. Asks no box."),
     "pull": mark(
         "Copy published results here, and check each against its manifest. Safe to repeat."

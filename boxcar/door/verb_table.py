@@ -152,6 +152,7 @@ _TABLE = (
          (Flag("log", place=FIRST), Flag("rc", EXIT_CODE), Flag("add", SWITCH), JOB, JSON),
          ("triage train.log", "triage slurm-81.out --rc 137 --json", "triage train.log --add")),
     Verb("runs", "look", NOTHING, (ALL, JSON), ("runs",)),
+    Verb("sentinel", "look", NOTHING, (), ("sentinel",)),
     Verb("audit", "look", PROJECT, (*_RUN, _BOXES, ALL, JSON),
          ("audit -p autodl", "audit --box box-a")),
     Verb("notify", "look", DRAFT,

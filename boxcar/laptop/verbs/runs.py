@@ -85,10 +85,10 @@ def runs(*, as_json: bool = False) -> int:
 
 def seen_runs() -> list[SeenRun]:
     """Each as its boxes were last seen; none is asked."""
-    return [_seen(one) for one in home.known_runs() if not _is_past(one)]
+    return [_seen(one) for one in home.known_runs() if not is_past(one)]
 
 
-def _is_past(one: KnownRun) -> bool:
+def is_past(one: KnownRun) -> bool:
     """Boxes that were folders of this machine bill nobody once they are removed."""
     return one.profile == LOCAL and not os.path.exists(one.job)  # noqa: PTH110
 

@@ -309,12 +309,19 @@ def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> in
         for line in lines:
             print(plain(show.typed(line)), file=sys.stderr if as_json else sys.stdout)
         _present(site, view, as_json=as_json)
+    bring_home(site, view)
+    return exit_code(view)
+
+
+def bring_home(site: Site, view: RunView) -> None:
+    """What each look does for the run: news that this machine sends, and results and checkpoints
+    that no durable tier keeps. Said, never raised.
+    """
     _send_news(site, view, [])
     _bring_new(site, view)
     with closing(Bringing(site, show.say)) as checkpoints:
         _bring_checkpoints(site, view, checkpoints)
         checkpoints.wait()
-    return exit_code(view)
 
 
 def _present(site: Site, view: RunView, *, as_json: bool) -> None:

@@ -30,13 +30,14 @@ _BROKEN = {
         "the disk is full, and {cell} waits: free some space, and it continues by itself"
     ),
 }
+UNREACHABLE = mark(
+    "unreachable{since}, but may well be running: check the console (balance, power, port)"
+)
 # These may end by themselves.
 _IN_DOUBT = {
     "held": mark("{sentence}"),
     "unknown": mark("cannot be read right now: check again before you decide anything"),
-    "unreachable": mark(
-        "unreachable{since}, but may well be running: check the console (balance, power, port)"
-    ),
+    "unreachable": UNREACHABLE,
     "stalled agent": mark("its agent holds the lock, but is silent{since}"),
     "step frozen": mark("{sentence}"),
     "incomplete": mark("{sentence}"),

@@ -285,7 +285,8 @@ class CellRow:
         return now.failure if isinstance(now, state.Waiting | state.Failed) else self.view.marked
 
     @cached_property
-    def _headline(self) -> str | None:
+    def headline_name(self) -> str | None:
+        """Of the number that stands first."""
         return headline(self._numbers, self.named)
 
     @property
@@ -295,20 +296,20 @@ class CellRow:
     @property
     def headline(self) -> str:
         """The number that stands first."""
-        name = self._headline
+        name = self.headline_name
         return named_numbers({name: self._numbers[name]} if name else {}, best=self.view.best)
 
     @property
     def numbers(self) -> str:
         """The others, first those that the job names."""
-        rest = {key: value for key, value in self._numbers.items() if key != self._headline}
+        rest = {key: value for key, value in self._numbers.items() if key != self.headline_name}
         first = {name: rest[name] for name in self.named if name in rest}
         return named_numbers(first | rest, _NUMBERS_SHOWN, self.view.best)
 
     @cached_property
     def curve(self) -> tuple[float, ...]:
         """The reports of the number in `headline`."""
-        return self.curve_of(self._headline)
+        return self.curve_of(self.headline_name)
 
     def curve_of(self, name: str | None) -> tuple[float, ...]:
         """The reports of a number, oldest first: what the journal has of it and the last heartbeat,
