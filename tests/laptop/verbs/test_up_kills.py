@@ -17,7 +17,10 @@ from typing import Any
 
 import pytest
 from renter import Renter
+from waiting import until
 
+# As many as an `up` of two boxes asks, more or less.
+MOST_REQUESTS = 25
 FAULTS = {
     "create": ("after 502", "cut after", "cut", "id 500", "before 503"),
     "list": ("before 500", "429 1", "cut"),
@@ -30,25 +33,24 @@ def seed_of(request: Any) -> int:
     return int(os.environ.get("BOXCAR_SEED") or random.SystemRandom().randrange(10**6))
 
 
-def kill_one(renter: Renter, words: list[str], typed: str, longest_s: float, dice: Any) -> bool:
-    """Type it, and kill it at a random instant; whether it was still there."""
+def kill_one(renter: Renter, words: list[str], typed: str, dice: Any) -> bool:
+    """Type it, and kill it at some request to the provider, or shortly after; whether it lived."""
     flags = ["-p", renter.server.name]
+    at = len(renter.server.asked) + dice.randint(1, MOST_REQUESTS)
     process = renter.project.start(*words, *flags, env=renter.env, stdin=subprocess.PIPE)
     process.stdin.write(typed)
     process.stdin.close()
-    time.sleep(dice.uniform(0, longest_s))
+    process.stdin = None
+    until(
+        lambda: len(renter.server.asked) >= at or process.poll() is not None,
+        "the request at which it is killed, or its end",
+    )
+    time.sleep(dice.choice((0.0, dice.uniform(0, 0.1))))
     is_alive = process.poll() is None
     if is_alive:
         os.kill(process.pid, signal.SIGKILL)
-    process.stdin = None
-    process.communicate(timeout=120)
+    process.communicate()
     return is_alive
-
-
-def duration_s(renter: Renter, words: list[str], typed: str) -> float:
-    begun_s = time.monotonic()
-    renter.type(*words, typed=typed)
-    return time.monotonic() - begun_s
 
 
 def hold(renter: Renter) -> None:
@@ -83,13 +85,13 @@ def kill_ups_and_downs(renter: Renter, kills: int, dice: Any) -> int:
     for number in range(30):
         server.stranger(f"stranger {number}")
     words, typed = ["up", "--boxes", "2"], "y\n"
-    up_s = duration_s(renter, words, typed)
+    renter.type(*words, typed=typed)
     while hits < kills:
         server.lag = dice.choice((0, 0, 2, 5))
         for call, kinds in FAULTS.items():
             if dice.random() < 0.5:
                 server.fault(call, dice.choice(kinds))
-        hits += kill_one(renter, words, typed, up_s * 1.1, dice)
+        hits += kill_one(renter, words, typed, dice)
         hold(renter)
         print(hits, "kills", len(renter.records()), "orders", len(server.ever) - 30, "boxes")
         if dice.random() < 0.3:
@@ -120,7 +122,7 @@ def end_all(renter: Renter, dice: Any) -> int:
     for _ in range(3):
         if dice.random() < 0.7:
             renter.server.fault("end", dice.choice(FAULTS["end"]))
-        hits += kill_one(renter, ["down"], ids, 1.0, dice)
+        hits += kill_one(renter, ["down"], ids, dice)
         hold(renter)
         gone = {one["box"]: one["id"] for one in up if one["box"] in renter.seen_gone()}
         assert not {*gone.values()} & renter.server.boxes.keys(), "called gone, and lives"
