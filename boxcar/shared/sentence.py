@@ -98,6 +98,9 @@ def has_chinese(template: str) -> bool:
 
 def _filled(template: str, language: str, fields: dict[str, Any]) -> str:
     spelled = {key: in_language(value, language) for key, value in fields.items()}
+    if language == "zh":
+        ours = {key for key, value in fields.items() if isinstance(value, Sentence)}
+        return _FILLING.spaced(template, spelled, ours)
     return _FILLING.vformat(template, (), spelled)
 
 
@@ -128,6 +131,36 @@ class _Filling(string.Formatter):
         if bar:
             return one if value == 1 else several
         return str(super().format_field(value, format_spec))
+
+    def spaced(self, template: str, fields: dict[str, Any], ours: Collection[str]) -> str:
+        """As Chinese is set: a space between a character and a Latin word, and none between two
+        characters. Only where a field begins or ends: what a person wrote stays as it is.
+        """
+        text, was_ours = "", True
+        for literal, name, spec, conversion in self.parse(template):
+            if name is None:
+                return _joined(text, literal, was_ours)
+            value = self.convert_field(self.get_field(name, (), fields)[0], conversion)
+            before = _joined(text, literal, was_ours) if text else literal
+            was_ours = name in ours or not isinstance(value, str)
+            text = _joined(before, self.format_field(value, spec or ""), was_ours)
+        return text
+
+
+def _joined(first: str, second: str, is_ours: bool) -> str:
+    if is_ours and first.endswith(" ") and _is_han(first[-2:-1]) and _is_han(second[:1]):
+        return first[:-1] + second
+    one, other = first[-1:], second[:1]
+    is_apart = (_is_han(one) and _is_latin(other)) or (_is_latin(one) and _is_han(other))
+    return f"{first} {second}" if is_apart else first + second
+
+
+def _is_han(char: str) -> bool:
+    return "\u4e00" <= char <= "\u9fff"
+
+
+def _is_latin(char: str) -> bool:
+    return char.isascii() and char.isalnum()
 
 
 _FILLING = _Filling()

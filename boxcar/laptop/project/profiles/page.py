@@ -21,9 +21,9 @@ from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.project.profiles.schema import GROUPS, MeterVerb, Sentence, Tier
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import Command, Message
+from boxcar.shared.errors import SEMICOLON, Command, Message
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.sentence import in_language, known_word
+from boxcar.shared.sentence import _, chained, in_language, known_word
 
 
 def page(profile: Profile, language: str) -> Iterator[str | TableView]:
@@ -115,13 +115,15 @@ class _Page:
 
     def _verb(self, ending: str, verb: MeterVerb) -> Sequence[object]:
         is_end = ending == self.profile.meter.down
-        name = f"{verb.verb} ({self._word('ends the run')})" if is_end else verb.verb
+        ends = in_language(_("{verb} (ends the run)", verb=verb.verb), self.language)
+        name = ends if is_end else verb.verb
         kept = "" if ending == "park" else ", ".join(self.profile.preserved_by(ending))
         return (
             name,
             verb.does.said(self.language),
             kept or ("" if ending == "park" else self._word("nothing")),
-            "; ".join(_told(verb.still_bills, self.language)) or self._word("nothing"),
+            in_language(chained(SEMICOLON, verb.still_bills), self.language)
+            or self._word("nothing"),
             self._word("yes" if verb.is_reversible else "no"),
             verb.where.said(self.language),
         )

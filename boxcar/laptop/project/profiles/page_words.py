@@ -57,7 +57,6 @@ KNOWN = (
     mark("yes"),
     mark("no"),
     mark("nothing"),
-    mark("ends the run"),
     mark("nothing on record"),
     mark("keep"),
     mark("keep-billed"),
