@@ -136,23 +136,28 @@ class _Filling(string.Formatter):
         """As Chinese is set: a space between a character and a Latin word, and none between two
         characters. Only where a field begins or ends: what a person wrote stays as it is.
         """
-        text, was_ours = "", True
+        text, is_field, is_ours = "", False, False
         for literal, name, spec, conversion in self.parse(template):
-            if name is None:
-                return _joined(text, literal, was_ours)
-            value = self.convert_field(self.get_field(name, (), fields)[0], conversion)
-            before = _joined(text, literal, was_ours) if text else literal
-            was_ours = name in ours or not isinstance(value, str)
-            text = _joined(before, self.format_field(value, spec or ""), was_ours)
+            # An escaped brace ends a piece as a field does.
+            text = _joined(text, literal, is_ours) if is_field else text + literal
+            if is_field := name is not None:
+                value = self.convert_field(self.get_field(name or "", (), fields)[0], conversion)
+                is_ours = name in ours
+                text = _joined(text, self.format_field(value, spec or ""), is_ours)
         return text
 
 
 def _joined(first: str, second: str, is_ours: bool) -> str:
-    if is_ours and first.endswith(" ") and _is_han(first[-2:-1]) and _is_han(second[:1]):
-        return first[:-1] + second
+    """`is_ours`: the field is a sentence, so a blank at its edge was put there for another."""
+    if is_ours and _is_wide(first.rstrip(" ")[-1:]) and _is_wide(second.lstrip(" ")[:1]):
+        return first.rstrip(" ") + second.lstrip(" ")
     one, other = first[-1:], second[:1]
     is_apart = (_is_han(one) and _is_latin(other)) or (_is_latin(one) and _is_han(other))
     return f"{first} {second}" if is_apart else first + second
+
+
+def _is_wide(char: str) -> bool:
+    return _is_han(char) or "\u3000" <= char <= "\u303f" or "\uff00" <= char <= "\uffef"
 
 
 def _is_han(char: str) -> bool:

@@ -52,6 +52,8 @@ def test_a_field_is_set_apart_as_chinese_is() -> None:
     queue = in_language(_(of, what=known_word("queue", ["queue"]), **words), "zh")
     assert cell.startswith("run a 没有名为 'b' 的 cell；现有")
     assert queue.startswith("run a 没有名为 'b' 的队列；现有")
+    outside = in_language(_("  outside of {{out}}: nothing was written"), "zh")
+    assert outside == "  {out} 之外：没有写入任何内容"
 
 
 def test_what_a_person_wrote_is_not_changed() -> None:

@@ -22,6 +22,7 @@ _KINDS = (
     mark("metric"),
     mark("endpoint"),
     mark("credential to rotate"),
+    mark("run"),
 )
 
 

@@ -88,7 +88,8 @@ class _Page:
         yield from self._list("deadlines", profile.clocks.dangers)
         yield self._meter()
         if self.profile.meter.price:
-            yield f"{self._word('price of a box')}: {self.profile.meter.price}\n"
+            price = _("price of a box: {price}", price=self.profile.meter.price)
+            yield f"{in_language(price, self.language)}\n"
         yield from self._storage()
         notes = _notes(profile, self.language)
         rows = [(self._word(name), note) for name, note in notes.items()]
@@ -164,18 +165,20 @@ class _Page:
 
 
 def _first_lines(profile: Profile, language: str) -> list[str | Message]:
-    rest = _word("the whole page", language)
+    first = _("first launch on {platform}", platform=_headline(profile, language))
     return [
-        f"{_word('first launch on', language)} {_headline(profile, language)}",
+        str(in_language(first, language)),
         *(f"  ! {text}" for text in _told(profile.clocks.dangers, language)),
         *(f"  + {text}" for text in _told(profile.conveniences, language)),
-        Message(rest, Command("explain", ("--profile", profile.name))),
+        Message(_("the whole page"), Command("explain", ("--profile", profile.name))),
     ]
 
 
 def _headline(profile: Profile, language: str) -> str:
     title = profile.title.said(language) if profile.title else ""
-    return f"{profile.name}: {title}" if title else profile.name
+    if not title:
+        return profile.name
+    return str(in_language(_("{head}: {text}", head=profile.name, text=title), language))
 
 
 def _word(word: str, language: str) -> str:
