@@ -441,3 +441,12 @@ def test_the_boxes_of_a_pool_are_said_and_refused_without_a_shared_tier(tmp_path
             open_project(tmp_path / "job.yaml", profile)
         [told] = caught.value.problems
         assert f"under {profile} boxes cannot share a queue file" in told
+
+
+def test_boxes_that_a_budget_cannot_count_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan(open_with(tmp_path, f"{JOB}budget: 20 CNY\nprice: 1 USD/h\n"))
+    assert "in its currency. Write one under `price:`" in capsys.readouterr().err
+    plan(open_with(tmp_path / "b", f"{JOB}budget: 20 CNY\nprice: 1 CNY/h\n"))
+    assert "in its currency" not in capsys.readouterr().err
