@@ -15,9 +15,9 @@ from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project, box_prices
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import moves
-from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DAMAGED, RunView
 from boxcar.laptop.teardown import meters, rotation
+from boxcar.laptop.verbs.even_out import look_and_even_out
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.laptop.view.board.layout import layout
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
@@ -25,7 +25,6 @@ from boxcar.laptop.view.looks import glyphs_of_terminal
 from boxcar.laptop.view.needs import Quiet, webhooks_off
 from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.laptop.view.run_tables import document_of_run, notes_of_run, tables_of_run
-from boxcar.shared import timestamp
 from boxcar.shared.errors import Command, DamagedError, Message
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Teardown
@@ -43,7 +42,7 @@ def status(project: Project, *, as_json: bool = False) -> int:
         with show.waiting(_("asking the boxes")):
             site.refresh()
         moves.tell_boxes(site, show.say)
-        view = look_at_run(site, timestamp.utc_now())
+        view = look_and_even_out(site)
         present(site, view, as_json=as_json)
         for message in from_here.send_news(site, view, os.environ):
             show.say(message)
