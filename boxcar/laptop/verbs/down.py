@@ -49,6 +49,8 @@ from boxcar.shared.sentence import _
 
 # How often the run's name may be typed.
 _TRIES = 3
+# Failed cells whose abandon line is shown whole: longer ones fill the screen.
+_MOST_NAMED = 8
 
 
 def down(
@@ -387,7 +389,7 @@ def _is_failed(row: Missing) -> bool:
 
 def _say_how_to_abandon(cells: Sequence[str]) -> None:
     """Ready to copy, but for the reason; a line that fills the screen is said where all is."""
-    if show.is_shortened() and len(cells) > show.ALIKE:
+    if show.is_shortened() and len(cells) > _MOST_NAMED:
         show.say(
             Message(
                 _("To give up the {n} cells that failed, copy the last line of", n=len(cells)),
