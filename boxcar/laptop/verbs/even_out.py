@@ -19,6 +19,7 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.errors import BoxcarError, message_of
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.attempt import Claim
+from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.sentence import _
 
 # Each takes some questions to both boxes; the next look goes on.
@@ -32,9 +33,9 @@ def even_out(site: Site, view: RunView, starting: Collection[str] = ()) -> bool:
     is at work or is among `starting`; a box that does not answer keeps what it has. Raises nothing
     for a move that is refused: its agent has just begun the cell.
     """
-    pools = dealt_queues.pools_of_job(site.project.job, site.project.profile)
-    if not pools or not has_begun(view):
+    if site.plan.durable_scope != EACH_BOX or not has_begun(view):
         return False
+    pools = dealt_queues.pools_of_job(site.project.job, site.project.profile)
     can_take = {q.name for q in view.queues if q.is_alive and q.wanted == "run"} | {*starting}
     has_moved = False
     for queues in pools.values():
