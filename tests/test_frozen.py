@@ -30,6 +30,7 @@ VERBS = {
     "launch": "profile p job box start-index no-smoke beside gone because json",
     "status": "profile p job all json",
     "watch": "profile p job every once-if-changed json",
+    "cost": "profile p job all json",
     "board": "profile p job serve port to logs beside json",
     "tb": "profile p job",
     "logs": "cell profile p job follow f lines json",

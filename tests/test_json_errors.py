@@ -26,6 +26,7 @@ BAD = {
     "audit": (["--box", "box-z"], "no box 'box-z'"),
     "board": ([], "board --serve"),
     "check-profiles": (["--job", "x"], "--job"),
+    "cost": (["--job", "other.yaml"], "other.yaml"),
     "down": (["--abandon", "nope", "--because", "x"], "no cell 'nope'"),
     "explain": (["--cell", "nope"], "no cell 'nope'"),
     "export": (["--to", "foo"], "found 'foo'"),

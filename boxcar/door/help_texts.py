@@ -43,6 +43,7 @@ VERBS = {
     "watch": mark(
         "Show the run live: on a terminal until you press q, elsewhere until its queues have ended."
     ),
+    "cost": mark("Show what the run cost, by box and cell, what is to come, and its budget."),
     "board": mark(
         "Show the run as a web page. --serve: on this machine, live until Ctrl-C. --to: as a "
         "file, once."

@@ -134,6 +134,7 @@ _TABLE = (
          (*_RUN, Flag("every", TIME, "interval_s", "TIME"),
           Flag("once-if-changed", SWITCH, "is_once"), JSON),
          ("watch", "watch --every 30s")),
+    Verb("cost", "look", LAUNCHED, (*_RUN, ALL, JSON), ("cost", "cost --json")),
     Verb("board", "look", LAUNCHED,
          (*_RUN, Flag("serve", SWITCH, "is_served"), Flag("port", PORT, takes="N"),
           Flag("to", takes="FILE"), Flag("logs", SWITCH, "has_logs"),

@@ -35,6 +35,7 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.laptop.verbs import spending
 from boxcar.laptop.verbs.cell_on_board import CellOnBoard
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.pull import pull_cells, pull_journals
@@ -304,6 +305,7 @@ def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> in
     site.refresh()
     moves.tell_boxes(site, show.say)
     view = look_at_run(site, timestamp.utc_now())
+    spending.hold_budget(site, view)
     lines = news(site.project, standings(view), view.at, at_most_every_s)
     if lines:
         for line in lines:
@@ -378,6 +380,7 @@ def looks(
             site.refresh()
             moves.tell_boxes(site, show.say)
             view = look_at_run(site, timestamp.utc_now())
+            spending.hold_budget(site, view)
             yield view
             for queue in view.queues:
                 ending = (queue.name, len(queue.events))

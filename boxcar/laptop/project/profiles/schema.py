@@ -30,6 +30,7 @@ OWN_SCOPES = ("box", "machine")  # what no other box sees
 # Below the data tier, where no tier is the durable one. `boxcar/` beside it is the scratch.
 OWN_DURABLE = "durable"
 _NOTHING = ("null", "~")
+NO_SOURCE = "none"
 _PROGRAM = re.compile(r"[A-Za-z0-9._+-]+")
 _IMAGE = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
 # YAML joins lines by a space, which Chinese does not set after its own marks.
@@ -44,6 +45,7 @@ Scope = Literal[
 Access = Literal["read-write", "read-only", "by-copy"]
 Primitive = Literal["tmux", "setsid", "sbatch", "job", "process"]
 Ending = Literal["stop", "destroy"]
+Provider = Literal["vast", "runpod"]
 
 
 def _env_name(text: str) -> str:
@@ -257,6 +259,8 @@ class MeterVerb(Group):
     where: Sentence  # what a person clicks or types
     # A program that the box can run itself to the same end: words, no shell.
     from_box: Annotated[str, AfterValidator(_command)] | None = None
+    # Whose API a box can call to the same end, by the key that the provider put into it.
+    own_key: Provider | None = None
 
 
 class Meter(Facts):
@@ -264,16 +268,35 @@ class Meter(Facts):
 
     is_billed: bool
     price: Price | None = None  # of an hour of a box, as a person typed it
+    off_price: Price | None = None  # the same of its disks, while it is stopped
     down: Ending
     stop: MeterVerb | None = None
     destroy: MeterVerb | None = None
     park: MeterVerb | None = None  # cheaper, but no end
 
 
+class Counted(Group):
+    """One clock that can be counted: so long `after` a box was stopped, or `down` came to its end,
+    the platform does it. `path`: what is wiped, where that is not all disks. `source`: where it is
+    said, or `none`.
+    """
+
+    after: Annotated[str, Field(pattern=r"^[1-9]\d{0,3}[hd]$")]
+    since: Literal["stopped", "down"]
+    does: Literal["wipe", "release", "delete"]
+    path: str | None = None
+    source: Annotated[str, Field(min_length=1)]
+
+    @property
+    def after_s(self) -> float:
+        return float(self.after[:-1]) * {"h": 3600.0, "d": 86400.0}[self.after[-1]]
+
+
 class Clocks(Facts):
     """What happens by itself, unless somebody does something in time."""
 
     dangers: tuple[Sentence, ...]
+    counted: tuple[Counted, ...] = ()
 
 
 class Limits(Facts):
