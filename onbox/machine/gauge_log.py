@@ -99,7 +99,7 @@ def read_ring(ring: Path) -> list[dict[str, Any]]:
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    with contextlib.suppress(ValueError, KeyError, TypeError):
+    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
         found = json.loads(line)
         timestamp.parse_utc(found["at"])
         return dict(found)

@@ -354,12 +354,12 @@ def _pull_journal(site: Site, source: Path) -> Outcome:
     return Outcome(source.name, PULLED, None, copied.size_bytes)
 
 
-def pull_gauges(site: Site) -> None:
+def pull_gauges(site: Site, boxes: Sequence[str] = ()) -> None:
     """What the boxes had left, minute by minute. Nothing is decided by it, so a tier of an older
     agent, which has none, is no news, and what cannot come is only said.
     """
     on_tier = str(site.project.on_tier.gauges_folder)
-    for box in dict.fromkeys(box.name for box in site.plan.boxes):
+    for box in boxes or dict.fromkeys(box.name for box in site.plan.boxes):
         if site.is_out_of_reach(box):
             continue
         try:
