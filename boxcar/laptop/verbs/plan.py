@@ -13,7 +13,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.common.headings import heading
 from boxcar.laptop.fitness import rules
 from boxcar.laptop.places.open_site import SITES, find_site
-from boxcar.laptop.project import launches, profile_choice
+from boxcar.laptop.project import dealt_queues, launches, profile_choice
 from boxcar.laptop.project.cells_at_once import cells_at_once, say_cells_at_once
 from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
@@ -84,6 +84,7 @@ def plan(project: Project, *, as_json: bool = False) -> int:
         *tracker_logins.notes(project.root / project.job.code, project.plan),
         *project.take_notes(),
         *_pools(project.plan),
+        *_dealt(project),
         *_long_queues(project.plan),
         *_uncounted(project),
     ]
@@ -116,6 +117,17 @@ def _uncounted(project: Project) -> Iterator[Sentence]:
             "one under `price:`",
             boxes=missing,
             n=missing.count(",") + 1,
+        )
+
+
+def _dealt(project: Project) -> Iterator[Sentence]:
+    for file, queues in dealt_queues.pools_of_job(project.job, project.profile).items():
+        yield _(
+            "{file}: these boxes share no durable tier, so launch deals its cells out to {queues}. "
+            "status and watch even out what only waits; while nobody looks, a box may end before "
+            "the others",
+            file=file,
+            queues=", ".join(queues),
         )
 
 
