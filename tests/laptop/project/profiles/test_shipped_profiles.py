@@ -13,7 +13,7 @@ from boxcar.laptop.project.profiles.schema import Sentence
 from boxcar.shared.errors import InputError
 
 NAMES = sorted(path.stem for path in (home.assets_root() / "profiles").glob("*.yaml"))
-NO_SHARED_TIER = ("gpushare", "paperspace", "runpod", "ssh", "vastai")
+NO_SHARED_TIER = ("colab", "gpushare", "kaggle", "paperspace", "runpod", "ssh", "vastai")
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -24,7 +24,8 @@ def profile(request: pytest.FixtureRequest) -> Profile:
 def test_every_platform_is_there() -> None:
     rented = {"autodl", "runpod", "vastai", "lambda", "paperspace"}
     chinese = {"gpushare", "matpool", "featurize", "lanrui"}
-    assert set(NAMES) == rented | chinese | {"ssh", "local", "slurm", "kubernetes"}
+    by_files = {"kaggle", "colab"}
+    assert set(NAMES) == rented | chinese | by_files | {"ssh", "local", "slurm", "kubernetes"}
 
 
 def test_it_says_what_may_go_wrong_and_what_helps(profile: Profile) -> None:
@@ -91,7 +92,5 @@ def _sentences(profile: Profile) -> list[Sentence]:
     """What a person must be able to read in either language."""
     verbs = [profile.meter.stop, profile.meter.destroy, profile.meter.park]
     told = [text for verb in verbs if verb for text in (verb.does, verb.where, *verb.still_bills)]
-    lists = [profile.clocks.dangers, profile.conveniences]
-    if profile.name != "local":
-        lists += [profile.gotchas, profile.limits.notes]
+    lists = [profile.clocks.dangers, profile.conveniences, profile.gotchas, profile.limits.notes]
     return [*told, *(sentence for sentences in lists for sentence in sentences)]
