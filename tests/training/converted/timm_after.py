@@ -67,15 +67,13 @@ def main():
     model = training.wrap(create_model())
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
     ema = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9))
-    loader_train = training.batches(Digits(210), batch_size=args.batch_size)
+    loader = training.batches(Digits(210), batch_size=args.batch_size)
     loader_eval = torch.utils.data.DataLoader(Digits(100, seed=1), 50)
-    updates = args.epochs * len(loader_train)
+    updates = args.epochs * len(loader)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, updates)
     loss_fn = nn.CrossEntropyLoss(label_smoothing=0.1)
     for epoch in training.epochs(args.epochs, optimizer=optimizer, scheduler=scheduler, ema=ema):
-        train_one_epoch(
-            epoch, model, loader_train, optimizer, loss_fn, scheduler, ema, args, training
-        )
+        train_one_epoch(epoch, model, loader, optimizer, loss_fn, scheduler, ema, args, training)
         metrics = validate(ema, loader_eval, loss_fn)
         print(f"Test: {epoch} Accuracy: {metrics['top1']:.4f}")
         training.save_best(metrics["top1"])

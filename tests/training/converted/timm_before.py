@@ -64,14 +64,14 @@ def main():
     model = create_model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
     ema = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.9))
-    loader_train = torch.utils.data.DataLoader(Digits(210), args.batch_size, shuffle=True)
+    loader = torch.utils.data.DataLoader(Digits(210), args.batch_size, shuffle=True)
     loader_eval = torch.utils.data.DataLoader(Digits(100, seed=1), 50)
-    updates = args.epochs * len(loader_train)
+    updates = args.epochs * len(loader)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, updates)
     loss_fn = nn.CrossEntropyLoss(label_smoothing=0.1)
     best_metric = 0.0
     for epoch in range(args.epochs):
-        train_one_epoch(epoch, model, loader_train, optimizer, loss_fn, scheduler, ema, args)
+        train_one_epoch(epoch, model, loader, optimizer, loss_fn, scheduler, ema, args)
         metrics = validate(ema, loader_eval, loss_fn)
         print(f"Test: {epoch} Accuracy: {metrics['top1']:.4f}")
         if metrics["top1"] > best_metric:
