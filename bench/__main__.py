@@ -40,6 +40,7 @@ BENCHES = (
     "ready_gap",
     "proven_queue",
     "pool",
+    "slots",
     "mirror",
     "boxes",
     "thin_line",

@@ -26,10 +26,10 @@ def highest_mb_in(status: str) -> float:
     raise KeyError("VmHWM")
 
 
-def cpu_percent(pid: int) -> float:
+def cpu_percent(pid: int, looks_s: float = IDLE_S) -> float:
     """Of a core, for some seconds from now on."""
     before, began = _cpu_s(pid), time.monotonic()
-    time.sleep(IDLE_S)
+    time.sleep(looks_s)
     return 100 * (_cpu_s(pid) - before) / (time.monotonic() - began)
 
 

@@ -37,19 +37,14 @@ time.sleep(float(sys.argv[3]))
 with open(sys.argv[1] + "/m.json", "w") as file:
     json.dump({"began": began, "ended": time.time()}, file)
 """
-_JOB = {
-    "name": "bench-pool",
-    "command": "cell.py {out} {more}",
-    "launcher": "python",
-    "queues": {"all.txt": list(BOXES)},
-    "artifacts": ["m.json"],
-}
+_COMMON = {"command": "cell.py {out} {more}", "launcher": "python", "artifacts": ["m.json"]}
+_JOB = {"name": "bench-pool", "queues": {"all.txt": list(BOXES)}}
 
 
 def measure(folder: Path) -> list[Row]:
     dice = random.Random(52)
     takes_s = [round(dice.uniform(SHORTEST_S, LONGEST_S), 1) for _ in range(CELLS)]
-    project = _project(folder, takes_s)
+    project = sleeping_project(folder, takes_s, _JOB)
     launch.launch(project, environ={})
     began = _began(project)
     time.sleep(max(0.0, began + DIES_AFTER_S - time.time()))
@@ -58,7 +53,7 @@ def measure(folder: Path) -> list[Row]:
     time.sleep(GONE_AFTER_S)
     gone_s = time.time() - began
     launch.launch(project, gone=[DIES], because="the bench has killed it", environ={})
-    ends = [result["ended"] for result in _wait_for_all(project)]
+    ends = [result["ended"] for result in wait_for_results(project)]
     ideal_s = makespan_s(takes_s, len(BOXES), died_s, gone_s)
     took_s = max(ends) - began
     what = f"{CELLS} cells in a pool of {len(BOXES)} boxes, of which one dies"
@@ -85,9 +80,10 @@ def makespan_s(takes_s: Sequence[float], boxes: int, died_s: float, gone_s: floa
     return ends_s
 
 
-def _project(folder: Path, takes_s: Sequence[float]) -> Project:
+def sleeping_project(folder: Path, takes_s: Sequence[float], job: dict[str, Any]) -> Project:
+    """Whose cells, all in one queue file, sleep so long each."""
     (folder / "cell.py").write_text(SCRIPT)
-    (folder / "job.yaml").write_text(yaml.safe_dump(_JOB))
+    (folder / "job.yaml").write_text(yaml.safe_dump(_COMMON | job))
     lines = (f"- - name=c{at:02d} --for {cell_s}\n" for at, cell_s in enumerate(takes_s))
     (folder / "all.txt").write_text("".join(lines))
     return open_project(folder / "job.yaml", "local")
@@ -117,11 +113,12 @@ def _kill_box(project: Project) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def _wait_for_all(project: Project) -> list[dict[str, Any]]:
+def wait_for_results(project: Project) -> list[dict[str, Any]]:
+    """Of all cells, once they are published: when each `began` and `ended`."""
     for _ in _looks():
-        if len(results := list(_results(project))) == CELLS:
+        if len(results := list(_results(project))) == len(project.plan.cells):
             return results
-    raise TimeoutError(f"{CELLS} cells were not published within {WITHIN_S} s")
+    raise TimeoutError(f"not all cells were published within {WITHIN_S} s")
 
 
 def _results(project: Project) -> Iterator[dict[str, Any]]:

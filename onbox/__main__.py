@@ -7,6 +7,7 @@ linger   the same in the background, for a day at most; an agent leaves it behin
 answer   answer one question of the laptop: JSON on stdin, one marked line on stdout
 resume   start again what ran on this box when it went down
 gpus     what NVML says of the GPUs, as JSON
+end-itself  call the provider's API, by the box's own key, which is in the environment
 """
 
 from __future__ import annotations
@@ -112,10 +113,19 @@ def _resume(words: argparse.Namespace) -> int:
 def _gpus(words: argparse.Namespace) -> int:
     import json
 
-    from onbox.machine import gpus
+    from onbox.machine import card_reader, gpus
 
-    print(json.dumps(gpus.rows()))
+    if words.follow:
+        gpus.follow(words.follow, card_reader.EVERY_S)
+    else:
+        print(json.dumps(gpus.rows()))
     return 0
+
+
+def _end_itself(words: argparse.Namespace) -> int:
+    from onbox.machine import end_itself
+
+    return end_itself.call_provider(words.record, words.provider, words.ending, os.environ)
 
 
 def _credentials_path() -> Path | None:
@@ -152,7 +162,13 @@ def _parser() -> argparse.ArgumentParser:
     resume.add_argument("--data-dir", required=True, help="absolute, or below the home by ~/")
     resume.set_defaults(verb=_resume)
     gpus = verbs.add_parser("gpus", help="what NVML says of the GPUs, as JSON")
+    gpus.add_argument("--follow", type=int, metavar="PID", help="again and again, while it lives")
     gpus.set_defaults(verb=_gpus)
+    own_end = verbs.add_parser("end-itself", help="end this box through its provider's API")
+    own_end.add_argument("record", type=Path, help="where what was said is kept")
+    own_end.add_argument("provider")
+    own_end.add_argument("ending", metavar="VERB", help="stop or destroy")
+    own_end.set_defaults(verb=_end_itself)
     return parser
 
 

@@ -267,6 +267,9 @@ class VastStandIn(StandIn):
         self.offers = [
             _vast_offer(501, "RTX 4090", 1, 24564, 0.4, machine=71),
             _vast_offer(502, "RTX 4090", 2, 24564, 0.9, machine=72),
+            _vast_offer(505, "RTX 4090", 1, 24564, 0.405, machine=75),
+            _vast_offer(506, "RTX 4090", 1, 24564, 0.41, machine=76),
+            _vast_offer(507, "RTX 4090", 1, 24564, 0.415, machine=77),
             _vast_offer(503, "A100 SXM4", 1, 40960, 1.1, machine=73),
             _vast_offer(504, "A100 SXM4", 1, 81920, 1.6, machine=74),
         ]

@@ -159,6 +159,31 @@ def test_the_pages_that_are_read_first_are_in_chinese_too():
     assert {f"{name}.zh.md" for name in names} <= set(PAGES)
 
 
+# Most words of a sentence in what people read first; decisions are history.
+MOST_WORDS = 30
+PROSE = [page for page in PAGES if re.fullmatch(r"README\.md|docs/[^/.]+\.md", page)]
+
+
+def sentences(text: str) -> list[str]:
+    """Those of paragraphs, points and cells of tables. Code and links count as a word."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"`[^`]*`", "code", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text))
+    parts = re.split(r"\n\s*(?:[-*|#]|\d+\.)\s|\n\s*\n|\s\|\s|<br>", text)
+    return [one for part in parts for one in re.split(r"(?<=[.!?])\**\s+", part.strip())]
+
+
+@pytest.mark.parametrize("page", PROSE)
+def test_no_sentence_is_longer_than_thirty_words(page):
+    """Else: two sentences say it better."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert [one for one in sentences(text) if len(one.split()) > MOST_WORDS] == []
+
+
+def test_sentences_are_told_apart():
+    text = "One. Two `a b`!\n\n- Three\n| four | [five](six) |"
+    assert sentences(text) == ["One.", "Two code!", "Three", "four", "five |"]
+
+
 def _page_of_verbs() -> str:
     text = (ROOT / "docs" / "verbs.md").read_text(encoding="utf-8")
     return text[: text.index("Common flags")]

@@ -29,7 +29,7 @@ ELSEWHERE: Mapping[str, str] = {
     for verb, words in {
         "status": "ps squeue queue jobs show info state",
         "runs": "ls list history",
-        "launch": "run train start submit sbatch srun exec up apply resume restart retry continue",
+        "launch": "run train start submit sbatch srun exec apply resume restart retry continue",
         "stop": "cancel kill scancel abort",
         "drain": "pause suspend",
         "down": "rm remove delete destroy terminate",
@@ -39,11 +39,14 @@ ELSEWHERE: Mapping[str, str] = {
         "push": "upload put add enqueue",
         "plan": "check validate dry-run",
         "smoke": "test try",
+        "up": "rent provision allocate",
+        "offers": "market gpus prices",
         "grid": "sweep multirun",
         "audit": "doctor nodes sinfo",
         "explain": "why describe inspect",
         "board": "dashboard ui",
         "init": "new create setup",
+        "report": "compare table plot",
     }.items()
     for word in words.split()
 }

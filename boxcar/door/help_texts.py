@@ -22,6 +22,12 @@ VERBS = {
     "grid": mark(
         "Make one queue line for each combination of values. Existing cells are not repeated."
     ),
+    "offers": mark(
+        "Show what this job could run on now at vast.ai, RunPod or Lambda Cloud. Spends nothing."
+    ),
+    "up": mark(
+        "Rent the boxes that the job names: shows offers and the sum, asks once. Safe to repeat."
+    ),
     "push": mark("Build a release, send it to the durable tier, and append new queue lines there."),
     "launch": mark(
         "Audit the boxes, push, start the agents, and check that the first cells run. Safe to "
@@ -37,6 +43,7 @@ VERBS = {
     "watch": mark(
         "Show the run live: on a terminal until you press q, elsewhere until its queues have ended."
     ),
+    "cost": mark("Show what the run cost, by box and cell, what is to come, and its budget."),
     "board": mark(
         "Show the run as a web page. --serve: on this machine, live until Ctrl-C. --to: as a "
         "file, once."
@@ -60,6 +67,9 @@ VERBS = {
     ),
     "listen": mark(
         "Run a small webhook receiver that checks signatures and prints what arrives, until Ctrl-C."
+    ),
+    "sentinel": mark(
+        "Look once at all runs, and say what needs you; for cron on a machine that stays on."
     ),
     "runs": mark("List the runs launched from this machine, as last seen. Asks no box."),
     "pull": mark(
@@ -109,6 +119,12 @@ FLAGS = {
         "smoked or pushed with; else that of invoke.yaml, else the first of the job's candidates "
         "that fits, else local)"
     ),
+    "up.approve": mark("rent without a question: the digest that the question showed"),
+    "spot": mark("boxes that may be taken away for a higher bid (vast.ai only)"),
+    "max-price": mark("the most that an hour of one box may cost; with --spot it is the bid"),
+    "boxes": mark("how many of the job's boxes are to be up in all (default: all that it names)"),
+    "hours": mark("how long you expect to need them: for the sum that is shown (default: 12)"),
+    "replace": mark("rent another box in the place of this one, which is lost or outbid"),
     "end": mark(
         "the id of one of these boxes: end it, with all that is on it, and look until it is gone"
     ),

@@ -77,6 +77,7 @@ _RUN = (PROFILE, JOB)
 _CELLS, _QUEUES = Flag("cell", MANY, "cells"), Flag("queue", MANY, "queues")
 _BOXES, _RUNS = Flag("box", MANY, "boxes"), Flag("run", MANY, "runs")
 _GONE, _WRITE = Flag("gone", MANY), Flag("write", SWITCH)
+_MAX_PRICE = Flag("max-price", FRACTION, "most_rate", "PRICE")
 _INCOMPLETE = Flag("incomplete", SWITCH, "is_incomplete_shown")
 
 # In the order of a run.
@@ -108,6 +109,14 @@ _TABLE = (
          (*_RUN, Flag("speed", MANY, "speeds", "BOX=FACTOR"),
           Flag("minutes", MANY, takes="NAME=MINUTES"), _WRITE, JSON),
          ("split", "split --speed box-a=2 --write")),
+    Verb("offers", "run", DRAFT,
+         (*_RUN, Flag("spot", SWITCH, "is_spot"), _MAX_PRICE, JSON),
+         ("offers", "offers --spot --max-price 0.4")),
+    Verb("up", "run", PROJECT,
+         (*_RUN, Flag("boxes", COUNT, takes="N"), _MAX_PRICE,
+          Flag("hours", FRACTION, takes="HOURS"), Flag("spot", SWITCH, "is_spot"),
+          Flag("approve", takes="DIGEST"), Flag("replace", takes="BOX")),
+         ("up", "up --boxes 2 --hours 12", "up --spot --max-price 0.3", "up --replace box-b")),
     Verb("push", "run", PROJECT, (*_RUN, Flag("mixed", SWITCH, "is_mixed"), JSON),
          ("push", "push --mixed")),
     Verb("launch", "run", PROJECT,
@@ -125,6 +134,7 @@ _TABLE = (
          (*_RUN, Flag("every", TIME, "interval_s", "TIME"),
           Flag("once-if-changed", SWITCH, "is_once"), JSON),
          ("watch", "watch --every 30s")),
+    Verb("cost", "look", LAUNCHED, (*_RUN, ALL, JSON), ("cost", "cost --json")),
     Verb("board", "look", LAUNCHED,
          (*_RUN, Flag("serve", SWITCH, "is_served"), Flag("port", PORT, takes="N"),
           Flag("to", takes="FILE"), Flag("logs", SWITCH, "has_logs"),
@@ -143,6 +153,7 @@ _TABLE = (
          (Flag("log", place=FIRST), Flag("rc", EXIT_CODE), Flag("add", SWITCH), JOB, JSON),
          ("triage train.log", "triage slurm-81.out --rc 137 --json", "triage train.log --add")),
     Verb("runs", "look", NOTHING, (ALL, JSON), ("runs",)),
+    Verb("sentinel", "look", NOTHING, (), ("sentinel",)),
     Verb("audit", "look", PROJECT, (*_RUN, _BOXES, ALL, JSON),
          ("audit -p autodl", "audit --box box-a")),
     Verb("notify", "look", DRAFT,

@@ -198,6 +198,11 @@ class ScratchPaths:
         """How the queue's agent was started here."""
         return self.root / f"start-{queue}.json"
 
+    @property
+    def own_end(self) -> Path:
+        """That the box has called its provider to end it."""
+        return self.root / "own-end.json"
+
     def started(self) -> list[str]:
         """The queues that have such a record."""
         found = sorted(path.stem for path in self.root.glob("start-*.json"))

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from boxcar.training.checkpoint.cadence import Cadence as Cadence
     from boxcar.training.checkpoint.checkpointer import Checkpointer as Checkpointer
     from boxcar.training.checkpoint.training_state import TrainingState as TrainingState
+    from boxcar.training.checkpoint.training_state import capture_rng as capture_rng
+    from boxcar.training.checkpoint.training_state import restore_rng as restore_rng
     from boxcar.training.data.loader import RankAwareDataLoader as RankAwareDataLoader
     from boxcar.training.hang.stall_watch import StallWatch as StallWatch
+    from boxcar.training.loop import Training as Training
     from boxcar.training.parallel.accumulate import GradientAccumulator as GradientAccumulator
     from boxcar.training.parallel.compile_guard import compile_model as compile_model
     from boxcar.training.parallel.ddp import DDPWrapper as DDPWrapper
@@ -47,8 +50,11 @@ _HOMES = {
     "Ranks": "ranks.ranks",
     "ShardingPolicy": "parallel.sharding",
     "StallWatch": "hang.stall_watch",
+    "Training": "loop",
     "TrainingState": "checkpoint.training_state",
+    "capture_rng": "checkpoint.training_state",
     "compile_model": "parallel.compile_guard",
+    "restore_rng": "checkpoint.training_state",
     "scaled_lr": "parallel.learning_rate",
     "warm_up": "parallel.learning_rate",
 }

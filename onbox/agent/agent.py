@@ -28,6 +28,7 @@ from boxcar.shared.files.release import Release
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
+from onbox.agent import neighbours
 from onbox.agent.beat import Beat
 from onbox.agent.ending import Ending
 from onbox.agent.held import Held, held
@@ -268,6 +269,7 @@ class Agent:
             except ENDS_QUEUE as error:
                 self.take_trouble(error)
             self.step()
+            self.slots.name_trespassers({n: one.slot for n, one in self.under_way.items()})
             if self.under_way:
                 idle_since = time.monotonic()
             elif self.trouble:
@@ -472,7 +474,11 @@ class Agent:
             return True
         looked = staging.look(cell)
         wrapper_rc = child.returncode if child else None
-        verdict = judgement.of_attempt(runner.place, cell.name, done, wrapper_rc, looked)
+        verdict = judgement.of_attempt(
+            runner.place, cell.name, done, wrapper_rc, looked, gpus=slot.gpus
+        )
+        if done and done.oom_kills and len(self.under_way) > 1:
+            neighbours.warn_of_memory_kill(self.reporter, self.place.scratch, done, self.under_way)
         if is_adopted and (job_ended := self.slurm.get("before")):
             verdict = classify.of_ended_job(verdict, job_ended)
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)

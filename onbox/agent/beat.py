@@ -21,8 +21,8 @@ from onbox.agent.live_metrics import LiveNumbers
 from onbox.agent.seen_in_cell import SeenInCell
 from onbox.judging import progress_tail
 from onbox.machine import devices, gauges
+from onbox.machine.card_reader import CardReader
 from onbox.machine.credentials import BoxSecrets
-from onbox.machine.gpus import Gpus
 from onbox.machine.place import Place
 from onbox.webhooks.life_signs import LifeSigns
 
@@ -52,7 +52,7 @@ class Beat:
         self._secrets = secrets or BoxSecrets()
         self._numbers, self._signs = numbers, signs
         self._seen = SeenInCell(place.scratch)
-        self._gpus = Gpus()
+        self._gpus = CardReader()
         self._at_work: dict[str, _AtWork] = {}
         self._next_at = 0.0
         self._is_setting_up = False

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+from boxcar.shared import timestamp
 from boxcar.shared.files import control
 from boxcar.shared.process import end_reason, exit_codes
 from boxcar.shared.sentence import _
@@ -48,6 +49,8 @@ class Orders:
     def reason(self) -> str:
         if self._signal is not None:
             return _("told to end by {signal}", signal=signal.Signals(self._signal).name)
+        if self._wanted == control.SPENT:
+            return _("the budget is spent, as far as the last look from the laptop knew")
         return _("asked to {order}", order=self._wanted)
 
     @property
@@ -64,7 +67,9 @@ class Orders:
         if self._signal is not None:
             return control.STOP
         if time.monotonic() >= self._next_look_at:
-            self._wanted = control.wanted(self._path)
+            asked = control.read_control(self._path)
+            is_over = asked.begin_until is not None and asked.begin_until <= timestamp.utc_now()
+            self._wanted = control.SPENT if asked.want == control.RUN and is_over else asked.want
             self._next_look_at = time.monotonic() + _LOOK_EVERY_S
         return self._wanted
 

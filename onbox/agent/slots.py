@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from boxcar.shared.cell import terms
 from boxcar.shared.cell.cell_line import CellLine
@@ -15,6 +15,7 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.manifest import Gpu, TrainedOn
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _
+from onbox.agent.neighbours import GpuUsers
 from onbox.machine import devices, gauges, gpus
 from onbox.machine.devices import ORDER, Devices
 from onbox.machine.place import Place
@@ -46,6 +47,14 @@ class Slots:
         self.most = self._plan.slots or (max(1, len(self._pool)) if self._devices else 1)
         self._held: dict[Slot, Collection[int]] = {}
         self._in_vain_since: float | None = None
+        self._users = GpuUsers(self._plan.run, self._rows) if self._devices else None
+
+    def name_trespassers(self, taken: Mapping[str, Slot]) -> None:
+        """Of the cells under way: who computes on a GPU that it was not given."""
+        if self._users:
+            own = {cell: slot.gpus for cell, slot in taken.items() if slot.gpus}
+            for cell, text in self._users.look(own):
+                self._reporter.warn_once("gpu_of_another", text, cell)
 
     def take_slot(self, cell: CellLine, taken: Collection[Slot]) -> Slot | None:
         """A place for the cell beside those that are taken; None while it has to wait."""

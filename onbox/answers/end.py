@@ -1,6 +1,7 @@
 """The end of a run on this box: nothing is at work any more, and no secret stays behind.
 
-Where the box itself is to end, nothing of another run may be at work there, either.
+Where the box itself is to end, nothing of another run may be at work there, either. Some boxes can
+call their provider to that end (`machine/end_itself.py`).
 """
 
 from __future__ import annotations
@@ -8,24 +9,38 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from boxcar.shared import paths
+from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.disk.regular_file import read_plain
 from boxcar.shared.errors import InputError
+from boxcar.shared.files.own_end import OwnEnd, read_own_end
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
-from boxcar.shared.wire.box_asks import AtWork
+from boxcar.shared.wire.box_asks import AtWork, EndsItself
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import credentials_in, others
+from onbox.machine import end_itself
+from onbox.machine.end_itself import OWN, Own
 
 # Whoever only looks whether a lock is held has it for an instant.
 PATIENCE_S = 0.5
+# A call to the provider that has said nothing for so long has died.
+_DEAD_AFTER_S = 90.0
 
 
-def answer(question: box_asks.End, run: RunOnBox) -> box_asks.Ended:
+def answer(
+    question: box_asks.End | box_asks.EndItself, run: RunOnBox
+) -> box_asks.Ended | EndsItself:
+    """See `_end` and `_end_itself`."""
+    if isinstance(question, box_asks.EndItself):
+        return _end_itself(question, run)
+    return _end(question, run)
+
+
+def _end(question: box_asks.End, run: RunOnBox) -> box_asks.Ended:
     """Remove the file `credentials` and what `onbox resume` would start, if nothing is at work.
 
     Asked of `queues`, of every queue that was started here, and of every attempt; of other runs,
@@ -49,6 +64,40 @@ def answer(question: box_asks.End, run: RunOnBox) -> box_asks.Ended:
             scratch.start(queue).unlink(missing_ok=True)
         _remove(secrets)
     return box_asks.Ended(())
+
+
+def _end_itself(question: box_asks.EndItself, run: RunOnBox) -> EndsItself:
+    """See EndItself. Asked twice it calls once, unless the first call was refused."""
+    path, verb = run.scratch.own_end, question.verb
+    before = read_own_end(path)
+    said = (before.said or None) if before else None
+    if before and before.verb == verb and (before.by or _is_under_way(before)):
+        return EndsItself((), begun_at=before.at, said=said)
+    if question.is_look:
+        return EndsItself((), said=said)
+    quiet = box_asks.End(question.queues, question.credentials, question.beside)
+    if alive := _end(quiet, run).alive:
+        return EndsItself(alive)
+    names, found = OWN[question.provider], end_itself.first_environment()
+    if found.get(names.id) != question.id:
+        return EndsItself((), problem=_no_such_id(names, found, question.id), said=said)
+    if not found.get(names.key):
+        what = _("this box has no key of its own ({name} is not set)", name=names.key)
+        return EndsItself((), problem=what, said=said)
+    begun_at = end_itself.begin_own_end(path, question.provider, verb, found)
+    return EndsItself((), begun_at=begun_at, said=said)
+
+
+def _is_under_way(before: OwnEnd) -> bool:
+    age_s = timestamp.seconds_between(before.at, timestamp.utc_now())
+    return not before.is_over and 0 <= age_s < _DEAD_AFTER_S
+
+
+def _no_such_id(names: Own, found: Mapping[str, str], wanted: str) -> str:
+    there = found.get(names.id)
+    if not there:
+        return _("this box does not know its own id ({name} is not set)", name=names.id)
+    return _("this box is {there}, not {wanted}; it was left alone", there=there, wanted=wanted)
 
 
 def _others(run: RunOnBox, allowed: Collection[str]) -> tuple[AtWork, ...]:

@@ -20,6 +20,7 @@ from boxcar.shared.disk import digest, lock
 from boxcar.shared.errors import BoxcarError
 from boxcar.shared.files import control, release
 from boxcar.shared.files.control import AgentStart
+from boxcar.shared.files.plan import Plan
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from boxcar.shared.record import replace
 from boxcar.shared.wire import box_asks
@@ -76,8 +77,10 @@ def _by_locks(scratch: ScratchPaths, run: RunOnBox) -> OtherRun:
         if any(map(lock.is_held, locks_of_agent(tier, scratch, queue)))
     ]
     cells = [str(of.cell) for path, of in locks_of_attempts(scratch) if lock.is_held(path)]
-    asked = [_devices_of(tiers[queue], starts[queue]) for queue in queues or starts]
-    return OtherRun(scratch.run, tuple(queues), tuple(cells), {}, visible_gpus.together(asked))
+    plans = [_plan_of(tiers[queue], starts[queue]) for queue in queues or starts]
+    devices = visible_gpus.together(visible_gpus.of_plan(plan) if plan else None for plan in plans)
+    takes_free = bool(plans) and all(plan and plan.gpus_per_cell for plan in plans)
+    return OtherRun(scratch.run, tuple(queues), tuple(cells), {}, devices, takes_free or None)
 
 
 def _starts(scratch: ScratchPaths) -> dict[str, AgentStart | None]:
@@ -95,10 +98,10 @@ def _tier_of(name: str, start: AgentStart | None, run: RunOnBox) -> DurablePaths
     return DurablePaths(run.tier.durable_dir, name)
 
 
-def _devices_of(tier: DurablePaths, start: AgentStart | None) -> visible_gpus.Devices | None:
+def _plan_of(tier: DurablePaths, start: AgentStart | None) -> Plan | None:
     if start is not None:
         with contextlib.suppress(OSError, BoxcarError):
-            return visible_gpus.of_plan(release.read_plan(tier.release(start.release)))
+            return release.read_plan(tier.release(start.release))
     return None
 
 

@@ -13,6 +13,7 @@ import contextlib
 import os
 import select
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,10 +103,19 @@ def run(spec: AttemptSpec) -> int:
         was_told_to_stop=stop.was_told,
         release=spec.release,
         over_time_s=spec.limit_s if stop.is_over_time else None,
+        peak_bytes=_peak_bytes(),
         **found_wrong,
     )
     atomic.write_whole(scratch.done(spec.cell, spec.attempt), codec.to_document(done))
     return rc if rc >= 0 else 128 - rc
+
+
+def _peak_bytes() -> int:
+    """Of the largest process that has ended here."""
+    import resource
+
+    in_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return in_kib if sys.platform == "darwin" else in_kib * 1024
 
 
 def _find_processes(cookie: str) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
@@ -41,9 +41,16 @@ class Looked:
 
 
 def of_attempt(
-    ran_at: Place, cell: str, done: Done | None, wrapper_rc: int | None, looked: Looked
+    ran_at: Place,
+    cell: str,
+    done: Done | None,
+    wrapper_rc: int | None,
+    looked: Looked,
+    *,
+    gpus: Collection[str] = (),
 ) -> Verdict:
-    """`ran_at` is the place of the release that it ran from; `done` None: it left no record.
+    """`ran_at` is the place of the release that it ran from; `done` None: it left no record; `gpus`
+    are those that it had for itself, none: all of the box.
 
     Raises DamagedError, OSError.
     """
@@ -66,7 +73,7 @@ def of_attempt(
         strays=looked.strays,
         workdir=ran_at.plan.workdir,
         has_saved=has_saved(ran_at.scratch.out(cell), its.resume, done),
-        seen=_seen(ran_at, tail) if done.rc else classify.NOTHING_SEEN,
+        seen=_seen(ran_at, tail, gpus) if done.rc else classify.NOTHING_SEEN,
     )
     is_lacking = verdict.failure == classify.NO_ART and not looked.strays
     return _with_what_is_there(verdict, ran_at.scratch.out(cell)) if is_lacking else verdict
@@ -87,9 +94,9 @@ def _files(out: Path) -> Iterator[Path]:
     return itertools.islice(found, _MOST_LOOKED_AT)
 
 
-def _seen(ran_at: Place, tail: Tail) -> Evidence:
+def _seen(ran_at: Place, tail: Tail, gpus: Collection[str]) -> Evidence:
     own = own_rows.match(ran_at.plan.signatures, tail.text, tail.begins_at_line)
-    return replace(end_evidence.beside(tail), own=own)
+    return replace(end_evidence.beside(tail, gpus), own=own)
 
 
 _MOST_NAMED, _MOST_LOOKED_AT = 5, 1000

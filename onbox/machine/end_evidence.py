@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ _MOST_BYTES = 1024 * 1024
 _GONE = re.compile(r"(?i)is lost|unknown error|mismatch|reset|fallen|not found")
 
 
-def beside(tail: Tail) -> Evidence:
+def beside(tail: Tail, own: Collection[str] = ()) -> Evidence:
+    """`own`: the GPUs that the attempt had for itself; none: all of the box."""
     return Evidence(
         log_begins_at_line=tail.begins_at_line,
-        gpu_problems=_gpu_problems(),
+        gpu_problems=_gpu_problems(own),
         error_file=error_file(tail.text),
     )
 
@@ -49,7 +51,13 @@ def _traceback(document: Any) -> str:
     return stack if isinstance(stack, str) else ""
 
 
-def _gpu_problems() -> tuple[str, ...]:
+def _gpu_problems(own: Collection[str]) -> tuple[str, ...]:
+    """Of a GPU that another cell has, nothing: this one ended for another reason."""
     rows = gpus.ask_child()
-    said = [(at, str(row.get("problem", ""))) for at, row in enumerate(rows)]
+    is_told = not own or not all(gpu.isdigit() for gpu in own)  # a slice's card is not known
+    said = [
+        (at, str(row.get("problem", "")))
+        for at, row in enumerate(rows)
+        if is_told or str(at) in own
+    ]
     return tuple(f"GPU {at}: {problem}" for at, problem in said if _GONE.search(problem))

@@ -23,7 +23,6 @@ from boxcar.shared.sentence import _
 from onbox.machine import process
 
 TIMEOUT_S = 20.0
-EVERY_S = 60.0
 # The devices of the driver; under WSL the other one. Without them nobody has to be asked.
 _DEVICES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 _SMI_FIELDS = {
@@ -37,19 +36,9 @@ _SMI_FIELDS = {
 }
 
 
-class Gpus:
-    """Asks at most once a minute; in between the last answer stands."""
-
-    def __init__(self, ask: Callable[[], list[dict[str, Any]]] | None = None) -> None:
-        self._ask = ask or ask_child
-        self._rows: list[dict[str, Any]] = []
-        self._next_at = 0.0
-
-    def read(self) -> list[dict[str, Any]]:
-        if time.monotonic() >= self._next_at:
-            self._rows = self._ask()
-            self._next_at = time.monotonic() + EVERY_S
-        return self._rows
+def has_device() -> bool:
+    """Whether there is anything to be asked."""
+    return any(device.exists() for device in _DEVICES)
 
 
 def count() -> int:
@@ -73,24 +62,30 @@ def count() -> int:
 
 
 def pids_on_gpus() -> list[int]:
-    """Who computes on the GPUs that are seen here, as the driver's own program names them; those of
-    another namespace are not to be told.
+    """Who computes on the GPUs that are seen here; not those of another namespace."""
+    return sorted({pid for _gpu, pid in users()})
+
+
+def users() -> list[tuple[str, int]]:
+    """The UUID of a GPU and the process that computes on it, as the driver's own program names
+    them; processes of another namespace are left out.
     """
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
-    command = [program, "--query-compute-apps=pid", "--format=csv,noheader"]
+    command = [program, "--query-compute-apps=gpu_uuid,pid", "--format=csv,noheader"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    words = {int(word) for word in done.stdout.split() if word.isdigit()}
-    return sorted(pid for pid in words if process.start_time(pid) is not None)
+    lines = [line.rpartition(",") for line in done.stdout.decode(errors="replace").splitlines()]
+    found = [(gpu.strip(), int(pid)) for gpu, _comma, pid in lines if pid.strip().isdigit()]
+    return [(gpu, pid) for gpu, pid in found if process.start_time(pid) is not None]
 
 
 def ask_child() -> list[dict[str, Any]]:
     """What the verb says; empty where there is no GPU, or where the driver does not answer."""
-    if not any(device.exists() for device in _DEVICES):
+    if not has_device():
         return []
     command = [sys.executable, "-I", "-S", sys.argv[0], "gpus"]
     try:
@@ -147,7 +142,7 @@ def _row(index: int) -> dict[str, Any]:
         handle = pynvml.nvmlDeviceGetHandleByIndex(index)
         memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
         slices = _slices(handle)
-        return {
+        row = {
             "name": pynvml.nvmlDeviceGetName(handle),
             "uuid": pynvml.nvmlDeviceGetUUID(handle),
             "driver": pynvml.nvmlSystemGetDriverVersion(),
@@ -157,8 +152,80 @@ def _row(index: int) -> dict[str, Any]:
             "memory_total_bytes": memory.total,
             "temperature_c": pynvml.nvmlDeviceGetTemperature(handle, 0),
         }
+        return row | _health(handle)
     except pynvml.NVMLError as error:
         return {"problem": words_of(error)}
+
+
+def follow(agent: int, every_s: float) -> None:
+    """The rows as a line of JSON, again and again, while the agent lives and hears it."""
+    process.die_with_parent()
+    with contextlib.suppress(BrokenPipeError):
+        while os.getppid() == agent:
+            print(json.dumps(rows()), flush=True)
+            time.sleep(every_s)
+
+
+# Bits of NVML's clocks event reasons under which a card is slower than it should be. A software
+# power cap (0x4) is none: a card at full load runs at its cap.
+_SLOWED_BY = {
+    0x08: "hardware slowdown",
+    0x20: "heat (software)",
+    0x40: "heat (hardware)",
+    0x80: "power brake",
+}
+_UNCORRECTED, _SINCE_START, _DOUBLE_BIT = 1, 0, 1
+
+
+def _health(handle: Any) -> dict[str, Any]:
+    """What is wrong with a card, and how hot it works; what it does not support is left out."""
+    import pynvml
+
+    found: dict[str, Any] = {}
+    for name, ask in _HEALTH.items():
+        with contextlib.suppress(pynvml.NVMLError):
+            found[name] = ask(handle)
+    return found
+
+
+def _power_w(handle: Any) -> int:
+    import pynvml
+
+    return round(int(pynvml.nvmlDeviceGetPowerUsage(handle)) / 1000)
+
+
+def _slowed_by(handle: Any) -> list[str]:
+    import pynvml
+
+    reasons = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
+    return [words for bit, words in _SLOWED_BY.items() if reasons & bit]
+
+
+def _ecc_errors(handle: Any) -> int:
+    """That nothing corrected, since the driver was loaded."""
+    import pynvml
+
+    return int(pynvml.nvmlDeviceGetTotalEccErrors(handle, _UNCORRECTED, _SINCE_START))
+
+
+def _retired_rows(handle: Any) -> int:
+    """Rows of memory that were replaced for errors that nothing corrected: from Ampere on rows are
+    remapped, before it pages are retired.
+    """
+    import pynvml
+
+    try:
+        return int(pynvml.nvmlDeviceGetRemappedRows(handle)[1])
+    except pynvml.NVMLError:
+        return len(pynvml.nvmlDeviceGetRetiredPages(handle, _DOUBLE_BIT))
+
+
+_HEALTH: dict[str, Callable[[Any], Any]] = {
+    "power_w": _power_w,
+    "slowed_by": _slowed_by,
+    "ecc_errors": _ecc_errors,
+    "retired_rows": _retired_rows,
+}
 
 
 def _slices(handle: Any) -> list[str]:

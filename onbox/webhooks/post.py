@@ -30,6 +30,7 @@ from boxcar.shared.channels.answer import (
 )
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
 from boxcar.shared.wire.webhook_secret import BODY_BYTES
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def post_once(
         status, headers, body = _send(_request(endpoint, news, now_s))
     except Exception as error:
         # Whatever it is, it is tried again; the message may hold the URL, so only its type is told.
-        return Posted(Later(kind(error)), kind(error))
+        why = _why_not_sent(error)
+        return Posted(Later(why), why)
     found, said = _taken(endpoint, status, headers, body), words(status, body)
     said = without_secrets(said if isinstance(found, Taken) else found.why, endpoint)
     posted = Posted(found, said, status, _ahead_s(headers, now_s))
@@ -151,6 +153,12 @@ def _ahead_s(headers: Mapping[str, str], now_s: float) -> float | None:
         return now_s - parsedate_to_datetime(answer.header(headers, "date")).timestamp()
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _why_not_sent(error: BaseException) -> str:
+    if type(error).__name__ != "ProxyError":
+        return kind(error)
+    return _("the proxy in https_proxy or http_proxy does not answer: {error}", error=kind(error))
 
 
 def kind(error: BaseException) -> str:

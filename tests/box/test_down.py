@@ -20,7 +20,7 @@ STOP = {
     # What a shutdown is to the laptop: nobody answers any more.
     "from_box": f"sh -c 'touch {BEGUN}; sleep 3; exec pkill -x sshd'",
 }
-METER = {"is_billed": False, "down": "stop", "stop": STOP, "verified": "2026-11",
+METER = {"is_billed": True, "down": "stop", "stop": STOP, "verified": "2026-11",
          "confidence": "documented"}  # fmt: skip
 
 
@@ -55,7 +55,7 @@ def test_the_boxes_stop_themselves_once_approved_and_a_down_that_broke_off_goes_
         untold = pool.submit(project.boxcar, "down", typed="tiny")
         until(hosts.seen("box-a", BEGUN).exists, "box-a was told")
         hosts.cut("box-b")  # between two verbs there is time for it, too
-        said = untold.result().ended(1)
+        said = untold.result().ended(75)
     assert "box-b: could not be told to shut down" in said.err and "done" not in said.err
     teardown = json.loads((project.results / "teardown.json").read_text())
     assert not teardown["finished_at"] and list(teardown["off"]) == ["box-a"]
@@ -88,6 +88,9 @@ def test_a_box_that_is_gone_for_good_is_said_to_be_and_never_guessed(
     assert "box-b does not answer" in refused.err and "--gone BOX" in refused.err
     unknown = project.boxcar("down", "--gone", "box-x", *because).ended(2)
     assert "has no box 'box-x'" in unknown.err
-    project.boxcar("down", "--gone", "box-b", *because, typed="tiny").ended(0)
+    project.boxcar("down", "--gone", "box-b", *because, typed="tiny").ended(75)
     teardown = json.loads((project.results / "teardown.json").read_text())
     assert teardown["gone"] == {"box-b": because[1]} and list(teardown["boxes"]) == ["box-a"]
+    # That it will never answer says nothing of its bill: the other one fell silent after its verb.
+    assert "yours is open: 1 box may still bill" in project.boxcar("down").ended(75).err
+    assert "seen off: box-b" in project.boxcar("down", "--seen-off", "box-b").ended(0).err

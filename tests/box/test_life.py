@@ -106,6 +106,10 @@ class Life:
         self.type("down", "down", "--json", typed="tiny")
         self.has_credentials = [project.credentials(box).exists() for box in NAMES]
         self.type("down again", "down", "--json")
+        self.type("status open", "status", "--json")
+        self.type("runs open", "runs")
+        seen = [word for name in NAMES for word in ("--seen-off", name)]
+        self.type("seen off", "down", *seen)
         self.type("status after", "status", "--json")
 
     def files_with_secrets(self) -> list[str]:
@@ -178,8 +182,11 @@ def life(
         ("pull", 0),
         ("verify", 0),
         ("down mistyped", 1),
-        ("down", 0),
-        ("down again", 0),
+        ("down", 75),
+        ("down again", 75),
+        ("status open", 1),
+        ("runs open", 0),
+        ("seen off", 0),
         ("status after", 0),
     ],
 )
@@ -269,8 +276,12 @@ def test_down_takes_the_secrets_and_leaves_the_durable_tier(life: Life) -> None:
     assert life.said["down"].document["teardown"]["approved_by"] == "typed"
     assert life.said["down again"].document == life.said["down"].document
     assert life.said["status after"].document["next"]["command"] is None
-    for said in (life.said["down"], life.said["down again"]):
-        assert "give back box-a, box-b, box-c" in said.err, "who stops the meter is to be said"
+    seen = "--seen-off box-a --seen-off box-b --seen-off box-c"
+    for name in ("down", "down again", "runs open"):
+        assert seen in life.said[name].err, "who stops the meter is to be said"
+    assert life.said["status open"].document["next"]["command"].endswith(f"down {seen}")
+    assert "yours is open" in life.said["runs open"].out
+    assert "yours is open" not in life.said["seen off"].err
 
 
 def _cells(life: Life, step: str, state: str) -> list[dict[str, Any]]:

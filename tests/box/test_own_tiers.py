@@ -38,7 +38,7 @@ def test_without_a_shared_tier_results_come_as_cells_end_and_the_gate_counts_wha
         there = run.tier_of(box) / "cells" / cell / "manifest.json"
         assert (here / cell / "manifest.json").read_bytes() == there.read_bytes()
     assert run.boxcar("verify", "--json").ended(0).document["is_full"]
-    run.boxcar("down", typed="tiny").ended(0)
+    run.boxcar("down", typed="tiny").ended(75)
     assert not any(run.credentials(box).exists() for box in ("box-a", "box-b"))
 
 
@@ -85,7 +85,7 @@ def test_what_was_pulled_and_proven_is_not_trained_again_on_a_box_that_was_rente
     run.boxcar("pull").ended(0)
     run.boxcar("repair").ended(0)
     assert run.boxcar("verify", "--json").ended(0).document["is_full"]
-    run.boxcar("down", typed="tiny").ended(0)
+    run.boxcar("down", typed="tiny").ended(75)
 
 
 def wipe(hosts: Hosts, box: str) -> None:

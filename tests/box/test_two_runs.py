@@ -39,5 +39,5 @@ def test_a_run_is_told_of_another_on_its_box_when_it_begins_and_when_the_box_is_
     assert "run next has 1 cell on box-a not verified on this machine" in refused.err
     for verb in ("pull", "verify"):
         second.boxcar(verb).ended(0)
-    first.boxcar("down", typed="tiny").ended(0)
+    first.boxcar("down", typed="tiny").ended(75)
     assert not first.credentials("box-a").exists() and second.credentials("box-a").exists()

@@ -85,7 +85,7 @@ def test_a_mistake_is_one_sentence_and_nothing_of_the_line_is_run(line: str, wan
         ("ps", "status"), ("ls", "runs"), ("run", "launch"), ("submit", "launch"),
         ("cancel", "stop"), ("kill", "stop"), ("rm", "down"), ("delete", "down"),
         ("sync", "pull"), ("top", "watch"), ("tail", "logs"), ("resume", "launch"),
-        ("up", "launch"), ("LS", "runs"), ("strt", "launch"), ("cancle", "stop"),
+        ("rent", "up"), ("LS", "runs"), ("strt", "launch"), ("cancle", "stop"),
         ("lunch", "launch"), ("statsu", "status"),
     ],
 )  # fmt: skip

@@ -113,7 +113,7 @@ def test_a_storm_over_three_boxes_loses_nothing(hosts, tmp_path, capsys):
     run.boxcar("pull").ended(0)
     assert_pulled(run, CELLS)
     run.boxcar("verify").ended(0)
-    run.boxcar("down", typed=run.run).ended(0)
+    run.boxcar("down", typed=run.run).ended(75)
     with capsys.disabled():
         print(f"\nseed {SEED}: {', '.join(storm.done)}")
 

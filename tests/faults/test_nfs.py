@@ -165,7 +165,7 @@ def test_a_run_lives_on_a_shared_nfs_from_launch_to_down(hosts, tmp_path):
     assert run.boxcar("verify", "--json").ended(0).document["is_full"]
     assert_over_and_right(run, [*CELLS, "d"])
     assert_pulled(run, [*CELLS, "d"])
-    run.boxcar("down", typed="tiny").ended(0)
+    run.boxcar("down", typed="tiny").ended(75)
     assert not any(run.is_locked("box-a", queue) for queue in QUEUES)
 
 

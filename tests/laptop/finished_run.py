@@ -127,7 +127,15 @@ def make_run(root: Path, cells: tuple[str, ...] = ("a", "b"), artifacts: Any = A
         secrets=(), linger_s=0, agent_python="python3", training_python="python3",
     )  # fmt: skip
     job = SimpleNamespace(
-        **{"name": RUN, "secrets": (), "notify": (), "code": ".", "price": {}, "cells": {}},
+        **{
+            "name": RUN,
+            "secrets": (),
+            "notify": (),
+            "code": ".",
+            "price": {},
+            "budget": {},
+            "cells": {},
+        },
         report=ReportWords(),
         smoke=SimpleNamespace(is_given=False),
     )

@@ -89,7 +89,9 @@ def make_run(root: Path, lines: Mapping[str, Sequence[str]] = LINES) -> RunOnDis
     plan = _plan(root, lines)
     job, profile = (
         SimpleNamespace(
-            **{"name": "demo", "slurm": SlurmOfJob(), "secrets": (), "notify": (), "price": {}},
+            **{"name": "demo", "slurm": SlurmOfJob(), "secrets": (), "notify": ()},
+            price={},
+            budget={},
             smoke=SimpleNamespace(is_given=False),
             cells={},
         ),

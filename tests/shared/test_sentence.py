@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import string
 import sys
 from pathlib import Path
@@ -68,6 +69,23 @@ def test_what_is_compiled_is_what_stands_there() -> None:
     """Else: make words."""
     for path, data in hatch_build.compiled(ROOT).items():
         assert (ROOT / path).read_bytes() == data, path
+
+
+HALF_WIDTH = re.compile(
+    r"(?<=[\u3400-\u9fff])[,;:?!()]|[,;] ?(?=[\u3400-\u9fff])|[:?!()](?=[\u3400-\u9fff])"
+)
+
+
+def half_width(text: str) -> list[str]:
+    """Western punctuation beside a Chinese character; a key of job.yaml keeps its colon."""
+    words = re.sub(r"[a-z_]+: (?=[\u3400-\u9fff])", "", re.sub(r"\{[^{}]*\}", "", text))
+    return HALF_WIDTH.findall(words)
+
+
+def test_chinese_has_the_punctuation_of_chinese() -> None:
+    assert half_width("好,坏") and half_width("run (好)") and half_width("好, 坏")
+    assert not half_width("好，job.yaml 的 env: 下（run）；{n:个|些}")
+    assert {one: half_width(text) for one, text in CATALOG.items() if half_width(text)} == {}
 
 
 def test_both_languages_name_the_same_fields() -> None:

@@ -43,6 +43,7 @@ from boxcar.shared.files.control import AgentStart, Control
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.files.own_end import OwnEnd, read_own_end
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
 from boxcar.shared.files.receipt import (
     Accepted,
@@ -83,6 +84,7 @@ DOCUMENTS: dict[str, Any] = {
     "done.json": Done,
     "resume.json": Resume,
     "start.json": AgentStart,
+    "own-end.json": OwnEnd,
     "slurm_submit.json": Submit,
     "slurm_lease.json": Lease,
     "slurm_seen.json": Seen,
@@ -434,6 +436,12 @@ def test_an_agent_that_was_started():
         env=found.env,
         at="2026-11-21T03:27:48.102Z",
     )
+
+
+def test_an_end_that_a_box_has_asked_for():
+    said = 'vast v0: 200 {"success": true}'
+    at = "2026-11-29T02:55:00.000Z"
+    assert read_own_end(V1 / "own-end.json") == OwnEnd("destroy", at, "vast v0", said, is_over=True)
 
 
 def test_what_was_delivered():

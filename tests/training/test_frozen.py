@@ -28,8 +28,13 @@ EXPORTED = {
     "Ranks",
     "ShardingPolicy",
     "StallWatch",
+    "Training",
     "TrainingState",
+    "capture_rng",
     "compile_model",
+    "restore_rng",
+    "scaled_lr",
+    "warm_up",
 }
 # The modules that scripts import, and what docs and examples take from them.
 MODULES = {

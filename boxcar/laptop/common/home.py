@@ -191,6 +191,11 @@ class Home:
     def known_hosts(self) -> Path:
         return self.folder / "known_hosts"
 
+    @property
+    def ssh_config(self) -> Path:
+        """The aliases of boxes that `up` rented, for a person's own ssh."""
+        return self.folder / "ssh_config"
+
     def host(self, alias: str) -> Path:
         """Which box answered under this name in ~/.ssh/config."""
         return self.folder / "hosts" / f"{alias}.json"

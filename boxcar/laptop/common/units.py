@@ -31,6 +31,28 @@ def price_of_text(text: str) -> tuple[float, str]:
     return float(found["amount"]), found["currency"]
 
 
+def price_text(amount: float, currency: str) -> str:
+    """The same back: `0.3421 USD/h`."""
+    return f"{amount:.6f}".rstrip("0").rstrip(".") + f" {currency}/h"
+
+
+_BUDGET = re.compile(r"(?P<amount>\d{1,9}(?:\.\d{1,6})?) (?P<currency>[A-Z]{3})")
+
+
+def budget_of_text(text: str) -> tuple[float, str]:
+    """An amount that is more than nothing, and its currency. Raises ValueError."""
+    found = _BUDGET.fullmatch(text)
+    if found is None or not float(found["amount"]):
+        raise ValueError(
+            _(
+                'expected an amount and a currency of three letters, such as "200 CNY"; found '
+                "{text!r}",
+                text=text,
+            )
+        )
+    return float(found["amount"]), found["currency"]
+
+
 def _checked(text: str) -> str:
     price_of_text(text)
     return text

@@ -10,6 +10,8 @@ from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.shared.cell import visible_gpus
 from boxcar.shared.cell.visible_gpus import Devices
 from boxcar.shared.errors import some
+from boxcar.shared.files.plan import Plan
+from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.box_asks import OtherRun, OthersSeen
@@ -18,7 +20,21 @@ WHAT = "other runs"
 _MOST_NAMED = 4
 
 
-def check(ask: Ask, boxes: Sequence[str], mine: Devices | None, verdict: Verdict) -> list[Row]:
+@dataclass(frozen=True)
+class Mine:
+    """The GPUs that the run sees, where it names them, and whether its cells take free ones, each
+    for itself.
+    """
+
+    devices: Devices | None = None
+    takes_free_gpus: bool = False
+
+
+def gpus_of_run(plan: Plan) -> Mine:
+    return Mine(visible_gpus.of_plan(plan), plan.gpus_per_cell is not None)
+
+
+def check(ask: Ask, boxes: Sequence[str], mine: Mine, verdict: Verdict) -> list[Row]:
     """A row for each box on which somebody is in the way of who sees these GPUs; `ask` is as
     `OpenRun.ask`. A box that does not answer is said to by who asks it for more.
     """
@@ -26,7 +42,7 @@ def check(ask: Ask, boxes: Sequence[str], mine: Devices | None, verdict: Verdict
     return judge(seen, mine, verdict)
 
 
-def judge(seen: Mapping[str, OthersSeen], mine: Devices | None, verdict: Verdict) -> list[Row]:
+def judge(seen: Mapping[str, OthersSeen], mine: Mine, verdict: Verdict) -> list[Row]:
     """The same of what boxes have said."""
     found = {box: in_the_way(one, mine) for box, one in seen.items()}
     return [
@@ -37,7 +53,7 @@ def judge(seen: Mapping[str, OthersSeen], mine: Devices | None, verdict: Verdict
             some(names, _MOST_NAMED),
             _(
                 "two trainings on one GPU are slow or run out of memory; keep them apart with "
-                "env: CUDA_VISIBLE_DEVICES in both jobs"
+                "gpus_per_cell in both jobs, or env: CUDA_VISIBLE_DEVICES"
             ),
         )
         for box, names in found.items()
@@ -45,17 +61,21 @@ def judge(seen: Mapping[str, OthersSeen], mine: Devices | None, verdict: Verdict
     ]
 
 
-def in_the_way(seen: OthersSeen, mine: Devices | None) -> list[str]:
-    """Not those of which both sides say by name which GPUs they use, and none is the same."""
+def in_the_way(seen: OthersSeen, mine: Mine) -> list[str]:
+    """Not those of which both sides say by name which GPUs they use, and none is the same; nor a
+    run of which both sides take free GPUs alone, under locks that all runs on the box share.
+    """
     runs: list[str] = [
         _("{run} ({what})", run=other.run, what=at_work(other))
         for other in seen.runs
-        if other.is_at_work and not visible_gpus.are_apart(mine, other.devices)
+        if other.is_at_work
+        and not (mine.takes_free_gpus and other.takes_free_gpus)
+        and not visible_gpus.are_apart(mine.devices, other.devices)
     ]
     strangers: list[str] = [
         _("{program} (process {pid} of {user})", program=who.program, pid=who.pid, user=who.user)
         for who in seen.strangers
-        if not visible_gpus.are_apart(mine, who.devices)
+        if not visible_gpus.are_apart(mine.devices, who.devices)
     ]
     return runs + strangers
 

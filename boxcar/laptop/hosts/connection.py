@@ -36,6 +36,7 @@ from boxcar.laptop.hosts import host_keys, ssh_errors
 from boxcar.laptop.hosts.child_environment import child_environment
 from boxcar.laptop.hosts.conversation import Conversation
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
+from boxcar.laptop.providers.rented_record import record_of_alias
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.record import dataclass
@@ -409,7 +410,16 @@ class Ssh:
             "RequestTTY": "no",
             "LogLevel": "INFO",
         }
+        settings |= self._address()
         return [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+
+    def _address(self) -> dict[str, str]:
+        """Of a box that `up` rented under this alias: then it stands in no file of the person's."""
+        rented = record_of_alias(self.home.root, self.alias)
+        if rented is None or not rented.host:
+            return {}
+        where = {"HostName": rented.host, "Port": str(rented.port), "ProxyJump": "none"}
+        return where | ({"User": rented.user} if rented.user else {})
 
 
 def check_alias(alias: str) -> None:

@@ -110,6 +110,14 @@ def note_key(
     return new
 
 
+def forget_host(home: Home, alias: str) -> None:
+    """Another machine is to answer under this alias: its key and receipt go."""
+    if home.known_hosts.exists():
+        words = ["ssh-keygen", "-R", alias, "-f", str(home.known_hosts)]
+        subprocess.run(words, capture_output=True, check=False)
+    home.host(alias).unlink(missing_ok=True)
+
+
 def note_box(home: Home, alias: str, box: dict[str, Any]) -> None:
     """Keep what the box said of itself beside its key."""
     record = read_host_keys(home, alias)

@@ -123,6 +123,12 @@ class Site(OpenRun):
         """
         return OnBoxes()
 
+    def to_destroy(self, begun: Teardown | None) -> dict[str, str]:
+        """By box the platform's id of those that Boxcar itself can end for good, which a person has
+        to type; `begun`: what is done.
+        """
+        return {}
+
     @abstractmethod
     def end_boxes(self, steps: Steps) -> None:
         """Do what `steps` does not say was done, and write each step down there."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -255,12 +256,26 @@ class SshSite(MirroredSite):
             ],
         )
 
+    @property
+    def _ends_itself(self) -> bool:
+        """Whether a box of this platform can be told to end itself."""
+        verb = self.project.profile.meter_stop
+        return verb.from_box is not None or verb.own_key is not None
+
+    def to_destroy(self, begun: Teardown | None) -> dict[str, str]:
+        verb = self.project.profile.meter_stop
+        if verb.own_key is None or verb.is_reversible:
+            return {}
+        over = {*begun.told, *_seen_ended(begun)} if begun else set()
+        left = [box for box in self._names if box not in over and not self.is_gone(box)]
+        return {box: id_ for box in left if (id_ := self._id(box))}
+
     def _to_end(self, begun: Teardown | None) -> list[str]:
         """The boxes that are there, on which something is left to do."""
         over = set(self.silent_boxes())
         if begun:
             over |= {*begun.told, *_seen_ended(begun)}
-        if begun and self.project.profile.meter_stop.from_box is None:
+        if begun and not self._ends_itself:
             over |= set(begun.boxes)
         return [box for box in self._names if box not in over and not self.is_gone(box)]
 
@@ -269,13 +284,14 @@ class SshSite(MirroredSite):
         MayStillBillError where all is done on them but that somebody saw their meters end.
         """
         problems = self._end_all(steps)
-        words = self.project.profile.meter_stop.from_box
         # After all of that, and again by a `down` that goes on: a box that is off tells nothing.
-        still_bills = self._stop_all(steps, shlex.split(words)) if words is not None else []
+        words = shlex.split(self.project.profile.meter_stop.from_box or "")
+        still_bills = self._stop_all(steps, words) if self._ends_itself else []
         if problems:
             raise TemporaryError([*problems, *still_bills])
         if still_bills:
-            raise MayStillBillError(still_bills)
+            kind = MayStillBillError if self.project.profile.is_billed else TemporaryError
+            raise kind(still_bills)
 
     def _end_all(self, steps: Steps) -> list[Message]:
         """Boxcar's own part on each box; what is wrong with those that could not be reached."""
@@ -314,7 +330,8 @@ class SshSite(MirroredSite):
         return [_named(at_work) for at_work in alive]
 
     def _stop_all(self, steps: Steps, words: Sequence[str]) -> list[Message]:
-        """Have the boxes stop themselves, the last one once the others are silent.
+        """Have the boxes end themselves, by the program `words` or without any by their own key;
+        the last one once the others are silent.
 
         What answers under the name of a box that is gone is somebody else's, or has results that
         nobody saw.
@@ -337,26 +354,28 @@ class SshSite(MirroredSite):
         return [problem for problem in found if problem]
 
     def _stop(self, steps: Steps, words: Sequence[str], box: str) -> Message | None:
-        """What is wrong with the box; None where it was told, and has fallen silent."""
+        """What is wrong with the box; None where it was told, and has fallen silent, or where its
+        end is left to a person.
+        """
         verb = self.project.profile.meter_stop
-        try:
-            ran = self.run_program(box, words, lambda: steps.told(box))
-            if ran.code:
-                steps.untold(box)
-                return self._refused(box, words, ran)
-        except (TemporaryError, InputError) as error:
-            # Once it has begun, the verb takes the connection with it, as it should.
-            if box not in steps.now.told:
-                return self._untold(box, error)
+        if words:
+            problem = self._tell_by_program(steps, words, box)
+        else:
+            problem = self._tell_by_own_key(steps, box)
+        if problem or box not in steps.now.told:
+            return problem
         others = [name for name in self._names if name != box and not self.is_gone(name)]
         sign = wait_until_silent(lambda name: self.run_program(name, ["true"]), box, others)
         if sign is Sign.ANSWERS:
+            said = self._said_by_provider(steps, box) if verb.own_key else ""
             return Message(
                 _(
-                    "{box}: still answers {within_s:.0f} s after {command}. {by_hand}, then again",
+                    "{box}: still answers {within_s:.0f} s after {command}{said}. {by_hand}, then "
+                    "again",
                     box=box,
                     within_s=WITHIN_S,
-                    command=shlex.join(words),
+                    command=shlex.join(words) or verb.verb,
+                    said=said,
                     by_hand=self._by_hand(box),
                 ),
                 Command("down"),
@@ -364,6 +383,16 @@ class SshSite(MirroredSite):
         if sign:
             return self._unknown(box, steps.now.told[box], sign)
         steps.off(box)
+        if verb.own_key:
+            self.tell(
+                _(
+                    "{box}: told and silent after {verb}, not confirmed by the provider. Check in "
+                    "the console that billing stopped",
+                    box=box,
+                    verb=verb.verb,
+                )
+            )
+            return None
         self.tell(
             _(
                 "{box} no longer answers after {verb}. Check in the console that billing stopped",
@@ -372,6 +401,72 @@ class SshSite(MirroredSite):
             )
         )
         return None
+
+    def _tell_by_program(self, steps: Steps, words: Sequence[str], box: str) -> Message | None:
+        try:
+            ran = self.run_program(box, words, lambda: steps.told(box))
+        except (TemporaryError, InputError) as error:
+            # Once it has begun, the verb takes the connection with it, as it should.
+            return None if box in steps.now.told else self._untold(box, error)
+        if ran.code:
+            steps.untold(box)
+            return self._refused(box, words, ran)
+        return None
+
+    def _tell_by_own_key(self, steps: Steps, box: str) -> Message | None:
+        """Once the box has begun to call its provider, that is written down, and not before. What
+        it cannot do by itself is left to a person, and said.
+        """
+        if box in steps.now.told:
+            return None
+        question = self._own_end_question(steps, box)
+        if question is None:
+            return None
+        try:
+            reply = self.ask(box, question)
+        except (BoxcarError, OSError) as error:
+            return self._untold(box, error)
+        if reply.alive:
+            alive = ", ".join(map(_named, reply.alive))
+            what = _("{box}: {alive} is still running there", box=box, alive=alive)
+            return Message(what, DRAIN_OR_STOP)
+        if reply.problem or reply.begun_at is None:
+            why = reply.problem or ""
+            self.tell(_("{box} cannot end itself: {why}", box=box, why=why))
+            return None
+        steps.told(box)
+        return None
+
+    def _own_end_question(self, steps: Steps, box: str) -> box_asks.EndItself | None:
+        """None where its id is not known, or nobody typed it and the box would go for good."""
+        verb = self.project.profile.meter_stop
+        id_ = self._id(box) if verb.is_reversible else steps.now.to_destroy.get(box)
+        if not id_ or not verb.own_key:
+            return None
+        credentials = self.plan.box(box).credentials
+        return box_asks.EndItself(
+            self.queues_on(box),
+            credentials,
+            tuple(steps.now.beside),
+            verb.own_key,
+            verb.ending,
+            id_,
+        )
+
+    def _said_by_provider(self, steps: Steps, box: str) -> str:
+        """What it answered to the box, where the box can still tell. Where it refused, the next
+        `down` tells the box again.
+        """
+        question = self._own_end_question(steps, box)
+        try:
+            reply = self.ask(box, replace(question, is_look=True)) if question else None
+        except (BoxcarError, OSError):
+            return ""
+        if reply is None or not reply.said:
+            return ""
+        if reply.begun_at is None:
+            steps.untold(box)
+        return _(" (the provider said: {said})", said=reply.said)
 
     def _refused(self, box: str, words: Sequence[str], ran: Ran) -> Message:
         return Message(

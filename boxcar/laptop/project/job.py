@@ -18,6 +18,7 @@ from boxcar.laptop.project import job_values, short_run
 from boxcar.laptop.project.job_values import (
     EVERY_BOX,
     ArtifactPath,
+    Budgets,
     Candidates,
     Collected,
     Command,
@@ -172,6 +173,7 @@ class Job(Model):
     language: Language | None = None
     report: ReportWords = ReportWords()
     price: Prices = Field(default_factory=dict)
+    budget: Budgets = Field(default_factory=dict)
     slurm: SlurmOfJob = SlurmOfJob()
 
     @property

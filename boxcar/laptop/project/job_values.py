@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from boxcar.laptop.common import units
 from boxcar.laptop.common.near import did_you_mean
 from boxcar.laptop.common.provider_keys import refuse_key
 from boxcar.laptop.common.units import Price
@@ -320,6 +321,16 @@ def _prices(value: object) -> object:
     return {EVERY_BOX: value} if isinstance(value, str) else value
 
 
+def _budgets(value: object) -> object:
+    """By currency: `200 CNY`, or a list of several."""
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+        raise ValueError(_('expected an amount such as "200 CNY", or a list of them'))
+    pairs = [units.budget_of_text(text) for text in texts]
+    distinct(tuple(currency for _amount, currency in pairs))
+    return {currency: amount for amount, currency in pairs}
+
+
 def _auto(value: object) -> object:
     return None if value == "auto" else value
 
@@ -420,6 +431,7 @@ Collected = Annotated[tuple[ArtifactPath, ...], AfterValidator(distinct)]
 Candidates = Annotated[tuple[PlaceName, ...], AfterValidator(distinct)]
 # Of an hour, by the box's name.
 Prices = Annotated[dict[str, Price], BeforeValidator(_prices)]
+Budgets = Annotated[dict[str, float], BeforeValidator(_budgets)]
 WebhookUrl = Annotated[str, AfterValidator(_webhook_url)]
 EnvReference = Annotated[str, AfterValidator(_env_reference)]
 Language = Literal["en", "zh"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from boxcar.laptop.common.near import the_run, unknown_of
@@ -126,9 +127,13 @@ def _noting(problems: list[Message], read: Callable[[], T]) -> T | None:
 # What an hour of each box costs: the job's own word, else the profile's.
 
 
-def box_prices(project: Project) -> dict[str, str]:
-    """By box, those that have one, as `1.98 CNY/h`."""
-    typed = project.job.price
-    every_box = typed.get(EVERY_BOX, project.profile.meter.price)
-    found = {box.name: typed.get(box.name, every_box) for box in project.plan.boxes}
+def box_prices(
+    project: Project, rented: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """By box, those that have one, as `1.98 CNY/h`. `rented`: what the provider says of some."""
+    typed, of_profile = project.job.price, project.profile.meter.price
+    found = {
+        box: typed.get(box) or typed.get(EVERY_BOX) or rented.get(box) or of_profile
+        for box in (known.name for known in project.plan.boxes)
+    }
     return {name: text for name, text in found.items() if text}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from boxcar.laptop.common import provider_keys
+from boxcar.laptop.project.profiles.profile import Profile, load_profile
 from boxcar.laptop.providers.calls import check_base
 from boxcar.laptop.providers.lambda_cloud import Lambda
 from boxcar.laptop.providers.provider import Access, Provider
@@ -23,6 +25,15 @@ def open_provider(name: str, environ: Mapping[str, str] = os.environ) -> Provide
     key = provider_keys.need_key(name, kind.title, environ)
     base = check_base(kind.base_variable, kind.usual_base, environ)
     return kind(Access(base, key, provider_keys.fingerprint(key)))
+
+
+def provider_of(profile: Profile, root: Path) -> str | None:
+    """The provider of a profile, or of one that it extends; None where Boxcar cannot rent."""
+    while profile.name not in PROVIDERS:
+        if not profile.extends:
+            return None
+        profile = load_profile(profile.extends, root)
+    return profile.name
 
 
 def has_key(name: str, environ: Mapping[str, str] = os.environ) -> bool:

@@ -170,8 +170,10 @@ class Provider(ABC):
     title: ClassVar[str]
     console: ClassVar[str]  # where a person sees and ends boxes
     by_hand: ClassVar[str]  # what to click there
+    usual_image: ClassVar[str] = ""  # with an sshd; '' where a profile's image will do
     has_spot: ClassVar[bool] = False
     has_stop: ClassVar[bool] = False
+    is_offer_one_machine: ClassVar[bool] = False  # else a kind, of which several may be had
     access: Access
 
     @abstractmethod

@@ -109,5 +109,17 @@ def read_records() -> tuple[list[RentedBox], list[DamagedError]]:
     return sorted(found, key=lambda one: one.asked_at), damaged
 
 
+def records_of(root: Path) -> list[RentedBox]:
+    """The live ones that were rented for jobs in this folder, oldest first."""
+    found, _damaged = read_records()
+    return [one for one in live_records(found) if Path(one.job).parent == root]
+
+
+def record_of_alias(root: Path, alias: str) -> RentedBox | None:
+    """The box that stands under this alias now: not one whose place another took."""
+    named = [one for one in records_of(root) if one.box == alias and not one.replaced_at]
+    return named[-1] if named else None
+
+
 def live_records(records: Sequence[RentedBox]) -> list[RentedBox]:
     return [one for one in records if one.state != "closed"]

@@ -54,6 +54,8 @@ class RunPod(Provider):
     title: ClassVar[str] = "RunPod"
     console: ClassVar[str] = "https://console.runpod.io/pods"
     by_hand: ClassVar[str] = mark("Pods, then the pod's menu: Terminate")
+    # A stock image of others has no sshd there.
+    usual_image: ClassVar[str] = "runpod/pytorch:1.0.2-cu1281-torch280-ubuntu2404"
     has_stop: ClassVar[bool] = True
     usual_base: ClassVar[str] = "https://api.runpod.io"
     base_variable: ClassVar[str] = "RUNPOD_API_BASE_URL"

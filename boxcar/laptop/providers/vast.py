@@ -68,6 +68,7 @@ class Vast(Provider):
     by_hand: ClassVar[str] = mark("Instances, then the bin: Destroy")
     has_spot: ClassVar[bool] = True
     has_stop: ClassVar[bool] = True
+    is_offer_one_machine: ClassVar[bool] = True
     usual_base: ClassVar[str] = "https://console.vast.ai"
     base_variable: ClassVar[str] = "VAST_URL"
 

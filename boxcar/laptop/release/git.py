@@ -7,6 +7,7 @@ of git's business; any other failure of git is said, with its own words.
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -114,8 +115,10 @@ def _output(folder: Path, *words: str) -> bytes:
 def _failed(folder: Path, done: subprocess.CompletedProcess[bytes]) -> InputError:
     return InputError(
         _(
-            "{folder}: git says: {said}",
+            "{folder}: git, which is asked which files are code, says: {said}. To try it yourself, "
+            "type: git -C {quoted} status",
             folder=folder,
+            quoted=shlex.quote(str(folder)),
             said=done.stderr.decode(errors="replace").strip(),
         )
     )

@@ -218,6 +218,8 @@ def _without_agent(queue: QueueView, session: Session | None) -> Condition:
         return Condition("done", _("all lines were run"))
     if session.by == end_reason.DRAIN:
         return Condition("drained", _("its agent ended as requested"))
+    if session.by == end_reason.BUDGET:
+        return Condition("stopped", _("the budget is spent: no new cell began"))
     if session.by == end_reason.SIGNAL:
         return Condition(
             "stopped",

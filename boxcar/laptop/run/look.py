@@ -9,6 +9,7 @@ What lies on other machines is as of the last `boxes.refresh()`, which whoever l
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import RosterCell, survey
 from boxcar.laptop.run.view import CellView, Condition, QueueView, RunView, active_cell
 from boxcar.shared import names, state
-from boxcar.shared.errors import DamagedError, message_of
+from boxcar.shared.errors import BoxcarError, DamagedError, message_of
 from boxcar.shared.files import control, delivered, heartbeat, journal
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.journal import Reading
@@ -222,3 +223,16 @@ def _moved_at(
         signs += [beat.at] if is_further else []
     # The progress file of the attempt before says nothing about this one.
     return max((sign for sign in signs if sign >= now.at), default=None)
+
+
+_OVER = Condition("done", _("the run was torn down"))
+
+
+def view_of_journals(run: OpenRun, now: str) -> RunView:
+    """What a run that was torn down has left of its queues: their journals among the results."""
+    queues = []
+    for name, box in run.plan.queues.items():
+        with contextlib.suppress(OSError, BoxcarError):
+            found = journal.read_journal(run.results.journals / f"{name}.jsonl")
+            queues.append(QueueView(name, box, tuple(found.events), condition=_OVER))
+    return RunView(run.plan.run, now, tuple(queues), ())

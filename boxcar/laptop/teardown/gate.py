@@ -39,12 +39,14 @@ class Approval:
     """How the person approved, and what they typed: the run's name, or a receipt's digest.
 
     CONTINUED is the digest of a teardown that was approved and did not come to its end. `beside`
-    are the other runs on its boxes that the person named, too.
+    are the other runs on its boxes that the person named, too, and `boxes` those whose id was typed
+    because they end for good.
     """
 
     how: str
     text: str
     beside: tuple[str, ...] = ()
+    boxes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class GateFacts:
     `cells` are the roster's. `doubts` is what could not be made certain. `alive` says what still
     works on the boxes. `artifacts` are the job's, `other_artifacts` of the cells with others.
     `tier` is the path of the durable tier, `is_tier_gone`: a person says that it is gone for good.
-    `beside` are other runs that the end of the boxes would harm.
+    `beside` are other runs that the end of the boxes would harm. `to_destroy`: by box the id of
+    those that Boxcar can end for good by `verb`.
     """
 
     run: str
@@ -69,6 +72,18 @@ class GateFacts:
     tier: str = ""
     is_tier_gone: bool = False
     beside: tuple[Beside, ...] = ()
+    verb: str = ""
+    to_destroy: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def approval_digest(self) -> str:
+        """What `--approve` has to name: the receipt, and with boxes that end for good also the verb
+        and their ids.
+        """
+        of_receipt = self.receipt.digest if self.receipt else ""
+        if not self.to_destroy:
+            return of_receipt
+        return digest.of_json([of_receipt, self.verb, sorted(self.to_destroy.items())])
 
     def artifacts_of(self, cell: str) -> tuple[Artifact, ...]:
         return self.other_artifacts.get(cell, self.artifacts)
@@ -191,7 +206,7 @@ def _beside(facts: GateFacts) -> Iterator[Missing]:
 def _not_approved(facts: GateFacts) -> Iterator[Missing]:
     if facts.receipt is None:
         return
-    wanted, approval = facts.receipt.digest, facts.approval
+    wanted, approval = facts.approval_digest, facts.approval
     command = Command("down", ("--approve", digest.short(wanted)))
     if approval is None:
         yield Missing(None, _("not approved yet"), command)
@@ -212,7 +227,7 @@ def _not_approved(facts: GateFacts) -> Iterator[Missing]:
                 digest=digest.short(wanted),
             )
             yield Missing(None, what, command)
-    elif approval.how != CONTINUED or approval.text != wanted:
+    elif approval.how != CONTINUED or approval.text != facts.receipt.digest:
         yield Missing(None, _("the teardown in progress was approved for other results"), command)
 
 

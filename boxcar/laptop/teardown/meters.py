@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.hosts import host_keys
-from boxcar.laptop.project.project import Project, box_prices
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.rentals import prices_of_boxes
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared.errors import Command, DamagedError, InputError, Message
 from boxcar.shared.files import receipt
@@ -60,7 +61,7 @@ def open_meters(project: Project, teardown: Teardown | None) -> tuple[OpenMeter,
     """In the plan's order; none before Boxcar's part on a box is done, or where nothing bills."""
     if teardown is None or not project.profile.is_billed:
         return ()
-    prices = box_prices(project)
+    prices = prices_of_boxes(project)
     return tuple(
         _open_meter(project, teardown, box, prices) for box in _open_boxes(project, teardown)
     )

@@ -55,14 +55,30 @@ def with_approval(
         return facts
     run, verb = site.plan.run, site.project.profile.meter_stop.verb
     question = _("Type the run's name ({run}) to approve {verb!r}: ", run=run, verb=verb)
-    typed = _ask_name(run, question, tries)
+    typed = _ask_word(run, question, tries)
     if not typed:
         return facts
+    boxes = _ask_ids(facts, tries)
     # The person took their time: all is looked at again, and what they read has to be true still.
     site.refresh()
     now, _notes = look_again()
-    is_same = facts.receipt and now.receipt and now.receipt.digest == facts.receipt.digest
-    return replace(now, approval=Approval(TYPED, typed, beside)) if is_same else now
+    is_same = now.receipt is not None and now.approval_digest == facts.approval_digest
+    return replace(now, approval=Approval(TYPED, typed, beside, boxes)) if is_same else now
+
+
+def _ask_ids(facts: GateFacts, tries: int) -> tuple[str, ...]:
+    """The boxes whose id the person typed, as they end for good; others are left to them."""
+    chosen = []
+    for box, id_ in facts.to_destroy.items():
+        question = _(
+            "Type the id of {box} ({id}) to let it {verb} itself; Enter leaves that to you: ",
+            box=box,
+            id=id_,
+            verb=facts.verb,
+        )
+        if _ask_word(id_, question, tries) == id_:
+            chosen.append(box)
+    return tuple(chosen)
 
 
 def _ask_beside(facts: GateFacts, tries: int, named: tuple[str, ...] = ()) -> tuple[str, ...]:
@@ -72,7 +88,7 @@ def _ask_beside(facts: GateFacts, tries: int, named: tuple[str, ...] = ()) -> tu
             if one.run == run:
                 show.say(one.what)
         if (
-            _ask_name(
+            _ask_word(
                 run, _("Type that run's name ({run}) to end the box anyway: ", run=run), tries
             )
             != run
@@ -82,14 +98,14 @@ def _ask_beside(facts: GateFacts, tries: int, named: tuple[str, ...] = ()) -> tu
     return named
 
 
-def _ask_name(run: str, question: str, tries: int) -> str:
+def _ask_word(word: str, question: str, tries: int) -> str:
     """What the person typed last; a slip of the fingers is asked again, where somebody sits."""
     typed = ""
     for left in reversed(range(tries)):
         typed = show.ask(question)
-        if typed in ("", run) or not left or not sys.stdin.isatty():
+        if typed in ("", word) or not left or not sys.stdin.isatty():
             break
-        show.say(_("{typed!r} is not the run's name; nothing was touched", typed=typed))
+        show.say(_("expected {word}, found {typed!r}; nothing was touched", word=word, typed=typed))
     return typed
 
 
@@ -106,6 +122,8 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     )
     for sentence in site.end_keeps():
         _say_item(sentence)
+    for box, id_ in facts.to_destroy.items():
+        _say_item(_("{box} (id {id}) ends for good, by its own key", box=box, id=id_))
 
 
 def _lost(facts: GateFacts, notes: Sequence[str]) -> Iterator[str]:

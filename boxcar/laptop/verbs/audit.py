@@ -35,7 +35,6 @@ from boxcar.laptop.run.view import RunView
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs.next_step import before_launch, has_begun, next_step
 from boxcar.shared import state, timestamp
-from boxcar.shared.cell import visible_gpus
 from boxcar.shared.errors import (
     BoxcarError,
     Command,
@@ -125,8 +124,7 @@ def _second_home(site: Site, report: Report) -> list[Row]:
 def _beside(site: Site, report: Report) -> list[Row]:
     """On this machine, which is the person's own, it is no warning."""
     verdict: Verdict = "warn" if site.needs_audit else "ok"
-    mine = visible_gpus.of_plan(site.plan)
-    return other_runs.judge(report.others, mine, verdict)
+    return other_runs.judge(report.others, other_runs.gpus_of_run(site.plan), verdict)
 
 
 def _answered(report: Report) -> list[str]:

@@ -22,7 +22,7 @@ from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.log_source import FileLog
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import CellView, RunView
-from boxcar.laptop.verbs import explain
+from boxcar.laptop.verbs import explain, spending
 from boxcar.laptop.verbs.logs import find, readable
 from boxcar.laptop.verbs.next_step import next_step, sentence
 from boxcar.laptop.verbs.runs import open_known_run
@@ -233,6 +233,7 @@ def _write(sites: Sequence[Site], path: Path, *, has_logs: bool, as_json: bool) 
             site.refresh()
         moves.tell_boxes(site, show.say)
         view = look_at_run(site, timestamp.utc_now())
+        spending.hold_budget(site, view)
         watched = NOTHING.after(site, view)
         rows = _rows(site, view, watched)
         shown.append(Shown(rows, watched.curves, _private(site), name))

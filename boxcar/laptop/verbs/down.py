@@ -25,6 +25,7 @@ from boxcar.laptop.run.roster import Missing
 from boxcar.laptop.teardown import meters, rotation
 from boxcar.laptop.teardown.gate import (
     CONTINUED,
+    GIVEN,
     GateFacts,
     Open,
     Steps,
@@ -278,6 +279,8 @@ def _look(
         tier=tier,
         is_tier_gone=site.is_gone(tier),
         beside=others.runs,
+        verb=site.project.profile.meter_stop.verb,
+        to_destroy=site.to_destroy(begun),
     )
     return facts, (*found.notes, *others.strangers)
 
@@ -301,6 +304,10 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
         show.say(_("continuing the teardown approved at {at}", at=begun.approved_at))
         exposed = rotation.exposed_credentials(begun, boxes, credentials)
         return replace(begun, gone=begun.gone | gone, exposed=exposed, beside=beside | begun.beside)
+    is_all = facts.approval.how == GIVEN
+    may_go = {
+        box: id_ for box, id_ in facts.to_destroy.items() if is_all or box in facts.approval.boxes
+    }
     made = Teardown(
         run=facts.run,
         digest=facts.receipt.digest,
@@ -309,7 +316,7 @@ def _begin(site: Site, facts: GateFacts, begun: Teardown | None, gone: dict[str,
         approved_by=facts.approval.how,
     )
     exposed = rotation.exposed_credentials(made, boxes, credentials)
-    return replace(made, gone=gone, exposed=exposed, beside=beside)
+    return replace(made, gone=gone, exposed=exposed, beside=beside, to_destroy=may_go)
 
 
 def _tear_down(site: Site, begun: Teardown) -> Teardown:

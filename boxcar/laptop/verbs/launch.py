@@ -32,11 +32,10 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DROPPED, RunView
 from boxcar.laptop.teardown.gate import reasons_to_give_up
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.verbs import audit, listen, members, push, start_queues
+from boxcar.laptop.verbs import audit, listen, members, push, spending, start_queues
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.start_queues import Order
 from boxcar.shared import timestamp
-from boxcar.shared.cell import visible_gpus
 from boxcar.shared.errors import (
     Command,
     InputError,
@@ -45,6 +44,7 @@ from boxcar.shared.errors import (
     some,
 )
 from boxcar.shared.files.plan import AUTO
+from boxcar.shared.record import replace
 from boxcar.shared.sentence import _
 
 _MOST_NAMED = 3
@@ -158,6 +158,7 @@ def _in_turn(
         members.give_back(site, view, gone, queues)
         site.refresh()
         view = look_at_run(site, timestamp.utc_now())
+    order = replace(order, begin_until=spending.begin_until_of_launch(site, view))
     members.drain_left(site, view)
     queues, problems = _audited(site, view, _with_work(view, queues, order), may_start)
     problems += unrunnable
@@ -327,7 +328,7 @@ def _refuse_beside(report: audit.Report, boxes: Collection[str], may_start: bool
 def _say_beside_here(site: Site, queues: list[str]) -> None:
     """On the person's own machine, where any box sees it all."""
     first = [site.plan.queues[queue] for queue in queues][:1]
-    for row in other_runs.check(site.ask, first, visible_gpus.of_plan(site.plan), "ok"):
+    for row in other_runs.check(site.ask, first, other_runs.gpus_of_run(site.plan), "ok"):
         show.say(_("also running on this machine: {others}", others=row.found))
 
 

@@ -165,6 +165,8 @@ def _next_for_queues(view: RunView, site: Site) -> NextStep | None:
         return NextStep(Command("launch"), because)
     if any(queue.is_alive or queue.scheduled for queue in view.queues):
         return NextStep(Command("watch"), _while_at_work(view))
+    if spent := [one.name for one in view.queues if _is_budget_spent(one) and one.name in at_work]:
+        return NextStep(Command("cost"), _budget_is_spent(spent))
     # Before a launch: nothing can be put back while an agent is at work.
     if damaged := _damaged(view):
         return NextStep(Command("repair"), _are_damaged(damaged))
@@ -220,6 +222,19 @@ def _was_ended(queue: QueueView) -> bool:
     """
     by = queue.session.by if queue.session else None
     return queue.condition.word == "stopped" and by == end_reason.SIGNAL
+
+
+def _is_budget_spent(queue: QueueView) -> bool:
+    return queue.session is not None and queue.session.by == end_reason.BUDGET
+
+
+def _budget_is_spent(queues: Sequence[str]) -> Sentence:
+    """To launch alone would begin no cell."""
+    return _(
+        "{queues} ended because the budget is spent. Raise `budget:` in the job file and launch, "
+        "or pull what is there and end the boxes",
+        queues=", ".join(queues),
+    )
 
 
 def _are_above(view: RunView, cells: Sequence[CellView]) -> bool:

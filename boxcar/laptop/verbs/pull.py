@@ -23,6 +23,7 @@ from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.laptop.hosts.ssh_errors import Unreachable
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
+from boxcar.laptop.project import launches
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import (
     bring_cell,
@@ -410,11 +411,15 @@ def _check_tier(site: Site) -> None:
                 folder=site.results.root,
             )
         )
+    tier = site.plan.durable_dir
+    if (site.results.root / launches.LAUNCHES).exists():
+        not_there = _("nothing to pull: the durable tier ({tier}) is not mounted", tier=tier)
+        raise InputError(not_there, Command("pull"))
     raise InputError(
         _(
-            "nothing to pull: the durable tier ({tier}) is not mounted, or the run was not "
-            "launched yet",
-            tier=site.plan.durable_dir,
+            "nothing to pull: the run was never launched from this machine, and its durable tier "
+            "({tier}) is not here",
+            tier=tier,
         ),
         Command("launch"),
     )

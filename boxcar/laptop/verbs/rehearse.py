@@ -29,13 +29,22 @@ from boxcar.laptop.tryout.stage import Stage, begin_try, note_try, prepare, star
 from boxcar.shared.artifacts import resume_match
 from boxcar.shared.cell import terms
 from boxcar.shared.errors import BoxcarError, InputError, reason_of, some
+from boxcar.shared.event_words import SENTENCES, hear_in
 from boxcar.shared.files.plan import IN_OUT, Cell
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, chained, in_language, known_word, mark
 
 MODULE = "boxcar.training.rehearse"
 MOST_KILLS = 100
 _MOST_NAMED = 3
+# What the child calls an outcome.
+_WORDS = (
+    mark("bit-equal"),
+    mark("within tolerance"),
+    mark("differs"),
+    mark("not proven"),
+    mark("failed"),
+)
 # The child kills the run that is at work, and waits until nothing of it lives.
 _GRACE_S = 35.0
 
@@ -176,7 +185,8 @@ def _rehearse(stage: Stage, cell: Cell, flags: Sequence[str]) -> Outcome:
     stage.copy.put_back(())  # what it wrote there is in the child's report
     document = _read(work / "report.json", cell, code)
     seconds = round(time.monotonic() - began, 1)
-    lines = tuple(str(line) for line in document.pop("lines", ()))
+    document = hear_in(document, document.pop(SENTENCES, None))
+    lines = tuple(document.pop("lines", ()))
     return Outcome(
         cell.name,
         str(document.get("word")),
@@ -197,6 +207,7 @@ def _argv(
     places = ["--work", str(work), "--cwd", cwd, "--resume", str(found.resume)]
     places += [f"--link={name}={stage.code / to}" for name, to in plan.links.items()]
     resumed = _resumed(stage, cell, found.resume)
+    flags = ["--notes", *flags]
     return [stage.python, "-m", MODULE, *places, *artifacts, *resumed, *flags, "--", *words]
 
 
@@ -231,10 +242,20 @@ def _run_child(stage: Stage, argv: Sequence[str], environment: dict[str, str]) -
     try:
         note_try(stage.folder, process.pid)
         for line in process.stderr or ():
-            show.quote(line.rstrip("\n"))
+            show.quote(in_language(_note(line.rstrip("\n")), show.language()))
         return process.wait()
     finally:
         _end(process)
+
+
+def _note(line: str) -> str:
+    """A note of the child; whatever else it wrote is as it is."""
+    try:
+        note = json.loads(line)
+        text: str = hear_in(note["text"], note[SENTENCES])
+        return text
+    except (ValueError, LookupError, TypeError):
+        return line
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -268,7 +289,10 @@ def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> 
     if as_json:
         show.json_document("rehearse", {"run": project.plan.run, "cells": outcomes})
     else:
-        rows = [(item.cell, item.word, item.seconds, _suspects(item)) for item in outcomes]
+        rows = [
+            (item.cell, known_word(item.word, _WORDS), item.seconds, _suspects(item))
+            for item in outcomes
+        ]
         columns = ("cell", "result", "seconds", _("probably not restored"))
         show.table(_("rehearsal of {run}", run=project.plan.run), columns, rows)
         for item in outcomes:
@@ -281,4 +305,5 @@ def _report(project: Project, outcomes: Sequence[Outcome], *, as_json: bool) -> 
 
 
 def _suspects(item: Outcome) -> str:
-    return ", ".join(str(suspect.get("state")) for suspect in item.report.get("suspects", ()))
+    states = [suspect.get("state") for suspect in item.report.get("suspects", ())]
+    return chained(mark("{first}, {second}"), states)

@@ -16,16 +16,18 @@ from boxcar.laptop.common import home, show
 from boxcar.laptop.common.home import Home, KnownRun
 from boxcar.laptop.places.open_site import SITES, open_site
 from boxcar.laptop.places.site import Site
-from boxcar.laptop.project import launches, project
+from boxcar.laptop.project import launches
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.results.results_folder import is_torn_down
-from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.run.view import ABANDONED, DROPPED, Condition, QueueView, RunView
+from boxcar.laptop.run.look import look_at_run, view_of_journals
+from boxcar.laptop.run.run_cost import amounts
+from boxcar.laptop.run.view import ABANDONED, DROPPED, RunView
 from boxcar.laptop.teardown.meters import OpenMeter, meter_rows, open_meters_of
-from boxcar.laptop.view.run_rows import amounts, left_by_queue, money_of_run, nearest_clock
+from boxcar.laptop.verbs.spending import money_of_site
+from boxcar.laptop.view.run_rows import nearest_clock
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, Command, DamagedError, InputError, Message, message_of
-from boxcar.shared.files import journal, receipt, release
+from boxcar.shared.files import receipt, release
 from boxcar.shared.paths import ResultPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _, known_word, mark
@@ -37,7 +39,6 @@ COLUMNS = (
 )
 # Absent where no run has anything to say.
 _MAY_LACK = ("spent", "clock", "seen")
-_OVER = Condition("done", _("the run was torn down"))
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,10 @@ def runs(*, as_json: bool = False) -> int:
 
 def seen_runs() -> list[SeenRun]:
     """Each as its boxes were last seen; none is asked."""
-    return [_seen(one) for one in home.known_runs() if not _is_past(one)]
+    return [_seen(one) for one in home.known_runs() if not is_past(one)]
 
 
-def _is_past(one: KnownRun) -> bool:
+def is_past(one: KnownRun) -> bool:
     """Boxes that were folders of this machine bill nobody once they are removed."""
     return one.profile == LOCAL and not os.path.exists(one.job)  # noqa: PTH110
 
@@ -150,7 +151,8 @@ def _of_site(site: Site, about: SeenRun) -> SeenRun:
     about = replace(about, boxes=boxes, open_meters=still_open)
     if is_torn_down(site.results):
         state = "yours is open" if still_open else "torn down"
-        return replace(about, state=state, spent=_spent(site, _past(site)))
+        past = view_of_journals(site, timestamp.utc_now())
+        return replace(about, state=state, spent=_spent(site, past))
     view = look_at_run(site, timestamp.utc_now())
     cells = Counter(cell.word for cell in view.cells)
     seen = [at for box in boxes if (at := site.seen_at(box))]
@@ -164,18 +166,8 @@ def _of_site(site: Site, about: SeenRun) -> SeenRun:
     )
 
 
-def _past(site: Site) -> RunView:
-    """What a run that was torn down has left of its queues: their journals among the results."""
-    queues = []
-    for name, box in site.plan.queues.items():
-        with contextlib.suppress(OSError, BoxcarError):
-            found = journal.read_journal(site.results.journals / f"{name}.jsonl")
-            queues.append(QueueView(name, box, tuple(found.events), condition=_OVER))
-    return RunView(site.plan.run, timestamp.utc_now(), tuple(queues), ())
-
-
 def _spent(site: Site, view: RunView) -> dict[str, float] | None:
-    found = money_of_run(project.box_prices(site.project), view, left_by_queue(view))
+    found = money_of_site(site, view)
     return found.so_far if found and found.so_far else None
 
 

@@ -41,7 +41,8 @@ from boxcar.shared.wire.question import Question
 class Order:
     """What every agent of this launch gets: the release, where to begin, and the secrets.
 
-    `start_index` is None where nobody typed one: a queue begins where it did before.
+    `start_index` is None where nobody typed one: a queue begins where it did before. `begin_until`:
+    when the job's budget is spent at most, by this machine's clock.
     """
 
     built: tuple[Release, Path]
@@ -49,6 +50,7 @@ class Order:
     is_smoked: bool
     unknown: passes.Unknown
     credentials: dict[str, Any]
+    begin_until: str | None = None
 
 
 @dataclass(frozen=True)
@@ -182,10 +184,17 @@ def _ask_for(site: Site, order: Order, queue: QueueView, bar: Progress) -> _Aske
     box = site.plan.box(site.plan.queues[queue.name])
     credentials = box_asks.KeepCredentials(box.credentials, order.credentials)
     # Takes back an earlier drain or stop.
-    control_file = run_asks.WriteControl(queue.name, Control(RUN, timestamp.utc_now()))
+    control_file = run_asks.WriteControl(queue.name, _control(order, queue))
     starting = site.start_question(start)
     agent = (credentials, control_file, *((starting,) if starting else ()))
     return _Asked(lines, start, (*lines.questions, *agent))
+
+
+def _control(order: Order, queue: QueueView) -> Control:
+    """The budget's instant by the box's own clock."""
+    until = order.begin_until
+    mine = timestamp.after(until, queue.clock_ahead_s) if until else None
+    return Control(RUN, timestamp.utc_now(), begin_until=mine)
 
 
 def _way_of_start(site: Site, name: str, asked: _Asked, replies: Replies | None) -> str:

@@ -12,13 +12,16 @@ from boxcar.laptop.common.language import language_of
 from boxcar.laptop.news import from_here
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
-from boxcar.laptop.project.project import Project, box_prices
+from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look_at_run
+from boxcar.laptop.run.rentals import prices_of_boxes, rentals_of_boxes
 from boxcar.laptop.run.view import DAMAGED, RunView
 from boxcar.laptop.teardown import meters, rotation
+from boxcar.laptop.verbs import spending
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
+from boxcar.laptop.verbs.spending import budgets_of_site
 from boxcar.laptop.view.board.layout import layout
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
 from boxcar.laptop.view.looks import glyphs_of_terminal
@@ -44,6 +47,7 @@ def status(project: Project, *, as_json: bool = False) -> int:
             site.refresh()
         moves.tell_boxes(site, show.say)
         view = look_at_run(site, timestamp.utc_now())
+        spending.hold_budget(site, view)
         present(site, view, as_json=as_json)
         for message in from_here.send_news(site, view, os.environ):
             show.say(message)
@@ -73,6 +77,10 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
         _say_open_ends(site)
         for note in rows.facts.quiet.notes:
             show.say(note)
+        if rows.cost and rows.cost.so_far:
+            show.say(_("cost: {money}", money=rows.money))
+        for text, is_spent in rows.facts.quiet.budgets:
+            (show.alarm if is_spent else show.say)(text)
         show.say(sentence(step))
 
 
@@ -123,6 +131,9 @@ def rows_of_run(
         notes=notes if off is None else (*notes, off),
         is_billed=profile.meter.is_billed,
         is_over=is_over(site),
+        budgets=tuple(
+            (one.sentence, one.is_spent) for one in budgets_of_site(site, view) if one.warned_at
+        ),
         open_meters=tuple((one.box, one.sentence) for one in _open_meters(site)),
     )
     facts = Facts(
@@ -131,7 +142,8 @@ def rows_of_run(
         because=because,
         see_all=show.typed(Command("status", ("--all",))),
         metrics=tuple(metric.name for metric in project.plan.metrics),
-        prices=tuple(box_prices(project).items()),
+        prices=tuple(prices_of_boxes(project).items()),
+        rentals=tuple(rentals_of_boxes(project).items()),
         quiet=quiet,
         language=language,
         glyphs=glyphs_of_terminal(sys.stdout.encoding, os.environ),

@@ -35,6 +35,7 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import QueueView, RunView
+from boxcar.laptop.verbs import spending
 from boxcar.laptop.verbs.cell_on_board import CellOnBoard
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.pull import pull_cells, pull_journals
@@ -304,17 +305,25 @@ def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> in
     site.refresh()
     moves.tell_boxes(site, show.say)
     view = look_at_run(site, timestamp.utc_now())
+    spending.hold_budget(site, view)
     lines = news(site.project, standings(view), view.at, at_most_every_s)
     if lines:
         for line in lines:
             print(plain(show.typed(line)), file=sys.stderr if as_json else sys.stdout)
         _present(site, view, as_json=as_json)
+    bring_home(site, view)
+    return exit_code(view)
+
+
+def bring_home(site: Site, view: RunView) -> None:
+    """What each look does for the run: news that this machine sends, and results and checkpoints
+    that no durable tier keeps. Said, never raised.
+    """
     _send_news(site, view, [])
     _bring_new(site, view)
     with closing(Bringing(site, show.say)) as checkpoints:
         _bring_checkpoints(site, view, checkpoints)
         checkpoints.wait()
-    return exit_code(view)
 
 
 def _present(site: Site, view: RunView, *, as_json: bool) -> None:
@@ -371,6 +380,7 @@ def looks(
             site.refresh()
             moves.tell_boxes(site, show.say)
             view = look_at_run(site, timestamp.utc_now())
+            spending.hold_budget(site, view)
             yield view
             for queue in view.queues:
                 ending = (queue.name, len(queue.events))

@@ -30,13 +30,14 @@ _BROKEN = {
         "the disk is full, and {cell} waits: free some space, and it continues by itself"
     ),
 }
+UNREACHABLE = mark(
+    "unreachable{since}, but may well be running: check the console (balance, power, port)"
+)
 # These may end by themselves.
 _IN_DOUBT = {
     "held": mark("{sentence}"),
     "unknown": mark("cannot be read right now: check again before you decide anything"),
-    "unreachable": mark(
-        "unreachable{since}, but may well be running: check the console (balance, power, port)"
-    ),
+    "unreachable": UNREACHABLE,
     "stalled agent": mark("its agent holds the lock, but is silent{since}"),
     "step frozen": mark("{sentence}"),
     "incomplete": mark("{sentence}"),
@@ -74,13 +75,15 @@ class Need:
 class Quiet:
     """What the run's site says: what is switched off, whether its boxes cost money until somebody
     ends them, and whether that was done. `open_meters`: of boxes on which all is done but that
-    somebody saw their meter end, what is said of each.
+    somebody saw their meter end, what is said of each. `budgets`: what is said of those that are
+    half spent or more, and whether they are spent.
     """
 
     notes: tuple[str, ...] = ()
     is_billed: bool = False
     is_over: bool = False
     open_meters: tuple[tuple[str, str], ...] = ()
+    budgets: tuple[tuple[str, bool], ...] = ()
 
 
 def needs_of_run(view: RunView, history: History, quiet: Quiet, language: str) -> tuple[Need, ...]:
@@ -91,6 +94,7 @@ def needs_of_run(view: RunView, history: History, quiet: Quiet, language: str) -
     ended = {need.who for need in billing}
     found = (
         *billing,
+        *(Need("", text, is_broken=is_spent) for text, is_spent in quiet.budgets),
         *_queues(view, _BROKEN),
         *(Need(queue.box, problem) for queue in view.queues for problem in queue.problems),
         *(_of_failed(cell, language) for cell in view.of_words(("failed", "damaged"))),

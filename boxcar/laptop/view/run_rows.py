@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from boxcar.laptop.common import units
 from boxcar.laptop.common.units import named_numbers
 from boxcar.laptop.run import condition
 from boxcar.laptop.run.condition import heartbeat_age_s, may_run
+from boxcar.laptop.run.run_cost import Money, Rental, money_of_run, money_sentence
 from boxcar.laptop.run.view import (
     ABANDONED,
     BROKEN_OFF,
@@ -48,85 +49,7 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, in_language
 
-# What a run has cost and will cost, from the prices that a person typed, and what runs out next.
-# Pure.
-#
-# Counted is the time in which an agent was at work on a box. What the box costs before, between and
-# after that is the platform's to say; so is what it does to a box that is off.
-
-
-HOUR_S = 3600.0
-
-
-@dataclass(frozen=True)
-class Money:
-    """Sums by currency; `to_go` is None where the time left is not known of every priced queue.
-    `priced` of `queues` have a price.
-    """
-
-    so_far: dict[str, float]
-    to_go: dict[str, float] | None
-    priced: int
-    queues: int
-
-
-def money_of_run(
-    prices: Mapping[str, str], view: RunView, left_s: Mapping[str, float | None]
-) -> Money | None:
-    """From the prices by box and the seconds left by queue; None where no box has a price."""
-    priced = [queue for queue in view.queues if queue.box in prices]
-    if not priced:
-        return None
-    known = {queue.name: seconds for queue in priced if (seconds := left_s[queue.name]) is not None}
-    spent_s = {queue.name: at_work_s(queue, view.at) for queue in priced}
-    return Money(
-        so_far=_sums(prices, priced, spent_s),
-        to_go=_sums(prices, priced, known) if len(known) == len(priced) else None,
-        priced=len(priced),
-        queues=len(view.queues),
-    )
-
-
-def at_work_s(queue: QueueView, now: str) -> float:
-    """The seconds in which an agent of the queue was at work, from its first words to its last."""
-    total_s, began, last = 0.0, "", ""
-    for event in queue.events:
-        if event.type == "agent.started":
-            total_s += timestamp.seconds_between(began, last) if began else 0.0
-            began = event.at
-        last = event.at
-    if not began:
-        return total_s
-    if may_run(queue):
-        return total_s + timestamp.seconds_between(began, now, queue.clock_ahead_s)
-    return total_s + timestamp.seconds_between(began, last)
-
-
-def money_sentence(money: Money) -> Sentence:
-    """`14.20 CNY so far, 9.00 CNY to go`; of which boxes, where some have no price."""
-    so_far = amounts(money.so_far)
-    said = _("{so_far} so far", so_far=so_far)
-    if money.to_go:
-        said = _("{so_far} so far, {to_go} to go", so_far=so_far, to_go=amounts(money.to_go))
-    if money.priced == money.queues:
-        return said
-    return _("{text} ({n} of {all} boxes)", text=said, n=money.priced, all=money.queues)
-
-
-def _sums(
-    prices: Mapping[str, str], queues: Iterable[QueueView], seconds: Mapping[str, float]
-) -> dict[str, float]:
-    """By currency: what stands in two of them is not added up."""
-    sums: dict[str, float] = {}
-    for queue in queues:
-        amount, currency = units.price_of_text(prices[queue.box])
-        sums[currency] = sums.get(currency, 0.0) + amount * seconds[queue.name] / HOUR_S
-    return {currency: total for currency, total in sums.items() if total}
-
-
-def amounts(sums: Mapping[str, float]) -> str:
-    """`14.20 CNY + 1.00 USD`."""
-    return " + ".join(f"{total:.2f} {currency}" for currency, total in sums.items()) or "0"
+# What runs out next.
 
 
 def nearest_clock(view: RunView, *, is_billed: bool) -> Sentence | None:
@@ -170,7 +93,7 @@ _GIB = 1 << 30
 @dataclass(frozen=True)
 class Facts:
     """What is shown besides the view. `next` is the command to type, spelled, or '', and `because`
-    why; `see_all` is the command that prints all rows. `prices` are by box.
+    why; `see_all` is the command that prints all rows. `prices` and `rentals` are by box.
     """
 
     profile: str
@@ -179,6 +102,7 @@ class Facts:
     see_all: str = ""
     metrics: tuple[str, ...] = ()
     prices: tuple[tuple[str, str], ...] = ()
+    rentals: tuple[tuple[str, Rental], ...] = ()
     quiet: Quiet = Quiet()
     language: str = "en"
     glyphs: Glyphs = UNICODE
@@ -285,7 +209,8 @@ class CellRow:
         return now.failure if isinstance(now, state.Waiting | state.Failed) else self.view.marked
 
     @cached_property
-    def _headline(self) -> str | None:
+    def headline_name(self) -> str | None:
+        """Of the number that stands first."""
         return headline(self._numbers, self.named)
 
     @property
@@ -295,20 +220,20 @@ class CellRow:
     @property
     def headline(self) -> str:
         """The number that stands first."""
-        name = self._headline
+        name = self.headline_name
         return named_numbers({name: self._numbers[name]} if name else {}, best=self.view.best)
 
     @property
     def numbers(self) -> str:
         """The others, first those that the job names."""
-        rest = {key: value for key, value in self._numbers.items() if key != self._headline}
+        rest = {key: value for key, value in self._numbers.items() if key != self.headline_name}
         first = {name: rest[name] for name in self.named if name in rest}
         return named_numbers(first | rest, _NUMBERS_SHOWN, self.view.best)
 
     @cached_property
     def curve(self) -> tuple[float, ...]:
         """The reports of the number in `headline`."""
-        return self.curve_of(self._headline)
+        return self.curve_of(self.headline_name)
 
     def curve_of(self, name: str | None) -> tuple[float, ...]:
         """The reports of a number, oldest first: what the journal has of it and the last heartbeat,
@@ -411,8 +336,13 @@ class RunRows:
 
     @cached_property
     def money(self) -> str:
-        cost = money_of_run(dict(self.facts.prices), self.view, self._queues_left_s)
+        cost = self.cost
         return self.facts.said(money_sentence(cost)) if cost else ""
+
+    @cached_property
+    def cost(self) -> Money | None:
+        prices, rentals = dict(self.facts.prices), dict(self.facts.rentals)
+        return money_of_run(prices, self.view, self._queues_left_s, rentals)
 
     @cached_property
     def counts(self) -> tuple[tuple[str, int], ...]:

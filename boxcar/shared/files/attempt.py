@@ -127,6 +127,8 @@ class Done:
     over_time_s: int | None = field(default=None, metadata=codec.LATER)
     # How many ranks of a launcher that ended with 0 lived on.
     ranks_alive: int | None = field(default=None, metadata=codec.LATER)
+    # The most memory that one of its processes held.
+    peak_bytes: int | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

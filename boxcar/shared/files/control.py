@@ -43,6 +43,7 @@ def read_agent_start(path: Path) -> AgentStart:
 
 
 RUN = "run"
+SPENT = "spent"  # of no person: the budget's instant is over; else as drain
 DRAIN = "drain"  # finish the running cell, then end
 STOP = "stop"  # checkpoint, then end now
 
@@ -55,12 +56,19 @@ class Control:
     want: str
     at: str
     extra: dict[str, Any] = field(default_factory=dict)
+    # No cell begins after it (the box's clock): what the job's budget lasts for.
+    begin_until: str | None = field(default=None, metadata=codec.LATER)
 
 
-def wanted(path: Path) -> str:
+def read_control(path: Path) -> Control:
     """`run` where nobody has asked for anything. Raises DamagedError."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        return RUN
-    return codec.from_document(Control, data, str(path)).want
+        return Control(RUN, "")
+    return codec.from_document(Control, data, str(path))
+
+
+def wanted(path: Path) -> str:
+    """What a person has asked for. Raises DamagedError."""
+    return read_control(path).want

@@ -256,6 +256,8 @@ class Teardown:
     # Where the verb was seen to begin, and when; and where it was seen to have ended the box.
     told: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     off: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    # By box the ids that a person typed, or approved by a digest: these may end for good.
+    to_destroy: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     # Boxes that the provider's own list showed gone, and those that a person saw end there.
     seen_gone: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     seen_off: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)

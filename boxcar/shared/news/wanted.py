@@ -54,7 +54,7 @@ def needed_command(type: str, data: Mapping[str, Any]) -> str | None:
     if type == "box.warning":
         return _OF_WARNING.get(data.get("what", ""))
     if type == "queue.stopped":
-        return "status" if data.get("by") == end_reason.TROUBLE else None
+        return "status" if data.get("by") in (end_reason.TROUBLE, end_reason.BUDGET) else None
     is_asked = type == "cell.failed" and course_of(data.get("class")) is Course.ASK
     return f"explain --cell {data['cell']}" if is_asked or type == "box.idle" else None
 

@@ -7,6 +7,7 @@ from boxcar.shared.files import control
 DONE = "done"  # every line of its queue was run
 SIGNAL = "signal"  # the system: the box may be going away
 DRAIN, STOP = control.DRAIN, control.STOP  # a person
+BUDGET = control.SPENT  # the instant until which new cells may begin
 TURN = "turn"  # one cell for each start, and this was its cell
 TROUBLE = "trouble"  # it could not go on
 

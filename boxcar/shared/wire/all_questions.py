@@ -28,6 +28,7 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
         box_asks.KeepCredentials,
         box_asks.SeeOthers,
         box_asks.End,
+        box_asks.EndItself,
         box_asks.Audit,
         box_asks.TierProbe,
         run_asks.Repair,

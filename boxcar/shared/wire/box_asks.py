@@ -18,6 +18,7 @@ from boxcar.shared.wire.question import (
     Question,
     QueueName,
     RunName,
+    Time,
     Token,
     one_of,
 )
@@ -31,7 +32,8 @@ class OtherRun:
 
     `devices` are the GPUs that these may see, null where they see all or nobody can tell. `results`
     are its cells on a tier that goes with the box: the digest of its manifest, null where the cell
-    was begun and not published.
+    was begun and not published. `takes_free_gpus`: whether each of its cells has GPUs for itself,
+    under the locks of this data folder; null where it has not, or nobody can tell.
     """
 
     run: RunName
@@ -39,6 +41,7 @@ class OtherRun:
     cells: tuple[str, ...]
     results: dict[CellName, Digest | None]
     devices: tuple[str, ...] | None = field(default=None, metadata=SILENT)
+    takes_free_gpus: bool | None = field(default=None, metadata=SILENT)
 
     @property
     def is_at_work(self) -> bool:
@@ -117,6 +120,39 @@ class End(Question[Ended], name="end"):
     queues: tuple[QueueName, ...]
     credentials: BoxPath
     beside: tuple[RunName, ...] | None = field(default=None, metadata=SILENT)
+
+
+VAST, RUNPOD = "vast", "runpod"
+STOP, DESTROY = "stop", "destroy"
+
+
+@dataclass(frozen=True)
+class EndsItself:
+    """`alive`: what is at work, and so nothing was done. `begun_at`: when the box began to call its
+    provider, or will a moment after this answer. `problem`: why it does not; `said`: what an
+    earlier call was answered. No secret is in either.
+    """
+
+    alive: tuple[AtWork, ...]
+    begun_at: Time | None = field(default=None, metadata=SILENT)
+    problem: str | None = field(default=None, metadata=SILENT)
+    said: str | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class EndItself(Question[EndsItself], name="end_itself"):
+    """The box ends itself by its own key, through the API of `provider`. `id` is the one that a
+    person typed: another box does nothing. As with `end`, nothing may be at work there. `is_look`:
+    only say what came of an earlier call; `begun_at` is null where that was refused.
+    """
+
+    queues: tuple[QueueName, ...]
+    credentials: BoxPath
+    beside: tuple[RunName, ...]
+    provider: Annotated[str, one_of(VAST, RUNPOD)]
+    verb: Annotated[str, one_of(STOP, DESTROY)]
+    id: str
+    is_look: bool = field(default=False, metadata=SILENT)
 
 
 # --- before a launch

@@ -252,10 +252,13 @@ class ControlWritten:
 
 @dataclass(frozen=True)
 class WriteControl(Question[ControlWritten], name="control"):
-    """`document` has the fields of a control file."""
+    """`document` has the fields of a control file. `is_limit`: only its `begin_until` is written,
+    and what a person wants stays.
+    """
 
     queue: QueueName
     document: Control
+    is_limit: bool = field(default=False, metadata=SILENT)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@
 
 {out} stands for the folder that the command must write to; BOXCAR_OUT names it too. A first word
 that ends in .py is started by this Python; put `torchrun ...` before it for ranks. Notes go to
-stderr, the result to stdout; report.json in the work folder has all of it. Exit code: 0 bit-equal
-or within tolerance, 1 anything else, 2 the command line is wrong, 130 interrupted.
+stderr, the result to stdout; report.json in the work folder has all of it, in English, and its
+sentences as templates for who reads another language. Exit code: 0 bit-equal or within tolerance,
+1 anything else, 2 the command line is wrong, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import BoxcarError, counted
+from boxcar.shared.errors import BoxcarError, reason_of, some
+from boxcar.shared.event_words import SENTENCES, sentences_in
 from boxcar.shared.files import codec
 from boxcar.shared.process import exit_codes, told_to_end
-from boxcar.training.rehearse import curve, rehearsal, two_runs, verdict
+from boxcar.shared.sentence import Sentence, _, known_word, mark, said_by
+from boxcar.training.rehearse import curve, outside_writes, rehearsal, two_runs, verdict
 from boxcar.training.rehearse.compare import Compared, Difference
+from boxcar.training.rehearse.curve import Parting
 from boxcar.training.rehearse.rehearsal import Report
 from boxcar.training.rehearse.two_runs import OUT, Request
 
@@ -30,26 +34,31 @@ FORMAT = "boxcar.rehearsal/1"
 
 
 def main(arguments: Sequence[str]) -> int:
-    request, as_json = _request(arguments)
+    request, asked = _request(arguments)
+
+    def say(text: str) -> None:
+        said = {"text": text, SENTENCES: sentences_in(text)}
+        print(json.dumps(said) if asked.notes else text, file=sys.stderr, flush=True)
+
     try:
         with told_to_end.as_exit():
-            report = rehearsal.rehearse(request, _say)
+            report = rehearsal.rehearse(request, say)
         document = _document(report)
         atomic.write_whole(request.work / rehearsal.REPORT, document)
     except BoxcarError as error:
-        _say(str(error))
+        say(said_by(error))
         return 2 if error.exit_code == 2 else 1
     except OSError as error:
-        _say(f"{error.filename}: {error.strerror}")
+        say(_("{file}: {error}", file=error.filename, error=reason_of(error)))
         return 1
     except KeyboardInterrupt:
-        _say("interrupted; nothing of the cell is left running")
+        say(_("interrupted; nothing of the cell is left running"))
         return exit_codes.INTERRUPTED
-    print(document.decode() if as_json else "\n".join(report_lines(report)), flush=True)
+    print(document.decode() if asked.json else "\n".join(report_lines(report)), flush=True)
     return 0 if report.is_good else 1
 
 
-def _request(arguments: Sequence[str]) -> tuple[Request, bool]:
+def _request(arguments: Sequence[str]) -> tuple[Request, argparse.Namespace]:
     """argparse itself exits with 2 where the line is wrong."""
     given = list(arguments)
     words = given[given.index("--") + 1 :] if "--" in given else []
@@ -74,7 +83,7 @@ def _request(arguments: Sequence[str]) -> tuple[Request, bool]:
         kills=asked.kills,
         tolerance=asked.tolerance,
         **chosen,
-    ), asked.json
+    ), asked
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--work", type=Path, default=Path(".boxcar/rehearse"), help="a folder of its own")
     add("--cwd", type=Path, default=Path(), help="where the command runs (here); may be {out}")
     add("--json", action="store_true", help="print the whole report as JSON")
+    add("--notes", action="store_true", help="each note as JSON, for who reads another language")
     return parser
 
 
@@ -134,9 +144,11 @@ def _fraction(text: str) -> float:
 
 
 def _document(report: Report) -> bytes:
-    value = {"format": FORMAT, "is_good": report.is_good, "lines": report_lines(report)}
+    lines = report_lines(report)
+    value = {"format": FORMAT, "is_good": report.is_good, "lines": lines}
     plain = codec.finite(codec.encode(_bounded(report)))
-    return json.dumps(value | plain, indent=1, default=sorted).encode() + b"\n"
+    value |= plain | {SENTENCES: sentences_in([lines, *(one.state for one in report.suspects)])}
+    return json.dumps(value, indent=1, default=sorted).encode() + b"\n"
 
 
 def _bounded(report: Report) -> Any:
@@ -148,33 +160,36 @@ def _bounded(report: Report) -> Any:
     return encoded
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 # --- the report in sentences, the most important first
 
 
 _SHOWN = 6
 _MEANING = {
-    verdict.BIT_EQUAL: "bit-equal: the killed run ended as if it had never been killed",
-    verdict.WITHIN: "within tolerance: the killed run ended nearly as the uninterrupted one",
-    verdict.DIFFERS: "differs: the killed run did not end as the uninterrupted one",
-    verdict.NOT_PROVEN: "not proven: the resume could not be judged",
-    verdict.FAILED: "failed: a run did not end well",
+    verdict.BIT_EQUAL: mark("bit-equal: the killed run ended as if it had never been killed"),
+    verdict.WITHIN: mark("within tolerance: the killed run ended nearly as the uninterrupted one"),
+    verdict.DIFFERS: mark("differs: the killed run did not end as the uninterrupted one"),
+    verdict.NOT_PROVEN: mark("not proven: the resume could not be judged"),
+    verdict.FAILED: mark("failed: a run did not end well"),
 }
 
 
 def report_lines(report: Report) -> list[str]:
     """All that a person should read."""
     return [
-        _MEANING[report.word],
-        *([f"  {report.failure}"] if report.failure else []),
-        *(f"  probably not restored: {one.state} ({one.why})" for one in report.suspects),
-        *(f"  {note}" for note in report.notes),
+        Sentence(_MEANING[report.word]),
+        *([_("  {text}", text=report.failure)] if report.failure else []),
+        *(
+            _("  probably not restored: {state} ({why})", state=one.state, why=one.why)
+            for one in report.suspects
+        ),
+        *(_("  {text}", text=note) for note in report.notes),
         *_compared(report),
         *_outside(report),
-        *([f"  both runs and their logs are kept in {report.kept}"] if report.kept else []),
+        *(
+            [_("  both runs and their logs are kept in {folder}", folder=report.kept)]
+            if report.kept
+            else []
+        ),
         *_log(report),
     ]
 
@@ -186,22 +201,31 @@ def _compared(report: Report) -> list[str]:
 
 
 def _files(files: Mapping[str, Compared]) -> list[str]:
-    found = []
+    found: list[str] = []
     for name, compared in files.items():
         beyond = [item for item in compared.differences if not item.is_within]
         if not compared.differences:
-            found.append(f"  {name}: {compared.values} values, all bit-equal")
+            found.append(
+                _("  {file}: {n} {n:value|values}, all bit-equal", file=name, n=compared.values)
+            )
         elif not beyond:
             most = max(item.relative or 0.0 for item in compared.differences)
             off = len(compared.differences)
             found.append(
-                f"  {name}: {off} of {compared.values} values differ, by {most:.1e} at most"
+                _(
+                    "  {file}: {n} of {of} values differ, by {most:.1e} at most",
+                    file=name,
+                    n=off,
+                    of=compared.values,
+                    most=most,
+                )
             )
         else:
-            found.append(f"  {name}: {len(beyond)} of {compared.values} values differ")
+            differ = {"file": name, "n": len(beyond), "of": compared.values}
+            found.append(_("  {file}: {n} of {of} values differ", **differ))
             found += _by_kind(beyond)
         if own := compared.of_one_run:
-            found.append(f"    not compared, as each run has its own: {_list(own)}")
+            found.append(_("    not compared, as each run has its own: {list}", list=_list(own)))
     return found
 
 
@@ -209,80 +233,116 @@ def _by_kind(differences: Iterable[Difference]) -> list[str]:
     groups: dict[str, list[Difference]] = {}
     for item in differences:
         groups.setdefault(item.kind, []).append(item)
-    found = [
-        f"    {kind}: {len(items)}, such as {_spelled(items[0])}" for kind, items in groups.items()
+    found: list[str] = [
+        _("    {part}: {n}, such as {one}", part=kind, n=len(items), one=_spelled(items[0]))
+        for kind, items in groups.items()
     ]
-    more = [f"    and in {len(found) - _SHOWN} more parts"] if len(found) > _SHOWN else []
-    return found[:_SHOWN] + more
+    left = len(found) - _SHOWN
+    more = [_("    and in {n} more {n:part|parts}", n=left)] if left > 0 else []
+    return [*found[:_SHOWN], *more]
 
 
 def _spelled(item: Difference) -> str:
     if item.whole == item.killed and item.relative is not None:
-        return f"{item.path} ({item.whole}, relative difference {item.relative:.1e})"
+        words = {"path": item.path, "value": item.whole, "by": item.relative}
+        return _("{path} ({value}, relative difference {by:.1e})", **words)
     if item.whole == item.killed:
-        return f"{item.path} ({item.whole})"
-    return f"{item.path}: uninterrupted {item.whole}, killed {item.killed}"
+        return _("{path} ({value})", path=item.path, value=item.whole)
+    words = {"path": item.path, "whole": item.whole, "killed": item.killed}
+    return _("{path}: uninterrupted {whole}, killed {killed}", **words)
 
 
 def _curve(report: Report) -> list[str]:
     curve, kills = report.curve, report.kills
     if not curve.lines and not curve.surplus:
-        return ["  loss curve: not measured, because the script reports no progress"]
-    found = []
+        return [_("  loss curve: not measured, because the script reports no progress")]
+    found: list[str] = []
     if first := curve.first:
         when = kills[first.start - 1].after_step if 0 < first.start <= len(kills) else None
-        after = f"; the kill was after step {when}" if when is not None else ""
-        values = f"{first.name} {first.whole}, in the killed run {first.killed}"
-        found.append(f"  loss curve: first difference at step {first.step}{after} ({values})")
+        found.append(_parting(first, when))
+    elif curve.largest:
+        words = {"n": curve.lines, "most": curve.largest}
+        found.append(
+            _("  loss curve: {n:,} {n:line|lines}, the same but for {most:.1e} at most", **words)
+        )
     else:
-        most = f"the same but for {curve.largest:.1e} at most" if curve.largest else "all equal"
-        found.append(f"  loss curve: {counted(curve.lines, 'line')}, {most}")
+        found.append(_("  loss curve: {n:,} {n:line|lines}, all equal", n=curve.lines))
     if curve.missing:
-        found.append(f"    steps that the killed run never reported: {_list(curve.missing)}")
+        steps = _list(curve.missing)
+        found.append(_("    steps that the killed run never reported: {list}", list=steps))
     if curve.surplus:
-        found.append(f"    steps that only the killed run reported: {_list(curve.surplus)}")
+        steps = _list(curve.surplus)
+        found.append(_("    steps that only the killed run reported: {list}", list=steps))
     return found
+
+
+def _parting(first: Parting, killed_after: int | None) -> str:
+    words = {
+        "step": first.step,
+        "name": first.name,
+        "whole": first.whole,
+        "killed": first.killed,
+    }
+    if killed_after is None:
+        return _(
+            "  loss curve: first difference at step {step} ({name} {whole}, in the killed run "
+            "{killed})",
+            **words,
+        )
+    return _(
+        "  loss curve: first difference at step {step}; the kill was after step {when} ({name} "
+        "{whole}, in the killed run {killed})",
+        when=killed_after,
+        **words,
+    )
 
 
 def _order(report: Report) -> str:
     if report.order is None:
-        return f"  {curve.NOT_MEASURED}"
+        return _("  {text}", text=Sentence(curve.NOT_MEASURED))
     if report.order.problem:
-        return f"  data order: {report.order.problem}"
-    return f"  data order: the same in all {counted(report.order.batches, 'batch', 'batches')}"
+        return _("  data order: {problem}", problem=report.order.problem)
+    return _("  data order: the same in all {n:,} {n:batch|batches}", n=report.order.batches)
 
 
 def _outside(report: Report) -> list[str]:
     real = [item for item in report.outside if not item.harmless]
     harmless = [item for item in report.outside if item.harmless]
-    if not real:
-        found = ["  outside of {out}: nothing was written"]
-    else:
-        changed = counted(len(real), "path was", "paths were")
-        found = [f"  outside of {{out}}: {changed} changed; other cells may see them"]
+    found: list[str] = [_("  outside of {{out}}: nothing was written")]
+    if real:
+        found = [
+            _(
+                "  outside of {{out}}: {n:,} {n:path was|paths were} changed; other cells may see "
+                "{n:it|them}",
+                n=len(real),
+            )
+        ]
     for item in real[:_SHOWN]:
-        found.append(f"    {item.path} ({item.what}{f' by {item.by}' if item.by else ''})")
+        words = {"path": item.path, "what": known_word(item.what, outside_writes.WHAT)}
+        found.append(
+            _("    {path} ({what} by {by})", by=item.by, **words)
+            if item.by
+            else _("    {path} ({what})", **words)
+        )
     if len(real) > _SHOWN:
-        found.append(f"    and {len(real) - _SHOWN} more")
+        found.append(_("    and {n:,} more", n=len(real) - _SHOWN))
     reasons: dict[str, int] = {}
     for item in harmless:
         reasons[item.harmless] = reasons.get(item.harmless, 0) + 1
-    if reasons:
-        numbers = ", ".join(f"{reason}: {number}" for reason, number in reasons.items())
-        found.append(f"    harmless, and not counted: {numbers}")
+    for reason, number in reasons.items():
+        why = Sentence(reason)
+        found.append(_("    {n:,} harmless, and not counted: {reason}", n=number, reason=why))
     return found
 
 
 def _log(report: Report) -> list[str]:
     if not report.log:
         return []
-    return [f"the end of {report.log}:", *(f"  {line}" for line in report.log_end)]
+    return [_("the end of {file}:", file=report.log), *(f"  {line}" for line in report.log_end)]
 
 
 def _list(values: Iterable[object]) -> str:
-    listed = [str(value) for value in values]
-    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
-    return ", ".join(listed[:_SHOWN]) + more
+    return some(map(str, values), _SHOWN)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.disk import digest
+from boxcar.shared.sentence import _, quotation
 
 # --- The files that a cell left, as trees that can be compared.
 # Pickles are not trusted: torch.load runs with weights_only=True, NumPy without pickles. What
@@ -31,20 +32,23 @@ def load_left(path: Path) -> tuple[Any, str]:
     if path.is_dir():
         files = sorted(item for item in path.rglob("*") if item.is_file())
         names = {item.relative_to(path).as_posix(): digest.of_file(item) for item in files}
-        return names, "a folder is compared by the bytes of its files"
+        return names, _("a folder is compared by the bytes of its files")
     try:
         return _read(path), ""
     # A damaged file fails inside zip, pickle, torch or NumPy, each with exceptions of its own.
     except Exception as error:
-        return {"bytes": digest.of_file(path)}, f"compared by its bytes, as {_why(error)}"
+        why = _("compared by its bytes, as {why}", why=_why(error))
+        return {"bytes": digest.of_file(path)}, why
 
 
 def _why(error: Exception) -> str:
     """torch puts its reason into the middle of advice on how to load the file all the same."""
     reason = re.search(r"WeightsUnpickler error:\s*(.+)", str(error))
     if reason:
-        return f"it would run code when it is loaded ({reason[1].strip()})"
-    return f"it cannot be read: {(str(error) or type(error).__name__).splitlines()[0]}"
+        said = quotation(reason[1].strip())
+        return _("it would run code when it is loaded ({said})", said=said)
+    said = quotation((str(error) or type(error).__name__).splitlines()[0])
+    return _("it cannot be read: {said}", said=said)
 
 
 def _read(path: Path) -> Any:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from boxcar.shared.errors import counted
+from boxcar.shared.sentence import _, mark
 from boxcar.training.rehearse.compare import is_of_one_run
 
 # --- The data order of two runs, from what `data_order.note` wrote. Pure but for `read_order`.
@@ -23,7 +23,7 @@ from boxcar.training.rehearse.compare import is_of_one_run
 # samples; what was drawn after the last save is drawn again.
 
 
-NOT_MEASURED = (
+NOT_MEASURED = mark(
     "data order: not measured, because the script draws no batch through RankAwareDataLoader "
     "and calls boxcar.training.data_order.note nowhere"
 )
@@ -88,8 +88,13 @@ def _compare_rank(rank: str, whole: Sequence[Drawn], starts: Sequence[Sequence[D
     for start, drew in enumerate(starts):
         for drawn in drew:
             if known.get(drawn.place) != drawn.digest:
-                word = "other samples in" if drawn.place in known else "what never came before:"
-                return Order(problem=f"{rank} drew {word} {_spelled(drawn)}", start=start)
+                words = {"rank": rank, "batch": _spelled(drawn)}
+                return Order(
+                    problem=_("{rank} drew other samples in {batch}", **words)
+                    if drawn.place in known
+                    else _("{rank} drew what never came before: {batch}", **words),
+                    start=start,
+                )
     places = [drawn.place for drawn in whole]
     end = 0
     for start, drew in enumerate(starts):
@@ -113,21 +118,24 @@ def _follow(
         return "", end
     begin = places.index(drew[0].place)
     if begin > end:
-        lost = (
-            f"never drew {counted(begin - end, 'batch', 'batches')}, from {_spelled(whole[end])} on"
-        )
-        return f"{rank} {lost}", end
+        words = {"rank": rank, "n": begin - end, "batch": _spelled(whole[end])}
+        return _("{rank} never drew {n:,} {n:batch|batches}, from {batch} on", **words), end
     if [drawn.place for drawn in drew] != list(places[begin : begin + len(drew)]):
-        return f"{rank} drew batches in another sequence after {_spelled(drew[0])}", end
+        words = {"rank": rank, "batch": _spelled(drew[0])}
+        return _("{rank} drew batches in another sequence after {batch}", **words), end
     end = max(end, begin + len(drew))
     if is_last and begin + len(drew) < len(places):
-        left = f"resumed at {_spelled(drew[0])} and ended at {_spelled(drew[-1])}"
-        return f"{rank} {left}, the uninterrupted run at {_spelled(whole[-1])}", end
+        words = {"rank": rank, "first": _spelled(drew[0]), "last": _spelled(drew[-1])}
+        return _(
+            "{rank} resumed at {first} and ended at {last}, the uninterrupted run at {end}",
+            end=_spelled(whole[-1]),
+            **words,
+        ), end
     return "", end
 
 
 def _spelled(drawn: Drawn) -> str:
-    return f"epoch {drawn.epoch}, batch {drawn.batch}"
+    return _("epoch {epoch}, batch {batch}", epoch=drawn.epoch, batch=drawn.batch)
 
 
 Line = Mapping[str, Any]

@@ -19,6 +19,7 @@ from typing import Any
 from boxcar.shared.artifacts import resume_match
 from boxcar.shared.artifacts.seen_checkpoint import Seen as Checkpoint
 from boxcar.shared.files import progress
+from boxcar.shared.sentence import _
 
 # A rehearsal is over before a folder without an index could be a minute old.
 _A_MINUTE_LATER_NS = sys.maxsize
@@ -131,11 +132,12 @@ class Kill:
             return seen.last_step is not None and seen.last_step >= self.after_step
         return len(seen.saves) >= self.after_saves
 
-    def __str__(self) -> str:
-        when = f"its save number {self.after_saves}"
+    @property
+    def when(self) -> str:
         if self.after_step is not None:
-            when = f"step {self.after_step} is reported"
-        return f"{self.wait_s:.2f} s after {when}"
+            words = {"s": self.wait_s, "step": self.after_step}
+            return _("{s:.2f} s after step {step} is reported", **words)
+        return _("{s:.2f} s after its save number {n}", s=self.wait_s, n=self.after_saves)
 
 
 def choose_kills(seen: Seen, count: int, seed: int) -> list[Kill]:

@@ -14,10 +14,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from boxcar.shared.sentence import mark
 from boxcar.training.rehearse import recorder
 
 _CACHES = (".cache", ".triton", ".nv", ".config/matplotlib", ".config/wandb", ".torch")
 _OF_TEMP = ("torchinductor_", "torchelastic_", "torch_compile", "pymp-", "matplotlib-")
+# What the hooks note of a path.
+WHAT = (
+    mark("made"),
+    mark("removed"),
+    mark("moved away"),
+    mark("written"),
+    mark("temporary"),
+)
 
 
 @dataclass(frozen=True)
@@ -101,16 +110,16 @@ def _harmless(
 ) -> str:
     """Why nobody else can depend on it, '' where somebody can."""
     if "__pycache__" in item.path.split("/") or item.path.endswith(".pyc"):
-        return "compiled Python"
+        return mark("compiled Python")
     if any(_is_below(item.path, folder) for folder in private):
-        return "a temporary file with a name of its own"
+        return mark("a temporary file with a name of its own")
     caches = [*known.caches, *(f"{known.home}/{name}" for name in _CACHES)]
     if any(_is_below(item.path, folder) for folder in caches):
-        return "a cache"
+        return mark("a cache")
     if any(item.path.startswith(f"{known.temp}/{name}") for name in _OF_TEMP):
-        return "a temporary file of torch's or Python's"
+        return mark("a temporary file of torch's or Python's")
     if not there.get(item.path, False) and item.path in made:
-        return "removed again"
+        return mark("removed again")
     return ""
 
 

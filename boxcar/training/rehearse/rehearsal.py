@@ -14,6 +14,7 @@ from pathlib import Path
 
 from boxcar.shared.artifacts import resume_match
 from boxcar.shared.errors import InputError
+from boxcar.shared.sentence import _
 from boxcar.training.rehearse import compare, curve, outside_writes, two_runs, verdict
 from boxcar.training.rehearse.compare import Compared
 from boxcar.training.rehearse.curve import Order
@@ -70,8 +71,11 @@ def _prepare(folder: Path) -> Path:
     work = Path(os.path.realpath(folder))
     if work.is_dir() and any(work.iterdir()) and not (work / _MARK).exists():
         raise InputError(
-            f"{folder}: this folder holds files that no rehearsal made; name another one: "
-            "--work FOLDER"
+            _(
+                "{folder}: this folder holds files that no rehearsal made; name another one: "
+                "--work FOLDER",
+                folder=folder,
+            )
         )
     work.mkdir(parents=True, exist_ok=True)
     (work / _MARK).touch()
@@ -89,21 +93,22 @@ def _judged(request: Request, work: Path, say: Say) -> Report:
     except BadEnd as error:
         end = tuple(two_runs.tail(error.log))
         return Report(
-            verdict.FAILED, request.seed, failure=str(error), log=str(error.log), log_end=end
+            verdict.FAILED, request.seed, failure=error.why, log=str(error.log), log_end=end
         )
     if not runs.starts:
         note = _why_not_killed(runs.whole)
         return Report(verdict.NOT_PROVEN, request.seed, notes=(note,))
-    say("3/3 comparing")
+    say(_("3/3 comparing"))
     return _compared(request, work, runs)
 
 
 def _why_not_killed(whole: Attempt) -> str:
     if not (whole.seen.reports or whole.seen.saves):
-        return "the script reports no step and never saves what it would resume from"
-    return (
-        f"the run always ended before it could be killed ({whole.seconds:.1f} s): make it longer, "
-        "some dozens of steps with saves in between"
+        return _("the script reports no step and never saves what it would resume from")
+    return _(
+        "the run always ended before it could be killed ({s:.1f} s): make it longer, some dozens "
+        "of steps with saves in between",
+        s=whole.seconds,
     )
 
 
@@ -142,16 +147,16 @@ def _files(request: Request, work: Path) -> tuple[dict[str, Compared], tuple[str
     for name in dict.fromkeys((request.resume, *request.artifacts)):
         whole, killed = (_left(request, work / run, name) for run in ("uninterrupted", "killed"))
         if whole is None and killed is None:
-            notes.append(f"{name}: neither run left it, so it was not compared")
+            notes.append(_("{file}: neither run left it, so it was not compared", file=name))
             continue
         one, why = compare.load_left(whole) if whole else (compare.ABSENT, "")
-        other, _ = compare.load_left(killed) if killed else (compare.ABSENT, "")
+        other = compare.load_left(killed)[0] if killed else compare.ABSENT
         compared = compare.compare(one, other, request.tolerance)
         at_kill = _left(request, work / two_runs.AT_KILL, name)
         if name == request.resume and at_kill:
             compared = compare.without_unseeded(compared, compare.load_left(at_kill)[0], other)
         found[name] = compared
-        notes += [f"{name}: {why}"] if why else []
+        notes += [_("{file}: {why}", file=name, why=why)] if why else []
     return found, tuple(notes)
 
 

@@ -23,7 +23,8 @@ from boxcar.shared.artifacts import resume_match
 from boxcar.shared.artifacts.resume_match import is_pattern, parts
 from boxcar.shared.cell import said
 from boxcar.shared.disk import lock
-from boxcar.shared.errors import BoxcarError, InputError, counted
+from boxcar.shared.errors import BoxcarError, InputError, reason_of
+from boxcar.shared.sentence import _, chained, mark
 from boxcar.training import data_order
 from boxcar.training.rehearse import observer, outside_writes
 from boxcar.training.rehearse.observer import Kill, Observer, Seen
@@ -71,10 +72,11 @@ class Attempt:
     def problem(self) -> str:
         """Why it is no good end, '' for a good one and for a kill."""
         if self.is_late:
-            return f"had not ended after {self.seconds:.0f} s"
+            return _("had not ended after {s:.0f} s", s=self.seconds)
         if self.code is not None and self.code < 0:
-            return f"was killed by signal {-self.code}, and not by this rehearsal"
-        return f"ended with exit code {self.code}" if self.code else ""
+            signal_number = -self.code
+            return _("was killed by signal {n}, and not by this rehearsal", n=signal_number)
+        return _("ended with exit code {code}", code=self.code) if self.code else ""
 
 
 def run_start(
@@ -118,7 +120,9 @@ def _begin_process(command: Command, log: Path, cookie: str) -> subprocess.Popen
             close_fds=False,  # who started the rehearsal may want its lock kept by the cell
         )
     except OSError as error:
-        raise InputError(f"{command.words[0]}: cannot be started: {error.strerror}") from error
+        raise InputError(
+            _("{argv}: cannot be started: {error}", argv=command.words[0], error=reason_of(error))
+        ) from error
     finally:
         os.close(fd)
 
@@ -150,8 +154,9 @@ def _watched(
 
 
 def _sign_of_life(seen: Seen, seconds: float) -> str:
-    step = "no step reported yet" if seen.last_step is None else f"step {seen.last_step}"
-    return f"  {seconds:.0f} s: {step}"
+    if seen.last_step is None:
+        return _("  {s:.0f} s: no step reported yet", s=seconds)
+    return _("  {s:.0f} s: step {step}", s=seconds, step=seen.last_step)
 
 
 # --- the end of all of it
@@ -168,8 +173,14 @@ def _end_all(process: subprocess.Popen[bytes], cookie: str, log: Path) -> None:
         if process.returncode is not None and not lock.is_held(log):
             return
         if time.monotonic() > until:
-            left = ", ".join(map(str, _belonging(process.pid, cookie))) or "unknown"
-            raise BoxcarError(f"{log}: a killed process of the cell still lives (pid {left})")
+            left = ", ".join(map(str, _belonging(process.pid, cookie))) or _("unknown")
+            raise BoxcarError(
+                _(
+                    "{file}: a killed process of the cell still lives (pid {pid})",
+                    file=log,
+                    pid=left,
+                )
+            )
         time.sleep(0.01)
 
 
@@ -242,7 +253,8 @@ class BadEnd(Exception):
     """A run of the cell ended as it should not."""
 
     def __init__(self, what: str, ended: Attempt) -> None:
-        super().__init__(f"{what} {ended.problem}")
+        self.why = _("{what} {problem}", what=what, problem=ended.problem)
+        super().__init__(self.why)
         self.log = ended.log
 
 
@@ -260,12 +272,12 @@ class TwoRuns:
 
 def run_twice(request: Request, work: Path, say: Say) -> TwoRuns:
     """Raises BadEnd, and as `attempt.run` does."""
-    say("1/3 uninterrupted, to its end")
+    say(_("1/3 uninterrupted, to its end"))
     whole = _start(request, work, "uninterrupted", None, say)
     if whole.problem:
-        raise BadEnd("the uninterrupted run", whole)
+        raise BadEnd(_("the uninterrupted run"), whole)
     (work / "out").rename(work / "uninterrupted")
-    say(f"    ended well after {whole.seconds:.1f} s; {_said_steps(whole)}")
+    say(_("    ended well after {s:.1f} s; {steps}", s=whole.seconds, steps=_said_steps(whole)))
     planned = observer.choose_kills(whole.seen, request.kills, request.seed)
     if not planned:
         return TwoRuns(whole)
@@ -320,14 +332,15 @@ def _killed_run(
 ) -> TwoRuns:
     """The killed run to its end; without starts where it always ended before it could be killed."""
     if len(planned) < request.kills:
-        times = counted(len(planned), "time")
-        say(f"    a run this short can be killed {times}, not {request.kills}")
-    for _ in range(_TRIES):
-        say(f"2/3 killed {', then '.join(map(str, planned))} (repeat by --seed {request.seed})")
+        words = {"n": len(planned), "wanted": request.kills}
+        say(_("    a run this short can be killed {n} {n:time|times}, not {wanted}", **words))
+    for _number in range(_TRIES):
+        whens = chained(mark("{first}, then {second}"), [kill.when for kill in planned])
+        say(_("2/3 killed {whens} (repeat by --seed {seed})", whens=whens, seed=request.seed))
         runs = _try_kills(request, work, whole, planned, say)
         if runs.starts:
             return runs
-        say("    that was too late, nothing was left to do; once more, with an earlier kill")
+        say(_("    that was too late, nothing was left to do; once more, with an earlier kill"))
         planned = [observer.earlier_kill(planned[0], whole.seen)]
     return TwoRuns(whole)
 
@@ -343,9 +356,9 @@ def _try_kills(
         started = _start(request, work, f"killed-{number}", kill, say)
         if started.problem:
             what = (
-                "the run that was to be killed"
+                _("the run that was to be killed")
                 if number == 1
-                else "after the kill the same command"
+                else _("after the kill the same command")
             )
             raise BadEnd(what, started)
         if number == 1 and _is_too_late(started, whole):
@@ -354,8 +367,10 @@ def _try_kills(
         if started.code is not None:
             break
         was_saved.append(_keep_resume(request, work))
-        say(f"    SIGKILL after {started.seconds:.1f} s; {_said_kill(request, started, was_saved)}")
-    say(f"    started again: ended well after {started.seconds:.1f} s; {_said_steps(started)}")
+        at = _said_kill(request, started, was_saved)
+        say(_("    SIGKILL after {s:.1f} s; {at}", s=started.seconds, at=at))
+    words = {"s": started.seconds, "steps": _said_steps(started)}
+    say(_("    started again: ended well after {s:.1f} s; {steps}", **words))
     # A kill that came too late shows nothing; those before it do.
     return TwoRuns(whole, tuple(starts), tuple(was_saved))
 
@@ -378,11 +393,18 @@ def _is_too_late(started: Attempt, whole: Attempt) -> bool:
 
 def _said_steps(ended: Attempt) -> str:
     steps = [report.step for report in ended.seen.reports]
-    return f"it reported steps {steps[0]} to {steps[-1]}" if steps else "it reported no step"
+    if not steps:
+        return _("it reported no step")
+    return _("it reported steps {first} to {last}", first=steps[0], last=steps[-1])
 
 
 def _said_kill(request: Request, killed: Attempt, was_saved: Sequence[bool]) -> str:
     step = killed.seen.last_step
-    at = "at a step that is unknown" if step is None else f"the last reported step is {step}"
-    there = "is there" if was_saved[-1] else "is not there: nothing was saved"
-    return f"{at}; {request.resume} {there}"
+    at = (
+        _("at a step that is unknown")
+        if step is None
+        else _("the last reported step is {step}", step=step)
+    )
+    if was_saved[-1]:
+        return _("{at}; {file} is there", at=at, file=request.resume)
+    return _("{at}; {file} is not there: nothing was saved", at=at, file=request.resume)

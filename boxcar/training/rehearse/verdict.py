@@ -6,18 +6,19 @@ named which shows it by itself: a count that began anew, the data order, and wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.training.rehearse.compare import Compared, Difference, is_rng
 from boxcar.training.rehearse.curve import Curve, Order
 
 BIT_EQUAL, WITHIN, DIFFERS = "bit-equal", "within tolerance", "differs"
 NOT_PROVEN, FAILED = "not proven", "failed"
 
-STEP_COUNTER = "step counter"
-LOADER = "loader position"
-EVERYTHING = "everything"
+STEP_COUNTER = mark("step counter")
+LOADER = mark("loader position")
+EVERYTHING = mark("everything")
 
 
 @dataclass(frozen=True)
@@ -65,13 +66,13 @@ def decide(evidence: Evidence) -> Verdict:
     if note := _not_repeatable(evidence):
         return Verdict(DIFFERS, (), (note,))
     if _is_anew(evidence):
-        why = f"{evidence.resume} existed after the kill, but the script started over"
-        return Verdict(NOT_PROVEN, (Suspect(EVERYTHING, why),))
+        why = _("{file} existed after the kill, but the script started over", file=evidence.resume)
+        return Verdict(NOT_PROVEN, (Suspect(Sentence(EVERYTHING), why),))
     if _is_equal(evidence):
         return _of_equal(evidence)
     unsaved = [kill for kill in evidence.kills if not kill.was_saved]
     if unsaved:
-        return Verdict(DIFFERS, (Suspect(EVERYTHING, _unsaved_why(evidence)),))
+        return Verdict(DIFFERS, (Suspect(Sentence(EVERYTHING), _unsaved_why(evidence)),))
     return Verdict(DIFFERS, tuple(_suspects(evidence)))
 
 
@@ -79,31 +80,44 @@ def _of_equal(evidence: Evidence) -> Verdict:
     if any(not kill.was_saved for kill in evidence.kills):
         return Verdict(NOT_PROVEN, (), (_unsaved_why(evidence),))
     if evidence.resume not in evidence.files:
-        why = f"{evidence.resume} is missing at the end: optimizer, scheduler, RNG not checked"
+        why = _(
+            "{file} is missing at the end: optimizer, scheduler, RNG not checked",
+            file=evidence.resume,
+        )
         return Verdict(NOT_PROVEN, (), (why,))
     return Verdict(WITHIN if _is_off(evidence) else BIT_EQUAL)
 
 
 def _unsaved_why(evidence: Evidence) -> str:
-    is_ever = evidence.resume in evidence.files
-    more = "; save more often, or make the run longer" if is_ever else "; the script never saves it"
-    return (
-        f"nothing was saved before the kill ({evidence.resume} was missing): the cell "
-        f"started over{more}"
+    if evidence.resume in evidence.files:
+        return _(
+            "nothing was saved before the kill ({file} was missing): the cell started over; save "
+            "more often, or make the run longer",
+            file=evidence.resume,
+        )
+    return _(
+        "nothing was saved before the kill ({file} was missing): the cell started over; the "
+        "script never saves it",
+        file=evidence.resume,
     )
 
 
 def _not_repeatable(evidence: Evidence) -> str:
     first, order = evidence.curve.first, evidence.order
+    where: str
     if first and first.start == 0:
-        where = f"at step {first.step}, {first.name} {first.whole} and {first.killed}"
+        words = {"step": first.step, "name": first.name}
+        where = _(
+            "at step {step}, {name} {one} and {other}", one=first.whole, other=first.killed, **words
+        )
     elif order and order.problem and order.start == 0:
         where = order.problem
     else:
         return ""
-    return (
-        f"the two runs differ before any kill ({where}): the cell is not reproducible, so its "
-        "resume cannot be judged. Seed every generator, and look for work that depends on time"
+    return _(
+        "the two runs differ before any kill ({where}): the cell is not reproducible, so its "
+        "resume cannot be judged. Seed every generator, and look for work that depends on time",
+        where=where,
     )
 
 
@@ -138,7 +152,10 @@ def _suspects(evidence: Evidence) -> list[Suspect]:
 def _restarted(evidence: Evidence) -> list[Suspect]:
     """The count of steps began again, and what was trained did not."""
     return [
-        Suspect(STEP_COUNTER, f"the first step after the kill is reported as {kill.first_after}")
+        Suspect(
+            Sentence(STEP_COUNTER),
+            _("the first step after the kill is reported as {step}", step=kill.first_after),
+        )
         for kill in evidence.kills
         if kill.is_restarted
     ]
@@ -146,11 +163,17 @@ def _restarted(evidence: Evidence) -> list[Suspect]:
 
 def _by_order(evidence: Evidence) -> list[Suspect]:
     if evidence.order and evidence.order.problem:
-        return [Suspect(LOADER, evidence.order.problem)]
+        return [Suspect(Sentence(LOADER), evidence.order.problem)]
     if steps := evidence.curve.surplus:
-        more = f", and {len(steps) - 1} more" if len(steps) > 1 else ""
-        return [Suspect(LOADER, f"it took step {steps[0]}{more}, which the other run has not")]
+        taken = _("it took {steps}, which the other run has not", steps=_steps(steps))
+        return [Suspect(Sentence(LOADER), taken)]
     return []
+
+
+def _steps(steps: Sequence[int]) -> str:
+    if len(steps) == 1:
+        return _("step {step}", step=steps[0])
+    return _("step {step} and {n:,} more", step=steps[0], n=len(steps) - 1)
 
 
 def _by_resume_file(evidence: Evidence) -> list[Suspect]:
@@ -159,7 +182,15 @@ def _by_resume_file(evidence: Evidence) -> list[Suspect]:
     beyond = _beyond([compared])
     is_alone = bool(evidence.curve.lines) and not evidence.curve.first
     return [
-        Suspect(item.kind, f"{item.path} is {item.killed}, uninterrupted {item.whole}")
+        Suspect(
+            item.kind,
+            _(
+                "{path} is {killed}, uninterrupted {whole}",
+                path=item.path,
+                killed=item.killed,
+                whole=item.whole,
+            ),
+        )
         for item in beyond
         if is_alone or (item.relative is None and (item.gap or 0) < 0 and not is_rng(item.path))
     ]

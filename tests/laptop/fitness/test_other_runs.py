@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from boxcar.laptop.fitness import other_runs
+from boxcar.laptop.fitness.other_runs import Mine
 from boxcar.shared.errors import TemporaryError
 from boxcar.shared.wire.box_asks import OtherRun, OthersSeen, Stranger
 
@@ -31,7 +32,7 @@ BOB = Stranger(4711, "python3", "bob")
 def test_who_is_in_the_way_of_a_run_that_sees_these_gpus(
     runs: Any, strangers: Any, mine: Any, found: list[str]
 ) -> None:
-    assert other_runs.in_the_way(OthersSeen(runs, strangers), mine) == found
+    assert other_runs.in_the_way(OthersSeen(runs, strangers), Mine(mine)) == found
 
 
 def test_a_box_that_does_not_answer_hides_no_other() -> None:
@@ -40,6 +41,15 @@ def test_a_box_that_does_not_answer_hides_no_other() -> None:
             raise TemporaryError("no route")
         return OthersSeen((AT_WORK,), (BOB,))
 
-    [row] = other_runs.check(ask, ["box-a", "box-b", "box-c"][:2], None, "warn")
+    [row] = other_runs.check(ask, ["box-a", "box-b", "box-c"][:2], Mine(), "warn")
     assert (row.box, row.verdict, row.what) == ("box-b", "warn", other_runs.WHAT)
     assert row.found == "next (q1, q2), python3 (process 4711 of bob)"
+
+
+def test_runs_whose_cells_take_free_gpus_under_shared_locks_are_not_in_each_others_way() -> None:
+    takes = OtherRun("next", ("q1",), (), {}, takes_free_gpus=True)
+    slots = Mine(takes_free_gpus=True)
+    assert other_runs.in_the_way(OthersSeen((takes,), ()), slots) == []
+    assert other_runs.in_the_way(OthersSeen((takes,), ()), Mine()) == ["next (q1)"]
+    assert other_runs.in_the_way(OthersSeen((AT_WORK,), ()), slots) == ["next (q1, q2)"]
+    assert other_runs.in_the_way(OthersSeen((), (BOB,)), slots), "who takes no lock"

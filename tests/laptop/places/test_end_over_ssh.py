@@ -38,6 +38,7 @@ from boxcar.shared.files import codec, receipt
 from boxcar.shared.files.control import AgentStart
 from boxcar.shared.files.receipt import CellVerdict, RunReceipt, Teardown
 from boxcar.shared.paths import DurablePaths, ScratchPaths
+from onbox.machine import end_itself
 
 SHUTDOWN = ["/usr/bin/shutdown"]
 AT = "2026-01-01T00:00:00.000Z"
@@ -538,6 +539,96 @@ def test_a_box_that_was_told_and_is_in_doubt_is_seen_off_by_a_person(far: Far) -
     assert down(replace(far.project), seen_off=["box-a", "box-b"]) == 0
     assert far.teardown.finished_at
     assert [words for _, words in far.world.ran[ran:] if words == SHUTDOWN] == []
+
+
+# --- boxes that end themselves by their own key
+
+IDS = {"box-a": "28000023", "box-b": "28000024"}
+
+
+@dataclass
+class Vast:
+    """Two instances, which answer for each other's process: `calls` are those to the provider."""
+
+    far: Far
+    calls: list[list[str]] = field(default_factory=list)
+    has_key: bool = True
+
+    def first_environment(self) -> dict[str, str]:
+        key = {"CONTAINER_API_KEY": "k3y"} if self.has_key else {}
+        return {"CONTAINER_ID": IDS[self.far.world.asked[-1][0]], **key}
+
+    def start_child(self, words: list[str], environ: dict[str, str]) -> None:
+        self.calls.append([*words, environ["CONTAINER_ID"]])
+        if not self.is_deaf:
+            self.far.world.off.add({id_: box for box, id_ in IDS.items()}[environ["CONTAINER_ID"]])
+
+    is_deaf: bool = False
+
+
+@pytest.fixture
+def vast(far: Far, monkeypatch: pytest.MonkeyPatch) -> Vast:
+    far.run.copy_here()
+    assert verify(far.project) == 0
+    profile = load_profile("vastai", far.project.root)
+    made = Vast(Far(far.run, replace(far.project, profile=profile), far.world))
+    home = Home(far.project.root)
+    atomic.make_folder(home.host("box-a").parent)
+    for box, id_ in IDS.items():
+        record = HostRecord(box, "1.2.3.4", 22, "SHA256:x", AT, {"instance_id": id_})
+        atomic.write_whole(home.host(box), codec.to_document(record))
+    monkeypatch.setattr(end_itself, "first_environment", made.first_environment)
+    monkeypatch.setattr(end_itself, "start_child", made.start_child)
+    return made
+
+
+def test_a_box_ends_itself_for_good_once_its_id_was_typed(
+    vast: Vast, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    types(monkeypatch, "tiny", "28000023", "28000023")
+    assert down(vast.far.project) == OPEN
+    told = capsys.readouterr().err
+    assert "box-a (id 28000023) ends for good, by its own key" in told
+    assert [words[1:] for words in vast.calls] == [["vast", "destroy", "28000023"]]
+    now = vast.far.teardown
+    assert now.to_destroy == {"box-a": "28000023"} and list(now.off) == ["box-a"]
+    assert [one.box for one in open_meters(vast.far.project, now)] == ["box-b"], "nobody typed it"
+
+
+def test_an_approval_by_digest_covers_verb_and_ids(
+    vast: Vast, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert down(vast.far.project, approve=vast.far.approve) == 1
+    assert not vast.calls and vast.far.secrets[0].exists(), "the receipt alone names no box"
+    wanted = capsys.readouterr().err.split("down --approve ")[1].split()[0]
+    assert down(replace(vast.far.project), approve=wanted) == 0
+    assert {words[-1] for words in vast.calls} == {*IDS.values()}
+    assert set(vast.far.teardown.off) == {*IDS}
+    assert "not confirmed by the provider" in capsys.readouterr().err
+
+
+def test_a_box_without_a_key_is_left_to_the_person(
+    vast: Vast, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vast.has_key = False
+    types(monkeypatch, "tiny", "28000023", "28000024")
+    assert down(vast.far.project) == OPEN
+    assert "box-a cannot end itself: this box has no key of its own" in capsys.readouterr().err
+    assert not vast.calls and vast.far.teardown.finished_at and not vast.far.teardown.told
+    assert down(replace(vast.far.project), seen_off=[*IDS]) == 0
+
+
+def test_a_yes_without_silence_may_still_bill_and_is_told_once(
+    vast: Vast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vast.is_deaf = True
+    types(monkeypatch, "tiny", "28000023", "28000024")
+    with pytest.raises(MayStillBillError, match=r"box-a: still answers .* after destroy"):
+        down(vast.far.project)
+    assert set(vast.far.teardown.told) == {*IDS} and not vast.far.teardown.off
+    vast.far.world.off |= {*IDS}
+    assert down(replace(vast.far.project)) == 0, "it took its time"
+    assert len(vast.calls) == 2
 
 
 # --- other runs on its boxes

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -154,3 +155,17 @@ def test_the_rule_by_which_a_file_is_ignored_is_told(tmp_path: Path) -> None:
     (tmp_path / "sub/a.bin").touch()
     assert git.ignored_by(tmp_path, "sub/a.bin") == "sub/.gitignore:2 (*.bin)"
     assert git.ignored_by(tmp_path, "sub/a.txt") == ""
+
+
+def test_a_git_that_fails_is_quoted_with_the_line_to_try_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "bin" / "git"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\necho unknown option >&2\nexit 129\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(broken.parent), prepend=os.pathsep)
+    folder = tmp_path / "my code"
+    folder.mkdir()
+    with pytest.raises(InputError, match=r"says: unknown option.* git -C '.*my code' status"):
+        git.changed(folder)

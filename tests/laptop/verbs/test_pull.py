@@ -140,7 +140,11 @@ def test_an_unknown_cell_is_an_input_error(run: FinishedRun) -> None:
 
 def test_a_missing_tier_is_an_input_error(run: FinishedRun) -> None:
     shutil.rmtree(run.site.tier.root)
-    with pytest.raises(InputError, match="nothing to pull"):
+    with pytest.raises(InputError, match=r"never launched from this machine.*invoke launch"):
+        pull(run.project)
+    run.site.results.root.mkdir(parents=True)
+    (run.site.results.root / launches.LAUNCHES).write_text("{}\n")
+    with pytest.raises(InputError, match="is not mounted"):
         pull(run.project)
 
 

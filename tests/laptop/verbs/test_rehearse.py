@@ -66,6 +66,21 @@ def test_the_whole_report_is_one_document(
     assert outside["path"].endswith("/code/shared") and "train.py:" in outside["by"]
 
 
+def test_a_chinese_reader_reads_it_in_chinese_and_the_report_stays_english(
+    rehearsed: Rehearsed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert rehearse(rehearsed.project, cells=["b"], seed=4) == 0
+    shown = capsys.readouterr()
+    assert "b：逐位一致：被杀掉的那次运行，结果与从未中断一样" in shown.out
+    assert "报告了 step 1 到 30" in shown.err and "--seed 4" in shown.err
+    assert "uninterrupted" not in shown.out + shown.err and "bit-equal" not in shown.out
+    (report,) = rehearsed.stage.parent.rglob("report.json")
+    document = json.loads(report.read_text())
+    assert document["lines"][0].startswith("bit-equal: the killed run")
+    assert document["word"] == "bit-equal"
+
+
 def test_a_script_that_cannot_resume_fails_the_verb(
     rehearsed: Rehearsed, capsys: pytest.CaptureFixture[str]
 ) -> None:

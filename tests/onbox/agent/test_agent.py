@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from waiting import LIMIT_S
 
+from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.shared.files import attempt, codec, heartbeat, manifest, receipt
+from boxcar.shared.files import attempt, codec, control, heartbeat, manifest, receipt
 from boxcar.shared.files.plan import Artifact, Box, OwnSignature
+from boxcar.shared.process import end_reason
 
 LIFE = ["claimed", "started", "succeeded", "synced", "verified"]
 
@@ -585,6 +587,21 @@ def test_a_control_file_drains_or_stops(make_run, want, life, state):
     assert [event.data["by"] for event in run.events("queue.stopped", "agent.stopped")] == [
         want
     ] * 2
+
+
+def test_after_the_budgets_instant_the_cell_ends_and_no_other_begins(make_run):
+    run = make_run({"a": {"gate": 1}, "b": {}})
+    agent = run.start()
+    run.wait_for_step("a")
+    limit = control.Control(control.RUN, timestamp.utc_now(), begin_until=timestamp.utc_now())
+    atomic.write_whole(run.durable.control("q1"), codec.to_document(limit))
+    run.wait_for_looks()
+    assert run.life("a") == ["claimed", "started"], "what runs runs on"
+    run.open_gate()
+    agent.wait(LIMIT_S)
+    assert (run.state("a"), run.state("b")) == ("verified", "queued")
+    ends = run.events("queue.stopped", "agent.stopped")
+    assert [event.data["by"] for event in ends] == [end_reason.BUDGET] * 2
 
 
 @pytest.mark.parametrize(("resume", "words"), [("latest.json", "a"), ("never_*.pt", "no")])

@@ -50,6 +50,20 @@ def test_a_drain_ends_after_the_cell_and_a_stop_now(tmp_path):
     assert (asked.is_to_end, asked.is_to_stop) == (False, False)
 
 
+@pytest.mark.parametrize(
+    ("want", "until", "by"),
+    [("run", "2020-01-01T00:00:00.000Z", "spent"), ("run", "2999-01-01T00:00:00.000Z", "run"),
+     ("stop", "2020-01-01T00:00:00.000Z", "stop")],
+)  # fmt: skip
+def test_no_cell_begins_after_the_budgets_instant(tmp_path, want, until, by):
+    path = tmp_path / "q.json"
+    at = "2026-11-21T02:00:00.000Z"
+    path.write_bytes(codec.to_document(control.Control(want, at, begin_until=until)))
+    asked = Orders(path, lambda: None)
+    assert asked.is_to_end == (by != "run")
+    assert asked.is_to_stop == (by == "stop") and asked.by == by
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_means_stop_wakes_the_loop_and_is_the_reason(tmp_path, number):
     woken = []

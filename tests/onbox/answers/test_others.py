@@ -45,8 +45,9 @@ class Box:
         start = AgentStart("other", "q1", "box", release, tier, 0, (), {}, now)
         atomic.write_whole(self.scratch.start("q1"), codec.to_document(start))
 
-    def asks_for(self, **job_env: str) -> None:
-        data = codec.to_document(make_plan(run="other", job_env=job_env))
+    def asks_for(self, gpus_per_cell: int | None = None, **job_env: str) -> None:
+        made_of = {"job_env": job_env, "gpus_per_cell": gpus_per_cell}
+        data = codec.to_document(make_plan(run="other", **made_of))
         files = (FileRecord("plan.json", len(data), digest.of_bytes(data)),)
         made = Release("other", "onbox.pyz", "training.zip", Code(None, False), files)
         folder = self.tier.release(made.digest)
@@ -138,6 +139,21 @@ def test_the_gpus_are_those_that_its_job_asks_for(box, env, devices):
     with held(box.tier.lock("q1")):
         found = box.other()
         assert found and found.devices == devices
+
+
+def test_a_run_whose_cells_take_free_gpus_under_the_locks_of_all_says_so(box, tmp_path):
+    box.asks_for(gpus_per_cell=1)
+    with held(box.tier.lock("q1")):
+        found = box.other()
+        assert found and found.takes_free_gpus
+        # Somewhere else on the box are locks of its own.
+        with training(tmp_path, BOXCAR_RUN="far-away", BOXCAR_CELL="x"):
+            [far] = [one for one in box.see().runs if one.run == "far-away"]
+            assert far.takes_free_gpus is None
+    box.asks_for()
+    with held(box.tier.lock("q1")):
+        found = box.other()
+        assert found and found.takes_free_gpus is None
 
 
 def test_results_are_told_where_they_would_go_with_the_box(box, tmp_path):

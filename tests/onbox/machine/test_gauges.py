@@ -12,7 +12,6 @@ import pytest
 
 from boxcar.shared.errors import NoRoomError
 from onbox.machine import gauges, gpus, oom_kills, room_wait
-from onbox.machine.gpus import Gpus
 from onbox.machine.room_wait import RoomWait
 
 
@@ -206,15 +205,6 @@ def test_without_a_device_nobody_is_asked(driver, monkeypatch, tmp_path):
     monkeypatch.setattr(gpus, "_DEVICES", (tmp_path / "none",))
     assert gpus.ask_child() == []
     assert not (tmp_path / "asked").exists()
-
-
-def test_the_last_answer_stands_until_it_is_time_to_ask_again(monkeypatch):
-    answers = [[{"name": "first"}], [{"name": "second"}]]
-    one = Gpus(lambda: answers.pop(0))
-    assert [one.read(), one.read()] == [[{"name": "first"}]] * 2
-    monkeypatch.setattr(gpus, "EVERY_S", 0.0)
-    one = Gpus(lambda: answers.pop(0))
-    assert one.read() == [{"name": "second"}]
 
 
 def test_where_no_driver_is_there_are_no_rows():

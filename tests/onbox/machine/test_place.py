@@ -145,3 +145,10 @@ def test_a_gpu_that_is_lost_is_told_and_one_that_lacks_a_gauge_is_not(monkeypatc
     monkeypatch.setattr(gpus, "ask_child", lambda: rows)
     assert end_evidence.beside(Tail("", 7)).gpu_problems == ("GPU 1: GPU is lost",)
     assert end_evidence.beside(Tail("", 7)).log_begins_at_line == 7
+
+
+def test_a_gpu_that_another_cell_has_ended_no_attempt(monkeypatch):
+    monkeypatch.setattr(gpus, "ask_child", lambda: [{"name": "A"}, {"problem": "GPU is lost"}])
+    assert end_evidence.beside(Tail("", 1), ("0",)).gpu_problems == ()
+    assert end_evidence.beside(Tail("", 1), ("0", "1")).gpu_problems
+    assert end_evidence.beside(Tail("", 1), ("MIG-x",)).gpu_problems, "whose card nobody knows"

@@ -167,3 +167,9 @@ def test_an_agent_that_runs_delivers_by_itself(make_run):
 
 def test_a_queue_that_the_release_has_not_is_refused(make_run):
     assert ask(make_run({"a": {}}), queue="q9")["error"]["kind"] == "InputError"
+
+
+def test_a_proxy_that_does_not_answer_is_named_and_not_asked_for(monkeypatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")  # nobody listens there
+    [said] = posted(Endpoint("webhook", "http://example.invalid/x", SECRET))
+    assert said.verdict == "later" and "proxy in https_proxy or http_proxy does not" in said.said

@@ -59,6 +59,14 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
     (run_asks.Wait(("q1",), SHA, 25), run_asks.Waited(True)),
     (run_asks.ReadLog(9, 0, 100, "a", wait_s=20), run_asks.LogSlice(True, b"", 9, 9, True)),
     (
+        box_asks.EndItself(("q1",), "~/c", ("next",), "vast", "destroy", "28000023"),
+        box_asks.EndsItself((), begun_at=AT, said="vast v0: 200"),
+    ),
+    (
+        box_asks.EndItself((), "~/c", (), "runpod", "stop", "a1", is_look=True),
+        box_asks.EndsItself((box_asks.AtWork(queue="q1"),), problem="no key"),
+    ),
+    (
         box_asks.TrySecondHome("s3://b", "python3", "", "print()", {"a": "b"}, {"a": "c"}),
         box_asks.SecondHomeTried("s3fs is missing"),
     ),
@@ -174,7 +182,7 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         box_asks.OthersSeen(
             (
                 box_asks.OtherRun("next", ("q1",), ("x",), {"a": SHA, "q1": None}, ("0", "1")),
-                box_asks.OtherRun("last", (), (), {}),
+                box_asks.OtherRun("last", (), (), {}, takes_free_gpus=True),
             ),
             (box_asks.Stranger(4711, "python3", "bob", ("0",)), box_asks.Stranger(1, "sh", "0")),
         ),
@@ -308,6 +316,9 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "names",
     "is_newest",
     "is_clean",
+    "is_look",
+    "is_limit",
+    "begin_until",
     "is_lent",
     "waiting_of",
     "written",
@@ -497,7 +508,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example():
         if one.__module__ in {home.__name__ for home in ASKS}
     }
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(QUESTIONS) == len(questions) == 32
+    assert len(QUESTIONS) == len(questions) == 33
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

@@ -225,6 +225,7 @@ def _verb_document(profile: Profile, ending: str, verb: MeterVerb, language: str
         "is_reversible": verb.is_reversible,
         "where": verb.where.said(language),
         "from_box": verb.from_box,
+        "own_key": verb.own_key,
     }
 
 

@@ -44,7 +44,9 @@ OF_BOXES = "boxcar-boxes"
 
 @dataclass(frozen=True)
 class MeterStop:
-    """The verb that ends a run's costs; `preserves` are the names of the tiers that outlive it."""
+    """The verb that ends a run's costs; `preserves` are the names of the tiers that outlive it.
+    `ending`: stop or destroy.
+    """
 
     verb: str
     does: Sentence
@@ -52,6 +54,8 @@ class MeterStop:
     is_reversible: bool
     still_bills: tuple[str, ...]
     from_box: str | None
+    own_key: str | None
+    ending: str
     where: Sentence
 
 
@@ -131,6 +135,8 @@ class Profile(ProfileModel):
             is_reversible=verb.is_reversible,
             still_bills=tuple(map(str, verb.still_bills)),
             from_box=verb.from_box,
+            own_key=verb.own_key,
+            ending=self.meter.down,
             where=verb.where,
         )
 

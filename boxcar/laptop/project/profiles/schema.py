@@ -44,6 +44,7 @@ Scope = Literal[
 Access = Literal["read-write", "read-only", "by-copy"]
 Primitive = Literal["tmux", "setsid", "sbatch", "job", "process"]
 Ending = Literal["stop", "destroy"]
+Provider = Literal["vast", "runpod"]
 
 
 def _env_name(text: str) -> str:
@@ -257,6 +258,8 @@ class MeterVerb(Group):
     where: Sentence  # what a person clicks or types
     # A program that the box can run itself to the same end: words, no shell.
     from_box: Annotated[str, AfterValidator(_command)] | None = None
+    # Whose API a box can call to the same end, by the key that the provider put into it.
+    own_key: Provider | None = None
 
 
 class Meter(Facts):
@@ -264,6 +267,7 @@ class Meter(Facts):
 
     is_billed: bool
     price: Price | None = None  # of an hour of a box, as a person typed it
+    off_price: Price | None = None  # the same of its disks, while it is stopped
     down: Ending
     stop: MeterVerb | None = None
     destroy: MeterVerb | None = None

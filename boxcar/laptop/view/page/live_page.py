@@ -10,6 +10,8 @@ from typing import Any, Generic
 
 from boxcar.laptop.common import units
 from boxcar.laptop.run.state_words import state_sentence
+from boxcar.laptop.run.view import GUESS
+from boxcar.laptop.view.gpu_history import is_number
 from boxcar.laptop.view.looks import state_glyph
 from boxcar.laptop.view.needs import Need
 from boxcar.laptop.view.page import cell_curves, live_chart
@@ -17,10 +19,11 @@ from boxcar.laptop.view.page.cell_curves import Drawn, Reports, Told
 from boxcar.laptop.view.page.page_state import PageState
 from boxcar.laptop.view.report import chart
 from boxcar.laptop.view.report.report_page import html, policy_digest
-from boxcar.laptop.view.run_fields import BOXES, CELLS, NEEDS, Field, R, Table
+from boxcar.laptop.view.run_fields import BOXES, CELLS, NEEDS, Column, Field, R, Table
 from boxcar.laptop.view.run_rows import ENDED, BoxRow, CellRow, Facts, RunRows
 from boxcar.shared import timestamp
 from boxcar.shared.known_secrets import LEFT_OUT, NONE_KNOWN, KnownSecrets
+from boxcar.shared.metrics.records import NOT_METRICS
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
@@ -62,6 +65,7 @@ class Private:
 _HERE = Path(__file__).parent
 TEMPLATE, SCRIPT = _HERE / "live_page.html.j2", _HERE / "live_page.js"
 OPENED_TEMPLATE, CSS = _HERE / "opened_cell.html.j2", _HERE / "live_page.css"
+_NUMBER_COLUMNS = 6
 _MINUTES, _POINTS = 30, 30  # of a GPU's half hour, and of a cell's curve
 _NONE_TOLD: Mapping[str, str] = {}
 
@@ -293,13 +297,63 @@ def _sections(runs: Sequence[Shown]) -> list[dict[str, Any]]:
     title = f"{said(_('cells'))} ({sum(len(part.shown) for part in cells)})"
     n_boxes = _("boxes ({n})", n=sum(len(part.shown) for part in boxes))
     under_way = [_Part(one, one.rows.under_way) for one in runs]
+    table = _with_number_columns([row for part in cells for row in part.shown])
     made = [
         _section("needs", _("needs attention"), NEEDS, [_Part(one, _needs(one)) for one in runs]),
         _section("boxes", n_boxes, BOXES, boxes),
-        _section("running", _("running"), CELLS, under_way),
-        _section("cells", title, CELLS, cells, has_bars=False) | {"is_folded": True},
+        _section("running", _("running"), table, under_way),
+        _section("cells", title, table, cells, has_bars=False) | {"is_folded": True},
     ]
     return [one for one in made if one["rows"]]
+
+
+def _with_number_columns(rows: Sequence[CellRow]) -> Table[CellRow]:
+    """Of cells, with a column for each of their first numbers: by each of them they are sorted. The
+    curve is that of the first one.
+    """
+    heads = dict.fromkeys(name for row in rows if (name := _column_name(row.headline_name)))
+    named = dict.fromkeys(_column_name(name) for row in rows for name in _number_names(row))
+    names = [*{**heads, **named}][:_NUMBER_COLUMNS]
+    first, after = _columns_of("number"), _columns_of("other numbers") + 1
+    columns = (
+        *CELLS.columns[:first],
+        *(Column(name, keep=5, is_right=True) for name in names[:1]),
+        CELLS.columns[first + 1],
+        *(Column(name, keep=5, is_right=True) for name in names[1:]),
+        *CELLS.columns[after:],
+    )
+
+    def fields(row: CellRow, facts: Facts) -> Sequence[Field]:
+        found, numbers = CELLS.fields(row, facts), [Field(_number(row, name)) for name in names]
+        curve = found[first + 1] if _column_name(row.headline_name) in names[:1] else Field()
+        return (*found[:first], *numbers[:1], curve, *numbers[1:], *found[after:])
+
+    return Table(columns, fields)
+
+
+def _number_names(row: CellRow) -> list[str]:
+    """Those that the job names first."""
+    known = [name for name in row.named if name in row.last_numbers]
+    there = [name for name, value in row.last_numbers.items() if is_number(value)]
+    return [name for name in dict.fromkeys([*known, *there]) if name not in NOT_METRICS]
+
+
+def _number(row: CellRow, name: str) -> str:
+    """`0.41 (best 0.38)`, `~0.41` where it is guessed; '' where nothing of it is known."""
+    for mark in ("", GUESS):
+        if (key := f"{mark}{name}") in row.last_numbers:
+            said = units.named_numbers({key: row.last_numbers[key]}, best=row.view.best)
+            return mark + said.removeprefix(f"{key} ")
+    return ""
+
+
+def _columns_of(name: str) -> int:
+    return [column.name for column in CELLS.columns].index(name)
+
+
+def _column_name(name: str | None) -> str:
+    """What was guessed stands in the column of what is reported."""
+    return (name or "").removeprefix(GUESS)
 
 
 def _needs(shown: Shown) -> list[Need]:

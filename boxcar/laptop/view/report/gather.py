@@ -15,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from boxcar.laptop.project.project import Project, box_prices
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.rentals import prices_of_boxes
 from boxcar.laptop.view.report import run_report, settings
 from boxcar.laptop.view.report.cell_series import Pulled
 from boxcar.laptop.view.report.groups import ReportCell
@@ -68,7 +69,7 @@ def read_receipt(results: ResultPaths) -> RunReceipt:
 def report_of(project: Project, asked: Asked) -> Report:
     """Of all runs that were asked for. Raises InputError where they cannot stand in one table."""
     receipts = {run: read_receipt(results_of(project, run)) for run in asked.runs}
-    named, prices = run_report.shared_definitions(receipts), box_prices(project)
+    named, prices = run_report.shared_definitions(receipts), prices_of_boxes(project)
     cells = [
         cell
         for run, found in receipts.items()

@@ -112,22 +112,24 @@ def _value(value: Any, *, is_json: bool) -> Value:
 
 
 def _of_words(overrides: Sequence[str], known: Mapping[str, Value]) -> dict[str, Value]:
+    """A word that names nothing is the value of its place, as a shell calls it: `$1`."""
     found: dict[str, Value] = {}
-    left = list(overrides)
+    left, place = list(overrides), 0
     while left:
         key, value = _taken(left)
-        found[_named(key, known)] = of_word(value)
+        place += not key
+        found[_named(key or f"${place}", known)] = of_word(value)
     return found
 
 
 def _taken(left: list[str]) -> tuple[str, str]:
-    """The first setting of the words, which are taken from the list."""
+    """The first setting of the words, which are taken from the list; '' of one without a name."""
     word = left.pop(0)
     name, equals, value = word.partition("=")
     if equals:
         return name.lstrip("-+"), value
     if not word.startswith("-"):
-        return (f"~{word[1:]}", "removed") if word.startswith("~") else (word, "given")
+        return (f"~{word[1:]}", "removed") if word.startswith("~") else ("", word)
     is_switch = not left or left[0].startswith("--") or "=" in left[0]
     return word.lstrip("-"), "true" if is_switch else left.pop(0)
 

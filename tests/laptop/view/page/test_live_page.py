@@ -376,3 +376,25 @@ def test_two_runs_share_the_tables_and_the_charts_under_names_of_their_own(tmp_p
       return texts("[data-id=running] tbody tr:not([hidden]) th");"""
     found = browser.use(lambda name: page.text, script, tmp_path)
     assert found and all("theirs/" in text for text in found)
+
+
+def test_each_number_has_a_column_and_what_is_guessed_stands_in_it_with_its_mark(
+    tmp_path: Path,
+) -> None:
+    given = view(9, 3)
+    done, ran, *_rest = [cell for cell in given.cells if cell.is_verified][:2]
+    numbers = {done.name: {"loss": 0.5, "acc": 0.7}, ran.name: {"~loss": 0.25, "acc": 0.9}}
+    cells = tuple(
+        replace(cell, metrics=numbers.get(cell.name, {}), progress={}) for cell in given.cells
+    )
+    page = made(replace(given, cells=cells))
+    script = """
+      one("details").open = true;
+      const heads = [...doc.querySelectorAll("[data-id=cells] thead th")];
+      const at = heads.findIndex((head) => head.textContent === "acc");
+      const loss = heads.findIndex((head) => head.textContent === "loss");
+      heads[at].querySelector("button").click();
+      const rows = [...doc.querySelectorAll("[data-id=cells] tbody tr")].slice(0, 2);
+      return rows.map((row) => [row.cells[at].textContent, row.cells[loss].textContent]);"""
+    found = browser.use(lambda name: page, script, tmp_path)
+    assert found == [["0.7", "0.5"], ["0.9", "~0.25"]]

@@ -37,7 +37,7 @@ def test_a_config_is_flattened(config: str, found: dict[str, str]) -> None:
         (("--lr=0.001", "--amp", "--depth", "2"), {"lr": "0.001", "amp": "true", "depth": "2"}),
         (("--shift", "-1"), {"shift": "-1"}),
         (("~aug",), {"~aug": "removed"}),
-        (("fast",), {"fast": "given"}),
+        (("fast", "--amp=1", "1e-2"), {"$1": "fast", "amp": "1", "$2": "0.01"}),
     ],
 )
 def test_words_of_the_line_stand_over_the_config(

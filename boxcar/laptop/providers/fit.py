@@ -1,0 +1,124 @@
+"""Which offers a job could run on, and of the others why not. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from boxcar.laptop.project import resources
+from boxcar.laptop.project.job import Job
+from boxcar.laptop.project.profiles.profile import Profile, load_profile
+from boxcar.laptop.project.resources import Card
+from boxcar.laptop.providers.provider import Offer, Provider, Wish
+from boxcar.laptop.providers.rented_record import RentedBox
+from boxcar.shared import timestamp
+from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
+
+# Where the job says nothing of its disk: its code, its environment, and some checkpoints.
+USUAL_DISK_GB = 50
+_GB = 10**9
+_CUDA = re.compile(r"cuda(\d+\.\d+)")
+_CU = re.compile(r"-cu(\d\d)(\d)\d?(?!\d)")
+BLOCKED = timedelta(hours=24)
+NEAREST = 3
+
+
+@dataclass(frozen=True)
+class Judged:
+    """`why_not` is empty where the job could run there."""
+
+    offer: Offer
+    why_not: tuple[str, ...] = ()
+
+
+def wish_of(job: Job, image: str, *, is_spot: bool) -> Wish:
+    """What the job asks of one box, and the oldest CUDA that the image runs on."""
+    gpu, disk = job.resources.gpu, job.resources.disk
+    gpus = gpu.count.least if gpu and gpu.count else 1
+    disk_gb = -(-disk.least // _GB) if disk else USUAL_DISK_GB
+    return Wish(int(disk_gb), max(1, gpus), cuda_of(image), is_spot=is_spot)
+
+
+def image_of(profile: Profile, provider: Provider, root: Path) -> str:
+    """The profile's, unless it is only what shipped and the provider needs another one."""
+    own = profile.env.image or ""
+    shipped = load_profile(provider.name, root).env.image
+    return provider.usual_image if provider.usual_image and own == shipped else own
+
+
+def cuda_of(image: str) -> str:
+    """`12.4` of `...-cuda12.4-...`, `12.8` of `...-cu1281-...`; '' where it does not say."""
+    if found := _CUDA.search(image):
+        return found[1]
+    found = _CU.search(image)
+    return f"{found[1]}.{found[2]}" if found else ""
+
+
+def judge_offers(
+    offers: Sequence[Offer],
+    job: Job,
+    *,
+    most_rate: float | None = None,
+    blocked: Collection[str] = (),
+) -> list[Judged]:
+    """In their order. Each answer is checked again: a filter that a service ignores tells nobody.
+
+    `blocked` are machines that did not come up of late.
+    """
+    return [Judged(one, tuple(_why_not(one, job, most_rate, blocked))) for one in offers]
+
+
+def _why_not(
+    offer: Offer, job: Job, most_rate: float | None, blocked: Collection[str]
+) -> list[str]:
+    memory = None if offer.memory_gb is None else int(offer.memory_gb * 2**30)
+    found = resources.refusals(
+        job.resources,
+        resources.Offer(
+            cards=(Card(offer.gpu, memory),),
+            most_gpus=offer.gpus,
+            disk_bytes=None if offer.disk_gb is None else offer.disk_gb * _GB,
+        ),
+    )
+    gpu = job.resources.gpu
+    if gpu and gpu.count and not gpu.count.holds(offer.gpus) and offer.gpus >= gpu.count.least:
+        found.append(
+            _("the job needs {count} GPUs, this box has {n}", count=gpu.count.text, n=offer.gpus)
+        )
+    if most_rate is not None and offer.rate > most_rate:
+        found.append(
+            _(
+                "{rate:g} {currency} an hour is more than --max-price {most:g}",
+                rate=offer.rate,
+                currency=offer.currency,
+                most=most_rate,
+            )
+        )
+    if offer.machine and offer.machine in blocked:
+        found.append(_("this machine did not come up in the last 24 hours"))
+    return found
+
+
+def fitting(judged: Sequence[Judged]) -> list[Offer]:
+    return [one.offer for one in judged if not one.why_not]
+
+
+def nearest(judged: Sequence[Judged]) -> list[Judged]:
+    """Those with the fewest reasons, the cheapest first: what a person may give way to."""
+    return sorted(judged, key=lambda one: (len(one.why_not), one.offer.rate))[:NEAREST]
+
+
+def blocked_machines(records: Sequence[RentedBox], provider: str, now: datetime) -> set[str]:
+    """Machines on which a box of ours was ended before it ever came up, for a day."""
+    return {
+        one.machine
+        for one in records
+        if one.provider == provider
+        and one.machine
+        and one.end_asked_at
+        and one.up_at is None
+        and now - timestamp.parse_utc(one.end_asked_at) < BLOCKED
+    }

@@ -1,0 +1,60 @@
+"""What an hour of each box costs, and when it was rented and seen to end, as this machine knows it.
+
+A price that a person typed comes before the provider's own, which `up` wrote down, and that before
+the profile's.
+"""
+
+from __future__ import annotations
+
+from boxcar.laptop.common import units
+from boxcar.laptop.project.project import Project, box_prices
+from boxcar.laptop.providers import rented_record
+from boxcar.laptop.providers.rented_record import RentedBox
+from boxcar.laptop.run.run_cost import Rental
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import receipt
+from boxcar.shared.files.receipt import Teardown
+
+
+def prices_of_boxes(project: Project) -> dict[str, str]:
+    """By box, those that have one, as `1.98 CNY/h`."""
+    said = {
+        box: units.price_text(one.rate, one.currency)
+        for box, one in rented_boxes(project).items()
+        if one.rate is not None
+    }
+    return box_prices(project, said)
+
+
+def rented_boxes(project: Project) -> dict[str, RentedBox]:
+    """The newest record of each of the run's boxes that was rented from here for it."""
+    records, _damaged = rented_record.read_records()
+    return {one.box: one for one in records if one.run == project.plan.run and one.id}
+
+
+def rentals_of_boxes(project: Project) -> dict[str, Rental]:
+    """By box, as far as the records and the teardown say."""
+    try:
+        teardown = receipt.read_teardown(project.results.teardown)
+    except (OSError, DamagedError):
+        teardown = None
+    rented = rented_boxes(project)
+    found = {}
+    for box in (known.name for known in project.plan.boxes):
+        record = rented.get(box)
+        ended_at = _ended_at(teardown, box) or (record.gone_at if record else None)
+        off_rate = project.profile.meter.off_price if ended_at and _is_off(project) else None
+        found[box] = Rental(record.asked_at if record else None, ended_at, off_rate or "")
+    return found
+
+
+def _ended_at(teardown: Teardown | None, box: str) -> str | None:
+    if teardown is None:
+        return None
+    seen = (teardown.off, teardown.seen_gone, teardown.seen_off)
+    return min((times[box] for times in seen if box in times), default=None)
+
+
+def _is_off(project: Project) -> bool:
+    """Whether the verb that ends a run leaves disks that bill."""
+    return project.profile.meter.down == "stop"

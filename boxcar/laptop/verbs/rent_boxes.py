@@ -1,0 +1,212 @@
+"""The boxes of a deal, asked for and brought up. Whatever `up` was killed at, the records say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from boxcar.laptop.common import show
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.hosts import host_keys
+from boxcar.laptop.hosts.connection import Ssh
+from boxcar.laptop.hosts.ssh_errors import KeyRefused
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.providers.provider import (
+    STAMP,
+    Offer,
+    Order,
+    Provider,
+    Refused,
+    label_of,
+    new_nonce,
+    nonce_in,
+)
+from boxcar.laptop.providers.rent import (
+    NotUp,
+    ask_for_box,
+    boot_limit_s,
+    end_unused,
+    wait_until_up,
+)
+from boxcar.laptop.providers.rented_record import (
+    RentedBox,
+    live_records,
+    read_records,
+    write_record,
+)
+from boxcar.laptop.providers.ssh_config import write_ssh_config
+from boxcar.laptop.providers.ssh_key import find_key
+from boxcar.laptop.verbs.deal import Asked, Deal
+from boxcar.shared import timestamp
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    InputError,
+    TemporaryError,
+    message_of,
+    words_of,
+)
+from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import _
+
+# Offers that may be tried for one box, where one is gone or its host is bad.
+_TRIES = 3
+_SSH_TIMEOUT_S = 30.0
+# What the container was started with; a login has none of it. Empty where it cannot be read.
+_READ_STAMP = f"tr '\\0' '\\n' </proc/1/environ 2>/dev/null | sed -n 's/^{STAMP}=//p'; true"
+
+
+@dataclass(frozen=True)
+class Renting:
+    """What each step of it needs."""
+
+    provider: Provider
+    project: Project
+    deal: Deal
+    asked: Asked
+
+
+def rent_all(renting: Renting) -> None:
+    """All are asked for, then all are waited for: they start side by side. Raises NotUp, Refused,
+    MayStillBillError.
+    """
+    left = list(renting.deal.offers)
+    ordered = [_order_box(renting, box, left) for box in renting.deal.boxes]
+    for record, offer in ordered:
+        try:
+            bring_up(renting.provider, renting.project, record, boot_limit_s(offer))
+        except NotUp as error:
+            show.say(message_of(error))
+            _try_others(renting, record.box, left)
+
+
+def _try_others(renting: Renting, box: str, left: list[Offer]) -> None:
+    """Another host, once the first is proven gone. Raises NotUp where none comes up."""
+    for _n in range(_TRIES - 1):
+        record, offer = _order_box(renting, box, left)
+        try:
+            bring_up(renting.provider, renting.project, record, boot_limit_s(offer))
+            return
+        except NotUp as error:
+            show.say(message_of(error))
+    raise NotUp(
+        _("{box}: {n} hosts did not come up. Look again later", box=box, n=_TRIES),
+        Command("up"),
+    )
+
+
+def _order_box(renting: Renting, box: str, left: list[Offer]) -> tuple[RentedBox, Offer]:
+    """By the first offer that is still to be had. Raises Refused, NotUp, MayStillBillError."""
+    provider = renting.provider
+    for tries_left in reversed(range(_TRIES)):
+        if not left:
+            break
+        offer = left[0]
+        if provider.is_offer_one_machine:
+            left.pop(0)
+        order, record = _write_intent(renting, box, offer)
+        show.say(_("{box}: asking {title}", box=box, title=provider.title))
+        try:
+            record = ask_for_box(provider, order, record, show.say)
+        except Refused as refused:
+            if not refused.is_of_offer or not tries_left:
+                raise
+            show.say(message_of(refused))
+            if left and left[0] is offer:
+                left.pop(0)
+            continue
+        show.say(_("{box}: {title} {id}", box=box, title=provider.title, id=record.id))
+        return record, offer
+    raise NotUp(_("{box}: no offer is left that fits. Nothing was rented for it", box=box))
+
+
+def _write_intent(renting: Renting, box: str, offer: Offer) -> tuple[Order, RentedBox]:
+    provider, project = renting.provider, renting.project
+    deal, asked = renting.deal, renting.asked
+    nonce, run = new_nonce(), project.plan.run
+    order = Order(
+        *(offer, label_of(nonce, run), nonce, run, deal.image, deal.wish.disk_gb, deal.key.text),
+        bid=asked.most_rate if asked.is_spot else None,
+        cuda=deal.wish.cuda,
+        file_system=_file_system(project) if provider.name == "lambda" else "",
+    )
+    host_keys.forget_host(Home(project.root), box)
+    record = RentedBox(
+        *(nonce, provider.name, run, box, str(project.job_path), order.label),
+        key=provider.access.fingerprint,
+        asked_at=timestamp.utc_now(),
+        gpu=offer.gpu,
+        gpus=offer.gpus,
+        offered=offer.rate,
+        most_rate=deal.most_rate,
+        currency=offer.currency,
+        hours=asked.hours,
+        is_spot=asked.is_spot,
+        machine=offer.machine,
+        disk_gb=deal.wish.disk_gb,
+        user=project.profile.connection.user or "",
+    )
+    return order, write_record(record)
+
+
+def _file_system(project: Project) -> str:
+    """Of `/lambda/nfs/NAME`, the profile's durable tier."""
+    path = Path(project.plan.durable_dir)
+    return path.name if path.parent == Path("/lambda/nfs") else ""
+
+
+def bring_up(provider: Provider, project: Project, record: RentedBox, limit_s: float) -> None:
+    """Raises NotUp once a box that did not come up is proven gone, and MayStillBillError."""
+    attached: list[bool] = []
+
+    def answers(record: RentedBox) -> bool:
+        if not attached:
+            attached.append(_admit(provider, record))
+        return _answers(project, record)
+
+    try:
+        with show.waiting(_("waiting for {box} ({id})", box=record.box, id=record.id)):
+            found = wait_until_up(provider, record, limit_s, answers, show.say)
+    except NotUp as error:
+        _end_again(provider, record, words_of(error))
+        raise
+    show.say(_("{box} is up: {host} port {port}", box=found.box, host=found.host, port=found.port))
+    write_ssh_config(project.root)
+
+
+def _admit(provider: Provider, record: RentedBox) -> bool:
+    try:
+        return provider.admit_key(record.id, find_key().text)
+    except BoxcarError as error:
+        show.say(message_of(error))
+        return False
+
+
+def _answers(project: Project, record: RentedBox) -> bool:
+    """Whether the box of this order lets us in. Raises NotUp for another machine there."""
+    ssh = Ssh(record.box, Home(project.root), show.say)
+    try:
+        ran = ssh.run(["sh", "-c", _READ_STAMP], timeout_s=_SSH_TIMEOUT_S, tries=1)
+    except (TemporaryError, KeyRefused, InputError):
+        return False
+    finally:
+        ssh.close()
+    stamp = ran.out.decode(errors="replace").strip()
+    if stamp and nonce_in("", stamp) != record.nonce:
+        raise NotUp(
+            _(
+                "another machine answers at {host} port {port}: its stamp is not this order's",
+                host=record.host,
+                port=record.port,
+            )
+        )
+    return ran.code == 0
+
+
+def _end_again(provider: Provider, record: RentedBox, because: str) -> None:
+    """Only the id that this order got, before anything of ours ran there."""
+    now = next((one for one in read_records()[0] if one.nonce == record.nonce), record)
+    others = [one.id for one in live_records(read_records()[0]) if one.id and one.id != now.id]
+    show.say(_("{box}: {because}. It is ended again", box=now.box, because=because))
+    with show.waiting(_("ending {id}, and looking until it is gone", id=now.id)):
+        end_unused(provider, now, because, others, show.say)
+    show.say(_("{box}: {id} is gone, seen twice", box=now.box, id=now.id))

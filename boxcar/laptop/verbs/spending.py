@@ -1,0 +1,51 @@
+"""What `cost`, `status`, `watch` and `launch` share: the money of a run, and its budget."""
+
+from __future__ import annotations
+
+from boxcar.laptop.common import show
+from boxcar.laptop.places.site import Site
+from boxcar.laptop.run import budget
+from boxcar.laptop.run.budget import Budget
+from boxcar.laptop.run.rentals import prices_of_boxes, rentals_of_boxes
+from boxcar.laptop.run.run_cost import Money, money_of_run
+from boxcar.laptop.run.view import RunView
+from boxcar.laptop.view.run_rows import left_by_queue
+from boxcar.shared.errors import Command, InputError
+from boxcar.shared.sentence import _
+
+
+def money_of_site(site: Site, view: RunView) -> Money | None:
+    """None where no box has a price."""
+    prices, rentals = prices_of_boxes(site.project), rentals_of_boxes(site.project)
+    return money_of_run(prices, view, left_by_queue(view), rentals)
+
+
+def budgets_of_site(site: Site, view: RunView) -> tuple[Budget, ...]:
+    """Those of the job; none where it names none."""
+    wanted = site.project.job.budget
+    if not wanted:
+        return ()
+    ended = [box for box, one in rentals_of_boxes(site.project).items() if one.ended_at]
+    return budget.budgets_of(wanted, money_of_site(site, view), ended, view.at)
+
+
+def hold_budget(site: Site, view: RunView) -> None:
+    """At each look: the boxes keep until when new cells may begin."""
+    budget.hold_budget(site, view, budgets_of_site(site, view), show.say)
+
+
+def begin_until_of_launch(site: Site, view: RunView) -> str | None:
+    """What a launch tells its agents. Raises InputError where nothing of a budget is left."""
+    found = budgets_of_site(site, view)
+    for one in found:
+        if one.is_spent:
+            raise InputError(
+                _(
+                    "budget: {spent} of {amount} are spent, so no cell would begin. Raise "
+                    "`budget:` in the job file. For what was spent on what",
+                    spent=one.spent_text,
+                    amount=one.amount_text,
+                ),
+                Command("cost"),
+            )
+    return budget.begin_until(found, view.at)

@@ -1,0 +1,239 @@
+"""The one door: an object that holds what a training loop needs, on top of the parts.
+
+    training = Training(args.out)
+    model = training.wrap(Net())
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    loader = training.batches(data, batch_size=64, num_workers=6)
+    training.resume(optimizer=optimizer)
+
+    for epoch in training.epochs(args.epochs):          # or: for step in training.steps(2000)
+        for inputs, targets in loader:
+            ...                                         # forward, backward, optimizer.step(): yours
+            training.step(loss=loss)                    # count, report, save where due, stop
+        training.save_best(validate(model))
+    training.finish()
+
+Nothing has a second implementation here: `training.state`, `.checkpointer`, `.loader` and `.me` are
+the parts themselves. Counted are optimizer steps: with accumulated gradients call `step` where the
+optimizer stepped.
+
+Not covered: an iteration that draws a batch ahead, for the next step. What it drew is in no
+checkpoint; draw at the beginning of each step.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import nn
+
+from boxcar.shared.errors import DivergedError, InputError
+from boxcar.training import progress
+from boxcar.training.checkpoint.cadence import Cadence
+from boxcar.training.checkpoint.checkpointer import Checkpointer
+from boxcar.training.checkpoint.training_state import TrainingState
+from boxcar.training.data.loader import RankAwareDataLoader
+from boxcar.training.finite_check import FiniteCheck
+from boxcar.training.parallel.ddp import DDPWrapper
+from boxcar.training.ranks import ranks
+from boxcar.training.ranks.config import DistributedConfig
+from boxcar.training.ranks.preemption import Preemption
+
+_LOOK_EVERY = 10
+
+
+class Training:
+    """One training in one folder, on as many ranks as the launcher has started."""
+
+    def __init__(
+        self,
+        out: str | os.PathLike[str],
+        config: DistributedConfig | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        keep: int = 2,
+    ) -> None:
+        """Joins the ranks. `settings`: what must be the same to go on, such as learning rate and
+        width (plain values); `keep`: how many checkpoints stay. Raises as `ranks.join` does.
+        """
+        self.config = config or DistributedConfig()
+        self.me = ranks.join(self.config)
+        self.loader: RankAwareDataLoader | None = None
+        self._out, self._settings, self._keep = out, settings, keep
+        self._stop = Preemption()
+        self._check = FiniteCheck(_LOOK_EVERY)
+        self._wrapper: Any = None
+        self._state: TrainingState | None = None
+        self._saved: tuple[int, int] | None = None
+        self._is_asked = False
+
+    @property
+    def device(self) -> torch.device:
+        """This rank's."""
+        return self.me.device
+
+    @property
+    def is_main(self) -> bool:
+        """Whether this is rank 0, which writes and prints for all."""
+        return self.me.is_main
+
+    @property
+    def state(self) -> TrainingState:
+        """Step, epoch and the parts; InputError before `resume`."""
+        if self._state is None:
+            raise InputError("Training: call training.resume(optimizer=optimizer) before the loop")
+        return self._state
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """The model on this rank's device, in DDP or FSDP as the config says."""
+        if self._wrapper is not None:
+            raise InputError("Training.wrap was called twice: a training has one model")
+        if self.config.strategy == "fsdp":
+            from boxcar.training.parallel.fsdp import FSDPWrapper
+
+            self._wrapper = FSDPWrapper(model, self.config)
+        else:
+            self._wrapper = DDPWrapper(model, self.config)
+        wrapped: nn.Module = self._wrapper.setup()
+        self._model = wrapped
+        return wrapped
+
+    @property
+    def unwrapped(self) -> nn.Module:
+        """The model itself, for its state dict."""
+        self._refuse_unwrapped()
+        model: nn.Module = self._wrapper.unwrapped
+        return model
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """Around forward and loss: the config's precision."""
+        self._refuse_unwrapped()
+        context: AbstractContextManager[Any] = self._wrapper.autocast()
+        return context
+
+    def batches(self, dataset: Any, *, batch_size: int, **options: Any) -> RankAwareDataLoader:
+        """This rank's batches. `batch_size` is that of all ranks together, so that one GPU and
+        eight train alike; `options` are RankAwareDataLoader's.
+        """
+        each, rest = divmod(batch_size, self.me.world)
+        if rest or not each:
+            raise InputError(
+                f"batch_size {batch_size} is for all ranks together, and {self.me.world} ranks "
+                f"cannot share it equally: give a multiple of {self.me.world}"
+            )
+        self.loader = RankAwareDataLoader(dataset, self.config, batch_size=each, **options)
+        return self.loader
+
+    def resume(self, *, model: nn.Module | None = None, **parts: Any) -> bool:
+        """Go on from the newest checkpoint, if there is one; False where training begins.
+
+        `parts` are TrainingState's: optimizer, scheduler, scaler, ema, and others of your own. The
+        loader of `batches` is among them. Raises as `Checkpointer.load_latest` does.
+        """
+        if model is None:
+            self._refuse_unwrapped()
+            model = self._model
+        if self.loader is not None:
+            parts.setdefault("loader", self.loader)
+        self._state = TrainingState(model=model, **parts)
+        self.checkpointer = Checkpointer(
+            self._out,
+            self._state,
+            keep=self._keep,
+            identity=self._settings,
+            is_sharded=self.config.strategy == "fsdp",
+        )
+        self._cadence = Cadence(self.checkpointer)
+        is_resumed = self.checkpointer.load_latest()
+        if is_resumed:
+            self._saved = self._place()
+        return is_resumed
+
+    def epochs(self, count: int) -> Iterator[int]:
+        """The numbers of the epochs that are still to do, the one under way first."""
+        while self.state.epoch < count:
+            if self.loader is not None and self.loader.epoch < self.state.epoch:
+                self.loader.set_epoch(self.state.epoch)  # a loop that was left by `break`
+            yield self.state.epoch
+            self.state.epoch += 1
+            if self._is_asked:
+                self._write()
+
+    def steps(self, count: int) -> Iterator[int]:
+        """The numbers of the steps that are still to do; each calls `step` once."""
+        while (number := self.state.step) < count:
+            yield number
+            if self.state.step != number + 1:
+                raise InputError(
+                    f"the loop called training.step() {self.state.step - number} times in step "
+                    f"{number}: call it once, after optimizer.step()"
+                )
+
+    def step(self, **values: Any) -> None:
+        """After each optimizer step, on all ranks: count it, report `values` (loss=, lr=, ...),
+        save where a save is due, and after SIGTERM save and leave with 85.
+
+        `loss` must be finite: DivergedError (42) at the latest twenty steps later and before
+        anything is saved.
+        """
+        state = self.state
+        state.step += 1
+        self._note(values.get("loss"))
+        progress.report(step=state.step, epoch=state.epoch, **values)
+        if self._stop.should_stop():
+            self.checkpointer.save()
+            self._stop.exit()
+        if (self._is_asked and not self._is_between_epochs) or self._cadence.is_due(state.step):
+            self._write()
+
+    def save(self) -> None:
+        """Save at the next moment from which a resume is exact: the coming `step`, or the end of
+        the epoch whose batches are through. `training.checkpointer.save()` saves at once.
+        """
+        _ = self.state
+        self._is_asked = True
+
+    def save_best(self, metric: float, mode: str = "max") -> bool:
+        """Replace best.pth by the weights of now if `metric` (rank 0's) is the best so far."""
+        _ = self.state
+        return self.checkpointer.save_best(metric, mode)
+
+    def finish(self) -> None:
+        """Save what is not saved yet, and leave the ranks. All call it at the end."""
+        if self._place() != self._saved:
+            self.checkpointer.save()
+        self.checkpointer.wait()
+        if self.loader is not None:
+            self.loader.close()
+        progress.flush()
+        ranks.leave()
+
+    def _place(self) -> tuple[int, int]:
+        return self.state.step, self.state.epoch
+
+    @property
+    def _is_between_epochs(self) -> bool:
+        return self.loader is not None and self.loader.epoch > self.state.epoch
+
+    def _write(self) -> None:
+        self._is_asked = False
+        self._saved = self._place()
+        self.checkpointer.save_async()
+
+    def _note(self, loss: Any) -> None:
+        if isinstance(loss, torch.Tensor) and loss.numel() == 1:
+            self._check.note(self.state.step, [loss], None)
+        elif isinstance(loss, float) and not math.isfinite(loss):
+            raise DivergedError(
+                f"the loss of rank {self.me.rank} is {loss} at step {self.state.step}: look at "
+                "that rank's batch, then at the learning rate; nothing was saved since"
+            )
+
+    def _refuse_unwrapped(self) -> None:
+        if self._wrapper is None:
+            raise InputError("Training: call model = training.wrap(model) first")

@@ -1,0 +1,313 @@
+"""`up` and `offers` against the stand-ins: what is asked, rented once, gone on with and ended."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from forked_verb import QUICK_RENTING
+from stand_in_providers import KEY, KEYS, LOOKS_ONLY, OTHERS, SECRET, environment, stand_in
+from tiny_project import Said, TinyProject, make_project
+
+from boxcar.laptop.common.provider_keys import VARIABLES
+
+QUEUES = {"queue_1": ["configs/a.json recon 1"], "queue_2": ["configs/b.json recon 1"]}
+
+
+@dataclass
+class Renter:
+    """A person with a project, a key and an ssh key, at one provider."""
+
+    server: Any
+    project: TinyProject
+    home: Path
+
+    @property
+    def env(self) -> dict[str, str]:
+        none = dict.fromkeys(VARIABLES, "")
+        there = {"HOME": str(self.home), "XDG_STATE_HOME": str(self.home / "state")}
+        return none | there | {QUICK_RENTING: "1"} | environment(self.server)
+
+    def type(self, *words: str, typed: str | None = None, **env: str) -> Said:
+        flags = () if words[0] == "orphans" else ("-p", self.server.name)
+        return self.project.boxcar(*words, *flags, typed=typed, env=self.env | env)
+
+    def up(self, *words: str, **env: str) -> Said:
+        return self.type("up", *words, typed="y", **env)
+
+    def records(self) -> list[dict[str, Any]]:
+        folder = self.home / "state" / "boxcar" / "rented"
+        found = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+        return sorted(found, key=lambda one: one["asked_at"])
+
+    def orphans(self) -> list[dict[str, Any]]:
+        document = self.type("orphans", "--json").document
+        return [box for one in document["accounts"] for box in one["ours"] if box["is_orphan"]]
+
+
+@pytest.fixture(scope="session")
+def ssh_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("person") / ".ssh"
+    folder.mkdir(mode=0o700)
+    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / "id_ed25519")]
+    subprocess.run(words, check=True)
+    return folder.parent
+
+
+@pytest.fixture(params=["vastai", "runpod", "lambda"])
+def renter(request: pytest.FixtureRequest, tmp_path: Path, ssh_home: Path) -> Iterator[Renter]:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".ssh").symlink_to(ssh_home / ".ssh")
+    with stand_in(request.param) as server:
+        yield Renter(server, make_project(tmp_path / "project", QUEUES), home)
+        assert server.wrong == [], "a request that is not in the contract"
+
+
+def test_offers_spend_nothing_and_say_what_fits(renter):
+    document = renter.type("offers", "--json").ended(0).document
+    [market] = document["markets"]
+    assert market["offers"] and market["offers"][0]["rate"] > 0
+    assert renter.server.ever == {}
+    assert {call for call, _key in renter.server.asked} == {"search"}
+
+
+def test_where_nothing_fits_the_nearest_are_named_with_the_reason(renter):
+    renter.project.write_job(resources={"gpu": {"name": "B200"}})
+    said = renter.type("offers").ended(1)
+    assert "no offer fits" in said.err and "B200" in said.err
+    assert said.err.count("an hour:") <= 3
+    said = renter.up().ended(1)
+    assert "no offer fits" in said.err and renter.server.ever == {}
+
+
+def test_the_boxes_of_the_job_are_rented_once_and_are_up(renter):
+    said = renter.up("--hours", "10").ended(0)
+    assert len(renter.server.boxes) == 2 == renter.server.calls("create")
+    records = renter.records()
+    assert {one["box"] for one in records} == {"box-a", "box-b"}
+    assert all(one["up_at"] and one["id"] in renter.server.boxes for one in records)
+    assert "in 10 hours" in said.err and "is ended again" in said.err
+    config = (renter.project.root / ".boxcar" / "ssh_config").read_text()
+    assert "Host box-a\n  HostName 127.0.0.1" in config and "Include" in said.err
+    assert renter.orphans() == []
+    renter.up().ended(0)  # again: nothing is missing
+    assert renter.server.calls("create") == 2
+
+
+@pytest.mark.parametrize("typed", ["n", "", "no"])
+def test_without_a_yes_nothing_is_rented_and_the_digest_is_said(renter, typed):
+    said = renter.type("up", "--boxes", "1", typed=typed).ended(1)
+    assert renter.server.ever == {} and renter.records() == []
+    digest = re.search(r"--approve (\w+)", said.err)[1]
+    wrong = renter.type("up", "--boxes", "1", "--approve", "0" * 12).ended(2)
+    assert "another sum" in wrong.err and renter.server.ever == {}
+    renter.type("up", "--boxes", "1", "--approve", digest).ended(0)
+    assert len(renter.server.boxes) == 1
+
+
+def test_the_price_that_was_agreed_to_is_a_part_of_the_approval(renter):
+    first = renter.type("up", "--boxes", "1", typed="n").err
+    digest = re.search(r"--approve (\w+)", first)[1]
+    renter.server.rate = 9.0
+    for offer in getattr(renter.server, "offers", ()):
+        offer["dph_total"] *= 9
+    renter.type("up", "--boxes", "1", "--approve", digest).ended(2)
+    assert renter.server.ever == {}
+
+
+@pytest.mark.parametrize("kind", ["after 502", "cut after", "id 500", "html", "redirect"])
+def test_after_an_unclear_answer_it_looks_and_asks_for_no_second_box(renter, kind):
+    renter.server.lag = 5
+    renter.server.fault("create", kind)
+    took_effect = kind in ("after 502", "cut after", "id 500")
+    said = renter.up("--boxes", "1").ended(0 if took_effect else 75)
+    assert renter.server.calls("create") == 1
+    assert len(renter.server.ever) == took_effect
+    if not took_effect:
+        assert "MAY STILL BILL" in said.err and "nobody knows" in said.err
+        [record] = renter.records()
+        assert not record["id"] and not record["missing_at"], "the intent stays"
+        again = renter.up("--boxes", "1").ended(0)
+        assert "never listed" in again.err and len(renter.server.boxes) == 1
+
+
+def test_a_box_that_shows_up_after_the_look_is_found_by_the_next_up(renter):
+    renter.server.lag = 16
+    renter.server.fault("create", "after 502")
+    renter.up("--boxes", "1").ended(75)
+    renter.up("--boxes", "1").ended(0)
+    assert renter.server.calls("create") == 1 and len(renter.server.boxes) == 1
+    assert renter.records()[0]["up_at"]
+
+
+def test_a_clear_no_rents_nothing_and_closes_the_order(renter):
+    renter.server.fault("create", *["before 422"] * 3)
+    renter.up("--boxes", "1").ended(1)
+    assert renter.server.ever == {} and all(one["refused_at"] for one in renter.records())
+    assert renter.server.calls("create") == 1
+
+
+def test_an_offer_that_is_gone_by_now_gives_way_to_the_next(renter):
+    if renter.server.name != "vastai":
+        renter.server.fault("create", "before 400")
+        said = renter.up("--boxes", "1").ended(1)
+        assert "out of order" in said.err, "the service's own words, which alone tell why"
+        assert renter.server.ever == {} and renter.records()[0]["refused_at"]
+        return
+    renter.server.fault("create", "before 404", "before 410")
+    renter.up("--boxes", "1").ended(0)
+    assert renter.server.calls("create") == 3 and len(renter.server.boxes) == 1
+    [box] = renter.server.boxes.values()
+    assert (box.gpu, box.rate) == ("RTX 4090", 0.41), "the same card, no dearer than agreed"
+
+
+def test_a_box_that_never_boots_is_ended_and_seen_gone(renter):
+    renter.server.boots = -1
+    said = renter.up("--boxes", "1")
+    assert said.code != 0 and renter.server.boxes == {}
+    assert "did not come up" in said.err and "is gone, seen twice" in said.err
+    assert all(one["gone_at"] for one in renter.records())
+
+
+def test_a_host_that_says_that_it_cannot_is_left_early_and_its_machine_blocked(renter):
+    if renter.server.name != "vastai":
+        pytest.skip("only vast.ai tells of its hosts")
+    renter.server.bad_words = "Error response from daemon: manifest unknown"
+    renter.server.boots = -1
+    renter.up("--boxes", "1").ended(1)
+    machines = {one["machine"] for one in renter.records()}
+    assert len(machines) == 3, "another machine each time"
+    renter.server.bad_words, renter.server.boots = "", 1
+    said = renter.type("offers", "--json").document
+    assert {one["machine"] for one in said["markets"][0]["offers"]}.isdisjoint(machines)
+
+
+def test_one_that_is_dearer_than_agreed_is_ended_again(renter):
+    renter.server.real_rate = 50.0
+    said = renter.up("--boxes", "1")
+    assert said.code and "at most" in said.err and renter.server.boxes == {}
+
+
+def test_an_end_that_is_not_confirmed_is_75_and_goes_on_with_the_next_up(renter):
+    renter.server.boots = -1
+    renter.server.fault("end", *["nothing"] * 30)
+    said = renter.up("--boxes", "1").ended(75)
+    assert "MAY STILL BILL" in said.err and len(renter.server.boxes) == 1
+    [old] = renter.server.boxes
+    assert [one["id"] for one in renter.orphans()] == [old]
+    renter.server._faults.clear()
+    renter.server.boots = 1
+    renter.up("--boxes", "1").ended(0)
+    assert old not in renter.server.boxes and len(renter.server.boxes) == 1
+
+
+def test_all_that_is_in_the_way_is_said_at_once(renter):
+    (renter.home / ".ssh").unlink()
+    renter.server.credit = 0.01
+    said = renter.up("--spot").ended(2)
+    assert "no ssh key" in said.err and "spot" in said.err.replace("--spot", "spot")
+    assert ("balance" in said.err) is (renter.server.name == "vastai")
+    assert renter.server.calls("create") == 0
+
+
+def test_a_bid_is_the_price_that_was_typed(renter):
+    said = renter.up("--boxes", "1", "--spot", "--max-price", "0.3")
+    if renter.server.name != "vastai":
+        assert said.ended(2) and "no spot" in said.err
+        return
+    said.ended(0)
+    [box] = renter.server.boxes.values()
+    assert box.body["price"] == 0.3 and box.is_bid
+
+
+@pytest.mark.parametrize(
+    ("key", "words"), [("", "export"), ("wrong-key-1", "key"), (LOOKS_ONLY, "key")]
+)
+def test_a_key_that_will_not_do_rents_nothing_and_is_not_shown(renter, key, words):
+    said = renter.up("--boxes", "1", **{KEYS[renter.server.name]: key})
+    assert said.code and words in said.err and renter.server.ever == {}
+    assert not key or key not in said.err + said.out
+
+
+def test_another_accounts_key_does_not_go_on_with_these_boxes(renter):
+    renter.up("--boxes", "1").ended(0)
+    said = renter.up(**{KEYS[renter.server.name]: OTHERS}).ended(2)
+    assert "another key" in said.err and len(renter.server.boxes) == 1
+
+
+def test_a_run_of_this_name_on_another_laptop_is_said_before_anything_is_rented(renter, tmp_path):
+    renter.up("--boxes", "1").ended(0)
+    elsewhere = {"XDG_STATE_HOME": str(tmp_path / "another-laptop")}
+    said = renter.up("--boxes", "1", **elsewhere).ended(2)
+    assert "another machine" in said.err and len(renter.server.boxes) == 1
+
+
+def test_a_strangers_box_of_that_name_is_nobodys_business(renter):
+    renter.server.stranger("boxcar-training")
+    renter.server.stranger("tiny")
+    renter.up("--boxes", "1").ended(0)
+    assert len(renter.server.boxes) == 3
+
+
+def test_more_boxes_than_the_job_names_are_refused_with_what_to_write(renter):
+    said = renter.up("--boxes", "5").ended(2)
+    assert "names 2 boxes" in said.err and "pool" in said.err
+
+
+def test_a_box_with_a_host_entry_of_the_person_is_theirs(renter, ssh_home):
+    (renter.home / ".ssh").unlink()
+    (renter.home / ".ssh").mkdir(mode=0o700)
+    for name in ("id_ed25519", "id_ed25519.pub"):
+        data = (ssh_home / ".ssh" / name).read_bytes()
+        (renter.home / ".ssh" / name).write_bytes(data)
+        (renter.home / ".ssh" / name).chmod(0o600)
+    (renter.home / ".ssh" / "config").write_text("Host box-a\n  HostName 192.0.2.1\n")
+    renter.up().ended(0)
+    assert [one["box"] for one in renter.records()] == ["box-b"]
+
+
+def test_one_that_was_lost_is_replaced_once_it_is_gone(renter):
+    renter.up().ended(0)
+    old = renter.records()[0]
+    running = renter.up("--replace", old["box"]).ended(2)
+    assert "neither gone nor stopped" in running.err and renter.server.calls("create") == 2
+    del renter.server.boxes[old["id"]]
+    renter.up("--replace", old["box"]).ended(0)
+    now = renter.records()
+    assert len(renter.server.boxes) == 2 and renter.server.calls("create") == 3
+    assert [one["gone_at"] is not None for one in now if one["nonce"] == old["nonce"]] == [True]
+    assert renter.server.calls("end") == 0
+
+
+def test_one_that_was_outbid_is_stopped_first_and_never_destroyed(renter):
+    if renter.server.name == "lambda":
+        pytest.skip("Lambda has no stop")
+    spot = ("--spot", "--max-price", "0.5") if renter.server.name == "vastai" else ()
+    renter.up("--boxes", "1", *spot).ended(0)
+    [old] = renter.records()
+    renter.server.outbid(old["id"])
+    said = renter.up("--replace", old["box"], *spot).ended(0)
+    assert "keeps its disk" in said.err and renter.server.calls("end") == 0
+    assert sorted(renter.server.boxes) == sorted(one["id"] for one in renter.records())
+    assert renter.server.boxes[old["id"]].is_bid is False, "it does not start again by itself"
+
+
+def test_no_key_and_no_secret_is_said_or_written(renter, tmp_path):
+    said = [renter.type("offers"), renter.up("--hours", "1"), renter.type("orphans", "--json")]
+    for one in said:
+        assert not any(text in one.out + one.err for text in (KEY, SECRET))
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+    assert not [path for path in files if SECRET.encode() in path.read_bytes()]
+
+
+def test_where_boxcar_cannot_rent_it_is_said_how_to(renter):
+    said = renter.project.boxcar("up", "-p", "autodl", env=renter.env).ended(2)
+    assert "cannot rent there" in said.err and "vastai" in said.err
