@@ -22,6 +22,7 @@ from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.look import look_at_run, view_of_journals
 from boxcar.laptop.run.run_cost import amounts
 from boxcar.laptop.run.view import ABANDONED, DROPPED, RunView
+from boxcar.laptop.teardown.countdowns import near_countdowns
 from boxcar.laptop.teardown.meters import OpenMeter, meter_rows, open_meters_of
 from boxcar.laptop.verbs.spending import money_of_site
 from boxcar.laptop.view.run_rows import nearest_clock
@@ -151,6 +152,8 @@ def _of_site(site: Site, about: SeenRun) -> SeenRun:
     about = replace(about, boxes=boxes, open_meters=still_open)
     if is_torn_down(site.results):
         state = "yours is open" if still_open else "torn down"
+        near = near_countdowns(site.project, site.results, timestamp.utc_now())
+        about = replace(about, clock=near[0].sentence if near else None)
         past = view_of_journals(site, timestamp.utc_now())
         return replace(about, state=state, spent=_spent(site, past))
     view = look_at_run(site, timestamp.utc_now())

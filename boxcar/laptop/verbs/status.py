@@ -19,13 +19,14 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.rentals import prices_of_boxes, rentals_of_boxes
 from boxcar.laptop.run.view import DAMAGED, RunView
 from boxcar.laptop.teardown import meters, rotation
+from boxcar.laptop.teardown.countdowns import near_countdowns
 from boxcar.laptop.verbs import spending
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.laptop.verbs.spending import budgets_of_site
 from boxcar.laptop.view.board.layout import layout
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, History, history_after_look
 from boxcar.laptop.view.looks import glyphs_of_terminal
-from boxcar.laptop.view.needs import Quiet, webhooks_off
+from boxcar.laptop.view.needs import TWENTIETH, Quiet, webhooks_off
 from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.laptop.view.run_tables import document_of_run, notes_of_run, tables_of_run
 from boxcar.shared import timestamp
@@ -79,6 +80,8 @@ def present(site: Site, view: RunView, *, as_json: bool) -> None:
             show.say(note)
         if rows.cost and rows.cost.so_far:
             show.say(_("cost: {money}", money=rows.money))
+        for text, left in rows.facts.quiet.countdowns:
+            (show.alarm if left <= TWENTIETH else show.say)(text)
         for text, is_spent in rows.facts.quiet.budgets:
             (show.alarm if is_spent else show.say)(text)
         show.say(sentence(step))
@@ -133,6 +136,10 @@ def rows_of_run(
         is_over=is_over(site),
         budgets=tuple(
             (one.sentence, one.is_spent) for one in budgets_of_site(site, view) if one.warned_at
+        ),
+        countdowns=tuple(
+            (one.sentence, one.left_share)
+            for one in near_countdowns(project, site.results, view.at)
         ),
         open_meters=tuple((one.box, one.sentence) for one in _open_meters(site)),
     )

@@ -45,6 +45,8 @@ _IN_DOUBT = {
 }
 # More cells that failed alike stand in one row.
 ALIKE_SHOWN = 3
+# Of a platform's clock that much is left.
+FIFTH, TWENTIETH = 0.2, 0.05
 _OVER = ("done", "drained", "stopped", "incomplete")
 
 
@@ -76,7 +78,8 @@ class Quiet:
     """What the run's site says: what is switched off, whether its boxes cost money until somebody
     ends them, and whether that was done. `open_meters`: of boxes on which all is done but that
     somebody saw their meter end, what is said of each. `budgets`: what is said of those that are
-    half spent or more, and whether they are spent.
+    half spent or more, and whether they are spent. `countdowns`: what is said of what the platform
+    will do to a box that was stopped, and which share of the time is left.
     """
 
     notes: tuple[str, ...] = ()
@@ -84,16 +87,19 @@ class Quiet:
     is_over: bool = False
     open_meters: tuple[tuple[str, str], ...] = ()
     budgets: tuple[tuple[str, bool], ...] = ()
+    countdowns: tuple[tuple[str, float], ...] = ()
 
 
 def needs_of_run(view: RunView, history: History, quiet: Quiet, language: str) -> tuple[Need, ...]:
     """All of them, each failed cell by itself; of a run that was torn down only its open meters."""
     billing = tuple(Need(box, text, is_broken=True) for box, text in quiet.open_meters)
+    clocks = tuple(_of_countdown(text, left) for text, left in quiet.countdowns)
     if quiet.is_over:
-        return billing
+        return (*billing, *clocks)
     ended = {need.who for need in billing}
     found = (
         *billing,
+        *clocks,
         *(Need("", text, is_broken=is_spent) for text, is_spent in quiet.budgets),
         *_queues(view, _BROKEN),
         *(Need(queue.box, problem) for queue in view.queues for problem in queue.problems),
@@ -108,6 +114,12 @@ def needs_of_run(view: RunView, history: History, quiet: Quiet, language: str) -
         *(Need("", note, is_quiet=True) for note in quiet.notes),
     )
     return tuple(found)
+
+
+def _of_countdown(text: str, left_share: float) -> Need:
+    """At half of it worth knowing, at a fifth a warning, at a twentieth red."""
+    is_late = left_share <= TWENTIETH
+    return Need("", text, is_broken=is_late, is_quiet=left_share > FIFTH)
 
 
 def with_alike_in_one_row(found: Sequence[Need]) -> tuple[Need, ...]:

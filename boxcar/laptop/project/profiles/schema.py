@@ -30,6 +30,7 @@ OWN_SCOPES = ("box", "machine")  # what no other box sees
 # Below the data tier, where no tier is the durable one. `boxcar/` beside it is the scratch.
 OWN_DURABLE = "durable"
 _NOTHING = ("null", "~")
+NO_SOURCE = "none"
 _PROGRAM = re.compile(r"[A-Za-z0-9._+-]+")
 _IMAGE = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
 # YAML joins lines by a space, which Chinese does not set after its own marks.
@@ -274,10 +275,28 @@ class Meter(Facts):
     park: MeterVerb | None = None  # cheaper, but no end
 
 
+class Counted(Group):
+    """One clock that can be counted: so long `after` a box was stopped, or `down` came to its end,
+    the platform does it. `path`: what is wiped, where that is not all disks. `source`: where it is
+    said, or `none`.
+    """
+
+    after: Annotated[str, Field(pattern=r"^[1-9]\d{0,3}[hd]$")]
+    since: Literal["stopped", "down"]
+    does: Literal["wipe", "release", "delete"]
+    path: str | None = None
+    source: Annotated[str, Field(min_length=1)]
+
+    @property
+    def after_s(self) -> float:
+        return float(self.after[:-1]) * {"h": 3600.0, "d": 86400.0}[self.after[-1]]
+
+
 class Clocks(Facts):
     """What happens by itself, unless somebody does something in time."""
 
     dangers: tuple[Sentence, ...]
+    counted: tuple[Counted, ...] = ()
 
 
 class Limits(Facts):
