@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TORCHES ?= 2.4.1 2.13.0
 
-.PHONY: demo test test-faults test-projects test-slurm test-torch bench pictures docs check format words clean
+.PHONY: demo gpu test test-faults test-projects test-slurm test-torch bench pictures docs check format words clean
 
 demo: $(READY)
 	@.venv/bin/invoke demo
@@ -42,6 +42,11 @@ test-projects:
 	  --constraint constraints.txt --no-build-isolation deepspeed # its build looks for the torch that is there
 	@.venv-projects/bin/python tests/projects/stand_in/torchvision_ops.py
 	.venv-projects/bin/pytest tests/projects --side-by-side 2 --durations=20
+
+# All that only a GPU can show, in six minutes, without a network: by the machine's own Python, which needs torch. What
+# it lacks travels as wheels in .whl. `make gpu DRY=--dry` tries every part on the CPU.
+gpu:
+	$(PYTHON) -m bench.on_gpu $(DRY) --json gpu.json
 
 # Runs on a real Slurm of the distribution's packages, in folders and on ports of its own; needs root.
 test-slurm: $(READY)

@@ -44,11 +44,16 @@ def loop(
 
 
 def step_of(
-    parts: Iterable[str], model: Any, optimizer: Any, clip_norm: float | None
+    parts: Iterable[str],
+    model: Any,
+    optimizer: Any,
+    clip_norm: float | None,
+    check_finite: str = "every step",
 ) -> Callable[..., Any]:
     """What takes a step, of its number, inputs and targets, and gives its loss."""
-    take = _accumulated if "accumulator" in parts else _by_hand
-    return take(model, optimizer, clip_norm)
+    if "accumulator" in parts:
+        return _accumulated(model, optimizer, clip_norm, check_finite)
+    return _by_hand(model, optimizer, clip_norm)
 
 
 def batches_of(parts: Iterable[str], batch: int) -> Iterator[Any]:
@@ -71,10 +76,12 @@ def _by_hand(model: Any, optimizer: Any, clip_norm: float | None) -> Callable[..
     return step
 
 
-def _accumulated(model: Any, optimizer: Any, clip_norm: float | None) -> Callable[..., Any]:
+def _accumulated(
+    model: Any, optimizer: Any, clip_norm: float | None, check_finite: str
+) -> Callable[..., Any]:
     from boxcar.training import GradientAccumulator
 
-    accumulator = GradientAccumulator(1, clip_norm=clip_norm)
+    accumulator = GradientAccumulator(1, clip_norm=clip_norm, check_finite=check_finite)
 
     def step(number: int, inputs: Any, targets: Any) -> Any:
         with accumulator.micro_step(model, number):

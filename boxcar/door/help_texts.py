@@ -33,6 +33,9 @@ VERBS = {
         "Audit the boxes, push, start the agents, and check that the first cells run. Safe to "
         "repeat."
     ),
+    "render": mark(
+        "Write the files that run this on a platform without ssh: Kaggle or Colab. Starts nothing."
+    ),
     "move": mark("Move one cell from a dead or stopped box to another queue."),
     "split": mark(
         "Spread cells over the queue files so that all queues end at about the same time."
@@ -135,6 +138,11 @@ FLAGS = {
     "all": mark("print everything on a terminal, not only 40 lines"),
     "json": mark("print one JSON document on stdout, for an error too"),
     "lang": mark("en or zh (default: your locale's language)"),
+    "pull.from": mark("a folder with a session's output, from a platform without ssh"),
+    "render.for": mark("kaggle or colab"),
+    "render.user": mark("your name on Kaggle (default: KAGGLE_USERNAME, else ~/.kaggle)"),
+    "render.out": mark("the folder for the files (default: .boxcar/PLATFORM)"),
+    "render.hours": mark("checkpoint and end after so many hours (default: the platform's limit)"),
     "init.script": mark("the training script (default: the most likely one, or you are asked)"),
     "init.yes": mark("accept all guesses, ask nothing"),
     "init.run-help": mark(

@@ -47,6 +47,8 @@ SOURCES: Mapping[str, KeySource] = {
 }
 # What an account is reached with. CONTAINER_API_KEY is that of one vast instance, on the instance.
 VARIABLES = frozenset({*(one.variable for one in SOURCES.values()), "CONTAINER_API_KEY"})
+# AutoDL's also sends notifications: from this machine, unless `from: box` says otherwise.
+NOTIFY = frozenset({SOURCES["autodl"].variable})
 
 
 def refuse_key(name: str) -> None:
@@ -65,6 +67,11 @@ def hide_keys(environ: MutableMapping[str, str] = os.environ) -> None:
     """Take them out of the environment, for this process to know alone."""
     for name in VARIABLES & environ.keys():
         _hidden[name] = environ.pop(name)
+
+
+def notify_key(name: str) -> str:
+    """The hidden value of a variable that notifications may use; "" of any other."""
+    return _hidden.get(name, "") if name in NOTIFY else ""
 
 
 def find_key(provider: str, environ: Mapping[str, str] = os.environ) -> str | None:

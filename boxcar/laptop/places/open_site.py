@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from boxcar.laptop.places.local_site import LocalSite
+from boxcar.laptop.places.notebook_site import NotebookSite
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.places.slurm_site import SlurmSite
 from boxcar.laptop.places.ssh_site import SshSite
@@ -12,7 +13,12 @@ from boxcar.laptop.run.open_run import Tell
 from boxcar.shared.errors import InputError
 from boxcar.shared.sentence import _
 
-SITES: dict[str, type[Site]] = {"local": LocalSite, "ssh": SshSite, "slurm": SlurmSite}
+SITES: dict[str, type[Site]] = {
+    "local": LocalSite,
+    "ssh": SshSite,
+    "slurm": SlurmSite,
+    "notebook": NotebookSite,
+}
 
 
 def find_site(project: Project, tell: Tell) -> Site | None:

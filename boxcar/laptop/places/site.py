@@ -19,9 +19,10 @@ from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import OnBoxes
 from boxcar.laptop.tensorboard import shown
 from boxcar.laptop.tensorboard.shown import Place
-from boxcar.shared.errors import Command
+from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.files.receipt import Teardown
+from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 
 StartedOrWhy = tuple[dict[str, str], dict[str, Exception]]
@@ -35,6 +36,25 @@ class Site(OpenRun):
     needs_audit: ClassVar[bool] = True
     # What to do about one of `end_problems`.
     end_fix: ClassVar[Command | str]
+
+    @property
+    def launch_command(self) -> Command | None:
+        """What is typed in place of `launch`, where no program of ours reaches the boxes."""
+        return None
+
+    def refuse_launch(self) -> None:
+        """Raise InputError with what to do instead, where no program of ours reaches the boxes."""
+
+    def bring(self, folder: Path) -> None:
+        """Take over what a box has left, from a folder that a person downloaded. Raises InputError
+        where boxes are asked for it.
+        """
+        raise InputError(
+            Message(
+                _("--from is for platforms without ssh. The boxes of this run are asked"),
+                Command("pull"),
+            )
+        )
 
     @property
     def has_mounted_tier(self) -> bool:

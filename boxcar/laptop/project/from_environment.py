@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from urllib.parse import quote, urlencode
 
+from boxcar.laptop.common.provider_keys import notify_key
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import ENV_PREFIX, is_http_url, robot_under_webhook
 from boxcar.laptop.project.notify.endpoints import (
@@ -128,14 +129,18 @@ def _variables(line: Notify) -> list[str]:
 def _unset(line: Notify, environ: Mapping[str, str]) -> list[str]:
     names = _variables(line)[:1] if line.webhook else _variables(line)
     is_written = line.webhook and not line.webhook.url.startswith(ENV_PREFIX)
-    return [] if is_written else [name for name in names if not environ.get(name)]
+    return [] if is_written else [name for name in names if not _get(name, environ)]
 
 
 def _value(setting: str | None, environ: Mapping[str, str]) -> str:
     """Empty where the variable is not set."""
     if setting and setting.startswith(ENV_PREFIX):
-        return environ.get(setting.removeprefix(ENV_PREFIX), "")
+        return _get(setting.removeprefix(ENV_PREFIX), environ)
     return setting or ""
+
+
+def _get(name: str, environ: Mapping[str, str]) -> str:
+    return environ.get(name) or notify_key(name)
 
 
 def _endpoint(line: Notify, channel: str, environ: Mapping[str, str]) -> Endpoint:

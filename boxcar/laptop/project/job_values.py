@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from boxcar.laptop.common import units
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.laptop.common.provider_keys import refuse_key
+from boxcar.laptop.common.provider_keys import NOTIFY, refuse_key
 from boxcar.laptop.common.units import Price
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.shared import names, paths
@@ -393,7 +393,8 @@ def _webhook_secret(text: str) -> str:
 def reference(text: str) -> str:
     if not names.VARIABLE.fullmatch(text.removeprefix(ENV_PREFIX)):
         raise ValueError(_('expected "env:" and the name of an environment variable'))
-    refuse_key(text.removeprefix(ENV_PREFIX))
+    if text.removeprefix(ENV_PREFIX) not in NOTIFY:
+        refuse_key(text.removeprefix(ENV_PREFIX))
     return text
 
 

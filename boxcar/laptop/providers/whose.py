@@ -63,7 +63,7 @@ def sort_boxes(listed: Sequence[Listed], records: Sequence[RentedBox]) -> Whose:
             ours.append(_row(box, box.label, "", is_orphan=False, is_here=False, why=why))
         else:
             strangers += 1
-    live = [one for one in records if one.state == "rented" and one.nonce not in found]
+    live = [one for one in records if one.state != "closed" and one.nonce not in found]
     return Whose(tuple(ours), strangers, tuple(live))
 
 

@@ -80,6 +80,7 @@ def audit(
     """Ask all boxes (or these), and show what they are; 1 where one of them is refused."""
     profile_choice.remember_profile(project.results, project.profile.name, profile_choice.AUDITED)
     with open_site(project, show.say) as site:
+        site.refuse_launch()
         for box in boxes or ():
             project.scratch(box)  # raises for a box that is not in the plan
         with show.waiting(_("checking the boxes")):

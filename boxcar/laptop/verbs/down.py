@@ -36,6 +36,7 @@ from boxcar.laptop.teardown.gate import (
 )
 from boxcar.laptop.teardown.still_running import find_alive, kept_still
 from boxcar.laptop.verbs.approval import with_approval
+from boxcar.laptop.verbs.end_meters import end_meters
 from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import timestamp
 from boxcar.shared.cell import terms
@@ -346,6 +347,8 @@ def _report(
 ) -> int:
     """Say how it ended, and return the exit code for it."""
     is_down = teardown is not None and teardown.finished_at is not None
+    if teardown and is_down:
+        teardown = end_meters(site, teardown)
     still_open = meters.open_meters(site.project, teardown)
     n = len(reasons)
     # Of a run that was never launched nothing is missing.

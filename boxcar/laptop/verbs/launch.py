@@ -72,6 +72,7 @@ def launch(
     """
     project = push.sort_new_lines(project)
     with open_site(project, show.say) as site:
+        site.refuse_launch()
         reasons_to_give_up((), gone, because)
         chosen = _chosen(project, boxes, start_index)
         queues = [name for name in chosen if project.plan.queues[name] not in gone]

@@ -111,6 +111,8 @@ def next_step(view: RunView, site: Site) -> NextStep:
     step = _next_for_queues(view, site) or _next_for_results(view, site)
     if step.command == Command("launch") and not has_begun(view):
         step = NextStep(before_launch(site.project, needs_audit=site.needs_audit), step.because)
+    if step.command and step.command.verb == "launch":
+        step = NextStep(site.launch_command or step.command, step.because)
     problems = (*site.project.doubts, *site.project.faults)
     return _after_a_fix(step, problems) if problems else step
 

@@ -92,6 +92,18 @@ def _look(provider: Provider, records: Sequence[RentedBox]) -> Account:
     except BoxcarError as error:
         return Account(provider.name, problem=message_of(error).text)
     for one in whose.unlisted:
+        if not one.id:
+            show.say(
+                _(
+                    "{box} of {run}: nobody knows whether {label} was rented; {title} does not "
+                    "list it, and lists lag. Look again in two minutes, or type `up`, which looks",
+                    box=one.box,
+                    run=one.run,
+                    label=one.label,
+                    title=provider.title,
+                )
+            )
+            continue
         show.say(
             _(
                 "{box} of {run}: {title} does not list {id}; it may have been ended elsewhere. To "

@@ -359,15 +359,20 @@ def pull(
     *,
     cells: Sequence[str] | None = None,
     most_kib_s: int = 0,
+    source: str = "",
     as_json: bool = False,
 ) -> int:
-    """Bring the results here, or only those of `cells`.
+    """Bring the results here, or only those of `cells`; of a platform without ssh from `source`,
+    the folder that a person downloaded.
 
     Returns 1 where something that is published could not be pulled right, or one of `cells` is not
     published; what else is not published yet is for `status` and `verify` to judge. Raises
     InputError for an unknown cell, and where the tier or rsync is missing.
     """
     with open_site(project, show.say) as site:
+        if source:
+            with show.waiting(_("taking over {folder}", folder=source)):
+                site.bring(Path(source))
         folders.check_rsync(show.say, most_kib_s=most_kib_s)
         with show.waiting(_("asking the boxes")):
             site.refresh()

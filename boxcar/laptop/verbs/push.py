@@ -51,6 +51,7 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
     """
     project = sort_new_lines(project)
     with open_site(project, show.say) as site:
+        site.refuse_launch()
         refuse_a_finished_run(project)
         refuse_a_tier_out_of_sight(site)
         profile_choice.remember_profile(

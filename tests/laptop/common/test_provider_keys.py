@@ -11,11 +11,13 @@ from tiny_project import TRAIN, make_project
 
 from boxcar.laptop.common import provider_keys
 from boxcar.laptop.common.provider_keys import (
+    NOTIFY,
     VARIABLES,
     find_key,
     fingerprint,
     hide_keys,
     need_key,
+    notify_key,
 )
 from boxcar.laptop.project.job_values import EnvName
 from boxcar.shared.errors import InputError
@@ -76,8 +78,23 @@ def test_a_hidden_key_is_known_here_and_in_no_environment():
     assert environ == {"PATH": "/bin", "HOME": "/nowhere"} and find_key("vastai", environ) == KEY
 
 
-@pytest.mark.parametrize("name", sorted(VARIABLES))
-@pytest.mark.parametrize("where", ["env", "secrets", "notify"])
+def test_autodls_hidden_token_still_sends_notifications(tmp_path):
+    environ = {"AUTODL_TOKEN": KEY, "VAST_API_KEY": KEY}
+    hide_keys(environ)
+    assert environ == {} and notify_key("AUTODL_TOKEN") == KEY and notify_key("VAST_API_KEY") == ""
+    project = make_project(tmp_path / "p", {"queue_1": ["configs/a.json recon 1"]})
+    project.write_job(notify=[{"autodl": {"token": "env:AUTODL_TOKEN"}}])
+    said = project.boxcar("notify", "--json", env={"AUTODL_TOKEN": KEY}).ended(0)
+    assert "not set" not in said.out + said.err and KEY not in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [
+        *((where, name) for where in ("env", "secrets") for name in sorted(VARIABLES)),
+        *(("notify", name) for name in sorted(VARIABLES - NOTIFY)),
+    ],
+)
 def test_a_job_that_would_send_one_to_a_box_is_refused(tmp_path, name, where):
     project = make_project(tmp_path / "p", {"queue_1": ["configs/a.json recon 1"]})
     changes = {

@@ -36,7 +36,7 @@ _IMAGE = re.compile(r"[^\s@]+@sha256:[0-9a-f]{64}")
 # YAML joins lines by a space, which Chinese does not set after its own marks.
 _FOLDED = re.compile(r"(?<=[，。；：、（）]) ")
 
-Kind = Literal["local", "ssh", "slurm", "kubernetes"]
+Kind = Literal["local", "ssh", "slurm", "kubernetes", "notebook"]
 Confidence = Literal["documented", "corroborated", "reported", "contested", "assumed"]
 Fate = Literal["keep", "keep-billed", "lose", "lose-later"]
 Scope = Literal[

@@ -120,7 +120,7 @@ SIGNATURES = (
         r"|NaNs? (?:or [Ii]nf\w* )?(?:detected|found|encountered)"
         r"|[Dd]etected (?:nan|inf|NaN|non-finite)|found invalid values:|tensor\(\[?\[?nan"
         r"|TerminateOnNaN|linalg[.\w]*: [^\n]{0,160}(?:positive-definite|converge|singular)"
-        r"|expects all elements of std >= 0",
+        r"|expects all elements of std >= 0|\bDivergedError\b",
         mark("the training diverged: a loss or gradient is not finite"),
         mark(
             "it resumes once from the last finite checkpoint. If it fails at the same step, "

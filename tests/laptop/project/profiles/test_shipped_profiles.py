@@ -13,7 +13,7 @@ from boxcar.laptop.project.profiles.schema import Sentence
 from boxcar.shared.errors import InputError
 
 NAMES = sorted(path.stem for path in (home.assets_root() / "profiles").glob("*.yaml"))
-NO_SHARED_TIER = ("gpushare", "paperspace", "runpod", "ssh", "vastai")
+NO_SHARED_TIER = ("colab", "gpushare", "kaggle", "paperspace", "runpod", "ssh", "vastai")
 
 
 @pytest.fixture(scope="module", params=NAMES)
@@ -24,7 +24,8 @@ def profile(request: pytest.FixtureRequest) -> Profile:
 def test_every_platform_is_there() -> None:
     rented = {"autodl", "runpod", "vastai", "lambda", "paperspace"}
     chinese = {"gpushare", "matpool", "featurize", "lanrui"}
-    assert set(NAMES) == rented | chinese | {"ssh", "local", "slurm", "kubernetes"}
+    by_files = {"kaggle", "colab"}
+    assert set(NAMES) == rented | chinese | by_files | {"ssh", "local", "slurm", "kubernetes"}
 
 
 def test_it_says_what_may_go_wrong_and_what_helps(profile: Profile) -> None:
