@@ -261,10 +261,11 @@ def _number(text: str, flag: str, kind: Callable[[str], Any]) -> Any:
 
 
 def _port(text: str, flag: str) -> int:
-    number = int(_number(text, flag, int))
-    if number > 65535:
-        raise InputError(_("--port: expected a port from 0 to 65535, found {found}", found=number))
-    return number
+    if not text.isdecimal() or int(text) > 65535:
+        raise InputError(
+            _("{flag}: expected a port from 0 to 65535, found {text!r}", flag=flag, text=text)
+        )
+    return int(text)
 
 
 def _exit_code(text: str, flag: str) -> int:

@@ -95,6 +95,7 @@ class Message:
             return text
         # A text that is in no other language keeps its own colon.
         colon = _COLON[language if hasattr(self.text, "said") else "en"]
+        colon = {"?": " ", "？": ""}.get(text[-1:], colon)  # a question leads to it by itself
         return f"{text}{colon}{self.command.typed(program, flags, language)}"
 
     def said(self, language: str) -> str:

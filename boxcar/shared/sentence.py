@@ -98,6 +98,9 @@ def has_chinese(template: str) -> bool:
 
 def _filled(template: str, language: str, fields: dict[str, Any]) -> str:
     spelled = {key: in_language(value, language) for key, value in fields.items()}
+    if language == "zh":
+        ours = {key for key, value in fields.items() if isinstance(value, Sentence)}
+        return _FILLING.spaced(template, spelled, ours)
     return _FILLING.vformat(template, (), spelled)
 
 
@@ -128,6 +131,41 @@ class _Filling(string.Formatter):
         if bar:
             return one if value == 1 else several
         return str(super().format_field(value, format_spec))
+
+    def spaced(self, template: str, fields: dict[str, Any], ours: Collection[str]) -> str:
+        """As Chinese is set: a space between a character and a Latin word, and none between two
+        characters. Only where a field begins or ends: what a person wrote stays as it is.
+        """
+        text, is_field, is_ours = "", False, False
+        for literal, name, spec, conversion in self.parse(template):
+            # An escaped brace ends a piece as a field does.
+            text = _joined(text, literal, is_ours) if is_field else text + literal
+            if is_field := name is not None:
+                value = self.convert_field(self.get_field(name or "", (), fields)[0], conversion)
+                is_ours = name in ours
+                text = _joined(text, self.format_field(value, spec or ""), is_ours)
+        return text
+
+
+def _joined(first: str, second: str, is_ours: bool) -> str:
+    """`is_ours`: the field is a sentence, so a blank at its edge was put there for another."""
+    if is_ours and _is_wide(first.rstrip(" ")[-1:]) and _is_wide(second.lstrip(" ")[:1]):
+        return first.rstrip(" ") + second.lstrip(" ")
+    one, other = first[-1:], second[:1]
+    is_apart = (_is_han(one) and _is_latin(other)) or (_is_latin(one) and _is_han(other))
+    return f"{first} {second}" if is_apart else first + second
+
+
+def _is_wide(char: str) -> bool:
+    return _is_han(char) or "\u3000" <= char <= "\u303f" or "\uff00" <= char <= "\uffef"
+
+
+def _is_han(char: str) -> bool:
+    return "\u4e00" <= char <= "\u9fff"
+
+
+def _is_latin(char: str) -> bool:
+    return char.isascii() and char.isalnum()
 
 
 _FILLING = _Filling()

@@ -45,6 +45,22 @@ def test_any_number_of_parts_stands_in_a_row(n: int) -> None:
     assert in_language(said, "zh") == "，".join(map(str, range(n)))
 
 
+def test_a_field_is_set_apart_as_chinese_is() -> None:
+    of = "{of} has no {what} {name!r}{near}; it has: {there}"
+    words = {"of": _("the run {run}", run="a"), "name": "b", "near": "", "there": "c"}
+    cell = in_language(_(of, what=known_word("cell", ["cell"]), **words), "zh")
+    queue = in_language(_(of, what=known_word("queue", ["queue"]), **words), "zh")
+    assert cell.startswith("run a 没有名为 'b' 的 cell；现有")
+    assert queue.startswith("run a 没有名为 'b' 的队列；现有")
+    outside = in_language(_("  outside of {{out}}: nothing was written"), "zh")
+    assert outside == "  {out} 之外：没有写入任何内容"
+
+
+def test_what_a_person_wrote_is_not_changed() -> None:
+    path = "数据v2 终版/x.yaml"
+    assert path in in_language(_("{file}: {why}", file=path, why="a b"), "zh")
+
+
 def test_words_that_are_no_sentence_pass_as_they_are() -> None:
     assert in_language("CUDA out of memory", "zh") == "CUDA out of memory"
     assert known_word("{of a newer version}", {"failed"}) == "{of a newer version}"

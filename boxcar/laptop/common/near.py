@@ -13,7 +13,17 @@ _NEAR = 0.74  # of difflib: of two words of four letters, three in the same orde
 _LEAST = 3  # letters by which a longer name is known
 # Shows every cell, queue and box that can be named.
 _ALL = Command("plan")
-_KINDS = (mark("cell"), mark("queue"), mark("box"), mark("cell or task"), mark("metric"))
+_KINDS = (
+    mark("cell"),
+    mark("queue"),
+    mark("queue file"),
+    mark("box"),
+    mark("cell or task"),
+    mark("metric"),
+    mark("endpoint"),
+    mark("credential to rotate"),
+    mark("run"),
+)
 
 
 def did_you_mean(word: str, known: Iterable[str], spelled: Mapping[str, str] | None = None) -> str:

@@ -118,7 +118,8 @@ def find_box(
 def _stamped(provider: Provider, record: RentedBox, hint: str) -> Listed | None:
     if hint:
         box = provider.read_box(hint)
-        if box is not None and box.state != "gone":
+        # An error's id may be of any box, and what is found here may be ended again.
+        if box is not None and box.state != "gone" and box.nonce == record.nonce:
             return box
     for box in provider.list_boxes():
         if box.nonce == record.nonce and box.state != "gone":

@@ -88,7 +88,7 @@ def confirm_rotated(results: ResultPaths, credentials: Sequence[str]) -> Teardow
                 credentials=credentials[0],
             )
         )
-    chosen = pick(credentials, teardown.exposed, what="credential to rotate", of="the teardown")
+    chosen = pick(credentials, teardown.exposed, what="credential to rotate", of=_("the teardown"))
     steps = Steps(results.teardown, teardown)
     for name in chosen:
         steps.rotated(name)

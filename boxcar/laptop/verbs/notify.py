@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.common.near import pick
+from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.news import posting
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.project.from_environment import Target, targets
@@ -93,7 +93,7 @@ def notify(
 
 def _chosen(project: Project, found: list[Target], only: Sequence[str]) -> list[Target]:
     known = [name for one in found for name in (one.label, one.channel)]
-    run = f"the run {project.plan.run}"
+    run = the_run(project.plan.run)
     names = pick(only, dict.fromkeys(known), what="endpoint", of=run)
     return [one for one in found if not names or {one.label, one.channel} & set(names)]
 

@@ -18,7 +18,7 @@ from boxcar.shared import state
 from boxcar.shared.disk import digest
 from boxcar.shared.event_words import heard
 from boxcar.shared.files import codec, control
-from boxcar.shared.sentence import Sentence, _
+from boxcar.shared.sentence import Sentence, _, chained, mark
 from boxcar.shared.triage.evidence import course_of
 
 _METRICS_SHOWN = 3
@@ -98,7 +98,8 @@ def _why(rows: RunRows, cell: CellView, clock_ahead_s: float | None) -> str | No
         if clock_ahead_s is not None and (waits := next_try(cell.name, cell.record, clock_ahead_s)):
             said = [waits]
         said += [advice.reason(now.failure, now.reason)] if isinstance(now, state.Failed) else []
-        text = " ".join(": ".join([now.failure, *map(rows.facts.said, said)]).split())
+        why = chained(mark("{first}: {second}"), [now.failure, *said])
+        text = " ".join(rows.facts.said(why).split())
         return text if len(text) <= _WHY_SHOWN else f"{text[: _WHY_SHOWN - 1]}…"
     if cell.marked:
         return _("not certain: {doubt}", doubt=cell.marked)

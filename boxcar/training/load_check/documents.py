@@ -229,9 +229,9 @@ def _take(path: str, value: Any, columns: dict[str, _Column]) -> list[str]:
         elif isinstance(leaf, float) and not math.isfinite(leaf):
             wrong.append(
                 _(
-                    "{what} is {leaf}, which is not standard JSON",
+                    "{what} is {leaf}: expected a finite number",
                     what=place or _("the document"),
-                    leaf=leaf,
+                    leaf=json.dumps(leaf),
                 )
             )
     return _first(wrong)

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from boxcar.laptop.common import near
 from boxcar.laptop.common.near import did_you_mean, no_such, pick
 from boxcar.shared.errors import InputError
 
@@ -57,3 +61,13 @@ def test_all_unknown_names_are_told_at_once():
         "the run r has no box 'x'",
         "the run r has no box 'y'",
     ]
+
+
+def test_every_noun_of_an_unknown_name_has_its_chinese() -> None:
+    root = Path(near.__file__).parents[2]
+    said = {
+        noun
+        for path in root.rglob("*.py")
+        for noun in re.findall(r'\bwhat="([^"{]+)", of=', path.read_text(encoding="utf-8"))
+    }
+    assert {"cell", "queue", "endpoint"} <= said <= set(near._KINDS)

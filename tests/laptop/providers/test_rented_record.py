@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from boxcar.laptop.providers.provider import Listed
+from boxcar.laptop.providers.rent import _stamped
 from boxcar.laptop.providers.rented_record import (
     RentedBox,
     folder_of,
@@ -67,3 +71,13 @@ def test_one_that_cannot_be_read_is_named_and_hides_no_other():
     (folder_of() / "torn.json").write_text('{"format": "boxcar.rented/1", "nonce": "x"')
     found, [damage] = read_records()
     assert len(found) == 1 and "torn.json" in str(damage)
+
+
+def test_an_id_that_an_error_carried_is_taken_only_with_the_stamp_of_this_order():
+    record = sample(id="", nonce="0123456789ab")
+    box = Listed("vastai", "1001", "a-stranger", "running", "running")
+    ours = replace(box, id="1002", nonce=record.nonce)
+    answers = SimpleNamespace(read_box=lambda id: box, list_boxes=lambda: [box, ours])
+    assert _stamped(answers, record, "1001") == ours
+    answers.list_boxes = lambda: [box]
+    assert _stamped(answers, record, "1001") is None

@@ -21,9 +21,9 @@ from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.project.profiles.schema import GROUPS, MeterVerb, Sentence, Tier
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
-from boxcar.shared.errors import Command, Message
+from boxcar.shared.errors import SEMICOLON, Command, Message
 from boxcar.shared.files.plan import EACH_BOX
-from boxcar.shared.sentence import in_language, known_word
+from boxcar.shared.sentence import _, chained, in_language, known_word
 
 
 def page(profile: Profile, language: str) -> Iterator[str | TableView]:
@@ -88,7 +88,8 @@ class _Page:
         yield from self._list("deadlines", profile.clocks.dangers)
         yield self._meter()
         if self.profile.meter.price:
-            yield f"{self._word('price of a box')}: {self.profile.meter.price}\n"
+            price = _("price of a box: {price}", price=self.profile.meter.price)
+            yield f"{in_language(price, self.language)}\n"
         yield from self._storage()
         notes = _notes(profile, self.language)
         rows = [(self._word(name), note) for name, note in notes.items()]
@@ -115,13 +116,15 @@ class _Page:
 
     def _verb(self, ending: str, verb: MeterVerb) -> Sequence[object]:
         is_end = ending == self.profile.meter.down
-        name = f"{verb.verb} ({self._word('ends the run')})" if is_end else verb.verb
+        ends = in_language(_("{verb} (ends the run)", verb=verb.verb), self.language)
+        name = ends if is_end else verb.verb
         kept = "" if ending == "park" else ", ".join(self.profile.preserved_by(ending))
         return (
             name,
             verb.does.said(self.language),
             kept or ("" if ending == "park" else self._word("nothing")),
-            "; ".join(_told(verb.still_bills, self.language)) or self._word("nothing"),
+            in_language(chained(SEMICOLON, verb.still_bills), self.language)
+            or self._word("nothing"),
             self._word("yes" if verb.is_reversible else "no"),
             verb.where.said(self.language),
         )
@@ -162,18 +165,20 @@ class _Page:
 
 
 def _first_lines(profile: Profile, language: str) -> list[str | Message]:
-    rest = _word("the whole page", language)
+    first = _("first launch on {platform}", platform=_headline(profile, language))
     return [
-        f"{_word('first launch on', language)} {_headline(profile, language)}",
+        str(in_language(first, language)),
         *(f"  ! {text}" for text in _told(profile.clocks.dangers, language)),
         *(f"  + {text}" for text in _told(profile.conveniences, language)),
-        Message(rest, Command("explain", ("--profile", profile.name))),
+        Message(_("the whole page"), Command("explain", ("--profile", profile.name))),
     ]
 
 
 def _headline(profile: Profile, language: str) -> str:
     title = profile.title.said(language) if profile.title else ""
-    return f"{profile.name}: {title}" if title else profile.name
+    if not title:
+        return profile.name
+    return str(in_language(_("{head}: {text}", head=profile.name, text=title), language))
 
 
 def _word(word: str, language: str) -> str:

@@ -92,7 +92,5 @@ def _sentences(profile: Profile) -> list[Sentence]:
     """What a person must be able to read in either language."""
     verbs = [profile.meter.stop, profile.meter.destroy, profile.meter.park]
     told = [text for verb in verbs if verb for text in (verb.does, verb.where, *verb.still_bills)]
-    lists = [profile.clocks.dangers, profile.conveniences]
-    if profile.name != "local":
-        lists += [profile.gotchas, profile.limits.notes]
+    lists = [profile.clocks.dangers, profile.conveniences, profile.gotchas, profile.limits.notes]
     return [*told, *(sentence for sentences in lists for sentence in sentences)]

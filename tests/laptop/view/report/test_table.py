@@ -265,7 +265,7 @@ def test_notes_that_say_the_same_of_many_groups_are_one_with_their_number() -> N
     assert many == (
         "9 groups (x0_seed1, x1_seed1, x2_seed1 and 6 more) have no number: seed 1 failed"
     )
-    assert many.said("zh").startswith("9 个组（x0_seed1, x1_seed1, x2_seed1 等")
+    assert many.said("zh").startswith("9 个组（x0_seed1, x1_seed1, x2_seed1 及另外 6 个）没有")
     assert fold_notes(seen.notes[-3:], 3) == seen.notes[-3:]
 
 
