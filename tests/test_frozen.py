@@ -51,7 +51,7 @@ VERBS = {
     "repair": "profile p job put-back json",
     "notify": "profile p job test from only json",
     "listen": "port through",
-    "explain": "about profile p job cell lang json",
+    "explain": "about profile p job cell box lang json",
     "triage": "log rc add job json",
     "check-profiles": "json",
     "skill": "",

@@ -102,7 +102,7 @@ VERBS = {
 # Where a verb has one line.
 SHORTER = {
     "launch": mark("Audit, push and start the agents. Safe to repeat."),
-    "explain": mark("Say why a cell is as it is; describe a failure or a platform."),
+    "explain": mark("Say why a cell is as it is; describe a failure, a platform or a box."),
     "pull": mark("Copy published results here and check them. Safe to repeat."),
     "verify": mark("Check that every cell is here and every artifact loads."),
     "down": mark("End the boxes, once every result is here and loads, and you approve."),
@@ -248,4 +248,5 @@ FLAGS = {
         "a cell, a failure's id, a profile, or a page of the documentation; the first that fits"
     ),
     "explain.cell": mark("explain the state of this cell"),
+    "explain.box": mark("show what this box had left over the last hours"),
 }

@@ -35,13 +35,21 @@ def watch(where: Where, *, is_once: bool = False, **flags: Any) -> int:
 
 
 def explain(
-    where: Where, *, about: str = "", cell: str = "", lang: str = "", as_json: bool = False
+    where: Where,
+    *,
+    about: str = "",
+    cell: str = "",
+    box: str = "",
+    lang: str = "",
+    as_json: bool = False,
 ) -> int:
     from boxcar.laptop.common import show
     from boxcar.laptop.project.profiles import profile
-    from boxcar.laptop.verbs import explain, explain_word
+    from boxcar.laptop.verbs import explain, explain_box, explain_word
 
     show.speak(lang)
+    if box:
+        return explain_box.tell_of_box(launched_project(where), box, as_json=as_json)
     if cell or _has_cell(where, about):
         return explain.explain(launched_project(where), cell=cell or about, as_json=as_json)
     profiles = profile.known(where.folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import gc
 import importlib
 import io
@@ -101,7 +102,7 @@ def _ended(call: Callable[[], int]) -> tuple[int, tuple[Message, ...]]:
         say_no_more()
         return 0, ()
     except OSError as error:
-        return 1, (message_of(error),)
+        return 1, (_of_system(error),)
     except UnicodeEncodeError as error:
         # Python opens files by such names only where the locale has UTF-8.
         return 2, (
@@ -116,6 +117,19 @@ def _ended(call: Callable[[], int]) -> tuple[int, tuple[Message, ...]]:
     except KeyboardInterrupt:
         again = Message(_("\ninterrupted; run the same command again to continue"))
         return exit_codes.INTERRUPTED, (again,)
+
+
+def _of_system(error: OSError) -> Message:
+    found = message_of(error)
+    if error.errno != errno.EROFS:
+        return found
+    return Message(
+        _(
+            "{what}. Boxcar keeps its records beside job.yaml: mount this disk writable, or work "
+            "in a copy of the project elsewhere",
+            what=found.text,
+        )
+    )
 
 
 def _refuse_a_folder_that_is_gone() -> None:

@@ -90,6 +90,18 @@ class DurablePaths:
     def heartbeat(self, queue: str) -> Path:
         return self.root / "heartbeat" / f"{queue}.json"
 
+    @property
+    def gauges_folder(self) -> Path:
+        return self.root / "gauges"
+
+    def gauges(self, queue: str) -> Path:
+        """What its box had left, minute by minute."""
+        return self.gauges_folder / f"{queue}.jsonl"
+
+    def gauges_of_failed(self, cell: str) -> Path:
+        """The last minutes of its box, as of its failure."""
+        return self.gauges_folder / "failed" / f"{cell}.jsonl"
+
     def delivered(self, queue: str) -> Path:
         return self.root / "delivered" / f"{queue}.json"
 
@@ -194,6 +206,10 @@ class ScratchPaths:
     def agent_log(self, queue: str) -> Path:
         return self.root / f"agent-{queue}.log"
 
+    def gauge_ring(self, queue: str) -> Path:
+        """The last ten minutes of the box's gauges."""
+        return self.root / f"gauges-{queue}.ring"
+
     def start(self, queue: str) -> Path:
         """How the queue's agent was started here."""
         return self.root / f"start-{queue}.json"
@@ -296,6 +312,10 @@ class ResultPaths:
     @property
     def journals(self) -> Path:
         return self.root / "journal"
+
+    @property
+    def gauges(self) -> Path:
+        return self.root / "gauges"
 
     @property
     def receipt(self) -> Path:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 CUT = "…"
 _ENDS_SHOWN = 2 / 3  # of the room, for the end of a name: it is mostly what differs
+_LEAST_OF_BOTH = 24  # columns, for the beginning of a path beside its end
 
 
 def width_in_cells(text: str) -> int:
@@ -31,13 +32,16 @@ def beginning(text: str, room: int, mark: str = CUT) -> str:
 
 
 def short_name(name: str, room: int, mark: str = CUT) -> str:
-    """Beginning and end, in `room` columns: `recon_…q1_seed3`."""
+    """Beginning and end, in `room` columns: `recon_…q1_seed3`. Of a path that
+    has little room its end, which tells it from others: `…/sweep/job.yaml`.
+    """
     if width_in_cells(name) <= room:
         return name
     left = room - width_in_cells(mark)
     if left <= 0:
         return mark if left == 0 else ""
-    end = as_much_as_fits(reversed(name), round(left * _ENDS_SHOWN))[::-1]
+    shown = 1.0 if name.startswith("/") and room < _LEAST_OF_BOTH else _ENDS_SHOWN
+    end = as_much_as_fits(reversed(name), round(left * shown))[::-1]
     return f"{as_much_as_fits(name, left - width_in_cells(end))}{mark}{end}"
 
 

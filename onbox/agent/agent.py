@@ -69,6 +69,7 @@ ENDS_QUEUE = (StopQueue, DamagedError, NoRoomError, OSError)
 ONE_CELL = "BOXCAR_ONE_CELL"
 # For so long at a time a thread computes that settles a result, and the loop waits.
 SWITCH_S = 0.0005
+LONGEST_TICK_S = 0.5  # of many cells
 # How soon it is seen that another queue has come to what a cell here waits for.
 LOOK_S = 2.0
 # The same of GPUs that somebody else uses: each look asks the driver.
@@ -268,8 +269,8 @@ class Agent:
                     has_begun, may_come = self.begin_next()
             except ENDS_QUEUE as error:
                 self.take_trouble(error)
-            self.step()
-            self.slots.name_trespassers({n: one.slot for n, one in self.under_way.items()})
+            has_ended = self.step()
+            self.slots.name_trespassers(self.under_way)
             if self.under_way:
                 idle_since = time.monotonic()
             elif self.trouble:
@@ -280,7 +281,7 @@ class Agent:
             if not has_begun and not may_come and (left_s <= 0 or self.orders.is_to_end):
                 break
             self.loop.tick()
-            if not has_begun:
+            if not (has_begun or has_ended):
                 self.wait(left_s)
         self.refuse_waiting()
 
@@ -339,8 +340,11 @@ class Agent:
     def begin_cell(self, cell: CellLine, slot: Slot, adopted: int | None = None) -> None:
         self.under_way[cell.name] = UnderWay(slot, self.run_cell(cell, slot, adopted))
 
-    def step(self) -> None:
-        """Go on with each cell that is under way. One that ends the queue lets the others end."""
+    def step(self) -> bool:
+        """Go on with each cell that is under way; whether one is through, and another may begin at
+        once. One that ends the queue lets the others end.
+        """
+        before = len(self.under_way)
         for name, one in list(self.under_way.items()):
             try:
                 next(one.steps)
@@ -351,6 +355,7 @@ class Agent:
                 self.take_trouble(error, name)
             self.slots.give_back(self.under_way.pop(name).slot)
             self.next_look_at = 0.0
+        return len(self.under_way) < before
 
     def take_trouble(self, error: Exception, of: str = "") -> None:
         """The queue ends by the first; who still runs goes on to its end, and a person is told."""
@@ -368,7 +373,8 @@ class Agent:
     def wait(self, left_s: float) -> None:
         """For what is under way or settled a moment; else until a line may come, or a GPU."""
         if self.under_way or self.settler.is_busy:
-            left_s = TICK_S
+            # An end wakes it; of many cells each look costs as much as that of one.
+            left_s = min(TICK_S * max(1, len(self.under_way)), LONGEST_TICK_S)
         elif self.is_short_of_gpus:
             left_s = GPUS_LOOK_S
         elif self.lines.has_waiting:

@@ -20,9 +20,11 @@ from boxcar.shared.sentence import Sentence, _
 from onbox.agent.live_metrics import LiveNumbers
 from onbox.agent.seen_in_cell import SeenInCell
 from onbox.judging import progress_tail
+from onbox.judging.box_troubles import BoxTroubles, Trouble
 from onbox.machine import devices, gauges
 from onbox.machine.card_reader import CardReader
 from onbox.machine.credentials import BoxSecrets
+from onbox.machine.gauge_log import GaugeLog
 from onbox.machine.place import Place
 from onbox.webhooks.life_signs import LifeSigns
 
@@ -53,6 +55,10 @@ class Beat:
         self._numbers, self._signs = numbers, signs
         self._seen = SeenInCell(place.scratch)
         self._gpus = CardReader()
+        self._log = GaugeLog(
+            place.durable.gauges(place.queue), place.scratch.gauge_ring(place.queue)
+        )
+        self._troubles, self._new_troubles = BoxTroubles(), list[Trouble]()
         self._at_work: dict[str, _AtWork] = {}
         self._next_at = 0.0
         self._is_setting_up = False
@@ -170,6 +176,23 @@ class Beat:
             one.idle_news = found or one.idle_news
         return read | ({"gpus": gpus} if gpus else {})
 
+    def keep_last_minutes(self, cell: str) -> None:
+        """Of the box, for whoever looks into a cell that failed; it never raises."""
+        with contextlib.suppress(OSError):
+            self._log.keep_ring(self._place.durable.gauges_of_failed(cell))
+
+    def troubles(self) -> list[Trouble]:
+        """What is to be said of the box, each once."""
+        found, self._new_troubles = self._new_troubles, []
+        return found
+
+    def _write_down(self, read: dict[str, Any], cells: tuple[CellBeat, ...]) -> None:
+        steps = {one.cell: one.progress["step"] for one in cells if "step" in one.progress}
+        seen = {one.cell: one.seen.step for one in cells if one.seen and one.seen.step is not None}
+        self._log.take(read, seen | steps)
+        is_at_work = bool(cells)
+        self._new_troubles += self._troubles.look(read, time.monotonic(), is_at_work=is_at_work)
+
     def _write(
         self,
         phase: str,
@@ -179,7 +202,8 @@ class Beat:
         copying: Copying | None,
     ) -> None:
         place, known = self._place, self._secrets.known()
-        first = cells[0] if cells else None
+        first, read = cells[0] if cells else None, self._gauges()
+        self._write_down(read, cells)
         beat = Heartbeat(
             queue=place.queue,
             box=place.box,
@@ -193,7 +217,7 @@ class Beat:
             best=first.best if first else {},
             seen=first.seen if first else None,
             cells=cells if len(cells) > 1 else (),
-            gauges=self._gauges(),
+            gauges=read,
             journal=journal,
             copying=copying,
             extra={"webhooks": known.left_out_of(webhooks)} if webhooks else {},

@@ -48,6 +48,9 @@ class Loop:
             self._say_beside("cell.progress", **found)
         for idle in self.beat.idle():
             self._say_beside("box.idle", **idle)
+        for one in self.beat.troubles():
+            about = {"what": one.what, "text": one.text, "is_over": one.is_over}
+            self._say_beside("box.warning", **about)
         for text in self.beat.unheard():
             with contextlib.suppress(OSError):
                 self.reporter.warn("news_refused", text)

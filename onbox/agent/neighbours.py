@@ -39,13 +39,17 @@ class GpuUsers:
         self._used: dict[str, set[str]] = {}
         self._next_at = 0.0
 
+    @property
+    def is_due(self) -> bool:
+        return self._asking is not None or time.monotonic() >= self._next_at
+
     def look(self, own: Mapping[str, tuple[str, ...]]) -> list[tuple[str, Sentence]]:
         """A cell and a sentence for each that computes on a GPU that is not in `own`: cell -> the
         GPUs that it has for itself, as numbers. Slices of a card are not told apart, so they are
         left out.
         """
         if self._asking is None:
-            if self._numbers and own and time.monotonic() >= self._next_at:
+            if self._numbers and own and self.is_due:
                 self._next_at = time.monotonic() + LOOK_EVERY_S
                 # A daemon: an agent that ends waits for no driver.
                 self._asking = threading.Thread(target=self._look_at_driver, daemon=True)

@@ -153,7 +153,8 @@ class Outcome:
         )
 
     def _save_log(self, cell: CellLine) -> None:
-        """A log that cannot be kept costs nothing else."""
+        """With the last minutes of the box. What cannot be kept costs nothing else."""
+        self._loop.beat.keep_last_minutes(cell.name)
         try:
             self._loop.room.through(lambda: settle.save_log(self._loop.place, cell.name))
         except (BoxcarError, OSError) as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Mapping
+from typing import Protocol
 
 from boxcar.shared.cell import terms
 from boxcar.shared.cell.cell_line import CellLine
@@ -34,6 +35,11 @@ class Slot:
     gpus: tuple[str, ...] = ()
 
 
+class InSlot(Protocol):
+    @property
+    def slot(self) -> Slot: ...
+
+
 class Slots:
     def __init__(self, place: Place, reporter: Reporter) -> None:
         self._plan, self._reporter = place.plan, reporter
@@ -49,10 +55,10 @@ class Slots:
         self._in_vain_since: float | None = None
         self._users = GpuUsers(self._plan.run, self._rows) if self._devices else None
 
-    def name_trespassers(self, taken: Mapping[str, Slot]) -> None:
+    def name_trespassers(self, under_way: Mapping[str, InSlot]) -> None:
         """Of the cells under way: who computes on a GPU that it was not given."""
-        if self._users:
-            own = {cell: slot.gpus for cell, slot in taken.items() if slot.gpus}
+        if self._users and self._users.is_due:
+            own = {cell: one.slot.gpus for cell, one in under_way.items() if one.slot.gpus}
             for cell, text in self._users.look(own):
                 self._reporter.warn_once("gpu_of_another", text, cell)
 

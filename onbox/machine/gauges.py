@@ -12,11 +12,14 @@ from typing import Any
 from boxcar.shared.disk.mounts import disk_room
 
 _CGROUP = Path("/sys/fs/cgroup")
+_SHM = Path("/dev/shm")
+_SHM_KEYS = ("size_bytes", "free_bytes")
 
 
 def read(scratch: Path, durable: Path) -> dict[str, Any]:
-    """Disk of both tiers, and the memory of this container."""
-    return _disk("scratch", scratch) | _disk("durable", durable) | memory()
+    """Disk of both tiers, the memory of this container, and what it has for shared memory."""
+    shm = {f"shm_{key}": value for key, value in _room_of(_SHM).items() if key in _SHM_KEYS}
+    return _disk("scratch", scratch) | _disk("durable", durable) | memory() | shm
 
 
 def room(path: Path) -> dict[str, int]:
@@ -43,12 +46,16 @@ def cpu_quota_cores(cgroup: Path = _CGROUP) -> float | None:
 
 
 def _disk(name: str, path: Path) -> dict[str, int]:
-    try:
-        found = room(path)
-    except OSError:
-        return {}
+    found = _room_of(path)
     kept = ("free_bytes", "free_inodes")
     return {f"{name}_{key}": found[key] for key in kept if key in found}
+
+
+def _room_of(path: Path) -> dict[str, int]:
+    try:
+        return room(path)
+    except OSError:
+        return {}
 
 
 # cgroup v1 spells "no limit" as a number that no machine has.
@@ -60,6 +67,7 @@ def memory(cgroup: Path = _CGROUP) -> dict[str, int]:
     names = {
         "memory_used_bytes": ("memory.current", "memory/memory.usage_in_bytes"),
         "memory_limit_bytes": ("memory.max", "memory/memory.limit_in_bytes"),
+        "memory_peak_bytes": ("memory.peak", "memory/memory.max_usage_in_bytes"),
     }
     numbers = {}
     for name, places in names.items():
@@ -67,4 +75,20 @@ def memory(cgroup: Path = _CGROUP) -> dict[str, int]:
             with contextlib.suppress(OSError, ValueError):  # "max" is no number: no limit
                 numbers[name] = int((cgroup / place).read_text())
                 break
+    if "memory_used_bytes" in numbers and (cache_bytes := _cache_bytes(cgroup)) is not None:
+        numbers["memory_cache_bytes"] = cache_bytes
     return {name: number for name, number in numbers.items() if number < _NO_LIMIT_BYTES}
+
+
+def _cache_bytes(cgroup: Path) -> int | None:
+    """Of what is used the part that is only files somebody read, and is given back at once."""
+    for place, key in (
+        ("memory.stat", "inactive_file"),
+        ("memory/memory.stat", "total_inactive_file"),
+    ):
+        with contextlib.suppress(OSError, ValueError):
+            for line in (cgroup / place).read_text().splitlines():
+                name, _blank, number = line.partition(" ")
+                if name == key:
+                    return int(number)
+    return None

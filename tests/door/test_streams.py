@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -97,3 +98,11 @@ def test_a_name_that_this_locale_cannot_write_is_a_sentence() -> None:
 
     code, messages = run_verb._ended(verb)
     assert code == 2 and str(messages[0]).endswith("Type: export LC_ALL=C.UTF-8")
+
+
+def test_a_disk_that_is_mounted_read_only_is_named_with_what_helps() -> None:
+    def write() -> int:
+        raise OSError(errno.EROFS, "Read-only file system", "/work/.boxcar")
+
+    code, [said] = run_verb._ended(write)
+    assert code == 1 and said.text.startswith("/work/.boxcar: Read-only file system. Boxcar keeps")

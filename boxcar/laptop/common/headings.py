@@ -7,6 +7,11 @@ from boxcar.shared.sentence import Sentence, known_word, mark
 _KNOWN = frozenset(
     (
         mark("the run"),
+        mark("gauge"),
+        mark("course"),
+        mark("least"),
+        mark("most"),
+        mark("last"),
         mark("what"),
         mark("value"),
         mark("queues"),

@@ -48,6 +48,7 @@ _CHECKPOINTS = (
     ".npz",
 )
 _RESULTS = (*_CHECKPOINTS, ".json", ".jsonl", ".csv", ".npy", ".onnx")
+_TEXT = ".txt"  # a log as often as a result, so it counts where a script writes nothing else
 _MODES = re.compile(r"[wax]b?\+?t?")
 # What is given another name once it is whole is no result.
 _NAMED = re.compile(r"\.(?!tmp|temp|part|new|bak)\w+$")
@@ -87,7 +88,9 @@ def read_saves(names: Names) -> tuple[tuple[Saved, ...], tuple[str, ...]]:
             found.setdefault(saved.name, saved)
         elif dotted(call.func) in _MODELS:
             unnamed.append(f"{file}, line {call.lineno}")
-    return tuple(found.values()), tuple(unnamed)
+    texts = [saved for saved in found.values() if saved.name.lower().endswith(_TEXT)]
+    others = [saved for saved in found.values() if saved not in texts]
+    return tuple(others or ([] if unnamed else texts)), tuple(unnamed)
 
 
 def _saved_by(call: ast.Call, scope: Scope, names: Names, file: str) -> Saved | None:
@@ -142,7 +145,7 @@ def _saved(
 ) -> Saved | None:
     found = names.place(place, scope)
     name = found.path
-    is_fit = bool(name) if is_folder else name.lower().endswith(_RESULTS)
+    is_fit = bool(name) if is_folder else name.lower().endswith((*_RESULTS, _TEXT))
     end = name.rpartition("/")[2]
     is_fit |= is_torchs and bool(_NAMED.search(end) or re.fullmatch(r"[^.]*[A-Za-z_]{3}[^.]*", end))
     if not is_fit or ".." in name.split("/") or found.root == "/":

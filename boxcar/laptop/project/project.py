@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -30,7 +31,8 @@ class Project:
 
     `doubts` and `faults` are those of Resolved; only what was opened despite them has any.
     `why` says how the profile was chosen; `take_notes` works out what may be worth a look.
-    `job_path` is where it was read.
+    `job_path` is where it was read. `to_deal` are the files of boxes that lack lines which were
+    dealt out to them, with what they are to hold.
     """
 
     root: Path
@@ -43,6 +45,7 @@ class Project:
     why: str = ""
     take_notes: Callable[[], tuple[str, ...]] = tuple
     job_path: Path = Path("job.yaml")
+    to_deal: Mapping[Path, bytes] = field(default_factory=dict)
 
     @cached_property
     def on_tier(self) -> DurablePaths:
@@ -97,6 +100,7 @@ def open_project(
         why=choice.sentence if choice else "",
         take_notes=lambda: found.notes,
         job_path=root / job_path.name,
+        to_deal=found.to_deal,
     )
 
 

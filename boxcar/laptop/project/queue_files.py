@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
@@ -71,7 +71,8 @@ MOST_LINES_NAMED = 3
 @dataclass(frozen=True)
 class QueueFile:
     """One entry of `queues`; `file` as it stands there, `unread` is why its file was not read.
-    `name` is the file's, and `queues` are those that go by it, with their boxes.
+    `name` is the file's, and `queues` are those that go by it, with their boxes. `data` is what it
+    holds; `places`: where lines stand that were dealt out from another file, by cell.
     """
 
     name: str
@@ -80,6 +81,8 @@ class QueueFile:
     path: Path
     queue: Queue
     unread: str = ""
+    data: bytes = b""
+    places: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_pool(self) -> bool:
@@ -90,7 +93,7 @@ class QueueFile:
         return ", ".join(self.queues.values())
 
     def at(self, line: CellLine) -> str:
-        return f"{self.file}:{line.number}"
+        return self.places.get(line.name, f"{self.file}:{line.number}")
 
 
 def queue_files_of_job(root: Path, job: Job) -> list[QueueFile]:
@@ -101,7 +104,8 @@ def queue_files_of_job(root: Path, job: Job) -> list[QueueFile]:
 
 def with_data(queue: QueueFile, data: bytes) -> QueueFile:
     """The file as it would be with this content."""
-    return replace(queue, queue=queue_line.parse_queue(complete(data)), unread="")
+    data = complete(data)
+    return replace(queue, queue=queue_line.parse_queue(data), unread="", data=data)
 
 
 def read_queue_file(
@@ -123,7 +127,8 @@ def read_queue_file(
     except OSError as error:
         why = _("the queue file cannot be read: {why}", why=reason_of(error))
         return QueueFile(name, queues, file, path, Queue(), why)
-    return QueueFile(name, queues, file, path, queue_line.parse_queue(complete(data)))
+    data = complete(data)
+    return QueueFile(name, queues, file, path, queue_line.parse_queue(data), data=data)
 
 
 def queue_lines(queues: Sequence[QueueFile]) -> Iterator[tuple[QueueFile, CellLine]]:

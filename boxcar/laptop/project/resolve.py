@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from boxcar.laptop.common import home
-from boxcar.laptop.project import cell_faults, job_values, queue_files, set_up
+from boxcar.laptop.project import cell_faults, dealt_queues, job_values, queue_files, set_up
 from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.job import CellException, Job
 from boxcar.laptop.project.profiles import survival
@@ -31,7 +31,7 @@ from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.duration import GRACE_S
 from boxcar.shared.cell.said import is_script
 from boxcar.shared.errors import InputError, Message
-from boxcar.shared.files.plan import EACH_BOX, IN_OUT, LOG, Artifact, Box, Cell, Plan, Rule
+from boxcar.shared.files.plan import IN_OUT, LOG, Artifact, Box, Cell, Plan, Rule
 from boxcar.shared.files.release import RUN_ONE
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
@@ -85,7 +85,8 @@ MOST_HINTS = 20
 
 @dataclass(frozen=True)
 class Resolved:
-    """The plan of all cells that are known, and the local queue file of each queue.
+    """The plan of all cells that are known, and the local queue file of each queue; `to_deal`: the
+    files of boxes that lack lines which were dealt out to them, with what they are to hold.
 
     `doubts` are lines and files that hide which cells were asked for. `faults` are what else has to
     be mended before anything is run from these files; a run that was launched goes on without.
@@ -93,6 +94,7 @@ class Resolved:
 
     plan: Plan
     queue_files: dict[str, Path]
+    to_deal: dict[Path, bytes]
     doubts: tuple[Message, ...]
     faults: tuple[Message, ...]
     take_notes: Callable[[], tuple[str, ...]] = tuple
@@ -117,20 +119,23 @@ def resolve_queues(
 ) -> Resolved:
     """What they would say with these queue files, and with the configs that were promised."""
     configs = ConfigFiles(root / job.code, promised)
+    shared, queues = queues, dealt_queues.deal_out(root, job, profile, queues)
+    files = [*shared, *(queue for queue in queues if queue not in shared)]
     homeless = [
         *_twin_queues(job, queues),
-        *_pools_in_vain(job, profile, queues),
+        *_pools_in_vain(job, profile, shared),
         *_colon_in_the_tier(profile.durable_dir(root)),
         *survival.survival_problems(profile),
     ]
     head = _head(root, job, profile, queues)
     plan = replace(head, cells=tuple(_cells(head, queues, configs)))
     of_folder = [*_wrong_code(root, job), *_own_wrapper(root, job), *_old_template(root)]
-    doubts = [*_unread_queues(job, queues), *bad_lines(queues), *_twin_cells(queues)]
+    doubts = [*_unread_queues(job, files), *bad_lines(files), *_twin_cells(queues)]
     faults = [
         *of_folder,
         *set_up.faults(root, job),
-        *_no_cells(job, queues),
+        *dealt_queues.faults_of_dealt(root, job, profile, shared),
+        *_no_cells(job, shared),
         *_wrong_configs(root, job, queues, configs),
         *link_faults(root, job, plan),
         *cell_faults.faults_of_cells(job, plan, queues),
@@ -143,6 +148,7 @@ def resolve_queues(
     return Resolved(
         plan,
         {queue.name: queue.path for queue in queues},
+        dealt_queues.files_to_write(root, queues),
         tuple(map(Message, doubts)),
         tuple(map(Message, faults)),
         lambda: tuple(cell_faults.notes_on_cells(root, job, plan, queues)),
@@ -176,15 +182,14 @@ def _twin_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
 
 
 def _pools_in_vain(job: Job, profile: Profile, queues: Sequence[QueueFile]) -> Iterator[str]:
-    """Boxes claim from one file where they see one another's claims, and nowhere else."""
-    if profile.durable_scope != EACH_BOX and not profile.is_cluster:
+    """A scheduler shares out the work itself."""
+    if not profile.is_cluster:
         return
     for queue in queues:
         if queue.is_pool:
             yield _(
-                "{at}: under {profile} boxes cannot share a queue file: that needs one durable "
-                "tier and no scheduler. Give each box a file of its own, and spread the cells "
-                "with split",
+                "{at}: under {profile} boxes cannot share a queue file: the scheduler shares out "
+                "the work. Give each box a file of its own, and spread the cells with split",
                 at=job.at("queues", queue.file),
                 profile=profile.name,
             )

@@ -24,6 +24,7 @@ WARNINGS_SHOWN = 5
 # What an agent says of a line that got a `#`; journals keep the text.
 _COMMENTED_OUT = _("was commented out")
 # An agent that has gone on has read the file as it is: its cell is dropped, or had run.
+_NO_AGENT_SINCE = ("queue.done", "queue.stopped", "agent.started")
 _GONE_ON = ("cell.claimed", "queue.done", "queue.stopped")
 
 
@@ -84,8 +85,17 @@ def _is_over(warning: Event, events: Sequence[Event]) -> bool:
     on without it. Any other warning stands.
     """
     what = warning.data.get("what")
+    if warning.data.get("is_over"):
+        return True
     later = list(itertools.takewhile(lambda event: event.seq > warning.seq, reversed(events)))
     if what == "waits_for_cell" and any(_is_said_anew(warning, event) for event in later):
+        return True
+    # Of the box itself: until its agent says that it is over, or is there no more to say it.
+    if "is_over" in warning.data and any(
+        (event.data.get("is_over") and event.data.get("what") == what)
+        or event.type in _NO_AGENT_SINCE
+        for event in later
+    ):
         return True
     if what in ("waits_for_release", "waits_for_cell"):
         return any(event.cell == warning.cell and event.type != "box.warning" for event in later)
@@ -95,7 +105,7 @@ def _is_over(warning: Event, events: Sequence[Event]) -> bool:
 
 def _is_said_anew(warning: Event, event: Event) -> bool:
     is_same = event.cell == warning.cell and event.data.get("what") == warning.data.get("what")
-    return is_same or event.type in ("queue.done", "queue.stopped", "agent.started")
+    return is_same or event.type in _NO_AGENT_SINCE
 
 
 def news(

@@ -28,7 +28,7 @@ from boxcar.laptop.run import relaunch
 from boxcar.laptop.run.condition import may_run
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.state_words import condition_sentence, state_sentence
-from boxcar.laptop.run.view import CellView, RunView, blocked_of_run
+from boxcar.laptop.run.view import ABANDONED, CellView, RunView, blocked_of_run
 from boxcar.laptop.triage import advice
 from boxcar.laptop.triage.advice import Advice
 from boxcar.laptop.verbs.logs import find
@@ -346,6 +346,8 @@ def _verdict(view: RunView, cell: CellView) -> tuple[Advice, tuple[Quote, ...]] 
 
 
 def _next(site: Site, cell: CellView, view: RunView) -> NextStep:
+    if cell.word == ABANDONED:
+        return next_step(view, site)
     step = next_for(cell, view)
     is_here = not is_missing_here(cell, site.results)
     return next_step(view, site) if is_here and step.command == Command("pull") else step
@@ -376,6 +378,8 @@ def _how_far(cell: CellView) -> Sentence:
         time=units.duration(cell.seconds),
     )
     now = cell.record.state
+    if cell.word == ABANDONED:
+        return _("abandoned: {reason}; {spent}", reason=cell.given_up, spent=spent)
     if isinstance(now, state.Failed):
         reason = advice.reason(now.failure, now.reason)
         action = advice_for_cell(now.is_final, now.is_kept, now.failure)

@@ -173,8 +173,13 @@ def _chosen(found: Folder, named: str) -> Script:
         return chosen
     raise InputError(
         _("{root}: no training script found; name it", root=found.root),
-        Command("init", ("--script", "PATH")),
+        Command("init", ("--script", _only_script(found.root) or "PATH")),
     )
+
+
+def _only_script(root: Path) -> str:
+    names = [path.name for path in root.glob("*.py")]
+    return names[0] if len(names) == 1 else ""
 
 
 def _named(root: Path, named: str) -> Script:

@@ -32,7 +32,15 @@ from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import DROPPED, RunView
 from boxcar.laptop.teardown.gate import reasons_to_give_up
 from boxcar.laptop.tryout import passes
-from boxcar.laptop.verbs import audit, listen, members, push, spending, start_queues
+from boxcar.laptop.verbs import (
+    audit,
+    even_out,
+    listen,
+    members,
+    push,
+    spending,
+    start_queues,
+)
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.start_queues import Order
 from boxcar.shared import timestamp
@@ -70,7 +78,7 @@ def launch(
     names boxes of pools that will never answer again. Raises InputError for what the person has to
     fix; nothing was touched then.
     """
-    project = push.sort_new_lines(project)
+    project = push.sort_new_lines(push.write_dealt_lines(project))
     with open_site(project, show.say) as site:
         site.refuse_launch()
         reasons_to_give_up((), gone, because)
@@ -161,6 +169,9 @@ def _in_turn(
         view = look_at_run(site, timestamp.utc_now())
     order = replace(order, begin_until=spending.begin_until_of_launch(site, view))
     members.drain_left(site, view)
+    if even_out.even_out(site, view, queues):
+        site.refresh()
+        view = look_at_run(site, timestamp.utc_now())
     queues, problems = _audited(site, view, _with_work(view, queues, order), may_start)
     problems += unrunnable
     if not queues:

@@ -71,8 +71,8 @@ def move(
                 for text in lend_checkpoint(site, queue, cell, bar):
                     show.say(text)
         if source != file:
-            _move_line(project, cell, source, file)
-        _send_lines(site, source, file)
+            move_line(project, cell, source, file)
+        send_lines(site, source, file)
         _report(site, cell, source, queue, as_json=as_json)
         return 0
 
@@ -203,7 +203,7 @@ def _is_waiting(cell: CellView) -> bool:
 # --- its line
 
 
-def _move_line(project: Project, cell: str, source: str, queue: str) -> None:
+def move_line(project: Project, cell: str, source: str, queue: str) -> None:
     """Behind a `#` in the file that had it, and at the end of the other: both, or as it was."""
     old, new = project.queue_files[source].resolve(), project.queue_files[queue].resolve()
     there, here = complete(old.read_bytes()), complete(new.read_bytes())
@@ -213,7 +213,7 @@ def _move_line(project: Project, cell: str, source: str, queue: str) -> None:
     rewrite.write_queue(project.root, {old: b"\n".join(lines), new: here + line + b"\n"})
 
 
-def _send_lines(site: Site, source: str, queue: str) -> None:
+def send_lines(site: Site, source: str, queue: str) -> None:
     """A box that is gone has a tier of its own, and nobody reads its lines any more."""
     is_shared = site.plan.durable_scope != EACH_BOX
     with show.progress(_("push")) as bar:

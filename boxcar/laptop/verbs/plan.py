@@ -13,7 +13,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.common.headings import heading
 from boxcar.laptop.fitness import rules
 from boxcar.laptop.places.open_site import SITES, find_site
-from boxcar.laptop.project import launches, profile_choice
+from boxcar.laptop.project import dealt_queues, launches, profile_choice
 from boxcar.laptop.project.cells_at_once import cells_at_once, say_cells_at_once
 from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
@@ -82,6 +82,7 @@ def plan(project: Project, *, as_json: bool = False) -> int:
         *tracker_logins.notes(project.root / project.job.code, project.plan),
         *project.take_notes(),
         *_pools(project.plan),
+        *_dealt(project),
         *_long_queues(project.plan),
     ]
     unheard: list[str | Message] = [
@@ -103,6 +104,17 @@ def _pools(plan: Plan) -> Iterator[Sentence]:
                 file=file,
                 boxes=", ".join(boxes),
             )
+
+
+def _dealt(project: Project) -> Iterator[Sentence]:
+    for file, queues in dealt_queues.pools_of_job(project.job, project.profile).items():
+        yield _(
+            "{file}: these boxes share no durable tier, so launch deals its cells out to {queues}. "
+            "status and watch even out what only waits; while nobody looks, a box may end before "
+            "the others",
+            file=file,
+            queues=", ".join(queues),
+        )
 
 
 def _long_queues(plan: Plan) -> Iterator[Sentence]:

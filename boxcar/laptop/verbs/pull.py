@@ -8,6 +8,7 @@ teardown they lie nowhere else.
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -61,8 +62,10 @@ from boxcar.shared.errors import (
     TemporaryError,
     message_of,
     some,
+    words_of,
 )
 from boxcar.shared.files import journal, receipt
+from boxcar.shared.files.plan import EACH_BOX
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 from boxcar.shared.state import Succeeded, Synced
@@ -351,6 +354,24 @@ def _pull_journal(site: Site, source: Path) -> Outcome:
     return Outcome(source.name, PULLED, None, copied.size_bytes)
 
 
+def pull_gauges(site: Site, boxes: Sequence[str] = ()) -> None:
+    """What the boxes had left, minute by minute. Nothing is decided by it, so a tier of an older
+    agent, which has none, is no news, and what cannot come is only said.
+    """
+    on_tier = str(site.project.on_tier.gauges_folder)
+    for box in boxes or dict.fromkeys(box.name for box in site.plan.boxes):
+        if site.is_out_of_reach(box):
+            continue
+        try:
+            folders.fetch_folder(site.folder_on(box, on_tier), site.results.gauges)
+        except (BoxcarError, OSError) as error:
+            if not _NOT_THERE.search(str(error)):
+                show.say(_("{box}: its gauges did not come: {why}", box=box, why=words_of(error)))
+        if site.plan.durable_scope != EACH_BOX:
+            return
+
+
+_NOT_THERE = re.compile(r"No such file or directory|no such folder")
 MOST_NAMED = 5
 
 
@@ -385,6 +406,7 @@ def pull(
             with show.progress(_("pull")) as bar:
                 outcomes = pull_cells(site, view, wanted, held, bar, most_kib_s=most_kib_s)
                 journals = pull_journals(site)
+                pull_gauges(site)
             copies = _pull_second_home(site, view, outcomes)
             outcomes = [copies.get(one.name, one) for one in outcomes]
             missing = {one.name for one in outcomes if one.word not in (HERE, PULLED)}

@@ -16,7 +16,7 @@ from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
-from boxcar.laptop.project import profile_choice
+from boxcar.laptop.project import dealt_queues, profile_choice
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.project.queues import cell_cost, rewrite, sync
 from boxcar.laptop.release.build import build
@@ -49,7 +49,7 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
     `is_mixed`: also where new lines run other code than the cells before them, because the agent at
     work keeps its release. 1 where a line cannot run before a person has done something.
     """
-    project = sort_new_lines(project)
+    project = sort_new_lines(write_dealt_lines(project))
     with open_site(project, show.say) as site:
         site.refuse_launch()
         refuse_a_finished_run(project)
@@ -82,6 +82,29 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
         for later in relaunch.retried_later(view, sent):
             show.say(later)
         return 1 if problems else 0
+
+
+def write_dealt_lines(project: Project) -> Project:
+    """With the new lines of a file that boxes without a shared tier share in the files of these
+    boxes. Raises InputError where that file was one box's before: its cells would run twice.
+    """
+    if not project.to_deal:
+        return project
+    with open_site(project, show.say) as site:
+        site.refresh()
+        for file in dealt_queues.pools_of_job(project.job, project.profile):
+            if site.tier.journal(Path(file).stem).exists():
+                raise InputError(
+                    _(
+                        "{file} was one box's queue in this run, so it cannot be dealt out to "
+                        "several. Write the cells that are left to another file for these boxes",
+                        file=file,
+                    )
+                )
+    rewrite.write_queue(project.root, project.to_deal)
+    for path in project.to_deal:
+        show.say(_("{file}: lines dealt out to this box", file=path.name))
+    return open_project(project.job_path, project.profile.name)
 
 
 def sort_new_lines(project: Project) -> Project:

@@ -15,12 +15,12 @@ from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import moves
-from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.rentals import prices_of_boxes, rentals_of_boxes
 from boxcar.laptop.run.view import DAMAGED, RunView
 from boxcar.laptop.teardown import meters, rotation
 from boxcar.laptop.teardown.countdowns import near_countdowns
 from boxcar.laptop.verbs import spending
+from boxcar.laptop.verbs.even_out import look_and_even_out
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
 from boxcar.laptop.verbs.spending import budgets_of_site
 from boxcar.laptop.view.board.layout import layout
@@ -29,7 +29,6 @@ from boxcar.laptop.view.looks import glyphs_of_terminal
 from boxcar.laptop.view.needs import TWENTIETH, Quiet, webhooks_off
 from boxcar.laptop.view.run_rows import Facts, RunRows
 from boxcar.laptop.view.run_tables import document_of_run, notes_of_run, tables_of_run
-from boxcar.shared import timestamp
 from boxcar.shared.errors import Command, DamagedError, Message
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Teardown
@@ -47,7 +46,7 @@ def status(project: Project, *, as_json: bool = False) -> int:
         with show.waiting(_("asking the boxes")):
             site.refresh()
         moves.tell_boxes(site, show.say)
-        view = look_at_run(site, timestamp.utc_now())
+        view = look_and_even_out(site)
         spending.look_at_money(site, view)
         present(site, view, as_json=as_json)
         for message in from_here.send_news(site, view, os.environ):

@@ -31,12 +31,12 @@ from boxcar.laptop.results.bring_checkpoint import Bringing
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import moves, undelivered
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.news import changes, news, standings
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.verbs import spending
 from boxcar.laptop.verbs.cell_on_board import CellOnBoard
+from boxcar.laptop.verbs.even_out import look_and_even_out
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.pull import pull_cells, pull_journals
 from boxcar.laptop.verbs.status import (
@@ -52,7 +52,7 @@ from boxcar.laptop.view.board.pages import OpenedCell
 from boxcar.laptop.view.board.screen import Terminal
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN, history_after_look
 from boxcar.laptop.view.run_rows import RunRows
-from boxcar.shared import paths, timestamp
+from boxcar.shared import paths
 from boxcar.shared.errors import BoxcarError, Command, Message, message_of, words_of
 from boxcar.shared.files import delivered
 from boxcar.shared.files.plan import EACH_BOX
@@ -304,7 +304,7 @@ def _on_the_screen(site: Site, interval_s: float | None) -> int:
 def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> int:
     site.refresh()
     moves.tell_boxes(site, show.say)
-    view = look_at_run(site, timestamp.utc_now())
+    view = look_and_even_out(site)
     spending.look_at_money(site, view)
     lines = news(site.project, standings(view), view.at, at_most_every_s)
     if lines:
@@ -379,7 +379,7 @@ def looks(
         while True:
             site.refresh()
             moves.tell_boxes(site, show.say)
-            view = look_at_run(site, timestamp.utc_now())
+            view = look_and_even_out(site)
             spending.look_at_money(site, view)
             yield view
             for queue in view.queues:

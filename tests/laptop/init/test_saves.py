@@ -62,7 +62,7 @@ def test_the_name_of_what_is_saved_is_read(call: str, name: str, is_in_cwd: bool
         "open('in.json', 'rb')",
         "torch.save(model, path)",
         "torch.save(model, os.path.join(out, 'last.pt.tmp'))",
-        "open('notes.txt', 'w')",
+        "open('log.txt')",
         "torch.save(model, '/mnt/best.pt')",
         "torch.save(model, '../best.pt')",
         "torch.save(model)",
@@ -74,6 +74,13 @@ def test_the_name_of_what_is_saved_is_read(call: str, name: str, is_in_cwd: bool
 )
 def test_what_is_no_result_or_has_no_name_is_left_out(call: str) -> None:
     assert named(call) == []
+
+
+def test_a_text_is_a_result_where_nothing_else_is_written() -> None:
+    text = "with open(os.path.join(out, 'result.txt'), 'w') as f: ..."
+    assert named(text) == [("result.txt", False)]
+    assert named(f"{text}\ntorch.save(model, 'best.pt')") == [("best.pt", True)]
+    assert named(f"{text}\ntorch.save(model, unknown)") == []
 
 
 def test_a_name_that_the_caller_replaces_is_where_it_is_told_to_write() -> None:

@@ -26,7 +26,11 @@ class Stand:
         settler = SimpleNamespace(is_busy=False)
         settler.copy = CopySoFar()
         beat = SimpleNamespace(
-            cell="a", tick=self.tick, idle=lambda: [idle] if idle else [], unheard=list
+            cell="a",
+            tick=self.tick,
+            idle=lambda: [idle] if idle else [],
+            unheard=list,
+            troubles=list,
         )
         self._progress = progress
         place = SimpleNamespace(queue="q1", plan=SimpleNamespace(full_disk_s=0.0))

@@ -55,6 +55,7 @@ class Stand:
             say=lambda type, **data: self.did.append((type, data)),
             pausing=self.pausing,
             room=room,
+            beat=SimpleNamespace(keep_last_minutes=lambda cell: None),
         )
         loop.place, loop.reporter, loop.orders = (
             SimpleNamespace(release=Path("r1"), queue="q1"),

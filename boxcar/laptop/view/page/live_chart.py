@@ -57,7 +57,7 @@ def draw(drawn: Drawn, x_name: str, key: str) -> str:
         f'style="--left:{max(len(text) for _, text in ys)}ch;--right:0ch"><div>{"".join(marks)}'
         f'<svg viewBox="0 0 100 100" preserveAspectRatio="none"><g class="curves" '
         f'transform="{seen.transform}">{curves}</g></svg></div>'
-        f'<b class="under">{escape(x_name)}</b><b class="told"></b></div>'
+        f'<b class="under">{escape(x_name)}</b><b class="told"></b><b class="range"></b></div>'
     )
 
 

@@ -87,6 +87,7 @@ function dress() {
   all(".section").forEach(sort);
   filter();
   choose();
+  all("figure").forEach(zoom);
   tell();
 }
 
@@ -135,6 +136,48 @@ function close(article) {
   all("button[data-cell]").find((button) => button.dataset.cell === article.dataset.cell && button.offsetParent)?.focus();
 }
 
+// A part of a chart, larger: what was dragged over, or the end of all curves. Its numbers stand above it.
+const zooms = {}, ENDS = [0, 0.5, 0.75];
+let end = 0;
+const points = (figure) => [...figure.querySelectorAll(".curves path")].flatMap((path) => path.getAttribute("d").split("M").flatMap((part) => {
+  const numbers = part.split(" ").map(Number);
+  return numbers.flatMap((x, n) => n % 2 || n + 1 === numbers.length ? [] : [[x, numbers[n + 1]]]);
+}));
+function range(figure) {
+  if (zooms[figure.id] || !ENDS[end]) return zooms[figure.id];
+  const xs = points(figure).map(([x]) => x), last = xs.reduce((a, b) => Math.max(a, b)), first = xs.reduce((a, b) => Math.min(a, b));
+  return [first + (last - first) * ENDS[end], last];
+}
+function zoom(figure) {
+  const line = figure.querySelector(".curves"), said = figure.querySelector(".range");
+  if (!line) return;
+  line.dataset.whole ??= line.getAttribute("transform");
+  const [left, right] = range(figure) ?? [], ys = points(figure).filter(([x]) => x >= left && x <= right).map(([, y]) => y);
+  figure.classList.toggle("zoomed", ys.length > 0 && right > left);
+  said.textContent = "";
+  if (!figure.classList.contains("zoomed")) { line.setAttribute("transform", line.dataset.whole); return; }
+  const low = ys.reduce((a, b) => Math.min(a, b)), high = ys.reduce((a, b) => Math.max(a, b)), room = (high - low) * 0.06 || Math.abs(high) * 0.06 || 1;
+  const wide = 100 / (right - left), tall = 100 / (low - high - 2 * room), four = (number) => +number.toPrecision(4);
+  line.setAttribute("transform", `matrix(${wide} 0 0 ${tall} ${-left * wide} ${-(high + room) * tall})`);
+  said.textContent = `${four(left)} … ${four(right)}: ${four(low)} … ${four(high)}`;
+}
+let dragged = null;
+addEventListener("pointerdown", ({ target, clientX }) => { dragged = target.closest?.(".plot > div") && { figure: target.closest("figure"), from: clientX }; });
+addEventListener("pointerup", ({ clientX }) => {
+  const { figure, from } = dragged ?? {}, line = figure?.querySelector(".curves");
+  dragged = null;
+  if (!line || Math.abs(clientX - from) < 10) return;
+  const at = line.getScreenCTM();
+  zooms[figure.id] = [from, clientX].map((x) => (x - at.e) / at.a).sort((a, b) => a - b);
+  zoom(figure);
+});
+addEventListener("dblclick", ({ target }) => {
+  const figure = target.closest?.(".plot") && target.closest("figure");
+  if (!figure) return;
+  delete zooms[figure.id];
+  zoom(figure);
+});
+
 // What a person does.
 function move(by) {
   const buttons = all("tbody button[data-cell]").filter((button) => button.checkVisibility());
@@ -162,6 +205,11 @@ addEventListener("keydown", (event) => {
   if (event.key === "Escape" && isTyping) { box.value = ""; filter(); box.blur(); }
   else if (event.key === "Escape" && opened().length) close(opened().at(-1));
   else if (event.key === "/" && !isTyping) box.focus();
+  else if (event.key === "z" && !isTyping) {
+    end = (end + 1) % ENDS.length;
+    for (const id of Object.keys(zooms)) delete zooms[id];
+    all("figure").forEach(zoom);
+  }
   else if (step && (isTyping ? event.key.length > 1 : event.key.length === 1 || event.target.dataset?.cell)) move(isTyping ? 0 : step);
   else return;
   event.preventDefault();

@@ -173,7 +173,9 @@ def _words() -> dict[str, str]:
         "loading": _("loading…"),
         "close": _("close"),
         "filter": _("filter"),
-        "keys": _("/ filters, arrows or j k move, Enter opens, Esc closes"),
+        "keys": _(
+            "/ filters, arrows or j k move, Enter opens, Esc closes, z shows the end of all curves"
+        ),
         "opened": _("opened cells"),
         "curves": _("curves"),
     }

@@ -16,3 +16,7 @@ def test_a_name_is_shortened_in_its_middle_and_keeps_how_it_ends() -> None:
 def test_it_is_never_wider_than_its_room(name: str) -> None:
     for room in range(40):
         assert cell_len(short_name(name, room, "…")) <= room
+
+
+def test_of_a_path_its_end_is_shown() -> None:
+    assert short_name("/home/me/work/sweep/job.yaml", 16, "…") == "…/sweep/job.yaml"

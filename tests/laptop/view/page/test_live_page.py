@@ -398,3 +398,44 @@ def test_each_number_has_a_column_and_what_is_guessed_stands_in_it_with_its_mark
       return rows.map((row) => [row.cells[at].textContent, row.cells[loss].textContent]);"""
     found = browser.use(lambda name: page, script, tmp_path)
     assert found == [["0.7", "0.5"], ["0.9", "~0.25"]]
+
+
+def test_a_part_of_a_curve_is_larger_and_stays_so_after_a_refresh(tmp_path: Path) -> None:
+    given = view(9, 3)
+    runs = next(cell.name for cell in given.cells if cell.word == "running")
+    told = reported(given, runs, *({"step": n, "loss": 100.0 / (n + 1)} for n in range(41)))
+    page = state_of(
+        rows_of(told, FACTS), cell_curves.reports_after_look({}, told), Private(), 1, 1.0
+    )
+    asked: list[str] = []
+
+    def answer(name: str) -> str:
+        asked.append(name)
+        return page.text if "since" not in name else page.whole.decode()
+
+    script = """
+      const line = () => one(".curves").getAttribute("transform"), whole = line(), found = {};
+      const said = () => one("figure .range").textContent;
+      key("z");
+      found.half = [said(), line() !== whole];
+      key("z");
+      found.quarter = said();
+      await new Promise((go) => setTimeout(go, 1500));
+      found.kept = said();
+      key("z");
+      found.back = [said(), line() === whole];
+      const plot = one(".plot > div"), box = one(".plot svg").getBoundingClientRect();
+      const at = (type, part) => plot.dispatchEvent(new frame.contentWindow.PointerEvent(type,
+        { bubbles: true, clientX: box.left + box.width * part }));
+      at("pointerdown", 0.5);
+      at("pointerup", 0.25);
+      found.dragged = said();
+      plot.dispatchEvent(new frame.contentWindow.MouseEvent("dblclick", { bubbles: true }));
+      found.again = [said(), line() === whole];
+      return found;"""
+    found = browser.use(answer, script, tmp_path)
+    assert found["half"] == ["20 … 40: 2.439 … 4.762", True]
+    assert found["quarter"] == found["kept"] == "30 … 40: 2.439 … 3.226"
+    assert found["back"] == found["again"] == ["", True]
+    assert re.fullmatch(r"(9\.\d+|10(\.\d+)?) … 20(\.\d+)?: [\d.]+ … [\d.]+", found["dragged"])
+    assert any("since" in name for name in asked)
