@@ -20,8 +20,10 @@ from bench.row import Row, no_value
 from bench.training_loops import NARROW, NARROW_BATCH, PARTS, join, loop
 
 TURN_STEPS, TURNS, LAYERS, CLIP_NORM = 3, 100, 1, 1.0
-# A short step on a GPU, of which the whole layer may take a twentieth.
-STEP_US, MOST_SHARE = 3000, 0.05
+# A short step on a GPU, of which the whole layer may take a twenty-fifth.
+STEP_US, MOST_SHARE = 3000, 0.04
+# Wide enough for a step to be work: on how many ranks is it as fast?
+WIDE, WIDE_BATCH, WIDE_STEPS = 128, 8, 40
 
 # Of each step: on the clock, of the main thread on the CPU, and of all threads on the CPU.
 CLOCKS = {"wall": time.perf_counter, "main": time.thread_time, "cpu": time.process_time}
@@ -32,7 +34,9 @@ def measure(folder: Path) -> list[Row]:
     rows = []
     for world, of in ((1, "1 rank"), (2, "2 ranks")):
         rows += _rows(of, on_ranks(folder, world, compare_parts))
-    return rows
+    alone_s, of_two_s = (on_ranks(folder, world, wide_step_s) for world in (1, 2))
+    what = "scaling: samples/s of each of 2 ranks, the same batch for each"
+    return [*rows, Row(what, WIDE_BATCH / of_two_s, "1/s", WIDE_BATCH / alone_s, "1 rank")]
 
 
 def _rows(of: str, times: Times) -> list[Row]:
@@ -78,6 +82,18 @@ def compare_parts() -> Times:
         beside = by_accelerate.loop(NARROW, NARROW_BATCH, CLIP_NORM, layers=LAYERS)
         loops[by_accelerate.NAME] = beside
     return _in_turns(loops, TURNS)
+
+
+def wide_step_s() -> float:
+    """A step of the whole layer, its gradients exchanged, in seconds."""
+    join(PARTS)
+    steps = loop("ddp", PARTS, WIDE, WIDE_BATCH, CLIP_NORM, layers=LAYERS)
+    took = []
+    for _ in range(WIDE_STEPS):
+        began = time.perf_counter()
+        next(steps)
+        took.append(time.perf_counter() - began)
+    return statistics.median(took[5:])
 
 
 def _in_turns(sides: dict[str, Iterator[None]], turns: int) -> Times:

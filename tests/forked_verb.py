@@ -26,6 +26,8 @@ MOUNTS_OF = "FORKED_IN_MOUNTS_OF"
 QUICK_BOXES = "FORKED_WITH_QUICK_BOXES"
 # Its word for `up` without an ssh, with waits that take no time and without the audit at its end.
 QUICK_RENTING = "FORKED_WITH_QUICK_RENTING"
+# Its word for waits on a provider that take no time.
+QUICK_CLOCK = "FORKED_WITH_QUICK_CLOCK"
 # What the modules import only where it is needed, as most verbs here need it.
 _LATE = ("jinja2", "pathspec", "rich.progress", "rich.table")
 
@@ -53,7 +55,10 @@ def _become(words: Sequence[str]) -> None:
     sys.argv = list(words)
     if pythons := os.environ.pop(QUICK_BOXES, None):
         _use_quick_boxes(*pythons.split(os.pathsep))
-    if os.environ.pop(QUICK_RENTING, None):
+    is_quick_renting = os.environ.pop(QUICK_RENTING, None)
+    if os.environ.pop(QUICK_CLOCK, None) or is_quick_renting:
+        _use_quick_clock()
+    if is_quick_renting:
         _use_quick_renting()
     if keeper := os.environ.pop(MOUNTS_OF, None):
         _enter_mounts(int(keeper))
@@ -70,7 +75,7 @@ def _use_quick_boxes(agent_python: str, training_python: str) -> None:
         module.sys = SimpleNamespace(executable=python)  # type: ignore[attr-defined]
 
 
-def _use_quick_renting() -> None:
+def _use_quick_clock() -> None:
     calls = importlib.import_module("boxcar.laptop.providers.calls")
     slept_s = [0.0]
 
@@ -78,6 +83,9 @@ def _use_quick_renting() -> None:
         slept_s[0] += seconds
 
     calls.CLOCK = calls.Clock(lambda: slept_s[0], sleep)  # type: ignore[attr-defined]
+
+
+def _use_quick_renting() -> None:
     verbs = "boxcar.laptop.verbs"
     importlib.import_module(f"{verbs}.rent_boxes")._answers = lambda *given: True  # type: ignore[attr-defined]
     importlib.import_module(f"{verbs}.up").audit = lambda *given: 0  # type: ignore[attr-defined]

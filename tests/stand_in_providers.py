@@ -19,7 +19,7 @@ import json
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -96,6 +96,8 @@ class StandIn:
         self.credit = 25.0
         self.address = ("127.0.0.1", 22)
         self.bad_words = ""
+        # Told of each box that is rented, such as to start a real one behind it.
+        self.on_create: Callable[[Box], None] = lambda box: None
         self._faults: dict[str, list[str]] = defaultdict(list)
         self._count = self.first_id
         self.lock = threading.RLock()
@@ -136,6 +138,7 @@ class StandIn:
         box = Box(self.new_id(), label, stamp, rate=rate, state=self.starting, body=body,
                   hidden=self.lag, boots=self.boots, host=host, port=port, **more)  # fmt: skip
         box.said = self.bad_words
+        self.on_create(box)
         return self.add(box)
 
     def seen(self, owner: str) -> list[Box]:

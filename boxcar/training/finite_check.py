@@ -117,7 +117,7 @@ def let_go() -> None:
 
 
 @atexit.register
-def _at_the_end() -> None:
+def end_if_diverged() -> None:
     """A training that ends with 0 would be taken for a good one."""
     if hasattr(sys, "last_value"):
         return

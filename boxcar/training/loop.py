@@ -4,14 +4,14 @@
     model = training.wrap(Net())
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
     loader = training.batches(data, batch_size=64, num_workers=6)
-    training.resume(optimizer=optimizer)
 
-    for epoch in training.epochs(args.epochs):          # or: for step in training.steps(2000)
+    for epoch in training.epochs(args.epochs, optimizer=optimizer):   # or training.steps(2000, ...)
         for inputs, targets in loader:
-            ...                                         # forward, backward, optimizer.step(): yours
-            training.step(loss=loss)                    # count, report, save where due, stop
+            ...                          # forward, backward, optimizer.step(): yours
+            training.step(loss=loss)     # the last line: count, report, save where due, stop
         training.save_best(validate(model))
-    training.finish()
+
+The loop resumes before its first turn and saves after its last.
 
 Nothing has a second implementation here: `training.state`, `.checkpointer`, `.loader` and `.me` are
 the parts themselves. Counted are optimizer steps: with accumulated gradients call `step` where the
@@ -23,20 +23,24 @@ checkpoint; draw at the beginning of each step.
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
 from boxcar.shared.errors import DivergedError, InputError
-from boxcar.training import progress
+from boxcar.training import finite_check, progress
+from boxcar.training.checkpoint import checkpoint_file
 from boxcar.training.checkpoint.cadence import Cadence
 from boxcar.training.checkpoint.checkpointer import Checkpointer
-from boxcar.training.checkpoint.training_state import TrainingState
+from boxcar.training.checkpoint.training_state import TrainingState, weights
 from boxcar.training.data.loader import RankAwareDataLoader
 from boxcar.training.finite_check import FiniteCheck
 from boxcar.training.parallel.ddp import DDPWrapper
@@ -71,6 +75,7 @@ class Training:
         self._state: TrainingState | None = None
         self._saved: tuple[int, int] | None = None
         self._is_asked = False
+        atexit.register(_leave)
 
     @property
     def device(self) -> torch.device:
@@ -86,7 +91,10 @@ class Training:
     def state(self) -> TrainingState:
         """Step, epoch and the parts; InputError before `resume`."""
         if self._state is None:
-            raise InputError("Training: call training.resume(optimizer=optimizer) before the loop")
+            raise InputError(
+                "Training: nothing was resumed yet: for epoch in training.epochs(count, "
+                "optimizer=optimizer), or call training.resume(optimizer=optimizer) before"
+            )
         return self._state
 
     def wrap(self, model: nn.Module) -> nn.Module:
@@ -154,8 +162,13 @@ class Training:
             self._saved = self._place()
         return is_resumed
 
-    def epochs(self, count: int) -> Iterator[int]:
-        """The numbers of the epochs that are still to do, the one under way first."""
+    def epochs(self, count: int, **parts: Any) -> Iterator[int]:
+        """The numbers of the epochs that are still to do, the one under way first.
+
+        `parts` are those of `resume`, which is called unless it was before. After the last turn all
+        is saved.
+        """
+        self._begin(parts)
         while self.state.epoch < count:
             if self.loader is not None and self.loader.epoch < self.state.epoch:
                 self.loader.set_epoch(self.state.epoch)  # a loop that was left by `break`
@@ -163,9 +176,11 @@ class Training:
             self.state.epoch += 1
             if self._is_asked:
                 self._write()
+        self._save_the_end()
 
-    def steps(self, count: int) -> Iterator[int]:
-        """The numbers of the steps that are still to do; each calls `step` once."""
+    def steps(self, count: int, **parts: Any) -> Iterator[int]:
+        """The numbers of the steps that are still to do; each calls `step` once. As `epochs`."""
+        self._begin(parts)
         while (number := self.state.step) < count:
             yield number
             if self.state.step != number + 1:
@@ -173,10 +188,12 @@ class Training:
                     f"the loop called training.step() {self.state.step - number} times in step "
                     f"{number}: call it once, after optimizer.step()"
                 )
+        self._save_the_end()
 
     def step(self, **values: Any) -> None:
         """After each optimizer step, on all ranks: count it, report `values` (loss=, lr=, ...),
-        save where a save is due, and after SIGTERM save and leave with 85.
+        save where a save is due, and after SIGTERM save and leave with 85. The last line of an
+        iteration: what a scheduler or an EMA does behind it is not in a checkpoint of now.
 
         `loss` must be finite: DivergedError (42) at the latest twenty steps later and before
         anything is saved.
@@ -203,15 +220,40 @@ class Training:
         _ = self.state
         return self.checkpointer.save_best(metric, mode)
 
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """One file of the bare weights, for `load_state_dict(torch.load(path))`; rank 0 writes it,
+        whole or not at all. All ranks call it.
+        """
+        self._refuse_unwrapped()
+        finite_check.settle()
+        if self.config.strategy == "fsdp":
+            self._wrapper.export_consolidated(path)
+        elif self.is_main:
+            checkpoint_file.write(Path(path), weights(self._wrapper.unwrapped))
+
     def finish(self) -> None:
-        """Save what is not saved yet, and leave the ranks. All call it at the end."""
-        if self._place() != self._saved:
-            self.checkpointer.save()
-        self.checkpointer.wait()
+        """Save what is not saved yet, and leave the ranks: for a script that goes on to do other
+        things after its loop, or has left it by `break`.
+        """
+        self._save_the_end()
         if self.loader is not None:
             self.loader.close()
         progress.flush()
         ranks.leave()
+
+    def _begin(self, parts: Mapping[str, Any]) -> None:
+        if self._state is None:
+            self.resume(**parts)
+        elif parts:
+            raise InputError(
+                f"Training: {', '.join(parts)} came after training.resume(): give all parts there"
+            )
+
+    def _save_the_end(self) -> None:
+        if self._place() != self._saved:
+            self.checkpointer.save()
+            self._saved = self._place()
+        self.checkpointer.wait()
 
     def _place(self) -> tuple[int, int]:
         return self.state.step, self.state.epoch
@@ -237,3 +279,11 @@ class Training:
     def _refuse_unwrapped(self) -> None:
         if self._wrapper is None:
             raise InputError("Training: call model = training.wrap(model) first")
+
+
+def _leave() -> None:
+    """At the interpreter's end, so that it is no line of the script. Not after an error, of which
+    the hang's report knows more."""
+    if not hasattr(sys, "last_value"):
+        finite_check.end_if_diverged()
+        ranks.leave()

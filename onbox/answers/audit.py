@@ -61,6 +61,7 @@ def answer(question: box_asks.Audit, run: RunOnBox) -> Facts:
         shm_size_bytes=shm.get("size_bytes"),
         shm_free_bytes=shm.get("free_bytes"),
         cpu_quota_cores=gauges.cpu_quota_cores(),
+        **gauges.process_room(),
     )
 
 

@@ -45,6 +45,18 @@ def cpu_quota_cores(cgroup: Path = _CGROUP) -> float | None:
     return None
 
 
+def process_room(cgroup: Path = _CGROUP) -> dict[str, int]:
+    """How many processes and threads this container has, and may have; no limit is no number."""
+    found = {}
+    names = {"processes": "pids.current", "processes_limit": "pids.max"}
+    for name, file in names.items():
+        for folder in (cgroup, cgroup / "pids"):
+            with contextlib.suppress(OSError, ValueError):  # "max" is no number: no limit
+                found[name] = int((folder / file).read_text())
+                break
+    return found
+
+
 def _disk(name: str, path: Path) -> dict[str, int]:
     found = _room_of(path)
     kept = ("free_bytes", "free_inodes")

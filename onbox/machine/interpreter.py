@@ -49,7 +49,14 @@ print(json.dumps({
 _CUDA = """\
 import json, torch
 
-print(json.dumps({"has_cuda": torch.cuda.is_available(), "cuda": torch.version.cuda}))
+has_cuda = torch.cuda.is_available()
+cards = range(torch.cuda.device_count()) if has_cuda else ()
+print(json.dumps({
+    "has_cuda": has_cuda,
+    "cuda": torch.version.cuda,
+    "built_for": torch.cuda.get_arch_list() if has_cuda else [],
+    "capabilities": ["%d.%d" % torch.cuda.get_device_capability(card) for card in cards],
+}))
 """
 
 _PROXIES = """\
@@ -67,7 +74,9 @@ def look_at_python(python: str, hook: str = "", requirements: Sequence[str] = ()
 
 
 def cuda(python: str, hook: str = "") -> dict[str, Any]:
-    """`has_cuda` and the `cuda` that torch was built for; or `problem`."""
+    """`has_cuda`, the `cuda` and the architectures that torch was built for, and the
+    `capabilities` of the cards; or `problem`.
+    """
     return _ask(python, hook, _CUDA, CUDA_TIMEOUT_S)
 
 

@@ -135,7 +135,7 @@ def test_what_is_forgotten_is_told(tmp_path: Path) -> None:
     training.wrap(nn.Linear(1, 1))
     with pytest.raises(InputError, match="a training has one model"):
         training.wrap(nn.Linear(1, 1))
-    with pytest.raises(InputError, match=r"call training.resume\(optimizer=optimizer\) before"):
+    with pytest.raises(InputError, match="nothing was resumed yet"):
         training.step()
     training.resume()
     with pytest.raises(InputError, match=r"called training.step\(\) 0 times in step 0"):
@@ -158,3 +158,23 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
     ranks.leave()
     with pytest.raises(InputError, match=r"lr was 1\.0, is 2\.0"):
         begin(tmp_path, settings={"lr": 2.0}, config=DistributedConfig())
+
+
+def test_the_loop_resumes_and_saves_by_itself_and_exports_the_bare_weights(tmp_path: Path) -> None:
+    for epochs, done in ((1, []), (2, [1])):
+        torch.manual_seed(0)
+        training = Training(tmp_path)
+        model = training.wrap(nn.Linear(1, 1))
+        optimizer = torch.optim.SGD(model.parameters(), 1e-4)
+        loader = training.batches(DATA, batch_size=4)
+        for epoch in training.epochs(epochs, optimizer=optimizer):
+            assert epoch in ([0], [1])[len(done)]
+            for _ in loader:
+                training.step()
+        assert (training.state.epoch, training.state.step) == (epochs, 6 * epochs)
+        training.export(tmp_path / "net.pth")
+        ranks.leave()
+    assert set(torch.load(tmp_path / "net.pth", weights_only=True)) == {"weight", "bias"}
+    again = begin(tmp_path)
+    with pytest.raises(InputError, match=r"scheduler came after training.resume\(\)"):
+        list(again.epochs(3, scheduler=None))

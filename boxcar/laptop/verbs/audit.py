@@ -16,6 +16,7 @@ from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.fitness import (
     gpus_of_cells,
+    health,
     memory_of_cells,
     other_runs,
     requirements,
@@ -152,6 +153,7 @@ def run_audit(
     several = sharing if len(sharing) > 1 else frozenset()
     rows = rules.judge(told, replace(wanted, sharing=several))
     rows += tier_check.judge_tier(probe, suspects) if probe else []
+    rows += health.judge_health(told)
     rows += gpus_of_cells.judge_gpus_of_cells(told, plan)
     rows += memory_of_cells.judge_memory_of_cells(told, plan, measured)
     rows += rules.check_space(told, plan, measured, wanted.resources.disk, verified)
@@ -263,7 +265,8 @@ def _ask_all(ask: Ask, plan: Plan, wanted: Wanted, names: Sequence[str]) -> dict
 def _ask(ask: Ask, plan: Plan, wanted: Wanted, box: str) -> Told:
     before = timestamp.utc_now()
     credentials = plan.box(box).credentials
-    question = box_asks.Audit(credentials, plan.training_python, wanted.hook, wanted.packages.names)
+    names = (*dict.fromkeys((*wanted.packages.names, *health.CHANGES_NUMBERS)),)
+    question = box_asks.Audit(credentials, plan.training_python, wanted.hook, names)
     asked = (question, box_asks.SeeOthers())
     try:
         replies = Replies(box, asked, ask(box, several(asked), timeout_s=ASK_TIMEOUT_S))
@@ -325,6 +328,9 @@ _NAMES = {
     memory_of_cells.SHM: mark("/dev/shm of cells"),
     "cells at once": mark("cells at once"),
     "GPUs alike": mark("GPUs alike"),
+    "GPU health": mark("GPU health"),
+    "processes": mark("processes"),
+    "versions alike": mark("versions alike"),
     "host name": mark("host name"),
     "data tier": mark("data tier"),
     "durable tier": mark("durable tier"),

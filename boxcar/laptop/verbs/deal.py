@@ -84,7 +84,9 @@ def make_deal(
             )
         )
     most = _most_rate(offers[: len(wanted)], asked)
-    _check_balance(provider, most * len(wanted) * asked.hours_shown, blockers, notes)
+    worst = most * len(wanted) * asked.hours_shown
+    _check_balance(provider, worst, blockers, notes)
+    _check_budget(project, worst, offers[0].currency, blockers)
     if blockers:
         raise InputError(blockers)
     for each in notes:
@@ -143,6 +145,38 @@ def _check_others(provider: Provider, project: Project, blockers: list[Message])
                     )
                 )
             )
+
+
+def _check_budget(project: Project, worst: float, currency: str, blockers: list[Message]) -> None:
+    """Half a run for a whole budget helps nobody; and no currency is made of another one."""
+    budget = project.job.budget
+    if not budget:
+        return
+    amount = budget.get(currency)
+    if amount is None:
+        blockers.append(
+            Message(
+                _(
+                    "{job} names no {currency}, which this would be billed in. Add an amount in "
+                    "{currency}",
+                    job=project.job.at("budget"),
+                    currency=currency,
+                )
+            )
+        )
+    elif worst > amount:
+        blockers.append(
+            Message(
+                _(
+                    "{job} is {amount:g} {currency}, and this is {worst:.2f} at most. Ask for "
+                    "fewer --hours or --boxes, or raise it",
+                    job=project.job.at("budget"),
+                    amount=amount,
+                    currency=currency,
+                    worst=worst,
+                )
+            )
+        )
 
 
 def _check_balance(

@@ -18,6 +18,9 @@ class Gpu:
     memory_used_bytes: Count | None = field(default=None, metadata=SILENT)
     memory_total_bytes: Count | None = field(default=None, metadata=SILENT)
     temperature_c: int | None = field(default=None, metadata=SILENT)
+    slowed_by: tuple[str, ...] = field(default=(), metadata=SILENT)
+    ecc_errors: Count | None = field(default=None, metadata=SILENT)
+    retired_rows: Count | None = field(default=None, metadata=SILENT)
     problem: str | None = field(default=None, metadata=SILENT)
 
 
@@ -50,7 +53,8 @@ class Folders:
 @dataclass(frozen=True)
 class TrainingPython:
     """The training's interpreter. `packages` has null for one that is not installed, and so have
-    `requirements`, which are those that were asked about; `cuda` is what torch was built for.
+    `requirements`, which are those that were asked about; `cuda` is what torch was built for, as
+    `built_for` spells it (sm_90, compute_90); `capabilities` are those of the cards (9.0).
     """
 
     path: str | None = field(default=None, metadata=SILENT)
@@ -60,6 +64,8 @@ class TrainingPython:
     has_cuda: bool | None = field(default=None, metadata=SILENT)
     cuda: str | None = field(default=None, metadata=SILENT)
     cuda_problem: str | None = field(default=None, metadata=SILENT)
+    built_for: tuple[str, ...] = field(default=(), metadata=SILENT)
+    capabilities: tuple[str, ...] = field(default=(), metadata=SILENT)
     requirements: dict[str, str | None] = field(default_factory=dict, metadata=SILENT)
 
 
@@ -95,3 +101,5 @@ class Facts:
     shm_size_bytes: Count | None = field(default=None, metadata=SILENT)
     shm_free_bytes: Count | None = field(default=None, metadata=SILENT)
     cpu_quota_cores: float | None = field(default=None, metadata=SILENT)
+    processes: Count | None = field(default=None, metadata=SILENT)
+    processes_limit: Count | None = field(default=None, metadata=SILENT)

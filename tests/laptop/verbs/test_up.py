@@ -155,6 +155,15 @@ def test_all_that_is_in_the_way_is_said_at_once(renter):
     assert renter.server.calls("create") == 0
 
 
+@pytest.mark.parametrize(
+    ("budget", "words"), [("0.5 USD", "at most"), ("200 CNY", "Add an amount in USD")]
+)
+def test_a_budget_that_is_too_small_or_in_another_currency_refuses(renter, budget, words):
+    renter.project.write_job(budget=budget)
+    said = renter.up("--boxes", "1").ended(2)
+    assert words in said.err and renter.server.ever == {}
+
+
 def test_a_bid_is_the_price_that_was_typed(renter):
     said = renter.up("--boxes", "1", "--spot", "--max-price", "0.3")
     if renter.server.name != "vastai":

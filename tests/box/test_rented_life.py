@@ -1,0 +1,107 @@
+"""`up` to `down` with real sshd hosts behind a stand-in for vast.ai: a box is outbid in the middle,
+another one takes its place, and the run is verified and ended.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from forked_verb import QUICK_CLOCK
+from hosts import Hosts
+from rented import hurry, rent
+from stand_in_providers import KEY, Box, environment, stand_in
+from waiting import until
+
+# Which real host stands behind the first, the second box that is rented.
+BEHIND = ("box-a", "box-b")
+
+
+class Market:
+    """The stand-in, whose boxes are hosts that boot when they are rented."""
+
+    def __init__(self, hosts: Hosts, server: Any) -> None:
+        self.hosts, self.server, self.used = hosts, server, 0
+        server.on_create = self.boot
+
+    def boot(self, box: Box) -> None:
+        name = BEHIND[self.used]
+        self.used += 1
+        env = {"BOXCAR_RENTED": box.stamp, "CONTAINER_ID": box.id}
+        self.hosts.set_up(name, environment=env)
+        found = re.search(rf"Host {name}\n  HostName (\S+)", self.hosts.config.read_text())
+        assert found
+        box.host, box.port = found[1], 22
+
+
+def settings(tmp_path: Path, server: Any) -> Mapping[str, str]:
+    home = tmp_path / "person"
+    (home / ".ssh").mkdir(parents=True, mode=0o700)
+    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(home / ".ssh/id_ed25519")]
+    subprocess.run(words, check=True)
+    there = {"HOME": str(home), "XDG_STATE_HOME": str(home / "state"), QUICK_CLOCK: "1"}
+    return there | environment(server)
+
+
+def records(env: Mapping[str, str]) -> list[dict[str, Any]]:
+    folder = Path(env["XDG_STATE_HOME"]) / "boxcar" / "rented"
+    found = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+    return sorted(found, key=lambda one: one["asked_at"])
+
+
+@pytest.mark.faults
+def test_up_launch_outbid_replace_verify_and_down(hosts: Hosts, tmp_path: Path) -> None:
+    hurry(hosts)
+    with stand_in("vastai") as server:
+        market, env = Market(hosts, server), settings(tmp_path, server)
+        stranger = server.stranger()
+        project = rent(
+            hosts, tmp_path / "project", {"queue_1": ["configs/a.json recon 3"]},
+            profile={"extends": "vastai"},
+        )  # fmt: skip
+        project.hold("a", 2)
+        project.write_job()
+
+        said = project.boxcar(
+            "up", "--spot", "--max-price", "0.5", "--hours", "2", typed="y", env=env
+        )
+        assert "box-a is up" in said.err, said
+        [first] = records(env)
+        assert first["up_at"] and first["id"] in server.boxes and first["rate"] == 0.5
+
+        project.launch(env=env).ended(0)
+        history = project.box("box-a") / "cells" / "a" / "out" / "history.txt"
+        until(lambda: history.exists() and "step 2" in history.read_text(), project.told)
+        copied = project.tier / "cells" / "a" / "resume" / "resume.json"
+        until(copied.exists, project.told)
+
+        server.outbid(first["id"])
+        hosts.halt("box-a")
+        assert "orphan" in project.boxcar("orphans", env=env).err
+
+        said = project.boxcar(
+            "up", "--replace", "box-a", "--spot", "--max-price", "0.5", typed="y", env=env
+        )
+        assert "keeps its disk" in said.err and "box-a is up" in said.err, said
+        assert server.calls("create") == 2 and server.calls("end") == 0
+        old, new = records(env)
+        assert old["stopped_at"] and new["up_at"] and market.used == 2
+
+        project.let_go("a")
+        project.launch(env=env).ended(0)
+        project.boxcar("watch", "--every", "1s", env=env).ended(0)
+        started = (project.box("box-b") / "cells" / "a" / "out" / "history.txt").read_text()
+        assert re.match(r"start [12]\n", started), "the cell goes on from its live checkpoint"
+        for verb in ("pull", "verify"):
+            project.boxcar(verb, env=env).ended(0)
+
+        said = project.boxcar("down", typed=f"tiny\n{new['id']}\n{new['id']}\n", env=env).ended(0)
+        assert "is gone, seen twice" in said.err
+        assert sorted(server.boxes) == sorted([old["id"], stranger.id]), "the old one's disk"
+        assert KEY not in said.err + said.out
+        assert server.wrong == []
