@@ -13,6 +13,8 @@ from boxcar.door.verb_table import GROUPS, JSON, VERBS, Verb
 
 # What costs money, or cannot be taken back: only a person says yes to these.
 PERSONS: dict[str, str] = {
+    "up": "it rents boxes and begins to spend. Never pass `--approve` by yourself; `offers` and "
+    "`cost` are free",
     "launch": "on rented boxes: it begins to use what the person pays for. On `local` it is yours",
     "stop": "it ends trainings that somebody may be waiting for; so does `drain`",
     "move": "with `--gone`: it says that a box is dead. If it is not, two boxes train one cell",
