@@ -7,10 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from boxcar.laptop.project.resources import Resources
-from boxcar.shared.cell import visible_gpus
+from boxcar.shared.cell import terms, visible_gpus
 from boxcar.shared.cell.visible_gpus import VISIBLE
+from boxcar.shared.errors import some
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.sentence import Sentence, _
+
+_MOST_NAMED = 4
 
 
 def cells_at_once(plan: Plan, gpus: int) -> int:
@@ -64,3 +67,18 @@ def say_cells_at_once(plan: Plan, resources: Resources) -> Iterator[Sentence]:
     cells, unused = cells_at_once(plan, known), say_unused(plan, known)
     said = _("{n} on a box with {gpus} {gpus:GPU|GPUs}", n=cells, gpus=known)
     yield _("{first}; {second}", first=said, second=unused) if unused else said
+    yield from _say_too_large(plan, gpus_given_out(plan, known))
+
+
+def _say_too_large(plan: Plan, gpus: int) -> Iterator[Sentence]:
+    """Lines that no such box can run."""
+    wanted = (
+        (cell.name, terms.terms_of_cell(plan, cell.name, cell.own).gpus) for cell in plan.cells
+    )
+    if names := [name for name, each in wanted if each and each > gpus]:
+        yield _(
+            "{cells} {n:needs|need} more GPUs than that, and would fail: {gpus} at most in gpus=",
+            cells=some(names, _MOST_NAMED),
+            n=len(names),
+            gpus=gpus,
+        )

@@ -9,6 +9,8 @@ from boxcar.laptop.fitness.memory_of_cells import judge_memory_of_cells
 from boxcar.laptop.fitness.rules import Measured, Told
 from boxcar.laptop.project.cells_at_once import say_cells_at_once
 from boxcar.laptop.project.resources import Resources
+from boxcar.shared.cell.own_words import Own
+from boxcar.shared.files.plan import Cell
 
 GB = 10**9
 
@@ -67,3 +69,12 @@ def test_gpus_that_the_jobs_environment_names_are_the_ones_that_are_shared_out()
     first, second = said({"gpus_per_cell": 1, "job_env": {"CUDA_VISIBLE_DEVICES": "2,5"}})
     assert "names (2,5), and no others" in first
     assert second == "2 on a box with 2 GPUs"
+
+
+def test_lines_that_ask_for_more_gpus_than_a_box_has_are_named():
+    cells = tuple(
+        Cell(name, "-", "t", 1, "q1", at, None, Own(gpus=gpus))
+        for at, (name, gpus) in enumerate([("fits", 8), ("large", 9)])
+    )
+    _first, second = said({"gpus_per_cell": 1, "cells": cells}, "8")
+    assert second.startswith("large needs more GPUs than that, and would fail: 8 at most")
