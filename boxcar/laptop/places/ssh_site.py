@@ -11,7 +11,6 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -22,6 +21,7 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts import host_keys
 from boxcar.laptop.hosts.connection import Ran
 from boxcar.laptop.hosts.ssh_errors import KeyRefused, ProxyFailed, TooManyConnections, Unreachable
+from boxcar.laptop.places import own_key
 from boxcar.laptop.places.mirrored_site import REPORT_TIMEOUT_S, MirroredSite
 from boxcar.laptop.run.open_run import Pause
 from boxcar.laptop.run.view import CellView
@@ -327,7 +327,7 @@ class SshSite(MirroredSite):
         """What is at work there, and so nothing was done; but for the runs that a person named."""
         question = box_asks.End(self.queues_on(box), credentials, tuple(beside))
         alive = self.ask(box, question).alive
-        return [_named(at_work) for at_work in alive]
+        return [own_key.named(at_work) for at_work in alive]
 
     def _stop_all(self, steps: Steps, words: Sequence[str]) -> list[Message]:
         """Have the boxes end themselves, by the program `words` or without any by their own key;
@@ -361,13 +361,13 @@ class SshSite(MirroredSite):
         if words:
             problem = self._tell_by_program(steps, words, box)
         else:
-            problem = self._tell_by_own_key(steps, box)
+            problem = own_key.tell_box(self, steps, box, self._untold)
         if problem or box not in steps.now.told:
             return problem
         others = [name for name in self._names if name != box and not self.is_gone(name)]
         sign = wait_until_silent(lambda name: self.run_program(name, ["true"]), box, others)
         if sign is Sign.ANSWERS:
-            said = self._said_by_provider(steps, box) if verb.own_key else ""
+            said = own_key.said_by_provider(self, steps, box) if verb.own_key else ""
             return Message(
                 _(
                     "{box}: still answers {within_s:.0f} s after {command}{said}. {by_hand}, then "
@@ -412,61 +412,6 @@ class SshSite(MirroredSite):
             steps.untold(box)
             return self._refused(box, words, ran)
         return None
-
-    def _tell_by_own_key(self, steps: Steps, box: str) -> Message | None:
-        """Once the box has begun to call its provider, that is written down, and not before. What
-        it cannot do by itself is left to a person, and said.
-        """
-        if box in steps.now.told:
-            return None
-        question = self._own_end_question(steps, box)
-        if question is None:
-            return None
-        try:
-            reply = self.ask(box, question)
-        except (BoxcarError, OSError) as error:
-            return self._untold(box, error)
-        if reply.alive:
-            alive = ", ".join(map(_named, reply.alive))
-            what = _("{box}: {alive} is still running there", box=box, alive=alive)
-            return Message(what, DRAIN_OR_STOP)
-        if reply.problem or reply.begun_at is None:
-            why = reply.problem or ""
-            self.tell(_("{box} cannot end itself: {why}", box=box, why=why))
-            return None
-        steps.told(box)
-        return None
-
-    def _own_end_question(self, steps: Steps, box: str) -> box_asks.EndItself | None:
-        """None where its id is not known, or nobody typed it and the box would go for good."""
-        verb = self.project.profile.meter_stop
-        id_ = self._id(box) if verb.is_reversible else steps.now.to_destroy.get(box)
-        if not id_ or not verb.own_key:
-            return None
-        credentials = self.plan.box(box).credentials
-        return box_asks.EndItself(
-            self.queues_on(box),
-            credentials,
-            tuple(steps.now.beside),
-            verb.own_key,
-            verb.ending,
-            id_,
-        )
-
-    def _said_by_provider(self, steps: Steps, box: str) -> str:
-        """What it answered to the box, where the box can still tell. Where it refused, the next
-        `down` tells the box again.
-        """
-        question = self._own_end_question(steps, box)
-        try:
-            reply = self.ask(box, replace(question, is_look=True)) if question else None
-        except (BoxcarError, OSError):
-            return ""
-        if reply is None or not reply.said:
-            return ""
-        if reply.begun_at is None:
-            steps.untold(box)
-        return _(" (the provider said: {said})", said=reply.said)
 
     def _refused(self, box: str, words: Sequence[str], ran: Ran) -> Message:
         return Message(
@@ -521,11 +466,6 @@ class SshSite(MirroredSite):
         """Where a person ends it, with its own id in a command that wants one."""
         where = self.project.profile.meter_stop.where
         return _("{where}", where=where.replaced("<id>", self._id(box) or "<id>"))
-
-
-def _named(at_work: box_asks.AtWork) -> str:
-    what = str(at_work.queue or at_work.cell)
-    return _("{what} of run {run}", what=what, run=at_work.run) if at_work.run else what
 
 
 def _seen_ended(teardown: Teardown) -> set[str]:
