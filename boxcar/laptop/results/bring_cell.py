@@ -461,7 +461,7 @@ def _came(run: OpenRun, cell: Published) -> bool:
 
 
 MOST_BYTES = 8 * 1024 * 1024
-_MOST_LINES = 100_000
+MOST_LINES = 100_000
 
 
 @dataclass(frozen=True)
@@ -483,7 +483,7 @@ def _bring(run: OpenRun, cell: CellView) -> BroughtLog | None:
         return None
     path = run.results.failed_log(cell.name)
     try:
-        question = run_asks.ReadLog(None, _MOST_LINES, MOST_BYTES, cell=cell.name)
+        question = run_asks.ReadLog(None, MOST_LINES, MOST_BYTES, cell=cell.name)
         found = run.ask(cell.box, question)
         if not found.is_there:
             return None

@@ -20,6 +20,7 @@ from boxcar.shared.sentence import Sentence, _, mark
 
 # It is told from the moment when so much of it is left; how urgent it is then, the view says.
 HALF = 0.5
+MARKS = (HALF, 0.2, 0.05, 0.0)
 _DOES = {
     "wipe": mark("{box}: {what} wiped in {time} ({source})"),
     "release": mark("{box}: released with its disks in {time} ({source})"),
@@ -47,6 +48,11 @@ class Countdown:
     @property
     def is_near(self) -> bool:
         return self.left_share <= HALF
+
+    @property
+    def mark(self) -> float:
+        """The lowest of the marks that is passed: it is told once of each."""
+        return min((one for one in MARKS if self.left_share <= one), default=1.0)
 
     @property
     def sentence(self) -> Sentence:

@@ -30,7 +30,7 @@ def cost(project: Project, *, as_json: bool = False) -> int:
             with show.waiting(_("asking the boxes")):
                 site.refresh()
             view = look_at_run(site, timestamp.utc_now())
-            spending.hold_budget(site, view)
+            spending.look_at_money(site, view)
         money, budgets = spending.money_of_site(site, view), spending.budgets_of_site(site, view)
         if as_json:
             show.json_document("cost", _document(site, view, money, budgets))

@@ -34,9 +34,11 @@ from boxcar.laptop.teardown.gate import (
     reasons_to_give_up,
     tier_is_gone,
 )
+from boxcar.laptop.teardown.salvage import save_before_end
 from boxcar.laptop.teardown.still_running import find_alive, kept_still
 from boxcar.laptop.verbs.approval import with_approval
 from boxcar.laptop.verbs.end_meters import end_meters
+from boxcar.laptop.verbs.spending import tell_money
 from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import timestamp
 from boxcar.shared.cell import terms
@@ -139,6 +141,8 @@ def _through_the_gate(
     decision = decide(facts)
     if not isinstance(decision, Open):
         return begun, decision.reasons
+    if held := _save_before_end(site, begun):
+        return begun, held
     _tell_last_news(site, begun)
     with kept_still(site) as living:
         if living:
@@ -179,6 +183,19 @@ def _has_seen_one(site: Site) -> bool:
     except (OSError, DamagedError):
         return True
     return any(one.manifest_sha256 or one.because is not None for one in verdicts)
+
+
+def _save_before_end(site: Site, begun: Teardown | None) -> Sequence[Missing]:
+    """What holds a box because it could not be brought here, unless a person says to lose it."""
+    view = look_at_run(site, timestamp.utc_now())
+    with show.waiting(_("saving the logs and checkpoints of cells without a result")):
+        held = tuple(save_before_end(site, view, begun.boxes if begun else ()))
+    if not held or not sys.stdin.isatty():
+        return held
+    for row in held:
+        show.say(row.message.under(row.cell or _("the run")))
+    answer = show.ask(_("Lose {n:it|them} with the box? [y/N] ", n=len(held))).lower()
+    return () if answer in ("y", "yes") else held
 
 
 def _tell_last_news(site: Site, begun: Teardown | None) -> None:
@@ -366,6 +383,8 @@ def _report(
         show.say(_("The results stay in {folder}", folder=site.results.root))
     for row in meters.meter_rows(still_open):
         show.alarm(row)
+    if still_open:
+        tell_money(site, timestamp.utc_now())
     if as_json:
         show.json_document(
             "down",

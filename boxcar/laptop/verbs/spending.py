@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+
 from boxcar.laptop.common import show
+from boxcar.laptop.news.once import tell_once
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.run import budget
 from boxcar.laptop.run.budget import Budget
 from boxcar.laptop.run.rentals import prices_of_boxes, rentals_of_boxes
 from boxcar.laptop.run.run_cost import Money, money_of_run
 from boxcar.laptop.run.view import RunView
+from boxcar.laptop.teardown.countdowns import near_countdowns
+from boxcar.laptop.teardown.meters import open_meters_of
 from boxcar.laptop.view.run_rows import left_by_queue
 from boxcar.shared.errors import Command, InputError
 from boxcar.shared.sentence import _
@@ -29,9 +35,29 @@ def budgets_of_site(site: Site, view: RunView) -> tuple[Budget, ...]:
     return budget.budgets_of(wanted, money_of_site(site, view), ended, view.at)
 
 
-def hold_budget(site: Site, view: RunView) -> None:
-    """At each look: the boxes keep until when new cells may begin."""
-    budget.hold_budget(site, view, budgets_of_site(site, view), show.say)
+def look_at_money(site: Site, view: RunView) -> None:
+    """At each look: the boxes keep until when new cells may begin, and what is new of money is told
+    to the run's chats.
+    """
+    found = budgets_of_site(site, view)
+    budget.hold_budget(site, view, found, show.say)
+    tell_money(site, view.at, found)
+
+
+def tell_money(site: Site, now: str, found: Sequence[Budget] = ()) -> None:
+    """Each mark of a budget, each open meter and each mark of a clock, once."""
+    project, results = site.project, site.results
+    news: dict[str, str] = {}
+    for one in found:
+        if one.warned_at:
+            mark = 1.0 if one.is_spent else one.warned_at
+            news[f"budget {one.currency} {one.amount:g} {mark:g}"] = one.sentence
+    for meter in open_meters_of(project, results):
+        text = _("ours is done, yours is open. {box} {what}", box=meter.box, what=meter.sentence)
+        news[f"open {meter.box}"] = text
+    for clock in near_countdowns(project, results, now):
+        news[f"clock {clock.box} {clock.does} {clock.mark:g}"] = clock.sentence
+    tell_once(site, news, os.environ)
 
 
 def begin_until_of_launch(site: Site, view: RunView) -> str | None:

@@ -48,7 +48,7 @@ def status(project: Project, *, as_json: bool = False) -> int:
             site.refresh()
         moves.tell_boxes(site, show.say)
         view = look_at_run(site, timestamp.utc_now())
-        spending.hold_budget(site, view)
+        spending.look_at_money(site, view)
         present(site, view, as_json=as_json)
         for message in from_here.send_news(site, view, os.environ):
             show.say(message)

@@ -305,7 +305,7 @@ def _once_if_changed(site: Site, at_most_every_s: float, *, as_json: bool) -> in
     site.refresh()
     moves.tell_boxes(site, show.say)
     view = look_at_run(site, timestamp.utc_now())
-    spending.hold_budget(site, view)
+    spending.look_at_money(site, view)
     lines = news(site.project, standings(view), view.at, at_most_every_s)
     if lines:
         for line in lines:
@@ -380,7 +380,7 @@ def looks(
             site.refresh()
             moves.tell_boxes(site, show.say)
             view = look_at_run(site, timestamp.utc_now())
-            spending.hold_budget(site, view)
+            spending.look_at_money(site, view)
             yield view
             for queue in view.queues:
                 ending = (queue.name, len(queue.events))
