@@ -27,7 +27,7 @@ METER = {"is_billed": True, "down": "stop", "stop": STOP, "verified": "2026-11",
 def verified_run(hosts: Hosts, root: Path) -> Rented:
     lines = {"queue_1": ["configs/a.json recon 1"], "queue_2": ["configs/b.json recon 1"]}
     project = rent(hosts, root, lines, profile={"meter": METER})
-    project.boxcar("launch").ended(0)
+    project.launch().ended(0)
     project.watch()
     for verb in ("pull", "verify"):
         project.boxcar(verb).ended(0)

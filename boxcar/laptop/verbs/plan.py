@@ -22,6 +22,8 @@ from boxcar.laptop.project.profiles import survival
 from boxcar.laptop.project.queues.cell_cost import Expected, expected_time
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import LeftOut, Snapshot, not_shipped
+from boxcar.laptop.run.budget import unpriced
+from boxcar.laptop.run.rentals import prices_of_boxes
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import listen, push, split
 from boxcar.laptop.verbs.next_step import before_launch
@@ -84,6 +86,7 @@ def plan(project: Project, *, as_json: bool = False) -> int:
         *_pools(project.plan),
         *_dealt(project),
         *_long_queues(project.plan),
+        *_uncounted(project),
     ]
     unheard: list[str | Message] = [
         *(one.warning for one in told if one.off),
@@ -104,6 +107,17 @@ def _pools(plan: Plan) -> Iterator[Sentence]:
                 file=file,
                 boxes=", ".join(boxes),
             )
+
+
+def _uncounted(project: Project) -> Iterator[Sentence]:
+    boxes = [box.name for box in project.plan.boxes]
+    if missing := unpriced(project.job.budget, prices_of_boxes(project), boxes):
+        yield _(
+            "budget: it does not count {boxes}, which {n:has|have} no price in its currency. Write "
+            "one under `price:`",
+            boxes=missing,
+            n=missing.count(",") + 1,
+        )
 
 
 def _dealt(project: Project) -> Iterator[Sentence]:

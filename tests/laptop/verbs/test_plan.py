@@ -450,3 +450,12 @@ def test_boxes_without_a_shared_tier_are_dealt_their_cells_which_plan_says(tmp_p
     told = capsys.readouterr().err
     assert "launch deals its cells out to q2-box-b, q2-box-c" in told
     assert sorted(path.name for path in (tmp_path / "queues").iterdir()) == ["q1.txt", "q2.txt"]
+
+
+def test_boxes_that_a_budget_cannot_count_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan(open_with(tmp_path, f"{JOB}budget: 20 CNY\nprice: 1 USD/h\n"))
+    assert "in its currency. Write one under `price:`" in capsys.readouterr().err
+    plan(open_with(tmp_path / "b", f"{JOB}budget: 20 CNY\nprice: 1 CNY/h\n"))
+    assert "in its currency" not in capsys.readouterr().err
