@@ -19,7 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from bench.row import Row, no_value
-from bench.thin_line import BYTES_PER_S, SSH, by_hand, import_tests, line, measured, write_code
+from bench.thin_line import (
+    BYTES_PER_S,
+    SSH,
+    by_hand,
+    change_line,
+    import_tests,
+    line,
+    measured,
+    write_code,
+)
 
 # Bytes of code, its files, bytes of results.
 SIZES, LONG_SIZES = (10_000_000, 500, 50_000_000), (100_000_000, 5_000, 1_000_000_000)
@@ -157,7 +166,6 @@ def _changed_line(folder: Path, names: tuple[str, ...]) -> list[tuple[float, flo
         for _turn in range(2):
             found.append(measured(folder / "counts", lambda: project.launch().ended(0)))
             project.wait_for_agents()
-            code = project.root / "module_1.py"
-            code.write_text(code.read_text() + "changed = 1\n")
+            change_line(project)
             time.sleep(1)
     return found

@@ -1,10 +1,15 @@
-"""`onbox answer`: one question of the laptop, as JSON on stdin, and its answer in a marked line."""
+"""`onbox answer`: each line of JSON on stdin is a question of the laptop, and is answered by a
+marked line. It ends with its stdin, or where no question has come for a while: a laptop that slept,
+or whose line is cut, leaves no process here.
+"""
 
 from __future__ import annotations
 
 import importlib
 import os
+import select
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from boxcar.shared import errors
@@ -53,16 +58,39 @@ MODULES: dict[type[Question[Any]], str] = {
 }
 
 
+# Longer than a laptop believes that its connection lives.
+IDLE_S = 60.0
+_PART_BYTES = 1024 * 1024
+
+
 def run() -> int:
     """Answer what stands on stdin. 0 also where the answer is an error: it was told."""
     # A line of ours among somebody's banner is found by its mark. What else is printed here, also
-    # by a child, must not come between.
-    out = os.dup(1)
+    # by a child, must not come between; nor may a child read the next question.
+    stdin, nothing = sys.stdin.fileno(), os.open(os.devnull, os.O_RDONLY)
+    questions, out = os.dup(stdin), os.dup(1)
+    os.dup2(nothing, stdin)
+    os.close(nothing)
     os.dup2(2, 1)
-    line = envelope.write_answer(answer(sys.stdin.buffer.read()))
     with os.fdopen(out, "wb") as stdout:
-        stdout.write(line)
+        for question in _lines(questions):
+            stdout.write(envelope.write_answer(answer(question)))
+            stdout.flush()
     return 0
+
+
+def _lines(fd: int) -> Iterator[bytes]:
+    """What comes, up to its end or a silence; one at least."""
+    rest, has_come = b"", False
+    while select.select([fd], [], [], IDLE_S)[0]:
+        part = os.read(fd, _PART_BYTES)
+        *whole, rest = (rest + part).split(b"\n")
+        has_come = has_come or bool(whole)
+        yield from whole
+        if not part:
+            break
+    if rest or not has_come:
+        yield rest
 
 
 def answer(data: bytes) -> dict[str, Any]:

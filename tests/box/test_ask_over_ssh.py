@@ -16,6 +16,7 @@ from hosts import Hosts
 from waiting import LIMIT_S, until
 
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.hosts import connection
 from boxcar.laptop.hosts.ask_over_ssh import Hand, agent_program
 from boxcar.laptop.hosts.connection import Ssh
 from boxcar.shared.errors import InputError, NoRoomError, TemporaryError
@@ -24,7 +25,7 @@ from boxcar.shared.wire.question import Question, RunOnBox
 
 AGENT = """
 import json, os, sys
-request = json.loads(sys.stdin.read())
+request = json.loads(sys.stdin.readline())
 if request["ask"] == "echo":
     answer = {"request": request, "pid": os.getpid()}
 elif request["ask"] == "fail":
@@ -33,6 +34,16 @@ else:
     sys.exit("the agent broke")
 print("a line of somebody's")
 print("BOXCAR-ANSWER " + json.dumps(answer))
+"""
+# The same, which lives on as the real one does.
+LIVES_ON = """
+import json, os, sys
+print("a line of somebody's")
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["value"] == "die":
+        sys.exit(7)
+    print("BOXCAR-ANSWER " + json.dumps({"request": request, "pid": os.getpid()}), flush=True)
 """
 NAME = "onbox-0123.pyz"
 
@@ -88,10 +99,10 @@ def echo(hand: Hand, value: Any = None) -> Any:
     return hand.ask(Echo(value), RUN).request["value"]
 
 
-def agent() -> bytes:
+def agent(source: str = AGENT) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr(zipfile.ZipInfo("__main__.py"), AGENT)
+        archive.writestr(zipfile.ZipInfo("__main__.py"), source)
     return buffer.getvalue()
 
 
@@ -118,13 +129,18 @@ def hand(hosts: Hosts, tmp_path: Path) -> Iterator[Hand]:
 def trips(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The first word of each command that goes over ssh."""
     seen: list[str] = []
-    run = Ssh.run
 
-    def counted(self: Ssh, words: list[str], *rest: object, **more: object) -> object:
-        seen.append(words[0])
-        return run(self, words, *rest, **more)  # type: ignore[arg-type]
+    def count(name: str) -> None:
+        ask = getattr(Ssh, name)
 
-    monkeypatch.setattr(Ssh, "run", counted)
+        def counted(self: Ssh, words: list[str], *rest: object, **more: object) -> object:
+            seen.append(words[0])
+            return ask(self, words, *rest, **more)
+
+        monkeypatch.setattr(Ssh, name, counted)
+
+    count("run")
+    count("converse")
     return seen
 
 
@@ -268,3 +284,57 @@ def test_a_held_question_stops_no_other_and_leaves_no_process(hosts: Hosts, tmp_
         with pytest.raises(TemporaryError):
             held.result()
     until(lambda: _holding(hosts) == 0)
+
+
+@pytest.fixture
+def living(hosts: Hosts, tmp_path: Path) -> Iterator[Hand]:
+    ssh = Ssh("box-a", Home(tmp_path), print, sleep=lambda _: None)
+    hand = Hand(ssh, cast(Any, Platform()), str(hosts.data_dir), NAME, agent(LIVES_ON))
+    echo(hand)
+    yield hand
+    ssh.close()
+
+
+def _pid(hand: Hand, value: Any = None) -> int:
+    return hand.ask(Echo(value), RUN).pid
+
+
+def test_one_program_answers_one_question_after_the_other(hosts: Hosts, living: Hand) -> None:
+    assert len({_pid(living, n) for n in range(5)}) == 1
+    assert [echo(living, value) for value in ("é" * 100_000, [], "x")] == ["é" * 100_000, [], "x"]
+    assert _holding(hosts) == 1
+    living.ssh.close()
+    until(lambda: _holding(hosts) == 0)
+
+
+def test_what_died_between_two_questions_is_started_anew(hosts: Hosts, living: Hand) -> None:
+    before = _pid(living)
+    hosts.run("box-a", ["kill", "-9", str(before)])
+    assert _pid(living) != before
+    with pytest.raises(TemporaryError, match="did not answer"):
+        echo(living, "die")
+    assert echo(living, 1) == 1
+
+
+def test_questions_at_once_do_not_wait_for_each_other(living: Hand) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda n: echo(living, n), range(12))) == list(range(12))
+
+
+def test_a_program_that_was_long_unused_is_not_trusted(
+    living: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = _pid(living)
+    monkeypatch.setattr(connection, "FRESH_S", -1.0)
+    assert _pid(living) != before
+
+
+def test_a_cut_connection_ends_the_question_and_the_next_one_finds_another(
+    hosts: Hosts, living: Hand
+) -> None:
+    before = _pid(living)
+    hosts.start_sshd("box-a")
+    hosts.run("box-a", ["sh", "-c", "kill $(cat /proc/[0-9]*/stat | awk '$2 ~ /sshd/ {print $1}')"])
+    hosts.start_sshd("box-a")
+    until(lambda: _holding(hosts) == 0)
+    assert _pid(living) != before

@@ -246,7 +246,7 @@ class Hand:
         hostname = box.hostname if self._is_one_machine else ""
         words = [hostname, *marker, str(folder / "boxcar" / self._name), box.python]
         script = ["sh", "-c", _ASK, "sh", *words]
-        return self.ssh.run(script, data, timeout_s=timeout_s, tries=tries)
+        return self.ssh.converse(script, data, envelope.MARK, timeout_s=timeout_s, tries=tries)
 
     def _ship(self, data: bytes, shipped: int, timeout_s: float) -> Ran | None:
         """Greet the box, which checks who it is, give it the agent's file, and put the question in

@@ -21,7 +21,7 @@ from sysrsync.command_maker import get_rsync_command
 
 from boxcar.laptop.common.text_layout import plain
 from boxcar.laptop.hosts import remote_folder
-from boxcar.laptop.hosts.connection import child_environment
+from boxcar.laptop.hosts.child_environment import child_environment
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError, TemporaryError
 from boxcar.shared.record import dataclass

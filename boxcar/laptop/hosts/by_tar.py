@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from boxcar.laptop.hosts import remote_folder, ssh_errors
-from boxcar.laptop.hosts.connection import child_environment
+from boxcar.laptop.hosts.child_environment import child_environment
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy

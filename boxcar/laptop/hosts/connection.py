@@ -26,75 +26,21 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from boxcar.laptop.common import run_program
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts import host_keys, ssh_errors
+from boxcar.laptop.hosts.child_environment import child_environment
+from boxcar.laptop.hosts.conversation import Conversation
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
 from boxcar.laptop.providers.rented_record import record_of_alias
 from boxcar.shared.disk import atomic
-from boxcar.shared.environment import clean_environment
 from boxcar.shared.errors import DamagedError, InputError
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
-
-# The hosts that ~/.ssh/config names, for a hint; OpenSSH alone decides what they mean.
-
-
-# Hosts that nobody trains on.
-_OTHERS = ("github", "gitlab", "bitbucket", "gitee", "ssh.dev.azure", "huggingface", "hf.co")
-_MOST_BYTES = 1_000_000
-
-
-def read_aliases(config: Path) -> list[str]:
-    """Names without wildcards, each once, in their order; empty where there is no such file."""
-    try:
-        lines = config.read_bytes()[:_MOST_BYTES].decode("utf-8", "replace").splitlines()
-    except OSError:
-        return []
-    names: dict[str, None] = {}
-    for line in lines:
-        key, _, rest = line.strip().replace("=", " ", 1).partition(" ")
-        if key.lower() == "host":
-            names |= dict.fromkeys(name for name in rest.split() if _is_box(name))
-    return list(names)
-
-
-def _is_box(name: str) -> bool:
-    is_pattern = any(char in name for char in '*?!"')
-    return not is_pattern and not any(other in name.lower() for other in _OTHERS)
-
-
-# What rsync and its ssh get of the person's environment: the way to the box, and no secret.
-#
-# The variables that `secrets:` names are exported in the shell in which `launch` is typed, and a
-# copy of hours would carry them for all of that time. Not covered: a ProxyCommand that takes its
-# key from the environment; it has to read it from a file.
-
-
-# Agents and hardware keys, who asks for a passphrase, Kerberos, and the way out of a network.
-_KEPT = (
-    *("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "TERM"),
-    *("GPG_TTY", "GNUPGHOME", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_SK_PROVIDER"),
-    *("SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "KRB5CCNAME", "KRB5_CONFIG"),
-    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
-    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
-)
-_KEPT_PREFIXES = ("XDG_",)
-
-
-def child_environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """For every program that moves files to or from a box."""
-    kept = {
-        name: value
-        for name, value in environ.items()
-        if name in _KEPT or name.startswith(_KEPT_PREFIXES)
-    }
-    return clean_environment(environ) | kept
-
 
 CONNECT_TIMEOUT_S = 15
 CONTROL_TIMEOUT_S = 30.0
@@ -156,6 +102,9 @@ class Ssh:
         self._is_pinned = False
         self._numbers = itertools.count(1)
         self._commands: Path | None = None
+        self._talking = threading.Lock()
+        self._talk: Conversation | None = None
+        self._talks_of = b""
         self._bulk: Path | None = None
         self._masters: list[Path] = []
         self._used_at = float("-inf")
@@ -179,9 +128,12 @@ class Ssh:
         where it may have been done), KeyRefused, HostKeyChanged.
         """
         typed = _line(words) + data
+        return self._tried(tries, lambda: self._once(typed, timeout_s, hear))
+
+    def _tried(self, tries: int, act: Callable[[], Ran]) -> Ran:
         for left in range(tries - 1, -1, -1):
             try:
-                return self._once(typed, timeout_s, hear)
+                return act()
             except Unreachable as error:
                 if not error.is_brief or not left:
                     raise
@@ -189,6 +141,59 @@ class Ssh:
         raise InputError(
             _("{alias}: expected at least one try, found {tries}", alias=self.alias, tries=tries)
         )
+
+    def converse(
+        self,
+        words: Sequence[str],
+        data: bytes,
+        mark: bytes,
+        *,
+        timeout_s: float = 30.0,
+        tries: int = TRIES,
+    ) -> Ran:
+        """As `run`, for a program that answers each line with one that begins with `mark`: it goes
+        on living, and hears the next question of the same words at once. `out` ends with the
+        answer, and the code is 0, or the program has ended without one.
+        """
+        if self._is_alone or not self._talking.acquire(blocking=False):
+            return self.run(words, data, timeout_s=timeout_s, tries=tries)
+        try:
+            line = _line(words)
+            return self._tried(tries, lambda: self._said(line, data, mark, timeout_s))
+        finally:
+            self._talking.release()
+
+    def _said(self, line: bytes, data: bytes, mark: bytes, timeout_s: float) -> Ran:
+        """By the program that is at work, or by another one, also where that one has died."""
+        talk, typed = self._talk, data
+        is_new = not (talk and self._talks_of == line and self._is_fresh() and talk.is_alive)
+        if not talk or is_new:
+            self._stop_talking()
+            talk, typed = Conversation(self._command(timeout_s)), line + data
+            self._talk, self._talks_of = talk, line
+        self._running.add(talk.pid)
+        try:
+            out, is_answered = talk.ask(typed, mark, timeout_s)
+        except BaseException as error:
+            self._stop_talking()
+            raise self._failure(error, timeout_s) from None
+        finally:
+            self._running.discard(talk.pid)
+            self._refuse_if_closed()
+        if is_answered:
+            self._note_use()
+            return Ran(0, out, "")
+        self._talk = None
+        code = talk.end()
+        is_cut = code == ssh_errors.SSH_FAILED and not (self._commands and self._commands.exists())
+        if not is_new and not is_cut:  # the program has died; and a question may be put twice
+            return self._said(line, data, mark, timeout_s)
+        return self._ended(code, out, talk.said)
+
+    def _stop_talking(self) -> None:
+        talk, self._talk = self._talk, None
+        if talk:
+            talk.forget()
 
     def rsync_shell(self, *, has_own: bool = True) -> str:
         """For `rsync -e`: by a connection that all bulk shares, since bulk would hold up commands.
@@ -218,22 +223,33 @@ class Ssh:
     def close(self) -> None:
         """End the control connection, and what other threads wait for: nobody asks any more."""
         self._is_closed = True
+        if self._talking.acquire(blocking=False):  # else it is at work, and ended below
+            self._stop_talking()
+            self._talking.release()
         for pid in tuple(self._running):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
         self._end()
 
     def _once(self, typed: bytes, timeout_s: float, hear: Callable[[bytes], None]) -> Ran:
-        control = self._control(timeout_s)
-        words = [*self._options(), "-o", f"ControlPath={control}", self.alias, _REMOTE]
         try:
-            done = self._run_program(["ssh", *words], typed, timeout_s, hear=hear)
-        except subprocess.TimeoutExpired:
+            done = self._run_program(self._command(timeout_s), typed, timeout_s, hear=hear)
+        except (subprocess.TimeoutExpired, run_program.TooMuchSaid) as error:
+            raise self._failure(error, timeout_s) from None
+        return self._ended(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+
+    def _command(self, timeout_s: float) -> list[str]:
+        control = self._control(timeout_s)
+        return ["ssh", *self._options(), "-o", f"ControlPath={control}", self.alias, _REMOTE]
+
+    def _failure(self, error: BaseException, timeout_s: float) -> BaseException:
+        """What it means that a command did not come to its end."""
+        if isinstance(error, subprocess.TimeoutExpired):
             self._used_at = float("-inf")
             why = _("no answer within {seconds:g} s", seconds=timeout_s)
-            raise LinkCut(self.alias, why, ssh_errors.MAY_BE_DONE) from None
-        except run_program.TooMuchSaid:
-            raise DamagedError(
+            return LinkCut(self.alias, why, ssh_errors.MAY_BE_DONE)
+        if isinstance(error, run_program.TooMuchSaid):
+            return DamagedError(
                 _(
                     "{alias}: printed more than {size_mib} MiB instead of a short answer, and was "
                     "cut off. {may_be_done}",
@@ -241,14 +257,20 @@ class Ssh:
                     size_mib=run_program.MOST_BYTES >> 20,
                     may_be_done=ssh_errors.MAY_BE_DONE,
                 )
-            ) from None
-        before, begun, said = done.stderr.decode(errors="replace").partition(_BEGUN)
-        if begun and done.returncode == ssh_errors.SSH_FAILED:
-            raise LinkCut(self.alias, *ssh_errors.cut(said))
-        self._raise_for(done.returncode, before)
+            )
+        return error
+
+    def _ended(self, code: int, out: bytes, said: str) -> Ran:
+        before, begun, rest = said.partition(_BEGUN)
+        if begun and code == ssh_errors.SSH_FAILED:
+            raise LinkCut(self.alias, *ssh_errors.cut(rest))
+        self._raise_for(code, before)
+        self._note_use()
+        return Ran(code, out, before + rest)
+
+    def _note_use(self) -> None:
         self._used_at = time.time()
         self._pin()
-        return Ran(done.returncode, done.stdout, before + said)
 
     def _run_program(
         self, words: Sequence[str], data: bytes, timeout_s: float, **more: Any
@@ -277,14 +299,16 @@ class Ssh:
             return Path("none")
         with self._lock:
             self._refuse_if_closed()
-            # The wall clock, because a monotonic one may stand still while the laptop sleeps.
-            is_fresh = 0 <= time.time() - self._used_at <= FRESH_S
-            if not is_fresh or not self._commands or not self._commands.exists():
+            if not self._is_fresh() or not self._commands or not self._commands.exists():
                 # Answers and code are text; bulk is not.
                 self._commands = self._open(timeout_s, is_compressed=True)
                 self._used_at = time.time()
             assert self._commands
             return self._commands
+
+    def _is_fresh(self) -> bool:
+        # The wall clock, because a monotonic one may stand still while the laptop sleeps.
+        return 0 <= time.time() - self._used_at <= FRESH_S
 
     def _bulk_control(self) -> Path:
         """The same for bulk. A dead one, behind a laptop that slept, ends a copy within the time of

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.hosts import connection
+from boxcar.laptop.hosts import ssh_aliases
 from boxcar.laptop.init import draft, folder, frameworks, job_text, readme, script, trainers
 from boxcar.laptop.init.draft import Draft
 from boxcar.laptop.init.flags import flags_of_help
@@ -54,7 +54,7 @@ def init(root: Path, *, named: str = "", yes: bool = False, with_help: bool = Fa
     if can_ask:
         made = _with_launcher(made)
     text = job_text.job(
-        made, connection.read_aliases(Path.home() / ".ssh" / "config"), show.language()
+        made, ssh_aliases.read_aliases(Path.home() / ".ssh" / "config"), show.language()
     )
     if not can_ask and not yes:
         show.verbatim(text.rstrip())

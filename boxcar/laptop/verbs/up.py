@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.hosts.connection import read_aliases
+from boxcar.laptop.hosts.ssh_aliases import read_aliases
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.providers import known
 from boxcar.laptop.providers.gone import end_until_gone, look_at_box, stop_until_stopped

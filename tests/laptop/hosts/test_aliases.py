@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from boxcar.laptop.hosts import connection
+from boxcar.laptop.hosts import ssh_aliases
 
 CONFIG = """\
 Host gpu1 gpu2
@@ -17,8 +17,8 @@ Host github.com hf.co !not gpu1
 
 def test_boxes_are_the_names_without_wildcards_each_once(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(CONFIG)
-    assert connection.read_aliases(tmp_path / "config") == ["gpu1", "gpu2", "autodl"]
+    assert ssh_aliases.read_aliases(tmp_path / "config") == ["gpu1", "gpu2", "autodl"]
 
 
 def test_without_a_config_there_are_none(tmp_path: Path) -> None:
-    assert connection.read_aliases(tmp_path / "config") == []
+    assert ssh_aliases.read_aliases(tmp_path / "config") == []

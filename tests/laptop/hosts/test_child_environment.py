@@ -9,7 +9,7 @@ from fake_ssh import FakeSsh
 
 from boxcar.laptop.hosts import by_rsync, folders
 from boxcar.laptop.hosts.by_tar import RemotePipe
-from boxcar.laptop.hosts.connection import child_environment
+from boxcar.laptop.hosts.child_environment import child_environment
 from boxcar.laptop.hosts.remote_folder import Remote
 
 SECRETS = {"WANDB_API_KEY": "s3cret", "AWS_SECRET_ACCESS_KEY": "s3cret", "RSYNC_PASSWORD": "s3cret"}

@@ -173,3 +173,27 @@ def test_what_is_printed_meanwhile_does_not_come_between(monkeypatch, capfd, tmp
     said = capfd.readouterr()
     assert said.out == 'BOXCAR-ANSWER {"wire": 1, "loss": "nan", "name": "\\udcff"}\n'
     assert "a word" in said.err and "a child's word" in said.err
+
+
+def _answered(tmp_path, lines, *, env=None):
+    """By the program, whose stdin stays open."""
+    code = "from onbox.answers import door; door.IDLE_S = 0.3; door.run()"
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdin=-1, stdout=-1, cwd=Path(__file__).parents[3]) as process:
+        for line in lines:
+            process.stdin.write(line)
+            process.stdin.flush()
+        return process.stdout.read().splitlines()
+
+
+def test_questions_are_answered_one_after_the_other_until_none_comes(tmp_path):
+    one = request(tmp_path, "release", digest="ab" * 32).strip() + b"\n"
+    told = _answered(tmp_path, [one, b"no question\n", one])
+    assert [line.startswith(b"BOXCAR-ANSWER ") for line in told] == [True] * 3
+    assert ["error" in json.loads(line.partition(b" ")[2]) for line in told] == [False, True, False]
+
+
+def test_a_question_in_pieces_is_one(tmp_path):
+    one = request(tmp_path, "release", digest="ab" * 32).strip() + b"\n"
+    [told] = _answered(tmp_path, [one[:9], one[9:]])
+    assert b"is_there" in told
