@@ -9,8 +9,8 @@ from boxcar.laptop.providers.provider import Access, Balance, NoRights
 from boxcar.laptop.providers.values import inner, number_of
 from boxcar.shared.sentence import _
 
+NAME = "autodl"
 TITLE = "AutoDL"
-CONSOLE = "https://www.autodl.com/console/instance/list"
 _VARIABLE, _USUAL = "AUTODL_API_URL", "https://api.autodl.com"
 # Money is in thousandths.
 _PARTS = 1000

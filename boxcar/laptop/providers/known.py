@@ -8,9 +8,10 @@ from pathlib import Path
 
 from boxcar.laptop.common import provider_keys
 from boxcar.laptop.project.profiles.profile import Profile, load_profile
+from boxcar.laptop.providers import autodl
 from boxcar.laptop.providers.calls import check_base
 from boxcar.laptop.providers.lambda_cloud import Lambda
-from boxcar.laptop.providers.provider import Access, Provider
+from boxcar.laptop.providers.provider import Access, Balance, Provider
 from boxcar.laptop.providers.runpod import RunPod
 from boxcar.laptop.providers.vast import Vast
 
@@ -34,6 +35,23 @@ def provider_of(profile: Profile, root: Path) -> str | None:
             return None
         profile = load_profile(profile.extends, root)
     return profile.name
+
+
+def balance_of(profile: Profile, root: Path) -> Balance | None:
+    """Of the account behind a profile; None where there is no key, or where its API tells none.
+    Raises NoRights, Doubt, InputError.
+    """
+    name = provider_of(profile, root)
+    if name is not None:
+        return open_provider(name).balance() if has_key(name) else None
+    key = provider_keys.find_key(autodl.NAME) if is_autodl(profile, root) else None
+    return autodl.read_balance(key, provider_keys.fingerprint(key)) if key else None
+
+
+def is_autodl(profile: Profile, root: Path) -> bool:
+    while profile.name != autodl.NAME and profile.extends:
+        profile = load_profile(profile.extends, root)
+    return profile.name == autodl.NAME
 
 
 def has_key(name: str, environ: Mapping[str, str] = os.environ) -> bool:

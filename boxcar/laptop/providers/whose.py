@@ -67,6 +67,18 @@ def sort_boxes(listed: Sequence[Listed], records: Sequence[RentedBox]) -> Whose:
     return Whose(tuple(ours), strangers, tuple(live))
 
 
+def open_orders(records: Sequence[RentedBox]) -> list[RentedBox]:
+    """Those that may bill with nobody at work on them, as the records alone have it: no provider
+    is asked.
+    """
+    return [
+        one
+        for one in records
+        if one.state == "asked"
+        or (one.state == "rented" and (one.up_at is None or one.end_asked_at or one.replaced_at))
+    ]
+
+
 def _own(box: Listed, record: RentedBox) -> OwnBox:
     why = _why_orphan(box, record)
     is_orphan = bool(why)

@@ -54,6 +54,7 @@ def offers(
     as_json: bool = False,
 ) -> int:
     """Returns 1 where nothing fits, 75 where a provider could not be asked."""
+    _say_balance(project)
     found = [_market(project, one, is_spot, most_rate) for one in _profiles(project)]
     if as_json:
         show.json_document("offers", {"markets": found})
@@ -62,6 +63,23 @@ def offers(
     if any(one.problem for one in found):
         return exit_codes.TEMPORARY
     return 0 if any(one.offers for one in found) else 1
+
+
+def _say_balance(project: Project) -> None:
+    """Of the run's own platform, where its API tells one: AutoDL's too, which rents by hand."""
+    try:
+        balance = known.balance_of(project.profile, project.root)
+    except BoxcarError as error:
+        show.say(message_of(error))
+        return
+    if balance is not None:
+        show.say(
+            _(
+                "balance: {amount:.2f} {currency}",
+                amount=balance.amount,
+                currency=balance.currency,
+            )
+        )
 
 
 def market_of(

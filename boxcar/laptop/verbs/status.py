@@ -13,6 +13,8 @@ from boxcar.laptop.news import from_here
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.providers.rented_record import read_records
+from boxcar.laptop.providers.whose import open_orders
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.rentals import prices_of_boxes, rentals_of_boxes
@@ -114,6 +116,25 @@ def draw_once(site: Site, view: RunView, looked_s: float = 0.0) -> None:
     console.print(paint_lines(layout(rows, console.width, height, looked_s=looked_s)))
 
 
+def quiet_of_run(site: Site, view: RunView, notes: tuple[str, ...] = ()) -> Quiet:
+    """What the run's site says, of money and clocks too. `notes` is what was said since."""
+    project = site.project
+    off = webhooks_off(project.job, view, os.environ)
+    return Quiet(
+        notes=notes if off is None else (*notes, off),
+        is_billed=project.profile.meter.is_billed,
+        is_over=is_over(site),
+        budgets=tuple(
+            (one.sentence, one.is_spent) for one in budgets_of_site(site, view) if one.warned_at
+        ),
+        countdowns=tuple(
+            (one.sentence, one.left_share)
+            for one in near_countdowns(project, site.results, view.at)
+        ),
+        open_meters=tuple((one.box, one.sentence) for one in _open_meters(site)),
+    )
+
+
 def rows_of_run(
     site: Site,
     view: RunView,
@@ -127,21 +148,7 @@ def rows_of_run(
     what was said since.
     """
     project, language = site.project, language_of("", os.environ)
-    profile, off = project.profile, webhooks_off(project.job, view, os.environ)
     command, because = _next(step, at_work)
-    quiet = Quiet(
-        notes=notes if off is None else (*notes, off),
-        is_billed=profile.meter.is_billed,
-        is_over=is_over(site),
-        budgets=tuple(
-            (one.sentence, one.is_spent) for one in budgets_of_site(site, view) if one.warned_at
-        ),
-        countdowns=tuple(
-            (one.sentence, one.left_share)
-            for one in near_countdowns(project, site.results, view.at)
-        ),
-        open_meters=tuple((one.box, one.sentence) for one in _open_meters(site)),
-    )
     facts = Facts(
         profile=project.plan.profile,
         next=command,
@@ -150,7 +157,7 @@ def rows_of_run(
         metrics=tuple(metric.name for metric in project.plan.metrics),
         prices=tuple(prices_of_boxes(project).items()),
         rentals=tuple(rentals_of_boxes(project).items()),
-        quiet=quiet,
+        quiet=quiet_of_run(site, view, notes),
         language=language,
         glyphs=glyphs_of_terminal(sys.stdout.encoding, os.environ),
     )
@@ -173,6 +180,13 @@ def _say_open_ends(site: Site) -> None:
         show.say(message)
     for message in meters.meter_rows(meters.open_meters(site.project, teardown)):
         show.alarm(message)
+    if (n := len(open_orders(read_records()[0]))) > 0:
+        said = _(
+            "{n} {n:box that you rented is|boxes that you rented are} in no run that goes on, and "
+            "may bill. To look",
+            n=n,
+        )
+        show.alarm(Message(said, Command("orphans")))
 
 
 def _open_meters(site: Site) -> tuple[meters.OpenMeter, ...]:

@@ -18,6 +18,7 @@ from boxcar.laptop.providers.rented_record import (
     read_records,
     write_record,
 )
+from boxcar.laptop.providers.whose import open_orders
 from boxcar.shared.files import codec
 
 SAMPLE = Path(__file__).parents[2] / "data" / "v1" / "laptop" / "rented.json"
@@ -54,6 +55,21 @@ def test_what_nobody_has_closed_is_live(changes, state):
     record = sample(**changes)
     assert record.state == state
     assert live_records([record]) == ([] if state == "closed" else [record])
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_open"),
+    [
+        ({}, False),
+        ({"id": ""}, True),
+        ({"up_at": None}, True),
+        ({"end_asked_at": "2026-11-29T01:02:03Z"}, True),
+        ({"replaced_at": "2026-11-29T01:02:03Z"}, True),
+        ({"end_asked_at": "2026-11-29T01:02:03Z", "gone_at": "2026-11-29T01:02:03Z"}, False),
+    ],
+)
+def test_status_tells_of_boxes_that_nobody_goes_on_with(changes, is_open):
+    assert bool(open_orders([sample(**changes)])) is is_open
 
 
 def test_a_record_is_only_for_its_person_and_no_other_one_is_touched():

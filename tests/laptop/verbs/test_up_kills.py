@@ -48,7 +48,8 @@ def kill_one(renter: Renter, words: list[str], typed: str, dice: Any) -> bool:
     time.sleep(dice.choice((0.0, dice.uniform(0, 0.1))))
     is_alive = process.poll() is None
     if is_alive:
-        os.kill(process.pid, signal.SIGKILL)
+        # A closed terminal and a polite end leave by the same door as Ctrl-C.
+        os.kill(process.pid, dice.choice((signal.SIGKILL,) * 3 + (signal.SIGHUP, signal.SIGTERM)))
     process.communicate()
     return is_alive
 
