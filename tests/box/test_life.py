@@ -277,6 +277,7 @@ def test_down_takes_the_secrets_and_leaves_the_durable_tier(life: Life) -> None:
     assert life.said["down again"].document == life.said["down"].document
     assert life.said["status after"].document["next"]["command"] is None
     seen = "--seen-off box-a --seen-off box-b --seen-off box-c"
+    assert "--job " in life.said["runs open"].err, "from wherever it is typed"
     for name in ("down", "down again", "runs open"):
         assert seen in life.said[name].err, "who stops the meter is to be said"
     assert life.said["status open"].document["next"]["command"].endswith(f"down {seen}")

@@ -110,17 +110,19 @@ def see_off(project: Project, results: ResultPaths, boxes: Sequence[str]) -> Tea
     return steps.now
 
 
-def seen_off_command(meters: Sequence[OpenMeter]) -> Command:
-    """What a person types once the console shows that these boxes are gone."""
-    words = tuple(word for meter in meters for word in ("--seen-off", meter.box))
-    return Command("down", words)
+def seen_off_command(meters: Sequence[OpenMeter], of_run: Sequence[str] = ()) -> Command:
+    """What a person types once the console shows that these boxes are gone. `of_run`: the words
+    that name the run, where none was typed.
+    """
+    words = (word for meter in meters for word in ("--seen-off", meter.box))
+    return Command("down", (*of_run, *words))
 
 
-def meter_rows(meters: Sequence[OpenMeter]) -> list[Message]:
+def meter_rows(meters: Sequence[OpenMeter], of_run: Sequence[str] = ()) -> list[Message]:
     """What to say of the open meters, and how to say that they ended; none where none is open."""
     if not meters:
         return []
     head = _("ours is done, yours is open: {n} {n:box|boxes} may still bill", n=len(meters))
     rows = [Message(_("{head}: {text}", head=meter.box, text=meter.sentence)) for meter in meters]
     seen = _("When the console shows {n:it|them} ended", n=len(meters))
-    return [Message(head), *rows, Message(seen, seen_off_command(meters))]
+    return [Message(head), *rows, Message(seen, seen_off_command(meters, of_run))]

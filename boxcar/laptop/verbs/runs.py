@@ -254,7 +254,8 @@ def _problems(found: Collection[SeenRun]) -> Iterator[tuple[str, str]]:
 
 def _alarm_of_meters(found: Collection[SeenRun]) -> None:
     for one in found:
-        for row in meter_rows(one.open_meters):
+        of_run = ("--job", one.job, "--profile", one.profile)
+        for row in meter_rows(one.open_meters, of_run):
             show.alarm(row.under(one.run))
 
 

@@ -20,7 +20,7 @@ from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.from_environment import targets
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.results.results_folder import is_torn_down
+from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.sentinel_memory import (
@@ -33,11 +33,12 @@ from boxcar.laptop.run.sentinel_memory import (
     write_memories,
 )
 from boxcar.laptop.run.view import RunView
-from boxcar.laptop.teardown.meters import open_meters_of
 from boxcar.laptop.verbs.runs import LOCAL, is_past, open_known_run
+from boxcar.laptop.verbs.spending import look_at_money
+from boxcar.laptop.verbs.status import quiet_of_run
 from boxcar.laptop.verbs.watch import bring_home
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN
-from boxcar.laptop.view.needs import UNREACHABLE, Need, Quiet, needs_of_run
+from boxcar.laptop.view.needs import UNREACHABLE, Need, needs_of_run
 from boxcar.laptop.view.run_rows import nearest_clock
 from boxcar.shared import timestamp
 from boxcar.shared.channels import dead_man
@@ -136,27 +137,21 @@ def _look(known: KnownRun) -> Looked:
 
 
 def _of_site(found: Looked, site: Site) -> Looked:
-    is_over, meters = is_torn_down(site.results), open_meters_of(site.project, site.results)
-    if not is_over:
+    if not (is_gone := is_over(site)):
         site.refresh()
         moves.tell_boxes(site, lambda _: None)
     view = look_at_run(site, timestamp.utc_now())
-    is_billed = site.project.profile.is_billed
-    quiet = Quiet(
-        is_billed=is_billed,
-        is_over=is_over,
-        open_meters=tuple((one.box, one.sentence) for one in meters),
-    )
-    silent = {} if is_over else dict(site.silent_boxes())
+    quiet = quiet_of_run(site, view)
+    silent = {} if is_gone else dict(site.silent_boxes())
     boxes = {box.name for box in site.plan.boxes}
     return replace(
         found,
         view=view,
-        is_over=is_over,
+        is_over=is_gone,
         needs=needs_of_run(view, NOTHING_SEEN, quiet, "en"),
         silent=silent,
-        answered=not is_over and found.known.profile != LOCAL and bool(boxes - {*silent}),
-        is_billed=is_billed,
+        answered=not is_gone and found.known.profile != LOCAL and bool(boxes - {*silent}),
+        is_billed=quiet.is_billed,
     )
 
 
@@ -202,7 +197,9 @@ def _findings(one: Looked, after: Memory, now: str) -> Iterator[Finding]:
         # Of a box that does not answer the witnesses decide, above.
         template = need.text.template if isinstance(need.text, Sentence) else ""
         if not need.is_quiet and template != UNREACHABLE:
-            yield Finding(need.who, need.text, key_of(need.who, need.text))
+            key = key_of(need.who, need.text)
+            # A clock that is nearly over is told once more.
+            yield Finding(need.who, need.text, f"{key} (broken)" if need.is_broken else key)
 
 
 def _say(one: Looked, found: Sequence[Finding], before: Memory, environ: Mapping[str, str]) -> bool:
@@ -259,12 +256,15 @@ def _lines(one: Looked, found: Sequence[Finding], before: Memory) -> list[Senten
 
 
 def _bring_home(looked: Sequence[Looked]) -> None:
-    """As watch does: late news, and what no durable tier keeps. Said, never raised."""
+    """As watch does: money and clocks, late news, and what no durable tier keeps. Said, never
+    raised.
+    """
     for one in looked:
         if one.project is None or one.view is None or one.is_over:
             continue
         try:
             with open_site(one.project, show.say) as site:
+                look_at_money(site, one.view)
                 bring_home(site, one.view)
         except (BoxcarError, OSError) as error:
             show.say(message_of(error))

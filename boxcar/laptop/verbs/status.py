@@ -116,6 +116,25 @@ def draw_once(site: Site, view: RunView, looked_s: float = 0.0) -> None:
     console.print(paint_lines(layout(rows, console.width, height, looked_s=looked_s)))
 
 
+def quiet_of_run(site: Site, view: RunView, notes: tuple[str, ...] = ()) -> Quiet:
+    """What the run's site says, of money and clocks too. `notes` is what was said since."""
+    project = site.project
+    off = webhooks_off(project.job, view, os.environ)
+    return Quiet(
+        notes=notes if off is None else (*notes, off),
+        is_billed=project.profile.meter.is_billed,
+        is_over=is_over(site),
+        budgets=tuple(
+            (one.sentence, one.is_spent) for one in budgets_of_site(site, view) if one.warned_at
+        ),
+        countdowns=tuple(
+            (one.sentence, one.left_share)
+            for one in near_countdowns(project, site.results, view.at)
+        ),
+        open_meters=tuple((one.box, one.sentence) for one in _open_meters(site)),
+    )
+
+
 def rows_of_run(
     site: Site,
     view: RunView,
@@ -129,21 +148,7 @@ def rows_of_run(
     what was said since.
     """
     project, language = site.project, language_of("", os.environ)
-    profile, off = project.profile, webhooks_off(project.job, view, os.environ)
     command, because = _next(step, at_work)
-    quiet = Quiet(
-        notes=notes if off is None else (*notes, off),
-        is_billed=profile.meter.is_billed,
-        is_over=is_over(site),
-        budgets=tuple(
-            (one.sentence, one.is_spent) for one in budgets_of_site(site, view) if one.warned_at
-        ),
-        countdowns=tuple(
-            (one.sentence, one.left_share)
-            for one in near_countdowns(project, site.results, view.at)
-        ),
-        open_meters=tuple((one.box, one.sentence) for one in _open_meters(site)),
-    )
     facts = Facts(
         profile=project.plan.profile,
         next=command,
@@ -152,7 +157,7 @@ def rows_of_run(
         metrics=tuple(metric.name for metric in project.plan.metrics),
         prices=tuple(prices_of_boxes(project).items()),
         rentals=tuple(rentals_of_boxes(project).items()),
-        quiet=quiet,
+        quiet=quiet_of_run(site, view, notes),
         language=language,
         glyphs=glyphs_of_terminal(sys.stdout.encoding, os.environ),
     )
