@@ -27,7 +27,7 @@ from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.release import Release
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, said_by
 from onbox.agent import neighbours
 from onbox.agent.beat import Beat
 from onbox.agent.ending import Ending
@@ -181,7 +181,7 @@ class Agent:
                 has_more = self.has_more()
             return self.ending.turn_over() if self.is_turn_over else self.ending.done()
         except StopQueue as stop:
-            return self.ending.stopped(str(stop), stop.exit_code)
+            return self.ending.stopped(said_by(stop), stop.exit_code)
         except DamagedError as error:
             return self.ending.stopped(words_of(error), exit_codes.STOP_QUEUE)
         except (NoRoomError, OSError) as error:

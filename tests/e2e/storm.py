@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from living import Process, kill, living
 from tiny_project import MakeProject, Said, TinyProject
@@ -149,11 +150,11 @@ class PoolStorm(Storm):
         return f"q@{found[1]}" if found else ""
 
 
-def stormy_pool(make: MakeProject, seed: int, cells: int) -> PoolStorm:
+def stormy_pool(make: MakeProject, seed: int, cells: int, **job: Any) -> PoolStorm:
     names, boxes = [f"c{number}" for number in range(cells)], ["box-a", "box-b", "box-c"]
     lines = [f"configs/{name}.json one {STEPS}" for name in names]
     made = make({"q": lines})
-    made.write_job(queues={"queues/q.txt": boxes})
+    made.write_job(queues={"queues/q.txt": boxes}, **job)
     storm = PoolStorm(replace(made, is_quick=False), {f"q@{box}": names for box in boxes}, seed)
     for name in names:
         storm.project.write_config(name, seconds=STEP_S)

@@ -176,8 +176,20 @@ def test_a_long_storm_on_a_pool(project):
     _storm(project, seed=20261129, cells=30, kills=40)
 
 
-def _storm(make: MakeProject, seed: int, cells: int, kills: int) -> None:
-    storm = stormy_pool(make, seed, cells)
+FOUR_GPUS: dict[str, Any] = {"gpus_per_cell": 1, "env": {"CUDA_VISIBLE_DEVICES": "0,1,2,3"}}
+
+
+def test_every_cell_is_verified_once_where_each_box_of_the_pool_has_four_slots(project):
+    _storm(project, seed=20261130, cells=12, kills=8, **FOUR_GPUS)
+
+
+@pytest.mark.faults
+def test_a_long_storm_on_a_pool_whose_boxes_have_four_slots(project):
+    _storm(project, seed=20261201, cells=40, kills=40, **FOUR_GPUS)
+
+
+def _storm(make: MakeProject, seed: int, cells: int, kills: int, **job: Any) -> None:
+    storm = stormy_pool(make, seed, cells, **job)
     storm.run_queues(kills)
     assert_published_once(storm.project, storm.cells)
     assert_nothing_torn(storm.project)

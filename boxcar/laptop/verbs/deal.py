@@ -226,7 +226,7 @@ def is_agreed(deal: Deal, asked: Asked, provider: Provider) -> bool:
         ),
         _(
             "image {image}; disk {disk} GB, which may never grow; CUDA {cuda} or newer",
-            image=deal.image or _("the provider's own"),
+            image=deal.image.partition("@")[0] or _("the provider's own"),
             disk=deal.wish.disk_gb,
             cuda=deal.wish.cuda or "?",
         ),

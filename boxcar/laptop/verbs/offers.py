@@ -24,10 +24,17 @@ from boxcar.laptop.providers.fit import (
 from boxcar.laptop.providers.provider import Offer, Provider, Wish
 from boxcar.laptop.providers.rented_record import read_records
 from boxcar.shared import timestamp
-from boxcar.shared.errors import BoxcarError, Command, InputError, Message, message_of
+from boxcar.shared.errors import (
+    SEMICOLON,
+    BoxcarError,
+    Command,
+    InputError,
+    Message,
+    message_of,
+)
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, chained
 
 COLUMNS = (
     *(_("platform"), "GPU", "GPUs", "GPU memory", _("disk"), _("region"), _("reliability")),
@@ -165,7 +172,7 @@ def say_nearest(title: str, judged: Sequence[Judged]) -> None:
                 gpu=offer.gpu,
                 rate=offer.rate,
                 currency=offer.currency,
-                why="; ".join(str(reason) for reason in one.why_not),
+                why=chained(SEMICOLON, one.why_not),
             )
         )
 
@@ -181,5 +188,5 @@ def offer_row(offer: Offer) -> Sequence[object]:
         f"{offer.reliability:.1%}" if offer.reliability else "?",
         f"{offer.rate:g} {offer.currency}",
         _("spot") if offer.is_spot else _("on demand"),
-        "; ".join(str(one) for one in offer.more) or "-",
+        chained(SEMICOLON, offer.more) or "-",
     )

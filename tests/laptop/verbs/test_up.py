@@ -16,6 +16,14 @@ def test_offers_spend_nothing_and_say_what_fits(renter):
     assert {call for call, _key in renter.server.asked} <= {"search", "user"}
 
 
+def test_offers_and_the_question_are_in_the_readers_language(renter):
+    renter.project.write_job(resources={"gpu": {"memory": "24GB+"}})
+    said = renter.type("offers", LC_ALL="zh_CN.UTF-8").ended(0)
+    asked = renter.type("up", "--boxes", "1", typed="n", LC_ALL="zh_CN.UTF-8").ended(1)
+    assert "个报价合适" in said.err and "每小时最多" in asked.err
+    assert "traffic in" not in said.out and "sha256" not in asked.err
+
+
 def test_where_nothing_fits_the_nearest_are_named_with_the_reason(renter):
     renter.project.write_job(resources={"gpu": {"name": "B200"}})
     said = renter.type("offers").ended(1)
