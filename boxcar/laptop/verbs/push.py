@@ -279,16 +279,21 @@ def diverged(site: Site) -> list[Message]:
 
 def refuse_a_finished_run(project: Project) -> None:
     """Raise InputError for one: what was proven and torn down stays apart from what comes later."""
+    if finished := said_of_a_finished_run(project):
+        raise InputError(finished)
+
+
+def said_of_a_finished_run(project: Project) -> Sentence | None:
+    """None for a run that was not torn down."""
     teardown = receipt.read_teardown(project.results.teardown)
-    if teardown and teardown.finished_at:
-        raise InputError(
-            _(
-                "run {run!r} was torn down; its results are in {folder}. Give the job another "
-                "name, or move that folder away",
-                run=project.plan.run,
-                folder=project.results.root,
-            )
-        )
+    if not (teardown and teardown.finished_at):
+        return None
+    return _(
+        "run {run!r} was torn down; its results are in {folder}. Give the job another name, or "
+        "move that folder away",
+        run=project.plan.run,
+        folder=project.results.root,
+    )
 
 
 def refuse_a_tier_out_of_sight(site: Site) -> None:

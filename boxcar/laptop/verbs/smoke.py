@@ -25,6 +25,7 @@ from boxcar.laptop.tryout import one_try, outcome, passes
 from boxcar.laptop.tryout.outcome import Outcome
 from boxcar.laptop.tryout.stage import Stage, prepare, tail
 from boxcar.laptop.verbs.next_step import before_launch
+from boxcar.laptop.verbs.push import said_of_a_finished_run
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import Command, InputError, Message, some
 from boxcar.shared.files.plan import LOG, Cell, Metric
@@ -186,6 +187,8 @@ def _say_next(project: Project, outcomes: Sequence[Outcome]) -> None:
             "{bad} of {n} {n:cell|cells} failed. Fix {bad:it|them}, then", bad=bad, n=len(outcomes)
         )
         show.say(Message(failed, Command("smoke")))
+    elif finished := said_of_a_finished_run(project):
+        show.say(finished)  # a launch would be refused
     else:
         site = find_site(project, show.say)
         then = before_launch(project, needs_audit=site is None or site.needs_audit)

@@ -20,8 +20,11 @@ from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.tryout import memory, passes, stage
 from boxcar.laptop.tryout.passes import measured, missing
 from boxcar.laptop.verbs.smoke import smoke
-from boxcar.shared.disk import lock
+from boxcar.shared import timestamp
+from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.files import codec
+from boxcar.shared.files.receipt import Teardown
 
 # Notes what it was given beside the project; does what its config says.
 TRAIN = """
@@ -763,3 +766,18 @@ def test_a_cell_that_is_skipped_is_shown_with_its_reason_and_asked_for_nowhere(
     assert tried.started == ["a", "c"]
     assert smoke(tried.project, cells=["b"]) == 0, "who names it means it"
     assert tried.started == ["a", "c", "b"]
+
+
+def test_after_a_teardown_no_launch_is_proposed(
+    tried: Tried, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = timestamp.utc_now()
+    teardown = Teardown("tiny", "ab" * 32, "remove", now, "typed", finished_at=now)
+    results = tried.project.results
+    results.root.mkdir(parents=True)
+    atomic.write_whole(results.teardown, codec.to_document(teardown))
+    for name in "abc":
+        tried.config(name)
+    smoke(tried.project)
+    said = capsys.readouterr().err
+    assert "was torn down" in said and "another name" in said and "Next" not in said
