@@ -134,6 +134,8 @@ def _sign_of(knock: Knock, box: str) -> Sign:
 
 # A box holds a question for so long at most: less than what makes a connection too old to be used.
 HELD_S = 25.0
+# Of what comes within it, such as the end of a cell and the start of the next, one look.
+TOGETHER_S = 0.3
 # How soon a person who leaves is heard.
 _ASIDE_S = 0.2
 
@@ -162,8 +164,7 @@ class SshSite(MirroredSite):
             self._held.put(box, partial(self._ask_held, box, question))
         began = time.monotonic()
         while (waited_s := time.monotonic() - began) < most_s:
-            # Of what comes at once, such as the end of a cell and the start of the next, one look.
-            if waited_s >= self.tick_s and not all(map(self._held.is_held, marks)):
+            if waited_s >= TOGETHER_S and not all(map(self._held.is_held, marks)):
                 return None
             if pause(_ASIDE_S) is True:
                 return True

@@ -12,7 +12,7 @@ from far_boxes import FarRun, make_far_run
 from run_on_disk import agent_started, cell_started
 from waiting import LIMIT_S
 
-from boxcar.laptop.places.ssh_site import SshSite
+from boxcar.laptop.places import ssh_site
 from onbox.answers import wait
 
 
@@ -21,7 +21,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FarRun]:
     """Nobody hangs up, and boxes look often. At the end they hold nothing any more."""
     is_over = threading.Event()
     monkeypatch.setattr(wait, "_has_hung_up", lambda within_s: is_over.wait(0.01))
-    monkeypatch.setattr(SshSite, "tick_s", 0.0)
+    monkeypatch.setattr(ssh_site, "TOGETHER_S", 0.0)
     made = make_far_run(tmp_path, monkeypatch)
     yield made
     is_over.set()
@@ -76,7 +76,7 @@ def test_a_person_who_leaves_waits_for_nobody(run: FarRun) -> None:
     assert run.site.await_news(7.0, LIMIT_S, lambda seconds: True) is True
 
 
-def test_a_box_that_always_has_news_is_looked_at_once_a_tick(
+def test_a_box_that_always_has_news_is_looked_at_now_and_then(
     run: FarRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def always(box: str, told: dict[str, Any]) -> None:
@@ -84,7 +84,7 @@ def test_a_box_that_always_has_news_is_looked_at_once_a_tick(
             told["mark"] = "0a" * 32
 
     run.world.change = always
-    monkeypatch.setattr(SshSite, "tick_s", 0.5)
+    monkeypatch.setattr(ssh_site, "TOGETHER_S", 0.5)
     run.site.refresh()
     pauses: list[float] = []
 
