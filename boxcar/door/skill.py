@@ -46,37 +46,50 @@ Ask first, each time, and show the command that you would type:
 
 _BODY = """\
 
-Do not delete or edit `results/`, `.boxcar/` or a queue's lines above its end, on any machine.
-Never put a password or a key into a file: `job.yaml` names environment variables. A result that
-is not verified is no result: never report its number as one. If `down` refuses, tell your
-person what is missing; do not look for a way around it.
+A wish that was said in advance ("... and then tear it down") is not their yes: show the command
+first. Where `next.command` or a message names one of these verbs, show it and stop.
+
+Do not delete or edit `results/` or `.boxcar/`, on any machine. Never put a password or a key into a
+file: `job.yaml` names environment variables. A result that is not verified is no result: never
+report its number as one. If `down` refuses, tell your person what is missing; do not look for a
+way around it.
 
 ## The life of a run
 
 1. `boxcar init --yes` reads the code and writes job.yaml, a first queue and .boxcarignore. Open
-   TODOs in it are questions for your person. `boxcar explain job` has every key.
-2. `boxcar plan --json` says what would run and what is wrong with the files. It starts nothing.
-3. `boxcar smoke --json` tries every cell here for two batches.
-4. `boxcar launch --profile local` on this machine, or a platform (`boxcar explain` lists them).
-   It audits the boxes, sends the code and starts. It is safe to repeat.
-5. `boxcar status --json` as often as you like; `next.command` is what to type now, or null.
-   Wait with `boxcar watch --json`, which prints a line for each look and ends when the queues
-   have ended.
-6. `boxcar pull`, then `boxcar verify --json`: exit code 0 means that every result is here,
-   whole, and loads.
-7. `boxcar report --json`, or in Python `import boxcar; boxcar.run("NAME").metrics()`.
-8. Your person types `boxcar down`.
+   TODOs in it are questions for your person. Check `metrics:` and `artifacts:` against what the
+   script really leaves: a number from a file is better than one from a log. `boxcar explain job`
+   has every key; it is long.
+2. Write the lines of the queue: by hand, or for overrides by `boxcar grid configs/base.yaml
+   lr=0.1,0.01 seed=0..2 --write`, and for a script with flags and no config by `boxcar grid -
+   --set=--lr=0.1,0.01 --set=--seed=0..2 --write`.
+3. `boxcar plan --json` says what would run and what is wrong with the files. It starts nothing.
+4. `boxcar smoke --json` tries every cell here for two batches. Do not launch while it ends with 1.
+5. `boxcar launch --profile local` on this machine, or a platform (`boxcar explain` lists them). It
+   audits the boxes, sends the code and starts. It is safe to repeat.
+6. `boxcar status --json` as often as you like; `next.command` is what comes next, or null. Wait
+   with `boxcar watch --json`, which prints a line for each look and ends when the queues have
+   ended.
+7. `boxcar pull`, then `boxcar verify --json`: exit code 0 means that every result is here, whole,
+   and loads.
+8. `boxcar report --json`, or in Python from any folder `import boxcar;
+   boxcar.run("NAME").metrics()`: a list of records with cell, task, seed, settings, numbers, lack
+   (why there are none), doubt and attempts.
+9. Your person types `boxcar down`.
 
-New lines at the end of a queue file run after another `launch`. Lines that were sent are never
-edited: put a `#` before one, and append the new line.
+Before the first launch a queue file may be edited freely. After it, only append lines, which run
+after another launch, or put a `#` before a line.
 
 ## When something failed
 
 - `boxcar status --json`: a failed cell has `state`, `class` and `detail` with the reason.
-- `boxcar explain CELL --json`: why, what Boxcar does next, what to change. `boxcar logs CELL
-  --lines 200`: its log.
+- `boxcar explain --cell CELL --json`: why, what Boxcar does next, what to change. `boxcar logs CELL
+  --lines 200`: its log. `boxcar explain U27` tells of a failure by its id.
 - `boxcar triage FILE` reads any training log, without a run.
-- A fixed script needs another `launch`; cells that failed for good run again only as new lines.
+- After a mend type `launch` again: it retries failed cells, but not those with `detail.is_final`
+  on the same code. Where the line itself is wrong, put a `#` before it and append the right one
+  under another name. The failed cell stays in the run, and `verify` ends with 1, until your person
+  gives it up: `boxcar down --abandon CELL --because TEXT`.
 
 ## Reading answers
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from boxcar.laptop.common import units
 from boxcar.laptop.run.condition import cells_left_s, queues_left_s
@@ -53,11 +53,13 @@ def begins_below(queue: str, cell: str | None) -> Message:
     )
 
 
-def starts_over(queue: QueueView, release: str) -> str | None:
-    """Which failed cells an agent that starts now tries again, repaired or not; None for none."""
+def starts_over(queue: QueueView, release: str, lines: Collection[str]) -> str | None:
+    """Which failed cells an agent that starts now tries again, repaired or not; None for none.
+    `lines`: the cells that still have one.
+    """
     cells = [
         name
-        for name, failed in _failed(queue).items()
+        for name, failed in _failed(queue, lines).items()
         if not failed.is_kept and not (failed.is_final and failed.release == release)
     ]
     if not cells:
@@ -72,8 +74,9 @@ def starts_over(queue: QueueView, release: str) -> str | None:
 
 def retried_later(view: RunView, queues: Iterable[str]) -> Iterator[Message]:
     """When the failed cells of agents at work are tried again, and how to have that sooner."""
+    lines = [cell.name for cell in view.cells if cell.index is not None]
     for queue in map(view.queue, queues):
-        cells = [name for name, failed in _failed(queue).items() if not failed.is_kept]
+        cells = [name for name, failed in _failed(queue, lines).items() if not failed.is_kept]
         if queue.is_alive and queue.wanted == control.RUN and cells:
             when = when_retried(view, queue, cells)
             yield Message(
@@ -97,10 +100,11 @@ def to_retry(queue: QueueView) -> Command:
     return Command("drain", ("--box", queue.box), note=_("then launch"))
 
 
-def _failed(queue: QueueView) -> dict[str, state.Failed]:
+def _failed(queue: QueueView, lines: Collection[str]) -> dict[str, state.Failed]:
+    """Without those whose line was commented out: no agent tries them."""
     cells = queue.state.cells if queue.state else {}
     return {
         name: record.state
         for name, record in cells.items()
-        if isinstance(record.state, state.Failed)
+        if isinstance(record.state, state.Failed) and name in lines
     }

@@ -306,6 +306,9 @@ def _give_up(cell: str) -> Command:
 def _after_a_failure(cell: CellView, failed: state.Failed, view: RunView) -> NextStep:
     name, failure = cell.name, failed.failure
     logs = Command("logs", ("--cell", name))
+    if cell.index is None:
+        said = _("its line is commented out, and a cell that was begun stays in the run: say why")
+        return NextStep(_give_up(name), said)
     if failed.is_kept:
         return NextStep(
             Command("launch"),

@@ -221,7 +221,8 @@ def _how_to_start(
             for text in lend(site, queue.name, bar):
                 show.say(text)
     moves.refuse_untold(site, queue.name)
-    if over := relaunch.starts_over(queue, order.built[0].digest):
+    lines = [cell.name for cell in site.plan.cells]
+    if over := relaunch.starts_over(queue, order.built[0].digest, lines):
         show.say(over)
     named = (site.project.profile.detach.primary, site.project.profile.detach.fallback)
     detach = tuple(way for way in named if way in run_asks.DETACH_WAYS)

@@ -21,6 +21,8 @@ from run_on_disk import (
 
 from boxcar.laptop.common import show
 from boxcar.laptop.project.profiles.profile import load_profile
+from boxcar.laptop.run.look import look_at_run
+from boxcar.laptop.run.relaunch import starts_over
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.laptop.verbs.explain import explain, explanation, history_of_cell, tell_history
 from boxcar.shared.disk import atomic
@@ -96,6 +98,16 @@ def test_a_cell_that_comes_after_a_failed_one_is_explained_by_it(tmp_path, capsy
     said = capsys.readouterr()
     assert "blocked by a, which failed" in said.out
     assert "next: invoke explain --cell a  (it waits for a, which failed)" in said.err
+
+
+def test_a_failed_cell_whose_line_is_commented_out_is_to_be_given_up(tmp_path, capsys):
+    run = RunOnDisk(replace(make_run(tmp_path, {"queue_1": ["configs/b.yaml recon 3"]}).project))
+    run.say("queue_1", agent_started(), cell_failed("a"), queue_done())
+    explain(run.project, cell="a")
+    assert "next: invoke down --abandon a --because '…'" in capsys.readouterr().err
+    queue = look_at_run(run.site, from_now(0)).queue("queue_1")
+    assert starts_over(queue, RELEASE, ["b"]) is None
+    assert "1 failed cell starts over, changed or not: a" in str(starts_over(queue, RELEASE, ["a"]))
 
 
 def test_a_row_of_reports_is_one_moment_that_counts_them(run):

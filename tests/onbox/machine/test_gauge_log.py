@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from boxcar.laptop.view import box_gauges
 from boxcar.shared import timestamp
 from onbox.machine import gauge_log
 from onbox.machine.gauge_log import SLOT_BYTES, SLOTS, GaugeLog, read_ring
@@ -99,3 +100,14 @@ def test_a_link_in_the_place_of_either_file_is_not_followed(tmp_path):
         (tmp_path / name).symlink_to(victim)
     Minutes(tmp_path).pass_by(120, n=1)
     assert victim.read_text() == "mine"
+
+
+V1 = Path(__file__).parents[2] / "data" / "v1" / "gauges"
+
+
+def test_the_files_that_version_1_wrote_are_read() -> None:
+    in_ring = read_ring(V1 / "gauges-q.ring")
+    assert len(in_ring) == 3
+    shown = box_gauges.gauges_of(box_gauges.read_lines((V1 / "q.jsonl").read_bytes()))
+    of_ring = box_gauges.gauges_of(in_ring)
+    assert shown and [one.name for one in shown] == [one.name for one in of_ring]
