@@ -367,6 +367,9 @@ class _Walk:
         self.problems.append((Mark(self.where, line), _with_place(place, what)))
 
 
+_MOST_KEYS_NAMED = 10
+
+
 def _problem(model: type[Model], marks: Mapping[Place, Mark], error: dict[str, Any]) -> Problem:
     # Pydantic marks a bad key of a mapping by a last step '[key]'.
     place: Place = tuple(step for step in error["loc"] if step != "[key]")
@@ -379,6 +382,8 @@ def _problem(model: type[Model], marks: Mapping[Place, Mark], error: dict[str, A
         key = str(place[-1])
         known = _known_keys(model, place[:-1])
         near = did_you_mean(key, known)
+        if not near and place[:-1] and 0 < len(known) <= _MOST_KEYS_NAMED:
+            near = _(" (here stand: {keys})", keys=", ".join(sorted(known)))
         if key == "gpus" and "gpus_per_cell" in known:
             near = _(
                 ": write gpus_per_cell: for several cells on a box, nproc_per_node: for the ranks "
@@ -432,7 +437,7 @@ def _known_keys(model: type[BaseModel], place: Place) -> list[str]:
             hint = _bare(hint.model_fields[str(step)].annotation)
         else:
             hint = _bare(typing.get_args(hint)[0 if isinstance(step, int) else 1])
-    return list(hint.model_fields)
+    return [field.alias or name for name, field in hint.model_fields.items()]
 
 
 def _bare(hint: Any) -> Any:

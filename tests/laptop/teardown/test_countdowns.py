@@ -15,6 +15,7 @@ from boxcar.laptop.run.view import RunView
 from boxcar.laptop.teardown.countdowns import countdowns
 from boxcar.laptop.view.gpu_history import NOTHING_SEEN
 from boxcar.laptop.view.needs import Quiet, needs_of_run
+from boxcar.shared import timestamp
 from boxcar.shared.files.receipt import Teardown
 
 DAY = 86400.0
@@ -27,8 +28,8 @@ def project_on(root: Path, name: str) -> Project:
 
 def stopped(days: float) -> Teardown:
     """The box-a was; of box-b nobody saw it."""
-    off = {"box-a": from_now(-days * DAY)}
-    return Teardown("tiny", "ab" * 32, "关机", from_now(-days * DAY), "typed", off=off)
+    at = timestamp.after(NOW, -days * DAY)
+    return Teardown("tiny", "ab" * 32, "关机", at, "typed", off={"box-a": at})
 
 
 def test_a_clock_counts_from_the_moment_when_the_box_was_seen_to_stop(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from run_on_disk import (
     queue_done,
 )
 
+from boxcar.laptop.project.notify.endpoints import Notify
 from boxcar.laptop.verbs.status import is_board, status
 
 LINES = {
@@ -153,13 +154,8 @@ def test_a_name_that_would_drive_the_terminal_is_spelled(
 def test_in_a_pipe_webhooks_that_nobody_sends_are_told(
     run: RunOnDisk, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Hook:
-        url, secret = "env:BOXCAR_TEST_HOOK", "env:BOXCAR_TEST_SECRET"
-
-    class Notify:
-        webhook, chat = Hook, None
-
-    vars(run.project.job)["notify"] = (Notify,)
+    hook = {"url": "env:BOXCAR_TEST_HOOK", "secret": "env:BOXCAR_TEST_SECRET"}
+    vars(run.project.job)["notify"] = (Notify.model_validate({"webhook": hook}),)
     status(run.project)
     assert "webhooks: off (BOXCAR_TEST_HOOK not set)" in capsys.readouterr().err
 

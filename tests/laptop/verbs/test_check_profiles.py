@@ -72,4 +72,4 @@ def test_the_shipped_profiles_were_fresh_when_they_were_written(
 ) -> None:
     found = check(tmp_path, capsys, 0)
     assert (found["stale"], found["lost"], found["unreadable"]) == ([], [], [])
-    assert len(found["profiles"]) == 13
+    assert len(found["profiles"]) == 15

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tiny_project import make_project
 
+from boxcar.laptop.common import show
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.tryout import stage
 from boxcar.laptop.verbs import rehearse as verb
@@ -69,6 +70,7 @@ def test_the_whole_report_is_one_document(
 def test_a_chinese_reader_reads_it_in_chinese_and_the_report_stays_english(
     rehearsed: Rehearsed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    show.begin()  # what a verb before has chosen is over
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     assert rehearse(rehearsed.project, cells=["b"], seed=4) == 0
     shown = capsys.readouterr()

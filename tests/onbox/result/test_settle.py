@@ -360,7 +360,7 @@ def test_what_loads_and_holds_its_keys_gets_a_good_receipt(place):
 
 @pytest.mark.parametrize(
     ("data", "problem"),
-    [(b'{"step": NaN}', "nan"), (b'{"loss": 1}', "step"), (b'{"step": 1', "not JSON")],
+    [(b'{"step": NaN}', "NaN"), (b'{"loss": 1}', "step"), (b'{"step": 1', "not JSON")],
 )
 def test_what_does_not_hold_up_is_named_with_its_problem(place, data, problem):
     leave(place, "m.json", data)
