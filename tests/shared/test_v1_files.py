@@ -169,8 +169,9 @@ def test_every_format_and_each_of_its_fields_stands_in_the_document():
 
 
 def test_every_file_is_read_here():
-    # training/ is read by tests/training/test_v1_files.py, laptop/ by tests/laptop.
-    beside = {"queue.txt", "journal.jsonl", "training", "laptop"}
+    # training/ is read by tests/training/test_v1_files.py, laptop/ by tests/laptop, gauges/ by
+    # tests/onbox/machine/test_gauge_log.py.
+    beside = {"queue.txt", "journal.jsonl", "training", "laptop", "gauges"}
     assert {path.name for path in V1.iterdir()} == {*DOCUMENTS, *beside}
 
 
