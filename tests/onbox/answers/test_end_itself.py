@@ -15,7 +15,7 @@ import pytest
 from boxcar.shared.disk import lock
 from boxcar.shared.files.own_end import read_own_end
 from boxcar.shared.paths import DurablePaths, ScratchPaths
-from onbox.answers import door
+from onbox.answers import door, others
 from onbox.machine import end_itself
 
 KEY = "k3y-0123456789abcdef"
@@ -80,6 +80,8 @@ class Box:
             end_itself, "start_child", lambda words, env: self.started.append((words, env))
         )
         monkeypatch.setattr(end_itself, "PAUSE_S", 0.0)
+        # The runs of other tests are at work on this machine, too.
+        monkeypatch.setattr(others, "at_work_beside", lambda run: [])
 
     def ask(self, id_: str = "28000023", **more: Any) -> dict[str, Any]:
         places = {"durable_dir": str(self.root / "tier"), "data_dir": str(self.root / "box")}
