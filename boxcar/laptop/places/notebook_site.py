@@ -10,7 +10,6 @@ import filecmp
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.places.local_site import LocalSite
@@ -27,8 +26,6 @@ from boxcar.shared.sentence import _
 
 class NotebookSite(LocalSite):
     """See Site."""
-
-    end_fix: ClassVar[Command | str] = _("Fix that, or move it away")
 
     def __init__(self, project: Project, tell: Tell) -> None:
         """The project with its paths on this machine: those of the plan are the platform's."""
