@@ -77,11 +77,13 @@ def test_what_was_pulled_and_proven_is_not_trained_again_on_a_box_that_was_rente
     run.boxcar("pull").ended(0)
 
     wipe(hosts, "box-a")
-    assert "all its cells are verified, so nothing is started" in run.launch().ended(0).err
+    assert "does not train these again" in run.launch().ended(0).err
+    run.wait_for_agents()
     assert not (run.box("box-a") / "cells").exists()
     status = run.boxcar("status", "--json").ended(0).document
     assert {cell["state"] for cell in status["cells"]} == {"verified"}
     run.boxcar("pull").ended(0)
+    run.boxcar("repair").ended(0)
     assert run.boxcar("verify", "--json").ended(0).document["is_full"]
     run.boxcar("down", typed="tiny").ended(75)
 

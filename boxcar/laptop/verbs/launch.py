@@ -172,7 +172,7 @@ def _in_turn(
     if even_out.even_out(site, view, queues):
         site.refresh()
         view = look_at_run(site, timestamp.utc_now())
-    queues, problems = _audited(site, view, _with_work(view, queues, order), may_start)
+    queues, problems = _audited(site, view, _with_work(site, view, queues, order), may_start)
     problems += unrunnable
     if not queues:
         return queues, [], problems
@@ -264,11 +264,14 @@ def _say_unknown(project: Project, unknown: passes.Unknown) -> None:
         show.say(Message(untried, Command("smoke", ("--all",))))
 
 
-def _with_work(view: RunView, queues: list[str], order: Order) -> list[str]:
-    """Without those that are done: their event logs, once pulled, stay as they are."""
+def _with_work(site: Site, view: RunView, queues: list[str], order: Order) -> list[str]:
+    """Without those that are done: their event logs, once pulled, stay as they are. A box that was
+    rented anew gets its results again.
+    """
     if order.start_index is not None:
         return queues
-    done = [name for name in queues if _is_done(view, name)]
+    there = [name for name in queues if not site.has_lost_its_tier(site.plan.queues[name])]
+    done = [name for name in there if _is_done(view, name)]
     for name in done:
         show.say(_("{queue}: all its cells are verified, so nothing is started", queue=name))
     return [name for name in queues if name not in done]
