@@ -237,7 +237,7 @@ def test_down_refuses_when_a_file_is_empty_or_gone(
     run.here("b", name).write_bytes(b"")
     assert name in _refuses(run, capsys)
     run.here("b", name).unlink()
-    assert "b: " in _refuses(run, capsys)
+    assert "\nb" in _refuses(run, capsys)
 
 
 def test_down_refuses_when_a_carried_file_is_gone_and_abandoning_is_a_way_out(
