@@ -74,8 +74,10 @@ class CellWatch:
         ends = self._place.plan.ends_stalled
         text = _stands_still(stall, ends=ends)
         if gathered.stacks_of:
-            text = _("{first} Stacks of {n} {n:rank|ranks}", first=text, n=gathered.stacks_of)
-            text = _("{first} are in {folder}.", first=text, folder=_folder(self._place, stall))
+            about = {"n": gathered.stacks_of, "folder": _folder(self._place, stall)}
+            text = _(
+                "{first} The stacks of {n} {n:rank|ranks} are in {folder}.", first=text, **about
+            )
         self._news.append(_told(stall, text) | ({"ends": True} if ends else {}))
 
     def _end_at_nan(self, beat: CellBeat, begun: _Begun, numbers: Mapping[str, Any]) -> None:

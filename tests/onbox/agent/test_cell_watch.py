@@ -87,7 +87,7 @@ def test_where_py_spy_may_trace_the_stacks_are_its(make_run):
     run = make_run({"a": {"hangs": True}}, **HURRIED)
     run.start()
     warning = run.wait_for_warning("cell_stalled")
-    assert "Stacks of 1 rank are in gauges/stalled/a." in warning.data["text"]
+    assert "The stacks of 1 rank are in gauges/stalled/a." in warning.data["text"]
     assert "wait_for_what_never_comes (train.py:" in stacks(run)
 
 
