@@ -329,6 +329,8 @@ def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
         requirements=job.requirements,
         install=job.install,
         setup_time_s=job.setup_time,
+        ends_stalled=job.when_stalled == "end",
+        ends_at_nan=job.when_nan == "end",
     )
 
 
