@@ -1,4 +1,4 @@
-"""`when_done: end`: whether a box of this platform can stop itself and loses nothing by it. Pure."""
+"""`when_done: end`: whether a box of this platform can stop itself, and what plan says. Pure."""
 
 from __future__ import annotations
 
