@@ -16,6 +16,7 @@ from boxcar.laptop.project import (
     cell_faults,
     cells_at_once,
     dealt_queues,
+    idle_end,
     job_values,
     queue_files,
     set_up,
@@ -331,6 +332,7 @@ def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
         setup_time_s=job.setup_time,
         ends_stalled=job.when_stalled == "end",
         ends_at_nan=job.when_nan == "end",
+        idle_end=idle_end.of_job(job, profile),
     )
 
 
